@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace millpond::core {
+
+/// Nanoseconds since 1970-01-01T00:00:00 UTC, by the system's clock. No system call where the kernel maps its clock page.
+[[nodiscard]] inline std::int64_t utc_nanos() noexcept {
+    timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Nanoseconds of a clock that never steps; its zero means nothing.
+[[nodiscard]] inline std::int64_t monotonic_nanos() noexcept {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// The processor's own counter: TSC on x86-64, the virtual timer on AArch64. Cheapest stamp there is; TickRate gives
+/// its unit. Not ordered with the instructions around it.
+[[nodiscard]] inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t value;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(value));
+    return value;
+#else
+    return static_cast<std::uint64_t>(monotonic_nanos());
+#endif
+}
+
+/// How many nanoseconds a tick lasts, measured against the monotonic clock.
+///
+/// Threads: a value; each thread keeps its own and calls recalibrate at its own pace.
+class TickRate {
+public:
+    /// Measures for about two milliseconds.
+    TickRate() noexcept;
+
+    /// Measures again over the whole time since construction: the longer that is, the finer the rate. Cheap; a call a
+    /// second follows the drift of a virtual machine's counter.
+    void recalibrate() noexcept;
+
+    [[nodiscard]] double nanos_per_tick() const noexcept { return nanos_per_tick_; }
+
+    /// Nanoseconds that `tick_count` ticks last.
+    [[nodiscard]] std::int64_t nanos(std::uint64_t tick_count) const noexcept {
+        return static_cast<std::int64_t>(static_cast<double>(tick_count) * nanos_per_tick_);
+    }
+
+private:
+    std::uint64_t start_ticks_;
+    std::int64_t start_nanos_;
+    double nanos_per_tick_{1.0};
+};
+
+inline TickRate::TickRate() noexcept : start_ticks_(ticks()), start_nanos_(monotonic_nanos()) {
+    constexpr std::int64_t kSpanNanos = 2'000'000;
+    while (monotonic_nanos() - start_nanos_ < kSpanNanos) {
+    }
+    recalibrate();
+}
+
+inline void TickRate::recalibrate() noexcept {
+    const auto span = monotonic_nanos() - start_nanos_;
+    const auto counted = ticks() - start_ticks_;
+    if (counted != 0) nanos_per_tick_ = static_cast<double>(span) / static_cast<double>(counted);
+}
+
+}  // namespace millpond::core

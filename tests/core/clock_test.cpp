@@ -1,0 +1,34 @@
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::core {
+namespace {
+
+TEST(TickRate, AgreesWithTheMonotonicClockOverALongerSpan) {
+    TickRate rate;
+    const auto start_ticks = ticks();
+    const auto start = monotonic_nanos();
+    while (monotonic_nanos() - start < 20'000'000) {
+    }
+    // The ticks are read inside the clock readings, so preemption can only make the span of the clock longer.
+    const auto counted = ticks() - start_ticks;
+    const auto span = monotonic_nanos() - start;
+    rate.recalibrate();
+    EXPECT_NEAR(static_cast<double>(rate.nanos(counted)) / static_cast<double>(span), 1.0, 0.05);
+}
+
+TEST(Clock, UtcIsAfterTheYearTwentyTwentyFourAndMonotonicNeverStepsBack) {
+    EXPECT_GT(utc_nanos(), 1'704'067'200'000'000'000);
+    auto last = monotonic_nanos();
+    for (int i = 0; i < 10'000; ++i) {
+        const auto now = monotonic_nanos();
+        ASSERT_GE(now, last);
+        last = now;
+    }
+}
+
+}  // namespace
+}  // namespace millpond::core
