@@ -1,25 +1,45 @@
-# millpond's commands. `make help` lists them; CMakePresets.json holds the builds behind them.
+# millpond's commands; `make help` lists them. CMakePresets.json holds the builds behind them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
-FEED ?=
-SPEED ?= 1
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build/%/build.ninja: CMakeLists.txt CMakePresets.json
-	cmake --preset $*
-
 deps-%:
 	@tools/install_packages $(subst +, ,$*)
 
-test: deps-build+test ## install what it needs, build `dev`, run every test
-	cmake --preset dev
-	cmake --build --preset dev -j $(JOBS)
-	ctest --preset dev -j $(JOBS)
+build-%: deps-build
+	@cmake --preset $* >build-$*.log 2>&1 || { cat build-$*.log; exit 1; }; rm -f build-$*.log
+	cmake --build --preset $* -j $(JOBS)
+
+demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
+	@build/release/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
+
+test: deps-test build-dev ## install what it needs and run every test
+	ctest --preset dev -j $(JOBS) --output-junit tests.xml
+
+check: format-check layers test headers lint asan tsan ## tests, formatting, lint, layers, self-contained headers, sanitizers
+
+format: deps-check ## format every C++ file
+	tools/check_format --fix
+
+format-check: deps-check
+	tools/check_format
+
+layers:
+	tools/check_layers
+
+headers: build-dev
+	cmake --build build/dev -j $(JOBS) --target all_verify_interface_header_sets
+
+lint: deps-check build-dev
+	tools/lint build/dev
+
+asan tsan: %: deps-test build-%
+	ctest --preset $* -j $(JOBS) --output-junit tests.xml
 
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help test clean
+.PHONY: help demo test check format format-check layers headers lint asan tsan clean

@@ -29,6 +29,10 @@ function(millpond_room)
     )
     list(TRANSFORM ROOM_USES PREPEND millpond:: OUTPUT_VARIABLE uses)
     target_link_libraries(${target} ${scope} ${uses})
+    if(NOT PROJECT_IS_TOP_LEVEL)
+        # In another's build only what is linked gets built.
+        set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
     set_property(GLOBAL APPEND PROPERTY MILLPOND_ROOMS ${ROOM_NAME})
 endfunction()
 

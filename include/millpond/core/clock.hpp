@@ -9,16 +9,17 @@
 
 namespace millpond::core {
 
-/// Nanoseconds since 1970-01-01T00:00:00 UTC, by the system's clock. No system call where the kernel maps its clock page.
+/// Nanoseconds since 1970-01-01T00:00:00 UTC, by the system's clock. No system call where the kernel maps its clock
+/// page.
 [[nodiscard]] inline std::int64_t utc_nanos() noexcept {
-    timespec now;
+    timespec now{};
     clock_gettime(CLOCK_REALTIME, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
 /// Nanoseconds of a clock that never steps; its zero means nothing.
 [[nodiscard]] inline std::int64_t monotonic_nanos() noexcept {
-    timespec now;
+    timespec now{};
     clock_gettime(CLOCK_MONOTONIC, &now);
     return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
