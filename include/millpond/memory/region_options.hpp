@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+namespace millpond::memory {
+
+/// Whether a Region shall stand on 2 MiB pages.
+enum class HugePages : std::uint8_t {
+    none,     ///< Pages of the machine's base size; transparent huge pages are declined.
+    prefer,   ///< Reserved huge pages, else transparent ones, else base pages: RegionReport::shortfall tells.
+    require,  ///< Reserved huge pages, else a RegionError that names the setting to change.
+};
+
+enum class Access : std::uint8_t { read_only, writable };
+
+/// Any node: the kernel places each page where it is first touched.
+inline constexpr int kAnyNode = -1;
+
+struct RegionOptions {
+    HugePages huge_pages{HugePages::none};
+    bool prefault{false};      ///< Every page is present when the factory returns, so that no later access faults.
+    bool lock{false};          ///< mlock: pages never leave memory. Implies that they are present.
+    int numa_node{kAnyNode};   ///< Bind every page to this node. Not for regular files, which the kernel places.
+    bool exclusive{false};     ///< Take the owner lock before anything is changed (shared, file).
+    std::uint32_t mode{0600};  ///< Permissions of an object that is created, exactly these whatever the umask is.
+};
+
+/// What a Region stands on, as the kernel tells it.
+struct RegionReport {
+    std::size_t mapped_bytes{0};
+    std::size_t page_bytes{0};      ///< Size of the mapping's pages; transparent huge pages count in huge_bytes only.
+    std::size_t huge_bytes{0};      ///< Bytes that lie in huge pages at present, reserved or transparent.
+    std::size_t resident_bytes{0};  ///< Bytes that this process can reach without a page fault's wait for memory.
+    std::size_t locked_bytes{0};
+    int numa_node{kAnyNode};  ///< The node that holds all resident pages; kAnyNode where several do or none is known.
+    std::string shortfall;    ///< What was asked for and not obtained, for the log. Empty: all was obtained.
+};
+
+/// A Region could not be had as asked for. `code` is the system's error, the text names the setting to change.
+class RegionError : public std::system_error {
+public:
+    using std::system_error::system_error;
+};
+
+}  // namespace millpond::memory

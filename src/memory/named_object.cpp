@@ -1,0 +1,241 @@
+#include "named_object.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <limits.h>
+#include <cerrno>
+#include <stdexcept>
+#include <vector>
+
+#include "kernel_pages.hpp"
+
+namespace millpond::memory {
+namespace {
+
+constexpr const char* kSharedMemoryFolder = "/dev/shm";  // Where shm_open(3) keeps its objects.
+
+[[noreturn]] void fail(int error, const std::string& what) { throw RegionError(error, std::generic_category(), what); }
+
+std::string file_name(std::string_view name) {
+    const auto bare = name.starts_with('/') ? name.substr(1) : name;
+    if (bare.empty() || bare == "." || bare == ".." || bare.find('/') != std::string_view::npos ||
+        bare.find('\0') != std::string_view::npos || bare.size() > NAME_MAX) {
+        throw std::invalid_argument("shared memory name '" + std::string(name) +
+                                    "': needs 1 to 255 characters after an optional leading slash, and no other slash");
+    }
+    return std::string(bare);
+}
+
+/// Every place where an object of this name can stand, hugetlbfs first.
+std::vector<std::string> paths_of(std::string_view name) {
+    const auto bare = file_name(name);
+    auto folders = huge_page_mounts();
+    folders.emplace_back(kSharedMemoryFolder);
+    for (auto& folder : folders) folder += "/" + bare;
+    return folders;
+}
+
+/// The first of `paths` on a hugetlbfs mount where this process may create files, empty when there is none.
+std::string huge_path(const std::vector<std::string>& paths) {
+    for (const auto& path : paths) {
+        if (&path == &paths.back()) break;
+        if (access(path.substr(0, path.rfind('/')).c_str(), W_OK) == 0) return path;
+    }
+    return {};
+}
+
+bool on_huge_pages(const OpenObject& object) { return object.page_bytes > base_page_bytes(); }
+
+/// Fills in what the descriptor tells.
+void inspect(OpenObject& object) {
+    struct stat facts{};
+    if (fstat(object.descriptor.number(), &facts) != 0) fail(errno, object.path);
+    if (!S_ISREG(facts.st_mode)) fail(EINVAL, object.path + ": is not a regular file");
+    object.bytes = static_cast<std::size_t>(facts.st_size);
+    struct statfs place{};
+    object.page_bytes = base_page_bytes();
+    if (fstatfs(object.descriptor.number(), &place) == 0 && place.f_type == HUGETLBFS_MAGIC) {
+        object.page_bytes = static_cast<std::size_t>(place.f_bsize);
+    }
+}
+
+/// Empty descriptor when there is no such object; throws on any other failure.
+OpenObject open_existing(const std::string& path, Access access) {
+    OpenObject object;
+    const int flags = (access == Access::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    object.descriptor = Descriptor(open(path.c_str(), flags));
+    if (!object.descriptor) {
+        if (errno != ENOENT) fail(errno, path);
+        return object;
+    }
+    object.path = path;
+    inspect(object);
+    return object;
+}
+
+/// Empty descriptor when somebody else created it meanwhile.
+OpenObject create(const std::string& path, const RegionOptions& options) {
+    OpenObject object;
+    object.descriptor = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!object.descriptor) {
+        if (errno != EEXIST) fail(errno, path);
+        return object;
+    }
+    object.path = path;
+    if (fchmod(object.descriptor.number(), static_cast<mode_t>(options.mode)) != 0) {
+        const int error = errno;
+        unlink(path.c_str());
+        fail(error, path + ": cannot set its mode");
+    }
+    inspect(object);
+    return object;
+}
+
+void require_page_size(const OpenObject& object, const RegionOptions& options) {
+    if (options.huge_pages == HugePages::require && !on_huge_pages(object)) {
+        fail(EINVAL, object.path + ": exists on pages of " + size_text(object.page_bytes) +
+                         "; unlink it first, or use prefer for huge pages");
+    }
+}
+
+/// Allocates an object without a size, checks the size of any other.
+void settle_size(OpenObject& object, std::size_t bytes) {
+    const auto wanted = round_up(bytes, object.page_bytes);
+    if (object.bytes == 0) {
+        int error = EINTR;
+        while (error == EINTR) error = posix_fallocate(object.descriptor.number(), 0, static_cast<off_t>(wanted));
+        if (error != 0) {
+            const bool huge = on_huge_pages(object);
+            const auto why =
+                huge ? huge_page_shortage(wanted) + "; raise vm.nr_hugepages or use prefer"
+                     : object.path + ": cannot allocate " + size_text(wanted) + "; free space there or ask for less";
+            unlink(object.path.c_str());
+            fail(error, why);
+        }
+        object.bytes = wanted;
+        object.created = true;
+    } else if (object.bytes != wanted) {
+        fail(EEXIST, object.path + ": exists with " + size_text(object.bytes) + ", asked for " + size_text(wanted) +
+                         "; unlink it first");
+    }
+}
+
+/// False when the name was replaced meanwhile, so that the caller has to begin again.
+bool own(OpenObject& object, const RegionOptions& options) {
+    if (!options.exclusive) return true;
+    if (!try_lock_descriptor(object.descriptor.number())) {
+        fail(EBUSY, object.path + ": another process owns it");
+    }
+    if (!leads_to(object.path, object.descriptor.number())) return false;
+    inspect(object);  // The owner before us may have given it its size since.
+    return true;
+}
+
+OpenObject open_or_create(const std::vector<std::string>& existing, const std::string& fresh,
+                          const RegionOptions& options) {
+    for (;;) {
+        OpenObject object;
+        for (const auto& path : existing) {
+            object = open_existing(path, Access::writable);
+            if (object.descriptor) break;
+        }
+        if (!object.descriptor) object = create(fresh, options);
+        if (object.descriptor && own(object, options)) return object;
+    }
+}
+
+OpenObject opened(OpenObject object, const std::string& name, const RegionOptions& options) {
+    if (!object.descriptor) fail(ENOENT, name);
+    if (object.bytes == 0) fail(EAGAIN, name + ": has no size yet; its creator has not finished, open it again");
+    require_page_size(object, options);
+    if (options.exclusive && !try_lock_descriptor(object.descriptor.number())) {
+        fail(EBUSY, name + ": another process owns it");
+    }
+    return object;
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+    if (number_ >= 0) close(number_);
+}
+
+OpenObject make_shared_object(std::string_view name, std::size_t bytes, const RegionOptions& options) {
+    const auto paths = paths_of(name);
+    const auto& small = paths.back();
+    const auto fresh = options.huge_pages == HugePages::none ? small : huge_path(paths);
+    if (fresh.empty() && options.huge_pages == HugePages::require) {
+        fail(ENODEV,
+             "huge pages: shared memory needs a writable hugetlbfs mount with 2 MiB pages and there is none; "
+             "mount one (mount -t hugetlbfs -o pagesize=2M none /dev/hugepages) or use prefer");
+    }
+    auto object = open_or_create(paths, fresh.empty() ? small : fresh, options);
+    require_page_size(object, options);
+    try {
+        settle_size(object, bytes);
+    } catch (const RegionError&) {
+        if (options.huge_pages != HugePages::prefer || object.bytes != 0 || !on_huge_pages(object)) throw;
+        object = open_or_create({small}, small, options);
+        settle_size(object, bytes);
+    }
+    return object;
+}
+
+OpenObject make_file_object(const std::string& path, std::size_t bytes, const RegionOptions& options) {
+    auto object = open_or_create({path}, path, options);
+    require_page_size(object, options);
+    settle_size(object, bytes);
+    return object;
+}
+
+OpenObject open_shared_object(std::string_view name, Access access, const RegionOptions& options) {
+    OpenObject object;
+    for (const auto& path : paths_of(name)) {
+        object = open_existing(path, access);
+        if (object.descriptor) break;
+    }
+    return opened(std::move(object), "shared memory " + std::string(name), options);
+}
+
+OpenObject open_file_object(const std::string& path, Access access, const RegionOptions& options) {
+    return opened(open_existing(path, access), path, options);
+}
+
+bool unlink_shared_object(std::string_view name) {
+    bool removed = false;
+    for (const auto& path : paths_of(name)) {
+        if (unlink(path.c_str()) == 0) {
+            removed = true;
+        } else if (errno != ENOENT) {
+            fail(errno, path);
+        }
+    }
+    return removed;
+}
+
+bool try_lock_descriptor(int descriptor) noexcept {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+
+bool descriptor_is_locked_elsewhere(int descriptor) noexcept {
+    struct flock lock{};
+    lock.l_type = F_RDLCK;  // Conflicts with the owner's lock, and may be asked for through a read-only descriptor.
+    lock.l_whence = SEEK_SET;
+    return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool leads_to(const std::string& path, int descriptor) noexcept {
+    struct stat named{};
+    struct stat held{};
+    return stat(path.c_str(), &named) == 0 && fstat(descriptor, &held) == 0 && named.st_dev == held.st_dev &&
+           named.st_ino == held.st_ino;
+}
+
+}  // namespace millpond::memory

@@ -1,0 +1,243 @@
+#include <millpond/memory/region.hpp>
+
+#include <linux/mempolicy.h>
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <stdexcept>
+
+#include "kernel_pages.hpp"
+#include "named_object.hpp"
+
+namespace millpond::memory {
+namespace {
+
+[[noreturn]] void fail(int error, const std::string& what) { throw RegionError(error, std::generic_category(), what); }
+
+void refuse_nothing(std::size_t bytes) {
+    if (bytes == 0) throw std::invalid_argument("region: asked for 0 bytes, the least is 1");
+}
+
+struct Mapping {
+    std::byte* data;
+    std::size_t size;
+    std::byte* whole;
+    std::size_t whole_size;
+};
+
+/// data == nullptr when the reserve of huge pages cannot give them.
+Mapping map_reserved_huge(std::size_t bytes) {
+    const auto size = round_up(bytes, kHugePageBytes);
+    void* at =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+    if (at == MAP_FAILED) return {};
+    auto* data = static_cast<std::byte*>(at);
+    return {data, size, data, size};
+}
+
+/// Base pages, aligned and advised so that they may become transparent huge ones. The unreachable pages around them
+/// catch overruns and keep the kernel from merging two Regions into one line of its reports.
+Mapping map_base(std::size_t bytes, bool transparent) {
+    const auto page = base_page_bytes();
+    const auto unit = transparent ? kHugePageBytes : page;
+    const auto size = round_up(bytes, unit);
+    const auto whole_size = size + unit + 2 * page;
+    void* at = mmap(nullptr, whole_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) fail(errno, "region: no room for " + size_text(size) + " in the address space");
+    auto* whole = static_cast<std::byte*>(at);
+    const auto first = round_up(reinterpret_cast<std::size_t>(whole) + page, unit);
+    auto* data = whole + (first - reinterpret_cast<std::size_t>(whole));
+    if (mprotect(data, size, PROT_READ | PROT_WRITE) != 0) {
+        const int error = errno;
+        munmap(whole, whole_size);
+        fail(error, "region: asked for " + size_text(size) +
+                        ", more than the kernel may promise; ask for less or see vm.overcommit_memory");
+    }
+    madvise(data, size, transparent ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // A kernel without them refuses: report tells.
+    return {data, size, whole, whole_size};
+}
+
+/// Source: mbind(2). By system call, so that libnuma is not needed.
+void bind_to_node(std::byte* data, std::size_t size, int node) {
+    std::string online;
+    if (node < 0 || !node_is_online(node, online)) {
+        throw std::invalid_argument("numa_node: asked for node " + std::to_string(node) + ", online are " + online);
+    }
+    constexpr std::size_t kBits = sizeof(unsigned long) * CHAR_BIT;
+    std::array<unsigned long, 16> mask{};
+    const auto bit = static_cast<std::size_t>(node);
+    if (bit >= mask.size() * kBits)
+        fail(EINVAL, "numa_node: at most " + std::to_string(mask.size() * kBits) + " nodes");
+    mask[bit / kBits] |= 1UL << (bit % kBits);
+    if (syscall(SYS_mbind, data, size, MPOL_BIND, mask.data(), mask.size() * kBits + 1, MPOL_MF_MOVE) != 0) {
+        fail(errno, "numa_node: the kernel refused to bind " + size_text(size) + " to node " + std::to_string(node) +
+                        "; containers need CAP_SYS_NICE for it");
+    }
+}
+
+/// Touches each page without changing it; for kernels before 5.14, which cannot populate.
+void touch(std::byte* data, std::size_t size, bool writable) {
+    for (std::size_t at = 0; at < size; at += base_page_bytes()) {
+        auto* byte = reinterpret_cast<unsigned char*>(data + at);
+        if (writable) {
+            __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
+        } else {
+            static_cast<void>(*static_cast<volatile unsigned char*>(byte));
+        }
+    }
+}
+
+void populate(std::byte* data, std::size_t size, bool writable) {
+    int result = 0;
+    do {
+        result = madvise(data, size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    } while (result != 0 && errno == EINTR);
+    if (result == 0) return;
+    if (errno != EINVAL) {
+        fail(errno, "prefault: cannot make " + size_text(size) +
+                        " present; free memory, or raise the limit of the control group or of the node's huge pages");
+    }
+    touch(data, size, writable);
+}
+
+void lock_pages(std::byte* data, std::size_t size) {
+    if (mlock(data, size) == 0) return;
+    const int error = errno;
+    struct rlimit limit{};
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    fail(error, "lock: asked for " + size_text(size) + ", the limit of this process is " +
+                    (limit.rlim_cur == RLIM_INFINITY ? "unlimited" : size_text(limit.rlim_cur)) +
+                    "; raise memlock (ulimit -l, LimitMEMLOCK=) or grant CAP_IPC_LOCK");
+}
+
+}  // namespace
+
+Region Region::anonymous(std::size_t bytes, const RegionOptions& options) {
+    refuse_nothing(bytes);
+    Mapping mapping{};
+    Region region;
+    region.page_bytes_ = kHugePageBytes;
+    if (options.huge_pages != HugePages::none) mapping = map_reserved_huge(bytes);
+    if (mapping.data == nullptr) {
+        if (options.huge_pages == HugePages::require) {
+            fail(ENOMEM, huge_page_shortage(bytes) + "; raise vm.nr_hugepages or use prefer");
+        }
+        mapping = map_base(bytes, options.huge_pages == HugePages::prefer && bytes >= kHugePageBytes);
+        region.page_bytes_ = base_page_bytes();
+    }
+    region.data_ = mapping.data;
+    region.size_ = mapping.size;
+    region.mapping_ = mapping.whole;
+    region.mapping_size_ = mapping.whole_size;
+    region.created_ = true;
+    region.settle(options);
+    return region;
+}
+
+Region Region::shared(std::string_view name, std::size_t bytes, const RegionOptions& options) {
+    refuse_nothing(bytes);
+    auto object = make_shared_object(name, bytes, options);
+    return of_object(object, Access::writable, options);
+}
+
+Region Region::open_shared(std::string_view name, Access access, const RegionOptions& options) {
+    auto object = open_shared_object(name, access, options);
+    return of_object(object, access, options);
+}
+
+Region Region::file(const std::filesystem::path& path, std::size_t bytes, const RegionOptions& options) {
+    refuse_nothing(bytes);
+    if (options.numa_node != kAnyNode) throw std::invalid_argument("numa_node: the kernel places the pages of a file");
+    auto object = make_file_object(path.string(), bytes, options);
+    return of_object(object, Access::writable, options);
+}
+
+Region Region::open_file(const std::filesystem::path& path, Access access, const RegionOptions& options) {
+    if (options.numa_node != kAnyNode) throw std::invalid_argument("numa_node: the kernel places the pages of a file");
+    auto object = open_file_object(path.string(), access, options);
+    return of_object(object, access, options);
+}
+
+bool Region::unlink_shared(std::string_view name) { return unlink_shared_object(name); }
+
+Region Region::of_object(OpenObject& object, Access access, const RegionOptions& options) {
+    const int protection = access == Access::writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    void* at = mmap(nullptr, object.bytes, protection, MAP_SHARED, object.descriptor.number(), 0);
+    if (at == MAP_FAILED) fail(errno, object.path + ": cannot map " + size_text(object.bytes));
+    Region region;
+    region.data_ = static_cast<std::byte*>(at);
+    region.size_ = object.bytes;
+    region.mapping_ = region.data_;
+    region.mapping_size_ = region.size_;
+    region.page_bytes_ = object.page_bytes;
+    region.descriptor_ = object.descriptor.release();
+    region.access_ = access;
+    region.created_ = object.created;
+    region.path_ = std::move(object.path);
+    if (options.huge_pages != HugePages::none && region.page_bytes_ == base_page_bytes()) {
+        madvise(region.data_, region.size_, MADV_HUGEPAGE);  // Where the kernel declines, report tells.
+    }
+    region.settle(options);
+    return region;
+}
+
+void Region::settle(const RegionOptions& options) {
+    wish_ = options.huge_pages;
+    if (options.numa_node != kAnyNode) bind_to_node(data_, size_, options.numa_node);
+    // A node may lack the huge pages that the machine has: bound ones are taken now, where that is an error code.
+    const bool bound_huge = options.numa_node != kAnyNode && page_bytes_ == kHugePageBytes;
+    if (options.prefault || bound_huge) populate(data_, size_, writable());
+    if (options.lock) lock_pages(data_, size_);
+}
+
+Region::~Region() {
+    if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
+    if (descriptor_ >= 0) close(descriptor_);
+}
+
+void Region::swap(Region& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(mapping_, other.mapping_);
+    std::swap(mapping_size_, other.mapping_size_);
+    std::swap(page_bytes_, other.page_bytes_);
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(wish_, other.wish_);
+    std::swap(access_, other.access_);
+    std::swap(created_, other.created_);
+    path_.swap(other.path_);
+}
+
+bool Region::try_lock_exclusive() noexcept { return descriptor_ >= 0 && try_lock_descriptor(descriptor_); }
+
+bool Region::owned_elsewhere() const noexcept {
+    return descriptor_ >= 0 && descriptor_is_locked_elsewhere(descriptor_);
+}
+
+bool Region::name_is_current() const noexcept { return descriptor_ >= 0 && leads_to(path_, descriptor_); }
+
+RegionReport Region::report() const {
+    RegionReport report;
+    if (data_ == nullptr) return report;
+    const auto facts = read_mapping(data_, size_);
+    report.mapped_bytes = size_;
+    report.page_bytes = facts.page_bytes != 0 ? facts.page_bytes : page_bytes_;
+    report.huge_bytes = facts.huge_bytes;
+    report.resident_bytes = facts.resident_bytes;
+    report.locked_bytes = facts.locked_bytes;
+    report.numa_node = facts.node;
+    if (wish_ == HugePages::prefer && page_bytes_ != kHugePageBytes && facts.huge_bytes < facts.resident_bytes) {
+        report.shortfall = huge_page_shortage(size_) + "; transparent ones (" +
+                           transparent_choice(descriptor_ >= 0 ? "shmem_enabled" : "enabled") + ") hold " +
+                           size_text(facts.huge_bytes) + " of " + size_text(facts.resident_bytes) + " in use";
+    }
+    return report;
+}
+
+}  // namespace millpond::memory
