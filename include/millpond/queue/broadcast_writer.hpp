@@ -1,0 +1,163 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <millpond/queue/broadcast_layout.hpp>
+#include <millpond/queue/sequenced_words.hpp>
+
+namespace millpond::queue {
+
+/// The one producer of a broadcast ring. It never waits, knows no reader, and overwrites the oldest entry.
+///
+/// Threads: publish, heartbeat and mark on one thread; readers anywhere.
+/// Memory:  the caller's (broadcast_bytes(capacity), aligned to 128), which outlives the writer. That there is one
+/// writer
+///          only is for the caller to see to: market::RingWriter holds a lock on the object.
+/// Source:  sequenced_words.hpp for the entry's protocol.
+template <class Step = NoStep>
+class BasicBroadcastWriter {
+public:
+    /// Makes an empty ring in `memory`, whatever was there. `content` names what kinds and payloads mean; `epoch` names
+    /// this numbering and differs from that of every earlier ring of the same name. O(capacity).
+    /// Throws std::invalid_argument when `capacity` is no power of two, BroadcastError when the memory does not do.
+    [[nodiscard]] static BasicBroadcastWriter create(std::span<std::byte> memory, std::uint64_t capacity,
+                                                     std::uint32_t content, std::uint64_t epoch, Step step = {});
+
+    /// Goes on with a ring whose writer has ended, after its newest complete entry; one that was being written is void:
+    /// no reader has seen it, and its number is used again. Readers need not notice. O(capacity).
+    /// Throws BroadcastError when inspect_broadcast finds anything.
+    [[nodiscard]] static BasicBroadcastWriter resume(std::span<std::byte> memory, std::uint32_t content,
+                                                     Step step = {});
+
+    BasicBroadcastWriter(BasicBroadcastWriter&&) noexcept = default;
+    BasicBroadcastWriter& operator=(BasicBroadcastWriter&&) noexcept = default;
+    BasicBroadcastWriter(const BasicBroadcastWriter&) = delete;
+    BasicBroadcastWriter& operator=(const BasicBroadcastWriter&) = delete;
+    ~BasicBroadcastWriter() = default;
+
+    /// Writes the next entry and returns its number.
+    template <BroadcastPayload Payload>
+    std::uint64_t publish(std::uint32_t kind, const Payload& payload) noexcept;
+
+    /// The number that the next publish will use.
+    [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+    [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }
+    [[nodiscard]] std::uint64_t epoch() const noexcept { return header_->epoch; }
+
+    /// Tells readers that the writer lives; their clock is compared with `utc_ns`.
+    void heartbeat(std::int64_t utc_ns) noexcept;
+    /// Tells readers which process writes.
+    void set_pid(std::uint64_t pid) noexcept { header_->writer_pid.store(pid, std::memory_order_relaxed); }
+    /// Tells readers that nothing comes after what is published; the writer is not used after it.
+    void mark(BroadcastState state) noexcept;
+
+private:
+    BasicBroadcastWriter(std::span<std::byte> memory, std::uint64_t capacity, Step step) noexcept;
+    void recover() noexcept;
+
+    BroadcastHeader* header_;
+    BroadcastEntry* entries_;
+    std::uint64_t mask_;
+    std::uint64_t next_{1};
+    [[no_unique_address]] Step step_;
+};
+
+using BroadcastWriter = BasicBroadcastWriter<>;
+
+template <class Step>
+BasicBroadcastWriter<Step>::BasicBroadcastWriter(std::span<std::byte> memory, std::uint64_t capacity,
+                                                 Step step) noexcept
+    : header_(reinterpret_cast<BroadcastHeader*>(memory.data())),
+      entries_(reinterpret_cast<BroadcastEntry*>(memory.data() + sizeof(BroadcastHeader))),
+      mask_(capacity - 1),
+      step_(std::move(step)) {}
+
+template <class Step>
+BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::create(std::span<std::byte> memory, std::uint64_t capacity,
+                                                              std::uint32_t content, std::uint64_t epoch, Step step) {
+    if (!std::has_single_bit(capacity)) {
+        throw std::invalid_argument("broadcast ring: capacity " + std::to_string(capacity) + " is no power of two");
+    }
+    if (std::bit_cast<std::uintptr_t>(memory.data()) % kBroadcastAlignment != 0) {
+        throw BroadcastError(BroadcastFault::misaligned);
+    }
+    if (memory.size() < sizeof(BroadcastHeader) ||
+        (memory.size() - sizeof(BroadcastHeader)) / sizeof(BroadcastEntry) < capacity) {
+        throw BroadcastError(BroadcastFault::too_small);
+    }
+    auto* header = ::new (memory.data()) BroadcastHeader{};
+    auto* entries = reinterpret_cast<BroadcastEntry*>(memory.data() + sizeof(BroadcastHeader));
+    std::uninitialized_value_construct_n(entries, capacity);
+    header->layout_version = kBroadcastLayoutVersion;
+    header->content = content;
+    header->capacity = capacity;
+    header->entry_bytes = sizeof(BroadcastEntry);
+    header->entries_offset = sizeof(BroadcastHeader);
+    header->epoch = epoch;
+    header->writer_starts.store(1, std::memory_order_relaxed);
+    header->magic.store(kBroadcastMagic, std::memory_order_release);  // sync "object made": inspect_broadcast
+    return BasicBroadcastWriter(memory, capacity, std::move(step));
+}
+
+template <class Step>
+BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::resume(std::span<std::byte> memory, std::uint32_t content,
+                                                              Step step) {
+    if (const auto fault = inspect_broadcast(memory, content); fault != BroadcastFault::none) {
+        throw BroadcastError(fault);
+    }
+    const auto capacity = reinterpret_cast<const BroadcastHeader*>(memory.data())->capacity;
+    BasicBroadcastWriter writer(memory, capacity, std::move(step));
+    writer.recover();
+    return writer;
+}
+
+template <class Step>
+void BasicBroadcastWriter<Step>::recover() noexcept {
+    // The cursor may be one entry behind: its writer may have ended between an entry's last store and the cursor's.
+    std::uint64_t newest = header_->cursor.load(std::memory_order_relaxed);
+    for (std::uint64_t i = 0; i <= mask_; ++i) {
+        const auto mark = entries_[i].sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
+        if (is_complete(mark) && marked_number(mark) > newest) newest = marked_number(mark);
+    }
+    next_ = newest + 1;
+    header_->cursor.store(newest, std::memory_order_release);  // sync "n complete": the readers' cursor loads
+    header_->writer_starts.store(header_->writer_starts.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+template <class Step>
+template <BroadcastPayload Payload>
+std::uint64_t BasicBroadcastWriter<Step>::publish(std::uint32_t kind, const Payload& payload) noexcept {
+    constexpr std::size_t kWords = sizeof(Payload) / 8;
+    std::array<std::uint64_t, 1 + kWords> words;  // kind and size, then the payload: neighbours in the entry too
+    words[0] = std::uint64_t{kind} | std::uint64_t{sizeof(Payload)} << 32U;
+    std::memcpy(words.data() + 1, &payload, sizeof payload);
+    const auto number = next_++;
+    auto& entry = entries_[number & mask_];
+    store_sequenced(entry.sequence, &entry.kind_and_bytes, words.data(), words.size(), number, step_);
+    header_->cursor.store(number, std::memory_order_release);  // sync "n complete": the readers' cursor loads
+    step_();
+    return number;
+}
+
+template <class Step>
+void BasicBroadcastWriter<Step>::heartbeat(std::int64_t utc_ns) noexcept {
+    header_->heartbeat_utc_ns.store(static_cast<std::uint64_t>(utc_ns), std::memory_order_relaxed);
+}
+
+template <class Step>
+void BasicBroadcastWriter<Step>::mark(BroadcastState state) noexcept {
+    // sync "stream over": BasicBroadcastReader::state; who sees it also sees every entry before it.
+    header_->state.store(static_cast<std::uint64_t>(state), std::memory_order_release);
+}
+
+}  // namespace millpond::queue
