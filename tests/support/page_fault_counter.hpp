@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+namespace millpond::test {
+
+/// Counts the page faults of the calling thread from its construction on.
+///
+/// Threads: made and read on the thread it tells of.
+/// Source:  getrusage(2), RUSAGE_THREAD.
+class PageFaultCounter {
+public:
+    PageFaultCounter() noexcept;
+
+    /// Faults that needed no disk: a page was mapped or copied.
+    [[nodiscard]] std::uint64_t minor() const noexcept;
+    /// Faults that waited for a disk.
+    [[nodiscard]] std::uint64_t major() const noexcept;
+    [[nodiscard]] std::uint64_t faults() const noexcept { return minor() + major(); }
+
+private:
+    std::uint64_t minor_at_start_;
+    std::uint64_t major_at_start_;
+};
+
+}  // namespace millpond::test
