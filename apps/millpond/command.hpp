@@ -21,4 +21,6 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+Command config_command(CLI::App& program);
+
 }  // namespace millpond::app

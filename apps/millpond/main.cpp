@@ -33,7 +33,9 @@ int main(int argc, char** argv) {
     CLI::App program{"Message plumbing for trading systems.", "millpond"};
     program.set_version_flag("--version", MILLPOND_VERSION);
     program.require_subcommand(1);
-    const std::vector<millpond::app::Command> commands{};
+    const std::vector<millpond::app::Command> commands{
+        millpond::app::config_command(program),
+    };
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& outcome) {

@@ -1,0 +1,112 @@
+#include <date/tz.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "gateway/config/config.hpp"
+#include "gateway/config/value.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+/// Refuses the second use of a name or address.
+class Unique {
+public:
+    explicit Unique(std::string_view what) : what_(what) {}
+    void add(const std::string& value, std::string_view user) {
+        if (!seen_.insert(value).second) {
+            throw ConfigError(fmt::format("{}: {} '{}' is used twice", user, what_, value));
+        }
+    }
+
+private:
+    std::string_view what_;
+    std::set<std::string> seen_;
+};
+
+void complete_rings(Config& config) {
+    if (config.rings.empty()) config.rings.emplace_back();
+    Unique names{"name"};
+    for (auto& ring : config.rings) {
+        names.add(ring.name, "[[ring]]");
+        if (ring.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
+            std::string::npos) {
+            throw ConfigError(fmt::format("[[ring]]: name '{}' may hold letters, digits, '-' and '_' only", ring.name));
+        }
+        if (!ring.poll) ring.poll = config.poll;
+        if (!ring.pin) ring.pin = config.pin;
+        if (!ring.realtime) ring.realtime = config.realtime;
+    }
+}
+
+void choose_ring(const Config& config, std::string_view user, std::string& ring) {
+    if (ring.empty()) ring = config.rings.front().name;
+    const bool exists = std::any_of(config.rings.begin(), config.rings.end(),
+                                    [&](const RingConfig& candidate) { return candidate.name == ring; });
+    if (!exists) throw ConfigError(fmt::format("{}: ring '{}' does not exist", user, ring));
+}
+
+void complete_feeds(Config& config) {
+    if (config.feeds.size() > std::numeric_limits<std::uint16_t>::max()) throw ConfigError("[[feed]]: too many feeds");
+    Unique names{"name"};
+    Unique addresses{"address"};
+    Unique channels{"channel"};
+    for (std::size_t i = 0; i < config.feeds.size(); ++i) {
+        auto& feed = config.feeds[i];
+        if (feed.listen.empty()) throw ConfigError("[[feed]]: key 'listen' is missing");
+        if (feed.name.empty()) feed.name = feed.listen;
+        const auto user = fmt::format("[[feed]] '{}'", feed.name);
+        if (!feed.channel) feed.channel = static_cast<std::uint16_t>(i);
+        choose_ring(config, user, feed.ring);
+        names.add(feed.name, user);
+        addresses.add(feed.listen + (feed.interface.empty() ? "" : "%" + feed.interface), user);
+        channels.add(fmt::format("{}", *feed.channel), user);
+        try {
+            date::locate_zone(feed.timezone);
+        } catch (const std::runtime_error&) {
+            throw ConfigError(fmt::format("{}: timezone '{}' is not in the zone database", user, feed.timezone));
+        }
+    }
+}
+
+void complete_sinks(Config& config) {
+    Unique names{"name"};
+    Unique outputs{"output"};
+    for (auto& sink : config.tcp) {
+        const auto user = fmt::format("[[tcp]] '{}'", sink.name);
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        outputs.add(sink.listen, user);
+    }
+    for (auto& sink : config.csv) {
+        const auto user = fmt::format("[[csv]] '{}'", sink.name);
+        if (sink.path.empty()) throw ConfigError(user + ": key 'path' is missing");
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        outputs.add(sink.path, user);
+    }
+    for (auto& sink : config.udp) {
+        const auto user = fmt::format("[[udp]] '{}'", sink.name);
+        if (sink.to.empty()) throw ConfigError(user + ": key 'to' is missing");
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        outputs.add(sink.to, user);
+    }
+    if (config.metrics != "off") outputs.add(config.metrics, "metrics");
+}
+
+}  // namespace
+
+void complete(Config& config) {
+    complete_rings(config);
+    complete_feeds(config);
+    complete_sinks(config);
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
+/// complete() below checks what no single key can.
+namespace millpond::gateway {
+
+enum class FeedFormat : std::uint8_t { bbo28, quotes, miax_tom, itch };
+enum class PollMode : std::uint8_t { spin, block, adaptive };
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+enum class LogFormat : std::uint8_t { text, json };
+
+/// How much an optional facility of the machine is wanted: `require` makes its absence an error.
+enum class Wanted : std::uint8_t { none, prefer, require };
+
+/// What a sink does with events that it cannot pass on at once.
+enum class Delivery : std::uint8_t {
+    every,     ///< Pass on every event; what falls out of the buffer is counted as missed.
+    conflate,  ///< Pass on the newest quote of each instrument; older ones are counted as conflated.
+};
+
+/// One source of datagrams: `[[feed]]`.
+struct FeedConfig {
+    std::string name;                          ///< For logs and metrics; `listen` when empty.
+    std::string ring;                          ///< The ring it is published to; the first ring when empty.
+    FeedFormat format{FeedFormat::quotes};     ///< How its datagrams are read.
+    std::string listen;                        ///< ADDRESS:PORT; a multicast group is joined.
+    std::string source;                        ///< Sender's address for source-specific multicast; any when empty.
+    std::string interface;                     ///< Network interface by name; the kernel's choice when empty.
+    std::optional<std::uint16_t> channel;      ///< Number in every event of this feed; its place in the file if unset.
+    std::string venue;                         ///< Up to 8 characters, beside every instrument's name.
+    std::string symbols;                       ///< File of `product id,symbol` lines; none when empty.
+    std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
+    std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
+    std::uint64_t receive_buffer{8U * 1024 * 1024};  ///< Bytes asked of the kernel.
+    Wanted nic_time{Wanted::none};                   ///< Receive time by the network card.
+    bool gro{true};                                  ///< Take trains of datagrams in one receive call.
+};
+
+/// One ring in shared memory with the thread that fills it: `[[ring]]`.
+struct RingConfig {
+    std::string name{"main"};               ///< Readers open the ring by this name.
+    std::uint64_t capacity{65'536};         ///< Entries, a power of two.
+    std::uint64_t max_instruments{16'384};  ///< Instruments beyond these are counted and not published.
+    Wanted huge_pages{Wanted::prefer};      ///< For the ring and the board.
+    bool lock{false};                       ///< Lock the ring's memory.
+    std::optional<PollMode> poll;           ///< The gateway's `poll` when unset.
+    std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
+    std::optional<std::uint32_t> realtime;  ///< SCHED_FIFO priority, 0 none; the gateway's `realtime` when unset.
+};
+
+/// JSON lines to TCP clients: `[[tcp]]`.
+struct TcpConfig {
+    std::string name{"tcp"};
+    std::string ring;  ///< The first ring when empty.
+    std::string listen{"127.0.0.1:9100"};
+    Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
+    std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
+    std::uint64_t max_clients{1'024};
+    std::uint64_t stall_seconds{10};  ///< A client that takes nothing for so long is disconnected.
+};
+
+/// Rows in a rotated file: `[[csv]]`.
+struct CsvConfig {
+    std::string name{"csv"};
+    std::string ring;
+    std::string path;
+    Delivery mode{Delivery::every};
+    std::uint64_t rotate_bytes{256U * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
+    std::uint64_t flush_ms{200};                     ///< Rows wait in memory for at most so long.
+};
+
+/// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
+struct UdpConfig {
+    std::string name{"udp"};
+    std::string ring;
+    std::string to;            ///< ADDRESS:PORT, unicast or multicast.
+    std::string interface;     ///< For multicast; the kernel's choice when empty.
+    std::uint16_t channel{0};  ///< Channel number in the datagrams.
+    Delivery mode{Delivery::every};
+    std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
+};
+
+struct Config {
+    LogLevel log_level{LogLevel::info};
+    LogFormat log_format{LogFormat::text};
+    bool quiet{false};                      ///< No status line.
+    std::string metrics{"127.0.0.1:9464"};  ///< Where /metrics and /health are served; "off" for nowhere.
+    PollMode poll{PollMode::adaptive};
+    std::optional<std::uint32_t> pin;
+    std::uint32_t realtime{0};
+    std::vector<RingConfig> rings;
+    std::vector<FeedConfig> feeds;
+    std::vector<TcpConfig> tcp;
+    std::vector<CsvConfig> csv;
+    std::vector<UdpConfig> udp;
+};
+
+/// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
+/// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).
+void complete(Config& config);
+
+}  // namespace millpond::gateway

@@ -1,0 +1,229 @@
+#include "gateway/config/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace millpond::gateway {
+namespace {
+
+constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
+    {"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}};
+constexpr std::pair<std::string_view, LogFormat> kLogFormats[] = {{"text", LogFormat::text}, {"json", LogFormat::json}};
+constexpr std::pair<std::string_view, PollMode> kPollModes[] = {
+    {"spin", PollMode::spin}, {"block", PollMode::block}, {"adaptive", PollMode::adaptive}};
+constexpr std::pair<std::string_view, FeedFormat> kFeedFormats[] = {{"bbo28", FeedFormat::bbo28},
+                                                                    {"quotes", FeedFormat::quotes},
+                                                                    {"miax-tom", FeedFormat::miax_tom},
+                                                                    {"itch", FeedFormat::itch}};
+constexpr std::pair<std::string_view, Wanted> kWanted[] = {
+    {"none", Wanted::none}, {"prefer", Wanted::prefer}, {"require", Wanted::require}};
+constexpr std::pair<std::string_view, Delivery> kDeliveries[] = {{"every", Delivery::every},
+                                                                 {"conflate", Delivery::conflate}};
+
+constexpr std::size_t kLongestName = 32;
+constexpr std::size_t kLongestVenue = 8;
+constexpr std::uint64_t kHighestCpu = 1023;
+constexpr std::uint64_t kHighestPriority = 99;
+constexpr std::uint64_t kMostEntries = 1ULL << 30;
+constexpr std::uint64_t kMostInstruments = 1ULL << 24;
+constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
+
+template <class Int>
+Int narrow(std::uint64_t checked) {
+    return static_cast<Int>(checked);
+}
+
+std::string listen_or_off(const Value& value) {
+    const auto written = value.text();
+    return written == "off" ? written : value.endpoint();
+}
+
+constexpr Key<Config> kTopKeys[] = {
+    {"log_level", "debug|info|warning|error", "least severe message that is logged (info)",
+     [](Config& c, const Value& v) { c.log_level = v.choice<LogLevel>(kLogLevels); }},
+    {"log_format", "text|json", "one line of text or one JSON object a message (text)",
+     [](Config& c, const Value& v) { c.log_format = v.choice<LogFormat>(kLogFormats); }},
+    {"quiet", "", "no status line", [](Config& c, const Value& v) { c.quiet = v.boolean(); }},
+    {"metrics", "ADDRESS:PORT|off", "where /metrics and /health are served (127.0.0.1:9464)",
+     [](Config& c, const Value& v) { c.metrics = listen_or_off(v); }},
+    {"poll", "spin|block|adaptive",
+     "how receive threads wait: never sleep, always sleep, or spin briefly and then sleep (adaptive)",
+     [](Config& c, const Value& v) { c.poll = v.choice<PollMode>(kPollModes); }},
+    {"pin", "CPU", "CPU of the receive thread",
+     [](Config& c, const Value& v) { c.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+    {"realtime", "PRIORITY", "SCHED_FIFO priority of receive threads, 0 for none (0)",
+     [](Config& c, const Value& v) { c.realtime = narrow<std::uint32_t>(v.integer(0, kHighestPriority)); }},
+};
+
+constexpr Key<RingConfig> kRingKeys[] = {
+    {"name", "NAME", "readers open the ring by this name (main)",
+     [](RingConfig& r, const Value& v) { r.name = v.text_of_at_most(kLongestName); }},
+    {"capacity", "N", "entries of 128 bytes, a power of two (65536)",
+     [](RingConfig& r, const Value& v) { r.capacity = v.power_of_two(64, kMostEntries); }},
+    {"max_instruments", "N", "further instruments are counted and not published (16384)",
+     [](RingConfig& r, const Value& v) { r.max_instruments = v.integer(1, kMostInstruments); }},
+    {"huge_pages", "none|prefer|require", "pages under ring and board (prefer)",
+     [](RingConfig& r, const Value& v) { r.huge_pages = v.choice<Wanted>(kWanted); }},
+    {"lock", "true|false", "lock the ring's memory (false)",
+     [](RingConfig& r, const Value& v) { r.lock = v.boolean(); }},
+    {"poll", "spin|block|adaptive", "instead of the gateway's",
+     [](RingConfig& r, const Value& v) { r.poll = v.choice<PollMode>(kPollModes); }},
+    {"pin", "CPU", "instead of the gateway's",
+     [](RingConfig& r, const Value& v) { r.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+    {"realtime", "PRIORITY", "instead of the gateway's",
+     [](RingConfig& r, const Value& v) { r.realtime = narrow<std::uint32_t>(v.integer(0, kHighestPriority)); }},
+};
+
+constexpr Key<FeedConfig> kFeedKeys[] = {
+    {"name", "NAME", "for logs and metrics (its address)",
+     [](FeedConfig& f, const Value& v) { f.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it is published to (the first)",
+     [](FeedConfig& f, const Value& v) { f.ring = v.text(); }},
+    {"format", "bbo28|quotes|miax-tom|itch", "how its datagrams are read (quotes)",
+     [](FeedConfig& f, const Value& v) { f.format = v.choice<FeedFormat>(kFeedFormats); }},
+    {"listen", "ADDRESS:PORT", "where it comes in; a multicast group is joined",
+     [](FeedConfig& f, const Value& v) { f.listen = v.endpoint(); }},
+    {"source", "ADDRESS", "sender, for source-specific multicast (any)",
+     [](FeedConfig& f, const Value& v) { f.source = v.text(); }},
+    {"interface", "NAME", "network interface (the kernel's choice)",
+     [](FeedConfig& f, const Value& v) { f.interface = v.text(); }},
+    {"channel", "N", "number in every event of this feed (its place, from 0)",
+     [](FeedConfig& f, const Value& v) { f.channel = narrow<std::uint16_t>(v.integer(0, kHighestChannel)); }},
+    {"venue", "TEXT", "up to 8 characters, beside every instrument's name",
+     [](FeedConfig& f, const Value& v) { f.venue = v.text_of_at_most(kLongestVenue); }},
+    {"symbols", "FILE", "lines 'product id,symbol' for formats that carry numbers",
+     [](FeedConfig& f, const Value& v) { f.symbols = v.text(); }},
+    {"timezone", "ZONE", "where the exchange's day begins (America/New_York)",
+     [](FeedConfig& f, const Value& v) { f.timezone = v.text(); }},
+    {"date", "YYYY-MM-DD", "the exchange's day, for replays (today there)",
+     [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
+    {"receive_buffer", "BYTES", "asked of the kernel (8MiB)",
+     [](FeedConfig& f, const Value& v) { f.receive_buffer = v.bytes(); }},
+    {"nic_time", "none|prefer|require", "receive time by the network card (none)",
+     [](FeedConfig& f, const Value& v) { f.nic_time = v.choice<Wanted>(kWanted); }},
+    {"gro", "true|false", "take trains of datagrams in one call (true)",
+     [](FeedConfig& f, const Value& v) { f.gro = v.boolean(); }},
+};
+
+constexpr Key<TcpConfig> kTcpKeys[] = {
+    {"name", "NAME", "for logs and metrics (tcp)",
+     [](TcpConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](TcpConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"listen", "ADDRESS:PORT", "where clients connect (127.0.0.1:9100)",
+     [](TcpConfig& s, const Value& v) { s.listen = v.endpoint(); }},
+    {"mode", "every|conflate", "a client's mode until it asks for the other (every)",
+     [](TcpConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
+    {"backlog", "LINES", "how far a client may fall behind, a power of two (16384)",
+     [](TcpConfig& s, const Value& v) { s.backlog = v.power_of_two(64, 1ULL << 24); }},
+    {"max_clients", "N", "further clients are refused with a reason (1024)",
+     [](TcpConfig& s, const Value& v) { s.max_clients = v.integer(1, 100'000); }},
+    {"stall_seconds", "N", "a client that takes nothing for so long is disconnected (10)",
+     [](TcpConfig& s, const Value& v) { s.stall_seconds = v.integer(1, 86'400); }},
+};
+
+constexpr Key<CsvConfig> kCsvKeys[] = {
+    {"name", "NAME", "for logs and metrics (csv)",
+     [](CsvConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](CsvConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"path", "FILE", "the file; full ones are renamed to FILE.1, FILE.2, ...",
+     [](CsvConfig& s, const Value& v) { s.path = v.text(); }},
+    {"mode", "every|conflate", "every quote, or the newest of each instrument (every)",
+     [](CsvConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
+    {"rotate_bytes", "BYTES", "a file of so many bytes is renamed (256MiB)",
+     [](CsvConfig& s, const Value& v) { s.rotate_bytes = v.bytes(); }},
+    {"flush_ms", "N", "rows wait in memory for at most so long (200)",
+     [](CsvConfig& s, const Value& v) { s.flush_ms = v.integer(1, 60'000); }},
+};
+
+constexpr Key<UdpConfig> kUdpKeys[] = {
+    {"name", "NAME", "for logs and metrics (udp)",
+     [](UdpConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](UdpConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"to", "ADDRESS:PORT", "where the datagrams go, unicast or multicast",
+     [](UdpConfig& s, const Value& v) { s.to = v.endpoint(); }},
+    {"interface", "NAME", "for multicast (the kernel's choice)",
+     [](UdpConfig& s, const Value& v) { s.interface = v.text(); }},
+    {"channel", "N", "channel number in the datagrams (0)",
+     [](UdpConfig& s, const Value& v) { s.channel = narrow<std::uint16_t>(v.integer(0, kHighestChannel)); }},
+    {"mode", "every|conflate", "every quote, or the newest of each instrument (every)",
+     [](UdpConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
+    {"heartbeat_ms", "N", "a datagram without quotes after so much silence (1000)",
+     [](UdpConfig& s, const Value& v) { s.heartbeat_ms = v.integer(1, 3'600'000); }},
+};
+
+/// How many single-character edits lie between two words (Levenshtein 1966).
+std::size_t edits_between(std::string_view left, std::string_view right) {
+    std::vector<std::size_t> row(right.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= left.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= right.size(); ++j) {
+            const std::size_t replaced = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+        }
+    }
+    return row.back();
+}
+
+std::string title(std::string_view section) {
+    return section.empty() ? "the top level" : fmt::format("[[{}]]", section);
+}
+
+}  // namespace
+
+std::string described(std::string_view section, std::string_view key) {
+    return fmt::format("key '{}' of {}", key, title(section));
+}
+
+template <class Section>
+const Key<Section>& find_key(std::string_view name, std::string_view where) {
+    constexpr std::size_t kFarthestGuess = 3;
+    const Key<Section>* nearest = nullptr;
+    std::size_t nearest_edits = kFarthestGuess;
+    std::string known;
+    for (const auto& key : Schema<Section>::keys()) {
+        if (key.name == name) return key;
+        if (const auto edits = edits_between(name, key.name); edits < nearest_edits) {
+            nearest_edits = edits;
+            nearest = &key;
+        }
+        known += (known.empty() ? "" : ", ") + std::string{key.name};
+    }
+    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(Schema<Section>::name(), name),
+                                  nearest ? fmt::format("did you mean '{}'?", nearest->name) : "known are: " + known));
+}
+
+// clang-format off
+template <> std::string_view Schema<Config>::name() { return ""; }
+template <> std::string_view Schema<RingConfig>::name() { return "ring"; }
+template <> std::string_view Schema<FeedConfig>::name() { return "feed"; }
+template <> std::string_view Schema<TcpConfig>::name() { return "tcp"; }
+template <> std::string_view Schema<CsvConfig>::name() { return "csv"; }
+template <> std::string_view Schema<UdpConfig>::name() { return "udp"; }
+template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
+template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
+template <> std::span<const Key<FeedConfig>> Schema<FeedConfig>::keys() { return kFeedKeys; }
+template <> std::span<const Key<TcpConfig>> Schema<TcpConfig>::keys() { return kTcpKeys; }
+template <> std::span<const Key<CsvConfig>> Schema<CsvConfig>::keys() { return kCsvKeys; }
+template <> std::span<const Key<UdpConfig>> Schema<UdpConfig>::keys() { return kUdpKeys; }
+// clang-format on
+
+template const Key<Config>& find_key(std::string_view, std::string_view);
+template const Key<RingConfig>& find_key(std::string_view, std::string_view);
+template const Key<FeedConfig>& find_key(std::string_view, std::string_view);
+template const Key<TcpConfig>& find_key(std::string_view, std::string_view);
+template const Key<CsvConfig>& find_key(std::string_view, std::string_view);
+template const Key<UdpConfig>& find_key(std::string_view, std::string_view);
+
+}  // namespace millpond::gateway

@@ -1,0 +1,106 @@
+#include "tests/apps/program.hpp"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+extern char** environ;
+
+namespace millpond::app {
+namespace {
+
+constexpr int kPatienceMs = 60'000;
+
+/// Takes what is there; closes the pipe and sets it to -1 at its end.
+void drain(int& pipe, std::string& text) {
+    std::array<char, 4096> buffer;
+    const auto got = read(pipe, buffer.data(), buffer.size());
+    if (got > 0) {
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EINTR) {
+        close(pipe);
+        pipe = -1;
+    }
+}
+
+}  // namespace
+
+Program::Program(const std::vector<std::string>& arguments) {
+    std::vector<char*> argv;
+    std::string name = MILLPOND_PROGRAM;
+    argv.push_back(name.data());
+    auto copies = arguments;
+    for (auto& argument : copies) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    std::array<int, 2> out{};
+    std::array<int, 2> err{};
+    if (pipe2(out.data(), O_CLOEXEC) != 0 || pipe2(err.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
+    const int failed = posix_spawn(&pid_, name.c_str(), &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(out[1]);
+    close(err[1]);
+    out_ = out[0];
+    err_ = err[0];
+    if (failed != 0) throw std::runtime_error("cannot start " + name);
+}
+
+Program::~Program() {
+    if (!ended_) {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    if (out_ >= 0) close(out_);
+    if (err_ >= 0) close(err_);
+}
+
+void Program::signal(int number) const { kill(pid_, number); }
+
+bool Program::read_more(int timeout_ms) {
+    std::array<pollfd, 2> waiting{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
+    if (poll(waiting.data(), waiting.size(), timeout_ms) <= 0) return true;
+    if (waiting[0].revents != 0) drain(out_, outcome_.out);
+    if (waiting[1].revents != 0) drain(err_, outcome_.err);
+    return out_ >= 0 || err_ >= 0;
+}
+
+bool Program::says(const std::string& text) {
+    const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
+    while (core::monotonic_nanos() < deadline) {
+        if (outcome_.out.find(text) != std::string::npos || outcome_.err.find(text) != std::string::npos) return true;
+        if (!read_more(100)) {
+            return outcome_.out.find(text) != std::string::npos || outcome_.err.find(text) != std::string::npos;
+        }
+    }
+    return false;
+}
+
+Outcome Program::wait() {
+    const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
+    while (read_more(100)) {
+        if (core::monotonic_nanos() > deadline) kill(pid_, SIGKILL);
+    }
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    ended_ = true;
+    outcome_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return outcome_;
+}
+
+Outcome run(const std::vector<std::string>& arguments) { return Program{arguments}.wait(); }
+
+}  // namespace millpond::app

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+/// Starts the program millpond and looks at what it says and how it ends.
+namespace millpond::app {
+
+struct Outcome {
+    int exit_code{-1};  ///< 128 + signal when a signal ended it.
+    std::string out;
+    std::string err;
+};
+
+/// One run of the program with its output in pipes. Ends the process by SIGKILL if it still runs when this goes.
+class Program {
+public:
+    explicit Program(const std::vector<std::string>& arguments);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+    void signal(int number) const;
+
+    /// Reads on until standard output or error holds `text`; false when the program ended or a minute passed before.
+    [[nodiscard]] bool says(const std::string& text);
+
+    /// Waits for the end and gives everything that was said.
+    Outcome wait();
+
+private:
+    /// Takes what the pipes hold, waiting at most `timeout_ms`; false when both are at their end.
+    bool read_more(int timeout_ms);
+
+    pid_t pid_{-1};
+    int out_{-1};
+    int err_{-1};
+    Outcome outcome_;
+    bool ended_{false};
+};
+
+Outcome run(const std::vector<std::string>& arguments);
+
+}  // namespace millpond::app
