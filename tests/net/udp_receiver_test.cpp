@@ -1,0 +1,283 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "tests/net/datagrams.hpp"
+
+namespace millpond::net {
+namespace {
+
+using test::bytes_of;
+using test::receive;
+using test::receive_texts;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+UdpReceiver::Options on_loopback() { return {.local = SocketAddress::parse("127.0.0.1:0")}; }
+
+UdpSender::Options to(const UdpReceiver& receiver) { return {.to = receiver.report().local}; }
+
+/// What a SocketError or std::invalid_argument of the constructor says.
+std::string refusal(const UdpReceiver::Options& options) {
+    try {
+        const UdpReceiver receiver{options};
+        return "accepted";
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+}
+
+TEST(UdpReceiver, DeliversDatagramsInOrderAsTheyWereSent) {
+    UdpReceiver receiver{on_loopback()};
+    UdpSender sender{to(receiver)};
+    EXPECT_THAT(receiver.poll(), IsEmpty());
+    EXPECT_TRUE(sender.send(bytes_of("first")));
+    EXPECT_TRUE(sender.send(bytes_of("")));
+    EXPECT_TRUE(sender.send(bytes_of("third")));
+    EXPECT_THAT(receive_texts(receiver, 3), ElementsAre("first", "", "third"));
+    EXPECT_THAT(receiver.poll(), IsEmpty());
+    EXPECT_EQ(receiver.counts().datagrams.read(), 3U);
+    EXPECT_EQ(receiver.counts().bytes.read(), 10U);
+    EXPECT_EQ(receiver.counts().errors.read(), 0U);
+}
+
+TEST(UdpReceiver, ReceivesOverIpv6) {
+    UdpReceiver receiver{{.local = SocketAddress::parse("[::1]:0")}};
+    UdpSender sender{to(receiver)};
+    EXPECT_TRUE(sender.send(bytes_of("six")));
+    EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("six"));
+}
+
+TEST(UdpReceiver, AsksForMoreAtOnceWhileTheAnswersAreFull) {
+    auto options = on_loopback();
+    options.batch = 8;
+    UdpReceiver receiver{options};
+    UdpSender sender{to(receiver)};
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(sender.send(bytes_of(std::to_string(i))));
+    std::vector<std::size_t> sizes;
+    int next = 0;
+    while (next < 20) {
+        const auto datagrams = receiver.poll();
+        sizes.push_back(datagrams.size());
+        for (const auto& each : datagrams) EXPECT_EQ(test::text_of(each.bytes), std::to_string(next++));
+        ASSERT_FALSE(datagrams.empty());
+    }
+    EXPECT_THAT(sizes, ElementsAre(1U, 2U, 4U, 8U, 5U));
+    // The last answer was not full: nothing waits, so the next look asks for one again.
+    EXPECT_TRUE(sender.send(bytes_of("a")));
+    EXPECT_TRUE(sender.send(bytes_of("b")));
+    EXPECT_EQ(receiver.poll().size(), 1U);
+}
+
+/// The kernel begins to stamp a moment after a machine's first socket asked for it; until then a stamp is taken when
+/// the datagram is read. Returns once stamps are older than the read.
+void wait_for_stamps_on_arrival(UdpReceiver& receiver, UdpSender& sender) {
+    const auto deadline = core::monotonic_nanos() + 10'000'000'000;
+    while (core::monotonic_nanos() < deadline) {
+        ASSERT_TRUE(sender.send(bytes_of("stamped?")));
+        const auto sent = core::utc_nanos();
+        const auto all = receive(receiver, 1);
+        ASSERT_EQ(all.size(), 1U);
+        if (all[0].receive_utc_ns <= sent) return;
+        std::this_thread::yield();
+    }
+    FAIL() << "no stamp on arrival within 10 s";
+}
+
+TEST(UdpReceiver, StampsEveryDatagramWithTheKernelsReceiveTime) {
+    UdpReceiver receiver{on_loopback()};
+    UdpSender sender{to(receiver)};
+    ASSERT_NO_FATAL_FAILURE(wait_for_stamps_on_arrival(receiver, sender));
+    auto latest = core::utc_nanos();
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(sender.send(bytes_of("x")));
+    const auto sent = core::utc_nanos();
+    const auto sent_ticks = core::ticks();
+    const auto all = receive(receiver, 50);
+    ASSERT_EQ(all.size(), 50U);
+    for (const auto& each : all) {
+        EXPECT_GE(each.receive_utc_ns, latest);
+        // Loopback delivers inside the send call, so the stamp is older than its end, however late we poll.
+        EXPECT_LE(each.receive_utc_ns, sent);
+        EXPECT_GE(each.receive_ticks, sent_ticks);
+        latest = each.receive_utc_ns;
+    }
+}
+
+TEST(UdpReceiver, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
+    auto options = on_loopback();
+    options.max_datagram = 100;
+    UdpReceiver receiver{options};
+    UdpSender sender{to(receiver)};
+    EXPECT_TRUE(sender.send(bytes_of(std::string(100, 'a'))));
+    EXPECT_TRUE(sender.send(bytes_of(std::string(101, 'b'))));
+    EXPECT_TRUE(sender.send(bytes_of(std::string(9000, 'c'))));
+    EXPECT_TRUE(sender.send(bytes_of(std::string(150, 'd'))));
+    EXPECT_TRUE(sender.send(bytes_of("good")));
+    EXPECT_THAT(receive_texts(receiver, 2), ElementsAre(std::string(100, 'a'), "good"));
+    EXPECT_EQ(receiver.counts().truncated.read(), 3U);
+    EXPECT_EQ(receiver.counts().longest_truncated.read(), 9000U);
+    EXPECT_EQ(receiver.counts().datagrams.read(), 2U);
+}
+
+TEST(UdpReceiver, CountsWhatTheKernelDroppedWhenNobodyPolled) {
+    auto options = on_loopback();
+    options.receive_buffer = 4096;
+    UdpReceiver receiver{options};
+    UdpSender sender{to(receiver)};
+    const std::string payload(200, 'x');
+    constexpr std::size_t kSent = 500;
+    for (std::size_t i = 0; i < kSent; ++i) EXPECT_TRUE(sender.send(bytes_of(payload)));
+    // What was queued before the first loss carries no news of it.
+    const auto queued = receive(receiver, kSent, 0).size();
+    EXPECT_GT(queued, 0U);
+    EXPECT_LT(queued, kSent);
+    EXPECT_EQ(receiver.counts().kernel_drops.read(), 0U);
+    EXPECT_TRUE(sender.send(bytes_of("news")));
+    EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("news"));
+    EXPECT_EQ(receiver.counts().kernel_drops.read(), kSent - queued);
+}
+
+TEST(UdpReceiver, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
+    auto options = on_loopback();
+    options.receive_buffer = 4096;
+    UdpReceiver receiver{options};
+    UdpSender sender{to(receiver)};
+    const std::string payload(200, 'x');
+    for (int i = 0; i < 500; ++i) EXPECT_TRUE(sender.send(bytes_of(payload)));
+    const auto drops = receiver.refresh_kernel_drops();
+    EXPECT_GT(drops, 0U);
+    const auto queued = receive(receiver, 500, 0).size();
+    EXPECT_EQ(queued + drops, 500U);
+    EXPECT_TRUE(sender.send(bytes_of("news")));
+    EXPECT_EQ(receive(receiver, 1).size(), 1U);
+    EXPECT_EQ(receiver.counts().kernel_drops.read(), drops);
+    EXPECT_EQ(receiver.refresh_kernel_drops(), drops);
+}
+
+TEST(UdpReceiver, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
+    auto options = on_loopback();
+    options.gro = Want::require;
+    UdpReceiver receiver{options};
+    ASSERT_TRUE(receiver.report().gro);
+    auto sending = to(receiver);
+    sending.gso = Want::require;
+    UdpSender sender{sending};
+    ASSERT_TRUE(sender.report().gso);
+
+    std::vector<std::string> texts;
+    for (int i = 0; i < 200; ++i) texts.push_back("datagram " + std::to_string(1000 + i));
+    texts.push_back("short");  // ends a train
+    texts.push_back("a longer one begins the next");
+    texts.push_back("");
+    texts.push_back("after the empty one");
+    std::vector<std::span<const std::byte>> spans;
+    for (const auto& text : texts) spans.push_back(bytes_of(text));
+    EXPECT_EQ(sender.send(spans), texts.size());
+
+    EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
+    EXPECT_EQ(receiver.counts().datagrams.read(), texts.size());
+    EXPECT_EQ(receiver.counts().truncated.read(), 0U);
+}
+
+TEST(UdpReceiver, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
+    auto options = on_loopback();
+    options.gro = Want::require;
+    options.batch = 1;  // room for 64 datagrams a poll
+    UdpReceiver receiver{options};
+    auto sending = to(receiver);
+    sending.gso = Want::require;
+    UdpSender sender{sending};
+    std::vector<std::string> texts;
+    for (int i = 0; i < 300; ++i) texts.push_back("n" + std::to_string(1000 + i));
+    std::vector<std::span<const std::byte>> spans;
+    for (const auto& text : texts) spans.push_back(bytes_of(text));
+    EXPECT_EQ(sender.send(spans), texts.size());
+    EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
+}
+
+TEST(UdpReceiver, TellsTheBufferThatTheKernelGranted) {
+    auto options = on_loopback();
+    options.receive_buffer = 300'000;
+    EXPECT_EQ(UdpReceiver{options}.report().receive_buffer, 300'000U);
+    EXPECT_GT(UdpReceiver{on_loopback()}.report().receive_buffer, 0U);
+}
+
+TEST(UdpReceiver, NicTimeThatIsPreferredButMissingIsReported) {
+    auto options = on_loopback();
+    options.nic_time = Want::prefer;
+    UdpReceiver receiver{options};
+    EXPECT_FALSE(receiver.report().nic_time);
+    ASSERT_EQ(receiver.report().fallbacks.size(), 1U);
+    EXPECT_THAT(receiver.report().fallbacks.front(),
+                HasSubstr("NIC receive time on 127.0.0.1:0: interface 'lo': it has no clock that stamps received "
+                          "packets"));
+    UdpSender sender{to(receiver)};
+    const auto before = core::utc_nanos();
+    EXPECT_TRUE(sender.send(bytes_of("x")));
+    const auto all = receive(receiver, 1);
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_GE(all[0].receive_utc_ns, before);
+}
+
+TEST(UdpReceiver, NicTimeThatIsRequiredButMissingIsAnErrorThatNamesIt) {
+    auto options = on_loopback();
+    options.nic_time = Want::require;
+    EXPECT_THAT(refusal(options),
+                HasSubstr("required: NIC receive time on 127.0.0.1:0: interface 'lo': it has no clock"));
+    options.local = SocketAddress::parse("0.0.0.0:0");
+    EXPECT_THAT(refusal(options), HasSubstr("the interface must be named"));
+}
+
+TEST(UdpReceiver, AnUnknownInterfaceIsRefusedByNameWithThoseThatExist) {
+    auto options = on_loopback();
+    options.interface = "nosuch0";
+    EXPECT_THAT(refusal(options), HasSubstr("interface 'nosuch0' does not exist, this machine has lo"));
+}
+
+TEST(UdpReceiver, APortInUseIsRefusedByAddress) {
+    const UdpReceiver first{on_loopback()};
+    auto options = on_loopback();
+    options.local = first.report().local;
+    EXPECT_THAT(refusal(options),
+                HasSubstr("cannot bind " + options.local.to_string() + ": the port is taken by another socket"));
+}
+
+TEST(UdpReceiver, AForeignAddressIsRefused) {
+    EXPECT_THAT(refusal({.local = SocketAddress::parse("192.0.2.1:0")}),
+                HasSubstr("cannot bind 192.0.2.1:0: no interface of this machine has that address"));
+}
+
+TEST(UdpReceiver, OptionsOutOfRangeAreRefusedWithTheirBounds) {
+    EXPECT_THAT(refusal({}), HasSubstr("local address is missing"));
+    auto options = on_loopback();
+    options.batch = 0;
+    EXPECT_THAT(refusal(options), HasSubstr("batch is 0, it must be 1 to 1024"));
+    options = on_loopback();
+    options.max_datagram = 65'537;
+    EXPECT_THAT(refusal(options), HasSubstr("max_datagram is 65537, it must be 1 to 65536"));
+    options = on_loopback();
+    options.receive_buffer = std::size_t{1} << 31;
+    EXPECT_THAT(refusal(options), HasSubstr("receive_buffer is 2147483648, the most is 1073741824"));
+    options = on_loopback();
+    options.busy_poll = std::chrono::seconds(2);
+    EXPECT_THAT(refusal(options), HasSubstr("busy_poll is 2000000 us, it must be 0 to 1000000"));
+    options = on_loopback();
+    options.source = SocketAddress::parse_host("127.0.0.1");
+    EXPECT_THAT(refusal(options), HasSubstr("a source needs a multicast group, 127.0.0.1:0 is none"));
+    options.local = SocketAddress::parse("[ff15::1]:0");
+    EXPECT_THAT(refusal(options), HasSubstr("source 127.0.0.1 and group ff15::1 differ in family"));
+    options = {.local = SocketAddress::parse("[ff02::1]:0")};
+    EXPECT_THAT(refusal(options), HasSubstr("ff02::1 is valid on one link only: name the interface"));
+}
+
+}  // namespace
+}  // namespace millpond::net
