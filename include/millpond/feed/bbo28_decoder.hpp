@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/decode_counters.hpp>
+#include <millpond/feed/decode_result.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/name_text.hpp>
+#include <millpond/feed/wire_key_index.hpp>
+
+namespace millpond::feed {
+
+/// The bbo28 datagram: its last 28 bytes are one best bid and offer, big-endian, prices in 1/10000.
+/// ```
+///  0  u32 spread   4  u32 ask size   8  u32 ask price   12  u32 bid size   16  u32 bid price
+/// 20  8 characters of symbol, padded with spaces on the right
+/// ```
+/// What stands before them is not looked at. The format has no sequence number and no exchange time.
+inline constexpr std::size_t kBbo28Bytes = 28;
+
+/// Makes one Quote of each bbo28 datagram.
+///
+/// Threads: one; counters() may be read on any.
+/// Memory:  a WireKeyIndex of the table's capacity, taken once from `memory` in the constructor.
+class Bbo28Decoder {
+public:
+    struct Options {
+        Venue venue{};  ///< The format names none.
+    };
+
+    Bbo28Decoder(InstrumentTable& instruments, const Options& options,
+                 std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    template <EventHandler Handler>
+    DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
+
+    [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
+
+    /// Calls visit(name, help, tally) for each counter.
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        counters_.visit(visitor);
+        visitor("spread_mismatches", "Messages whose spread is not their ask less their bid.", spread_mismatches_);
+    }
+
+private:
+    InstrumentTable* instruments_;
+    Options options_;
+    WireKeyIndex index_;
+    DecodeCounters counters_;
+    core::Tally spread_mismatches_;
+};
+
+inline Bbo28Decoder::Bbo28Decoder(InstrumentTable& instruments, const Options& options,
+                                  std::pmr::memory_resource* memory)
+    : instruments_(&instruments), options_(options), index_(instruments.capacity(), memory) {}
+
+template <EventHandler Handler>
+DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
+    counters_.datagrams.add();
+    counters_.bytes.add(datagram.size());
+    if (datagram.size() < kBbo28Bytes) {
+        counters_.malformed.add();
+        counters_.dropped_bytes.add(datagram.size());
+        return {.error = DecodeError{DecodeErrorKind::truncated, 0, datagram.size(), kBbo28Bytes}};
+    }
+    counters_.messages.add();
+    const auto* const bytes = datagram.data() + datagram.size() - kBbo28Bytes;
+    const auto key = core::load_be<std::uint64_t>(bytes + 20);
+    auto id = index_.find(key);
+    if (id == kNoInstrument) [[unlikely]] {
+        const auto name = padded_name<Symbol::capacity()>({bytes + 20, 8});
+        if (!name) {
+            counters_.rejected.add();
+            counters_.malformed.add();
+            counters_.dropped_bytes.add(datagram.size());
+            const auto offset = static_cast<std::uint32_t>(datagram.size() - 8);
+            return {.messages = 1, .error = DecodeError{DecodeErrorKind::bad_symbol, offset, key >> 56, 0x7E}};
+        }
+        id = instruments_->find_or_add(options_.venue, *name);
+        if (id == kNoInstrument) {
+            counters_.refused.add();
+            return {.messages = 1};
+        }
+        index_.add(key, id);
+    }
+    Quote quote;
+    quote.instrument = id;
+    quote.channel = arrival.channel;
+    quote.ask_size = core::load_be<std::uint32_t>(bytes + 4);
+    quote.bid_size = core::load_be<std::uint32_t>(bytes + 12);
+    quote.ask_price = quote.ask_size != 0 ? core::load_be<std::uint32_t>(bytes + 8) : 0;
+    quote.bid_price = quote.bid_size != 0 ? core::load_be<std::uint32_t>(bytes + 16) : 0;
+    quote.receive_utc_ns = arrival.receive_utc_ns;
+    quote.receive_ticks = arrival.receive_ticks;
+    const auto spread = core::load_be<std::uint32_t>(bytes);
+    const bool both = quote.bid_size != 0 && quote.ask_size != 0;
+    if (both && spread != static_cast<std::uint32_t>(quote.ask_price - quote.bid_price)) spread_mismatches_.add();
+    counters_.applied.add();
+    emit(counters_, handler, quote);
+    return {.messages = 1};
+}
+
+}  // namespace millpond::feed

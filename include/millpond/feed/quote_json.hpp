@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <millpond/feed/decimal.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/json_text.hpp>
+
+namespace millpond::feed {
+
+/// One quote as a JSON object in `out`, without a newline:
+/// ```
+/// {"type":"quote","symbol":"AAPL","timestamp":1580398200000000000,"exchange_timestamp":1580398199999990000,
+///  "sequence":17,"bid":{"price":189.2400,"shares":300},"ask":{"price":189.2600,"shares":200},
+///  "spread":{"price":0.0200,"percent":0.0106},"incomplete":false}
+/// ```
+/// timestamp is the receive time; both are UTC nanoseconds. A side without shares has the price null, and `spread` is
+/// null unless both sides have shares. percent is of the middle price, null where there is none (spread_percent).
+///
+/// Memory: writes at most kMaxJsonBytes; allocates nothing.
+[[nodiscard]] inline std::string_view quote_json(std::span<char, kMaxJsonBytes> out, const Quote& quote,
+                                                 const JsonSymbol& symbol, std::uint64_t sequence) noexcept {
+    using detail::put;
+    auto* end = put(out.data(), "{\"type\":\"quote\",\"symbol\":");
+    end = put(symbol.write(end), ",\"timestamp\":");
+    end = put(write_signed(end, quote.receive_utc_ns), ",\"exchange_timestamp\":");
+    end = put(write_signed(end, quote.exchange_utc_ns), ",\"sequence\":");
+    end = put(write_unsigned(end, sequence), ",\"bid\":{\"price\":");
+    end = quote.bid_size != 0 ? write_price(end, quote.bid_price) : put(end, "null");
+    end = put(end, ",\"shares\":");
+    end = put(write_unsigned(end, quote.bid_size), "},\"ask\":{\"price\":");
+    end = quote.ask_size != 0 ? write_price(end, quote.ask_price) : put(end, "null");
+    end = put(end, ",\"shares\":");
+    end = put(write_unsigned(end, quote.ask_size), "},\"spread\":");
+    if (quote.bid_size != 0 && quote.ask_size != 0) {
+        end = write_price(put(end, "{\"price\":"), spread_of(quote.bid_price, quote.ask_price));
+        end = put(end, ",\"percent\":");
+        const auto percent = spread_percent(quote.bid_price, quote.ask_price);
+        end = percent ? write_price(end, *percent) : put(end, "null");
+        end = put(end, "}");
+    } else {
+        end = put(end, "null");
+    }
+    end = (quote.flags & kIncomplete) != 0 ? put(end, ",\"incomplete\":true}") : put(end, ",\"incomplete\":false}");
+    return {out.data(), static_cast<std::size_t>(end - out.data())};
+}
+
+}  // namespace millpond::feed

@@ -1,0 +1,207 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <millpond/core/tally.hpp>
+
+namespace millpond::feed {
+
+/// What became of a channel's sequence numbers. One thread adds, any reads.
+struct SequenceCounters {
+    core::Tally gaps;        ///< Times that numbers were jumped over.
+    core::Tally missing;     ///< Numbers jumped over.
+    core::Tally late;        ///< Numbers of those that came after all; not applied.
+    core::Tally duplicates;  ///< Numbers that had come before; not applied.
+    core::Tally unresolved;  ///< Old numbers of which it is no longer known whether they were late or duplicates.
+    core::Tally restarts;    ///< Times that the sender began again at a lower number.
+
+    /// Calls visit(name, help, tally) for each.
+    template <class Visitor>
+    void visit(Visitor&& visitor) const {
+        visitor("sequence_gaps", "Times that sequence numbers were jumped over.", gaps);
+        visitor("sequence_missing", "Sequence numbers jumped over.", missing);
+        visitor("sequence_late", "Missing sequence numbers that came too late to be applied.", late);
+        visitor("sequence_duplicates", "Sequence numbers that had come before.", duplicates);
+        visitor("sequence_unresolved", "Old sequence numbers that may have been late or duplicates.", unresolved);
+        visitor("sequence_restarts", "Times that the sender began again at a lower number.", restarts);
+    }
+};
+
+/// Follows the sequence numbers of one channel: finds what is missing, late or there twice.
+///
+/// In order costs O(1). An old number is looked for in at most kMaxRanges missing ranges; when more are missing, the
+/// oldest range is forgotten and its numbers count as unresolved should they come.
+///
+/// A sender that begins again at a lower number without saying so (a looped replay) looks like duplicates at first:
+/// after kRestartAfter such datagrams that follow each other without a hole the next one is believed.
+///
+/// Threads: one; counters() may be read on any.
+class SequenceTracker {
+public:
+    static constexpr std::size_t kMaxRanges = 64;
+    static constexpr std::uint32_t kRestartAfter = 32;
+
+    /// What one datagram meant.
+    struct Step {
+        std::uint64_t old{0};        ///< So many of its first numbers must not be applied.
+        std::uint64_t gap_first{0};  ///< Numbers gap_first..gap_last were jumped over; none when both are 0.
+        std::uint64_t gap_last{0};
+        bool restarted{false};  ///< The sender began again: forget what was known of the channel, then apply it all.
+
+        [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
+    };
+
+    /// A datagram that carries `count` numbers from `first` on; count 0 announces that `first` comes next. A range that
+    /// would pass the largest 64-bit number is ignored: all of it is old.
+    Step observe(std::uint64_t first, std::uint64_t count) noexcept;
+
+    /// A new session: its first number is known. What came before is no longer compared with.
+    void start(std::uint64_t first) noexcept;
+
+    /// The number that comes next; 0 when none has been seen.
+    [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+
+    [[nodiscard]] const SequenceCounters& counters() const noexcept { return counters_; }
+
+private:
+    struct Range {
+        std::uint64_t first;
+        std::uint64_t last;
+    };
+
+    void remember(Range missing) noexcept;
+    void account_old(Range old) noexcept;
+    [[nodiscard]] bool looks_restarted(Range old) noexcept;
+    [[nodiscard]] bool fills_a_hole(Range old) const noexcept;
+    void drop(std::size_t index) noexcept;
+
+    std::uint64_t next_{0};
+    std::uint64_t forgotten_{0};  // highest number of a range that was dropped for want of room
+    std::uint64_t restart_next_{0};
+    std::uint32_t restart_run_{0};
+    std::size_t ranges_{0};
+    std::array<Range, kMaxRanges> missing_{};  // ascending, disjoint
+    SequenceCounters counters_;
+};
+
+inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::uint64_t count) noexcept {
+    Step step;
+    if (first == next_ && next_ != 0 && count < std::numeric_limits<std::uint64_t>::max() - first) {
+        next_ += count;
+        restart_run_ = 0;
+        return step;
+    }
+    if (first == 0 || count >= std::numeric_limits<std::uint64_t>::max() - first) {
+        step.old = count;
+        return step;
+    }
+    if (next_ == 0) {  // joined in mid-stream: what came before is not missed
+        start(first);
+        next_ += count;
+        return step;
+    }
+    if (first > next_) {
+        step.gap_first = next_;
+        step.gap_last = first - 1;
+        counters_.gaps.add();
+        counters_.missing.add(first - next_);
+        remember({step.gap_first, step.gap_last});
+        next_ = first + count;
+        restart_run_ = 0;
+        return step;
+    }
+    if (count == 0) return step;  // an announcement that was overtaken
+    const auto end = first + count;
+    if (end <= next_ && looks_restarted({first, end - 1})) {
+        counters_.restarts.add();
+        start(end);
+        step.restarted = true;
+        return step;
+    }
+    step.old = end <= next_ ? count : next_ - first;
+    account_old({first, first + step.old - 1});
+    if (end > next_) {
+        next_ = end;
+        restart_run_ = 0;
+    }
+    return step;
+}
+
+inline void SequenceTracker::start(std::uint64_t first) noexcept {
+    next_ = first;
+    forgotten_ = first - 1;
+    restart_run_ = 0;
+    ranges_ = 0;
+}
+
+inline bool SequenceTracker::looks_restarted(Range old) noexcept {
+    restart_run_ = fills_a_hole(old) ? 0 : old.first == restart_next_ ? restart_run_ + 1 : 1;
+    restart_next_ = old.last + 1;
+    return restart_run_ > kRestartAfter;
+}
+
+inline bool SequenceTracker::fills_a_hole(Range old) const noexcept {
+    for (std::size_t i = 0; i < ranges_; ++i) {
+        if (old.first <= missing_[i].last && missing_[i].first <= old.last) return true;
+    }
+    return false;
+}
+
+inline void SequenceTracker::remember(Range missing) noexcept {
+    if (ranges_ == kMaxRanges) {
+        forgotten_ = missing_[0].last;
+        drop(0);
+    }
+    missing_[ranges_++] = missing;
+}
+
+inline void SequenceTracker::drop(std::size_t index) noexcept {
+    for (auto i = index + 1; i < ranges_; ++i) missing_[i - 1] = missing_[i];
+    --ranges_;
+}
+
+inline void SequenceTracker::account_old(Range old) noexcept {
+    std::uint64_t late = 0;
+    for (std::size_t i = 0; i < ranges_;) {
+        const auto range = missing_[i];
+        const auto first = old.first > range.first ? old.first : range.first;
+        const auto last = old.last < range.last ? old.last : range.last;
+        if (first > last) {
+            ++i;
+            continue;
+        }
+        late += last - first + 1;
+        const bool head = first > range.first;
+        const bool tail = last < range.last;
+        if (head && tail) {  // came in the middle: the range splits
+            if (ranges_ == kMaxRanges) {
+                forgotten_ = first > forgotten_ ? first - 1 : forgotten_;
+                missing_[i].first = last + 1;
+            } else {
+                for (auto j = ranges_; j > i; --j) missing_[j] = missing_[j - 1];
+                ++ranges_;
+                missing_[i] = {range.first, first - 1};
+                missing_[i + 1] = {last + 1, range.last};
+            }
+            break;
+        }
+        if (head) {
+            missing_[i++].last = first - 1;
+        } else if (tail) {
+            missing_[i++].first = last + 1;
+        } else {
+            drop(i);
+        }
+    }
+    const auto below = old.first > forgotten_ ? 0 : (old.last < forgotten_ ? old.last : forgotten_) - old.first + 1;
+    const auto count = old.last - old.first + 1;
+    const auto unresolved = below < count - late ? below : count - late;
+    counters_.late.add(late);
+    counters_.unresolved.add(unresolved);
+    counters_.duplicates.add(count - late - unresolved);
+}
+
+}  // namespace millpond::feed

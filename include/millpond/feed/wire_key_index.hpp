@@ -1,0 +1,64 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+
+namespace millpond::feed {
+
+/// From the 64-bit key by which a wire format names an instrument (a product number, eight characters) to its number
+/// in the InstrumentTable, without building and hashing its whole name for each message.
+///
+/// Threads: one.
+/// Memory:  32 to 64 bytes a key, taken once from `memory` in the constructor. A key never leaves.
+class WireKeyIndex {
+public:
+    /// capacity: keys, as many as the InstrumentTable has instruments.
+    explicit WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// kNoInstrument when the key was never added.
+    [[nodiscard]] InstrumentId find(std::uint64_t key) const noexcept { return slots_[place_of(key)].id; }
+
+    /// False when full. The key must not be there yet, and `id` must not be kNoInstrument.
+    bool add(std::uint64_t key, InstrumentId id) noexcept;
+
+private:
+    struct Slot {
+        std::uint64_t key;
+        InstrumentId id;
+    };
+
+    [[nodiscard]] std::size_t place_of(std::uint64_t key) const noexcept;
+
+    std::size_t capacity_;
+    std::size_t size_{0};
+    std::size_t mask_;
+    int shift_;
+    std::pmr::vector<Slot> slots_;
+};
+
+inline WireKeyIndex::WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory)
+    : capacity_(capacity),
+      mask_(std::bit_ceil(capacity * 2 + 2) - 1),
+      shift_(64 - std::countr_one(mask_)),
+      slots_(mask_ + 1, Slot{0, kNoInstrument}, memory) {}
+
+inline bool WireKeyIndex::add(std::uint64_t key, InstrumentId id) noexcept {
+    if (size_ == capacity_) return false;
+    slots_[place_of(key)] = {key, id};
+    ++size_;
+    return true;
+}
+
+inline std::size_t WireKeyIndex::place_of(std::uint64_t key) const noexcept {
+    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: the high bits of the product are mixed
+    auto place = static_cast<std::size_t>((key ^ (key >> 29)) * kOdd >> shift_);
+    while (slots_[place].id != kNoInstrument && slots_[place].key != key) place = (place + 1) & mask_;
+    return place;
+}
+
+}  // namespace millpond::feed
