@@ -1,0 +1,35 @@
+# Builds tests/consumer/app the way that WAY names and runs it:
+#   package       installs millpond into a prefix, then find_package(millpond COMPONENTS memory queue)
+#   subdirectory  add_subdirectory of the source tree
+#   fetchcontent  FetchContent with the source tree as its origin
+# Each configure step hides every other package, so that a dependency that crept in makes the test fail.
+function(run)
+    execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+    if(NOT code EQUAL 0)
+        message(FATAL_ERROR "${ARGN}\nexited with ${code}:\n${out}")
+    endif()
+    set(out "${out}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${WORK}")
+set(hidden -D CMAKE_DISABLE_FIND_PACKAGE_fmt=ON -D CMAKE_DISABLE_FIND_PACKAGE_spdlog=ON -D CMAKE_DISABLE_FIND_PACKAGE_Boost=ON
+           -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON -D CMAKE_DISABLE_FIND_PACKAGE_GTest=ON -D CMAKE_DISABLE_FIND_PACKAGE_date=ON)
+set(prefix "")
+if(WAY STREQUAL "package")
+    run(${CMAKE_COMMAND} -G ${GENERATOR} -S "${MILLPOND_SOURCE}" -B "${WORK}/millpond" ${hidden} -D CMAKE_BUILD_TYPE=Release
+        -D MILLPOND_BUILD_TESTS=OFF -D MILLPOND_BUILD_APPS=OFF)
+    run(${CMAKE_COMMAND} --build "${WORK}/millpond")
+    run(${CMAKE_COMMAND} --install "${WORK}/millpond" --prefix "${WORK}/prefix")
+    set(prefix -D "CMAKE_PREFIX_PATH=${WORK}/prefix")
+endif()
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S "${CMAKE_CURRENT_LIST_DIR}/app" -B "${WORK}/app" ${hidden} ${prefix}
+    -D WAY=${WAY} -D "MILLPOND_SOURCE=${MILLPOND_SOURCE}" -D CMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build "${WORK}/app")
+file(GLOB_RECURSE strays "${WORK}/app/*_tests" "${WORK}/app/*/apps/millpond/millpond")
+if(strays)
+    message(FATAL_ERROR "a consumer's build made our tests or programs: ${strays}")
+endif()
+run("${WORK}/app/consumer")
+if(NOT out MATCHES "42")
+    message(FATAL_ERROR "the consumer printed '${out}', not 42")
+endif()
