@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+
+#include "bench/harness/machine.hpp"
+#include "bench/harness/measure.hpp"
+
+namespace millpond::bench {
+
+/// The table for people: contender | median | min..max | ratio with its 95 % interval, percentiles, goals.
+[[nodiscard]] std::string text_table(const Result& result, const Machine& machine);
+
+/// The same and more for bench/report; its keys are described in docs/bench.md.
+[[nodiscard]] std::string json(const Result& result, const Machine& machine);
+
+/// `text` in quotes, as JSON wants it.
+[[nodiscard]] std::string json_string(std::string_view text);
+
+/// "median [low..high]", or "-" where there are too few samples.
+[[nodiscard]] std::string to_text(const std::optional<Estimate>& found);
+
+/// A figure with the digits that four significant places need, without an exponent.
+[[nodiscard]] std::string to_text(double figure);
+
+/// What the goal says, as "p99 of A <= 1.10 x B".
+[[nodiscard]] std::string to_text(const Goal& goal, const std::string& unit);
+
+}  // namespace millpond::bench

@@ -1,0 +1,55 @@
+#include "bench/harness/report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace millpond::bench {
+namespace {
+
+using testing::HasSubstr;
+
+Result asked() {
+    return measure({.question = "What does a hop cost?",
+                    .unit = "ns/message",
+                    .goals = {{.contender = "slow", .to = "fast", .of = Statistic::p99, .at_most = 1.1}},
+                    .measured = "from push to pop"},
+                   {{"fast", [] { return Finding{.answer = 1, .latencies = {10, 11, 12}}; }},
+                    {"slow", [] { return Finding{.answer = 1, .latencies = {20, 22, 24}}; }}});
+}
+
+TEST(Report, TheTableShowsContendersRatiosAndVerdicts) {
+    const auto text = text_table(asked(), Machine{.cpu = "a processor", .commit = "abc"});
+    EXPECT_THAT(text, HasSubstr("What does a hop cost?"));
+    EXPECT_THAT(text, HasSubstr("a processor"));
+    EXPECT_THAT(text, HasSubstr("commit abc"));
+    EXPECT_THAT(text, HasSubstr("ratio to fast"));
+    EXPECT_THAT(text, HasSubstr("2.000 [2.000..2.000]"));
+    EXPECT_THAT(text, HasSubstr("goal p99 of slow <= 1.100 x fast: 2.000 [2.000..2.000], missed"));
+}
+
+TEST(Report, TheTableTellsOfDiscardedSamples) {
+    const Bracket bracket{"limit", [calls = 0]() mutable { return ++calls == 5 ? 2.0 : 1.0; }};
+    const auto result = measure({.bracket = bracket}, {{"a", [] { return Finding{.value = 3, .answer = 1}; }}});
+    EXPECT_THAT(text_table(result, {}), HasSubstr("2 discarded, brackets disagreed"));
+}
+
+TEST(Report, JsonHoldsEverySampleAndTheDistribution) {
+    const auto text = json(asked(), Machine{});
+    EXPECT_THAT(text, HasSubstr(R"("samples":[22,22,22,22,22,22,22,22,22])"));
+    EXPECT_THAT(text, HasSubstr(R"("latency":{"mean":22,"p50":22,"p95":24,)"));
+    EXPECT_THAT(text, HasSubstr(R"("verdict":"missed")"));
+    EXPECT_THAT(text, HasSubstr(R"("measured":"from push to pop")"));
+}
+
+TEST(Report, JsonStringsAreEscaped) { EXPECT_EQ(json_string("a\"b\\c\nd"), R"("a\"b\\c\u000ad")"); }
+
+TEST(Report, FiguresKeepFourSignificantPlaces) {
+    EXPECT_EQ(to_text(0.0), "0.000");
+    EXPECT_EQ(to_text(0.0012345), "0.001234");
+    EXPECT_EQ(to_text(2.5), "2.500");
+    EXPECT_EQ(to_text(123.456), "123.5");
+    EXPECT_EQ(to_text(123456.7), "123457");
+}
+
+}  // namespace
+}  // namespace millpond::bench

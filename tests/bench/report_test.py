@@ -1,0 +1,77 @@
+"""What bench/report makes of results, among them such as it must not quote."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+REPORT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "bench", "report")
+ESTIMATE = {"median": 2.0, "low": 1.9, "high": 2.1, "count": 9}
+
+
+def result(name, **changes):
+    contenders = [
+        {"name": "limit", "value": ESTIMATE, "min": 1, "max": 3, "ratio": None, "discarded": 0, "samples": [1, 2, 3]},
+        {"name": "a | b", "value": ESTIMATE, "min": 1, "max": 3, "ratio": ESTIMATE, "discarded": 2, "samples": [2, 2, 2]},
+    ]
+    machine = dict.fromkeys(("cpu", "cores", "kernel", "compiler", "flags", "commit", "date", "command", "load"), "x")
+    return {"name": name, "question": f"What of <{name}>?", "unit": "ns", "measured": "this", "not_measured": "that",
+            "machine": machine, "rounds": 9, "quick": False, "ratio_to": "limit", "probabilities": [0.0, 0.5, 1.0],
+            "contenders": contenders, "goals": [{"text": "a <= 2 x limit", "found": ESTIMATE, "verdict": "missed"}],
+            **changes}
+
+
+class Report(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def report(self, *results):
+        for one in results:
+            with open(self.path(one["name"] + ".json"), "w", encoding="utf-8") as file:
+                json.dump(one, file)
+        return subprocess.run([sys.executable, REPORT, self.folder.name, "--markdown", self.path("page.md")],
+                              capture_output=True, text=True, check=False)
+
+    def read(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_the_page_holds_every_bench_with_a_plot_that_is_well_formed(self):
+        latencies = result("tail")
+        latencies["contenders"][0].update(latency={"mean": 1, "p50": 2, "p99": 3, "p999": 4, "max": 5}, quantiles=[1, 2, 9])
+        self.assertEqual(self.report(result("rate"), latencies).returncode, 0)
+        page = self.read("report.html")
+        self.assertIn("What of &lt;rate&gt;?", page)
+        self.assertIn("What of &lt;tail&gt;?", page)
+        plots = [part.split("</svg>")[0] for part in page.split("<svg")[1:]]
+        self.assertEqual(len(plots), 2)
+        roots = [ElementTree.fromstring(f"<svg{plot}</svg>") for plot in plots]
+        self.assertEqual(len(roots[0].findall("circle")), 6)
+        self.assertEqual(len(roots[1].findall("polyline")), 1)
+
+    def test_losses_and_discarded_samples_are_shown(self):
+        self.report(result("rate"))
+        page = self.read("page.md")
+        self.assertIn("**missed**", page)
+        self.assertIn("a \\| b (2 samples discarded)", page)
+        self.assertIn("2.000 [1.900..2.100]", page)
+
+    def test_quick_results_are_not_quoted(self):
+        run = self.report(result("rate", quick=True))
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("not to be quoted: rate", run.stderr)
+        self.assertFalse(os.path.exists(self.path("page.md")))
+
+    def test_a_folder_without_results_is_an_error(self):
+        self.assertEqual(self.report().returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
