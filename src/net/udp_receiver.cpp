@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <millpond/core/cache_line.hpp>
 #include <millpond/core/clock.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
@@ -85,10 +86,10 @@ std::string join_failure(const UdpReceiver::Options& options, int error) {
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(const Options& options) : batch_(options.batch), buffer_bytes_(options.max_datagram) {
+UdpReceiver::UdpReceiver(const Options& options) : batch_(options.batch) {
     check(options);
     set_up(options);
-    make_buffers();
+    make_buffers(options);
 }
 
 void UdpReceiver::set_up(const Options& options) {
@@ -194,19 +195,20 @@ void UdpReceiver::join(const Options& options, unsigned interface_index) {
     if (result != 0) throw SocketError(errno, join_failure(options, errno));
 }
 
-void UdpReceiver::make_buffers() {
-    if (report_.gro) buffer_bytes_ = kLongestDatagram;
-    buffers_.resize(batch_ * buffer_bytes_);
-    controls_.resize(batch_ * kControlBytes);
+void UdpReceiver::make_buffers(const Options& options) {
+    const auto longest = report_.gro ? kLongestDatagram : options.max_datagram;
+    const auto stride = (longest + core::kCacheLine - 1) / core::kCacheLine * core::kCacheLine;
+    memory_ = memory::Region::anonymous(batch_ * (stride + kControlBytes), options.memory);
+    auto* const controls = memory_.data() + batch_ * stride;
     vectors_.resize(batch_);
     messages_.resize(batch_);
     datagrams_.resize(report_.gro ? batch_ * kDatagramsPerTrain : batch_);
     for (std::size_t i = 0; i < batch_; ++i) {
-        vectors_[i] = {&buffers_[i * buffer_bytes_], buffer_bytes_};
+        vectors_[i] = {memory_.data() + i * stride, longest};
         auto& header = messages_[i].msg_hdr;
         header.msg_iov = &vectors_[i];
         header.msg_iovlen = 1;
-        header.msg_control = &controls_[i * kControlBytes];
+        header.msg_control = controls + i * kControlBytes;
         header.msg_controllen = kControlBytes;
     }
 }

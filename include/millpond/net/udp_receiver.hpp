@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <millpond/core/tally.hpp>
+#include <millpond/memory/region.hpp>
 #include <millpond/net/detail/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/socket_error.hpp>
@@ -26,7 +27,7 @@ struct Datagram {
 /// Receives the datagrams of one UDP port, unicast or one multicast group, through a socket.
 ///
 /// Threads: poll and refresh_kernel_drops on one thread; counts on any.
-/// Memory:  all taken in the constructor: `batch` buffers of max_datagram bytes (65,536 with GRO), all touched.
+/// Memory:  a Region of `batch` buffers of max_datagram bytes (65,536 with GRO), and lists; all in the constructor.
 /// Source:  recvmmsg(2), socket(7), ip(7), udp(7), RFC 3678 (joins), Linux Documentation/networking/timestamping.rst.
 ///
 /// A poll asks for one datagram and, as long as the answer is full, for twice as many in the next poll, up to `batch`:
@@ -45,6 +46,7 @@ public:
         Want nic_time{Want::no};  ///< Receive time by the interface's own clock, which must keep UTC.
         std::chrono::microseconds busy_poll{0};  ///< SO_BUSY_POLL: let a receive call spin on the device's queue.
         Want busy_poll_want{Want::prefer};
+        memory::RegionOptions memory{.prefault = true};  ///< What the buffers stand on.
     };
 
     /// What the kernel gave, read back from it.
@@ -86,6 +88,9 @@ public:
     [[nodiscard]] const Report& report() const noexcept { return report_; }
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
 
+    /// What the buffers stand on: its report tells of huge pages, node and locking.
+    [[nodiscard]] const memory::Region& memory() const noexcept { return memory_; }
+
     /// Asks the kernel for its drop counter (a system call). Without it counts().kernel_drops learns of a drop only
     /// from the next datagram that was queued after it.
     std::uint64_t refresh_kernel_drops() noexcept;
@@ -99,7 +104,7 @@ private:
 
     void set_up(const Options& options);
     void join(const Options& options, unsigned interface_index);
-    void make_buffers();
+    void make_buffers(const Options& options);
     bool receive() noexcept;
     void deliver() noexcept;
     Stamps read_control(msghdr& header) noexcept;
@@ -107,9 +112,7 @@ private:
 
     detail::Descriptor socket_;
     std::size_t batch_;
-    std::size_t buffer_bytes_;
-    std::vector<std::byte> buffers_;
-    std::vector<std::byte> controls_;
+    memory::Region memory_;  // the datagrams' bytes, then the control messages'
     std::vector<iovec> vectors_;
     std::vector<mmsghdr> messages_;
     std::vector<Datagram> datagrams_;  // of the latest poll; its size is the room there is

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <millpond/net/detail/byte_stream.hpp>
+
+namespace millpond::net {
+
+/// Reads the messages of a file in NASDAQ's BinaryFILE framing: each behind its length, big-endian u16. A length of 0
+/// ends the session; what follows it is not read.
+///
+/// Threads: one.
+/// Memory:  a buffer of 2 MiB, whatever the file's size.
+/// Source:  NASDAQ "BinaryFILE" 1.00.
+class ItchFileReader {
+public:
+    /// Throws std::system_error for a file that cannot be read.
+    explicit ItchFileReader(const std::string& path);
+    /// A file that is in memory already; `name` stands for its path in errors.
+    ItchFileReader(std::span<const std::byte> file, std::string name);
+
+    /// The next message, valid until the next call. False at the end and at damage, which error() then tells.
+    [[nodiscard]] bool next(std::span<const std::byte>& message);
+
+    /// Empty, or where the file ends within a message.
+    [[nodiscard]] const std::string& error() const noexcept { return error_; }
+    [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
+    /// Whether the end of the session was found.
+    [[nodiscard]] bool complete() const noexcept { return complete_; }
+
+private:
+    [[nodiscard]] bool fail(const std::string& what);
+
+    detail::ByteStream stream_;
+    std::string name_;
+    std::size_t shown_{0};  // bytes of the stream that belong to the message handed out last
+    std::uint64_t messages_{0};
+    bool complete_{false};
+    std::string error_;
+};
+
+}  // namespace millpond::net

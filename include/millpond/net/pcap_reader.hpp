@@ -1,0 +1,77 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/net/detail/byte_stream.hpp>
+#include <millpond/net/udp_packet.hpp>
+
+namespace millpond::net {
+
+/// A file is not of the format it is read as. what() names the file, the place and what was found there.
+class FileFormatError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// One UDP datagram out of a capture file.
+struct CapturedDatagram {
+    std::int64_t utc_ns{0};  ///< When it was captured.
+    SocketAddress source{};
+    SocketAddress destination{};
+    std::span<const std::byte> payload{};  ///< Valid until the next call of next.
+};
+
+/// Reads the UDP datagrams of a pcap file, in the order of the file. Both byte orders, microseconds and nanoseconds.
+///
+/// Threads: one.
+/// Memory:  a buffer of 2 MiB, whatever the file's size.
+/// Source:  draft-ietf-opsawg-pcap (the classic format; pcapng is another one and refused by name).
+class PcapReader {
+public:
+    /// Frames of the file so far, each in exactly one of the lower counts.
+    struct Counts {
+        std::uint64_t frames{0};
+        std::uint64_t datagrams{0};
+        std::uint64_t not_ip{0};
+        std::uint64_t not_udp{0};
+        std::uint64_t fragments{0};
+        std::uint64_t cut{0};        ///< The capture kept fewer bytes of the frame than its datagram needs.
+        std::uint64_t malformed{0};  ///< Headers that contradict themselves or the frame's length.
+    };
+
+    /// Throws std::system_error for a file that cannot be read and FileFormatError for one that is no pcap.
+    explicit PcapReader(const std::string& path);
+    /// A file that is in memory already; `name` stands for its path in errors.
+    PcapReader(std::span<const std::byte> file, std::string name);
+
+    /// The next datagram; frames without one are counted and skipped. False at the end of the file, and at damage that
+    /// leaves no way to find the next frame: error() then says what it is.
+    [[nodiscard]] bool next(CapturedDatagram& out);
+
+    /// Empty, or what is wrong with the file, where, and the bound that was broken.
+    [[nodiscard]] const std::string& error() const noexcept { return error_; }
+    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+    [[nodiscard]] LinkType link_type() const noexcept { return link_; }
+
+private:
+    void read_file_header();
+    void count_skip(PacketSkip why, bool whole) noexcept;
+    [[nodiscard]] bool fail(const std::string& what);
+    [[nodiscard]] std::uint32_t u32(const std::byte* bytes) const noexcept;
+
+    detail::ByteStream stream_;
+    std::string name_;
+    LinkType link_{LinkType::ethernet};
+    std::endian order_{std::endian::native};
+    std::int64_t nanos_per_fraction_{1};
+    std::size_t shown_{0};  // bytes of the stream that belong to the frame handed out last
+    std::string error_;
+    Counts counts_;
+};
+
+}  // namespace millpond::net

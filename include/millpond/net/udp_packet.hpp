@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+
+#include <millpond/net/socket_address.hpp>
+
+namespace millpond::net {
+
+/// What a captured frame begins with. The values are those of capture files.
+/// Source: tcpdump.org, "Link-Layer Header Types".
+enum class LinkType : std::uint16_t {
+    ethernet = 1,
+    raw_ip = 101,
+    linux_cooked = 113,
+    ipv4 = 228,
+    ipv6 = 229,
+    linux_cooked_v2 = 276,
+};
+
+struct UdpPacket {
+    SocketAddress source{};
+    SocketAddress destination{};
+    std::span<const std::byte> payload{};
+};
+
+/// Why a frame holds no datagram that could be handed on. Skip it and go on with the next.
+enum class PacketSkip : std::uint8_t {
+    not_ip,     ///< Another protocol, ARP for example.
+    not_udp,    ///< IP, but another protocol above it.
+    fragment,   ///< A part of a datagram: parts are not joined.
+    cut,        ///< The frame ends before its headers or the payload they announce.
+    malformed,  ///< A header contradicts itself.
+};
+
+/// Finds the UDP datagram in a frame: any number of VLAN tags, IPv4 with options, IPv6 with extension headers.
+/// Checksums are not compared: captures of the sending machine hold those that the interface had yet to fill in.
+///
+/// Source: IEEE 802.1Q, RFC 791, RFC 8200, RFC 768, tcpdump.org LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2.
+[[nodiscard]] std::expected<UdpPacket, PacketSkip> find_udp(LinkType link, std::span<const std::byte> frame) noexcept;
+
+}  // namespace millpond::net

@@ -1,0 +1,48 @@
+#include <system_error>
+#include <utility>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/net/itch_file_reader.hpp>
+
+namespace millpond::net {
+namespace {
+
+constexpr std::size_t kLengthBytes = 2;
+
+}  // namespace
+
+ItchFileReader::ItchFileReader(const std::string& path) : stream_(path), name_(path) {}
+
+ItchFileReader::ItchFileReader(std::span<const std::byte> file, std::string name)
+    : stream_(file), name_(std::move(name)) {}
+
+bool ItchFileReader::next(std::span<const std::byte>& message) {
+    if (complete_ || !error_.empty()) return false;
+    stream_.take(std::exchange(shown_, 0));
+    auto bytes = stream_.peek(kLengthBytes);
+    if (stream_.read_error() != 0)
+        return fail("cannot be read: " + std::generic_category().message(stream_.read_error()));
+    if (bytes.empty()) return false;
+    if (bytes.size() < kLengthBytes) return fail("the file ends within the message's length");
+    const std::size_t length = core::load_be<std::uint16_t>(bytes.data());
+    if (length == 0) {
+        complete_ = true;
+        return false;
+    }
+    bytes = stream_.peek(kLengthBytes + length);
+    if (bytes.size() < kLengthBytes + length)
+        return fail("the file ends after " + std::to_string(bytes.size() - kLengthBytes) + " of the message's " +
+                    std::to_string(length) + " bytes");
+    shown_ = kLengthBytes + length;
+    ++messages_;
+    message = bytes.subspan(kLengthBytes, length);
+    return true;
+}
+
+bool ItchFileReader::fail(const std::string& what) {
+    error_ = "'" + name_ + "', message " + std::to_string(messages_ + 1) + " at byte " +
+             std::to_string(stream_.offset()) + ": " + what;
+    return false;
+}
+
+}  // namespace millpond::net

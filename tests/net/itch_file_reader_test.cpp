@@ -1,0 +1,100 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <millpond/net/itch_file_reader.hpp>
+
+#include "tests/net/datagrams.hpp"
+
+namespace millpond::net {
+namespace {
+
+using namespace std::string_view_literals;
+using test::bytes_of;
+using test::text_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Read {
+    std::vector<std::string> messages;
+    std::string error;
+    bool complete;
+};
+
+Read read(std::string_view file) {
+    ItchFileReader reader{bytes_of(file), "test.itch"};
+    Read all;
+    std::span<const std::byte> message;
+    while (reader.next(message)) all.messages.push_back(text_of(message));
+    all.error = reader.error();
+    all.complete = reader.complete();
+    return all;
+}
+
+TEST(ItchFileReader, ReadsEachMessageBehindItsLength) {
+    const auto all = read("\0\5hello\0\1!\0\2ok"sv);
+    EXPECT_THAT(all.messages, ElementsAre("hello", "!", "ok"));
+    EXPECT_EQ(all.error, "");
+    EXPECT_FALSE(all.complete);
+}
+
+TEST(ItchFileReader, ALengthOfZeroEndsTheSession) {
+    const auto all = read("\0\5hello\0\0\0\5never"sv);
+    EXPECT_THAT(all.messages, ElementsAre("hello"));
+    EXPECT_EQ(all.error, "");
+    EXPECT_TRUE(all.complete);
+}
+
+TEST(ItchFileReader, AFileThatEndsTooEarlyIsToldWithThePlaceAtEveryLength) {
+    const auto file = "\0\3one\0\5third"sv;
+    for (std::size_t length = 0; length < file.size(); ++length) {
+        const auto all = read(file.substr(0, length));
+        EXPECT_EQ(all.messages.size(), length < 5 ? 0U : 1U);
+        if (length == 0 || length == 5) {
+            EXPECT_EQ(all.error, "");
+        } else if (length == 1 || length == 6) {
+            EXPECT_THAT(all.error, HasSubstr("the file ends within the message's length"));
+        } else if (length < 5) {
+            EXPECT_EQ(all.error, "'test.itch', message 1 at byte 0: the file ends after " + std::to_string(length - 2) +
+                                     " of the message's 3 bytes");
+        } else {
+            EXPECT_EQ(all.error, "'test.itch', message 2 at byte 5: the file ends after " + std::to_string(length - 7) +
+                                     " of the message's 5 bytes");
+        }
+    }
+}
+
+TEST(ItchFileReader, AFileThatCannotBeReadIsAnErrorThatNamesIt) {
+    try {
+        const ItchFileReader reader{"/"};
+        FAIL() << "accepted";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code().value(), EISDIR);
+        EXPECT_THAT(error.what(), HasSubstr("cannot read '/'"));
+    }
+}
+
+TEST(ItchFileReader, ReadsARealFileWhole) {
+    const char* folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): one thread
+    if (folder == nullptr) GTEST_SKIP() << "MILLPOND_TEST_DATA is not set";
+    ItchFileReader reader{(std::filesystem::path(folder) / "aapl_20200130_first10k.itch").string()};
+    std::map<char, int> types;
+    std::span<const std::byte> message;
+    while (reader.next(message)) ++types[static_cast<char>(message[0])];
+    EXPECT_EQ(reader.error(), "");
+    EXPECT_EQ(reader.messages(), 10'000U);
+    const std::map<char, int> expected{{'A', 4758}, {'D', 4083}, {'E', 849}, {'P', 240}, {'L', 52}, {'U', 7},
+                                       {'X', 6},    {'F', 2},    {'R', 1},   {'H', 1},   {'Y', 1}};
+    EXPECT_EQ(types, expected);
+}
+
+}  // namespace
+}  // namespace millpond::net
