@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+
+/// What the benches and instruction counts of decoders are fed with: seeded, so that every contender gets the same
+/// bytes.
+namespace millpond::bench {
+
+inline constexpr std::size_t kInstruments = 256;
+
+/// "AA", "ABB", "ACCC", ...: 2 to 5 letters, all different.
+inline feed::Symbol symbol_of(std::size_t instrument) {
+    const auto letter = [](std::size_t i) { return static_cast<char>('A' + i); };
+    return feed::Symbol{letter(instrument / 16) + std::string(1 + instrument % 4, letter(instrument % 16))};
+}
+
+/// Quotes that wander by a cent or so, of instruments in random order; instruments are numbered in order of first use.
+inline std::vector<feed::Quote> wandering_quotes(std::size_t count) {
+    std::mt19937_64 random(28);
+    std::array<std::uint32_t, kInstruments> middle;
+    for (auto& price : middle) price = static_cast<std::uint32_t>(50'000 + random() % 5'000'000);
+    std::vector<feed::Quote> quotes(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto instrument = i < kInstruments ? i : random() % kInstruments;
+        auto& price = middle[instrument];
+        price += static_cast<std::uint32_t>(random() % 3) * 100;
+        price -= 100;
+        auto& quote = quotes[i];
+        quote.instrument = static_cast<feed::InstrumentId>(instrument);
+        quote.bid_price = price;
+        quote.ask_price = price + 100 * (1 + static_cast<std::uint32_t>(random() % 4));
+        quote.bid_size = 100 * (1 + random() % 50);
+        quote.ask_size = 100 * (1 + random() % 50);
+        quote.exchange_utc_ns = 1'580'398'200'000'000'000 + static_cast<std::int64_t>(i) * 12'345;
+        quote.receive_utc_ns = quote.exchange_utc_ns + 7'000;
+        quote.feed_sequence = i + 1;
+    }
+    return quotes;
+}
+
+using Bbo28Bytes = std::array<std::byte, feed::kBbo28Bytes>;
+
+inline std::vector<Bbo28Bytes> bbo28_datagrams(const std::vector<feed::Quote>& quotes) {
+    std::vector<Bbo28Bytes> datagrams;
+    for (const auto& quote : quotes) {
+        auto& bytes = datagrams.emplace_back();
+        const std::array fields{quote.ask_price - quote.bid_price, static_cast<feed::Price>(quote.ask_size),
+                                quote.ask_price, static_cast<feed::Price>(quote.bid_size), quote.bid_price};
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            core::store_be(bytes.data() + 4 * i, static_cast<std::uint32_t>(fields[i]));
+        }
+        std::memset(bytes.data() + 20, ' ', 8);
+        const auto symbol = symbol_of(quote.instrument);
+        std::memcpy(bytes.data() + 20, symbol.view().data(), symbol.size());
+    }
+    return datagrams;
+}
+
+/// `quotes` datagrams of eight quotes each.
+inline std::vector<std::vector<std::byte>> quotes_datagrams(const std::vector<feed::Quote>& quotes) {
+    constexpr std::size_t kQuotesEach = 8;
+    std::vector<std::vector<std::byte>> datagrams;
+    feed::QuotesEncoder encoder({.channel = 1, .session = 1});
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    for (std::size_t i = 0; i < quotes.size(); i += kQuotesEach) {
+        encoder.begin(buffer);
+        for (std::size_t j = i; j < std::min(i + kQuotesEach, quotes.size()); ++j) {
+            if (!encoder.add(quotes[j], feed::Venue{"XNAS"}, symbol_of(quotes[j].instrument))) break;
+        }
+        const auto bytes = encoder.finish(quotes[i].receive_utc_ns);
+        datagrams.emplace_back(bytes.begin(), bytes.end());
+    }
+    return datagrams;
+}
+
+/// Adds up what it is handed, so that contenders can be compared by what they understood.
+struct Sum {
+    std::uint64_t value{0};
+
+    void on(const feed::Quote& quote) noexcept {
+        value += static_cast<std::uint64_t>(quote.bid_price) * 3 + static_cast<std::uint64_t>(quote.ask_price) * 5 +
+                 quote.bid_size * 7 + quote.ask_size * 11 + quote.instrument * 13;
+    }
+    void on(const feed::Trade& trade) noexcept { value += static_cast<std::uint64_t>(trade.price) * trade.size; }
+    void on(const feed::Status&) noexcept { value += 1; }
+    void on(const feed::Gap& gap) noexcept { value += gap.last; }
+    void on(const feed::Clear&) noexcept { value += 1; }
+};
+
+}  // namespace millpond::bench
