@@ -47,8 +47,9 @@ int main() {
     const auto quotes = bench::wandering_quotes(kQuotes);
     const auto bbo28 = bench::bbo28_datagrams(quotes);
     const auto sequenced = bench::quotes_datagrams(quotes);
-    feed::InstrumentTable instruments(bench::kInstruments);
-    feed::Bbo28Decoder bbo28_decoder(instruments, {});
+    feed::InstrumentTable bbo28_instruments(bench::kInstruments);
+    feed::Bbo28Decoder bbo28_decoder(bbo28_instruments, {});
+    feed::InstrumentTable quotes_instruments(bench::kInstruments);
     // A new one for each run: the same datagrams again would be duplicates.
     std::optional<feed::QuotesDecoder> quotes_decoder;
     std::vector<feed::JsonSymbol> symbols;
@@ -56,7 +57,7 @@ int main() {
     return bench::count_cases({
         {"bbo28 decode, a datagram", kQuotes, [&] { return decode_bbo28(bbo28_decoder, bbo28); }},
         {"quotes decode, a quote of eight", kQuotes, [&] { return decode_quotes(*quotes_decoder, sequenced); },
-         [&] { quotes_decoder.emplace(instruments, feed::QuotesDecoder::Options{}); }},
+         [&] { quotes_decoder.emplace(quotes_instruments, feed::QuotesDecoder::Options{}); }},
         {"quote as JSON", kQuotes, [&] { return encode_json(quotes, symbols); }},
     });
 }
