@@ -143,9 +143,9 @@ TEST_F(QuotesDatagrams, ANewSessionClearsAndStartsAtOne) {
 TEST_F(QuotesDatagrams, ADatagramOfAnEarlierSessionIsNotAppliedUntilManyHaveComeInARow) {
     feed(datagram(1));
     encoder_ = QuotesEncoder{{.channel = 3, .session = 999}};
-    for (std::uint32_t i = 0; i < QuotesDecoder::kSessionAfter; ++i) feed(datagram(1));
+    for (std::uint32_t i = 0; i < SessionFollower<std::uint64_t>::kBelieveAfter; ++i) feed(datagram(1));
     EXPECT_EQ(seen_.quotes.size(), 1U);
-    EXPECT_EQ(decoder_.counters().stale.read(), QuotesDecoder::kSessionAfter);
+    EXPECT_EQ(decoder_.counters().stale.read(), SessionFollower<std::uint64_t>::kBelieveAfter);
     feed(datagram(1));  // the sender's clock went back: better late than deaf for ever
     EXPECT_EQ(seen_.quotes.size(), 2U);
     EXPECT_EQ(seen_.clears.size(), 1U);

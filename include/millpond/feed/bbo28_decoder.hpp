@@ -79,8 +79,8 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
             counters_.rejected.add();
             counters_.malformed.add();
             counters_.dropped_bytes.add(datagram.size());
-            const auto offset = static_cast<std::uint32_t>(datagram.size() - 8);
-            return {.messages = 1, .error = DecodeError{DecodeErrorKind::bad_symbol, offset, key >> 56, 0x7E}};
+            return {.messages = 1,
+                    .error = DecodeError{DecodeErrorKind::bad_symbol, datagram.size() - 8, key >> 56, 0x7E}};
         }
         id = instruments_->find_or_add(options_.venue, *name);
         if (id == kNoInstrument) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -8,15 +9,14 @@ namespace millpond::feed {
 
 /// Why a datagram, or the rest of one, could not be decoded. It is counted; the next datagram is not affected.
 enum class DecodeErrorKind : std::uint8_t {
-    truncated,         ///< found: bytes that are there; bound: bytes that are needed.
-    oversized,         ///< found: bytes that are there; bound: the most that are allowed.
-    bad_magic,         ///< found: the first bytes; bound: what they must be. Another format's datagram.
-    bad_version,       ///< found: the version; bound: the newest that is understood.
-    bad_length,        ///< found: a length field; bound: what it must be or may be at most.
-    bad_count,         ///< found: a count field; bound: what it may be at most.
-    bad_symbol,        ///< A name is empty or not printable ASCII. found: its first byte; bound: 0x7E.
-    bad_message_type,  ///< found: a type that the framing does not know.
-    bad_sequence,      ///< found: a sequence number that no channel can reach.
+    truncated,     ///< found: bytes that are there; bound: bytes that are needed.
+    oversized,     ///< found: bytes that are there; bound: the most that are allowed.
+    bad_magic,     ///< found: the first bytes; bound: what they must be. Another format's datagram.
+    bad_version,   ///< found: the version; bound: the newest that is understood.
+    bad_length,    ///< found: a length field; bound: what it must be or may be at most.
+    bad_count,     ///< found: a count field; bound: what it may be at most.
+    bad_symbol,    ///< A name is empty or not printable ASCII. found: its first byte; bound: 0x7E.
+    bad_sequence,  ///< found: a sequence number that no channel can reach.
 };
 
 [[nodiscard]] constexpr std::string_view to_string(DecodeErrorKind kind) noexcept {
@@ -28,7 +28,6 @@ enum class DecodeErrorKind : std::uint8_t {
         case DecodeErrorKind::bad_length: return "bad length";
         case DecodeErrorKind::bad_count: return "bad count";
         case DecodeErrorKind::bad_symbol: return "bad symbol";
-        case DecodeErrorKind::bad_message_type: return "bad message type";
         case DecodeErrorKind::bad_sequence: return "bad sequence";
     }
     return "unknown";
@@ -37,7 +36,7 @@ enum class DecodeErrorKind : std::uint8_t {
 /// What is wrong, where, what stands there and what the bound was.
 struct DecodeError {
     DecodeErrorKind kind;
-    std::uint32_t offset;  ///< Byte of the datagram where the offending field begins.
+    std::size_t offset;  ///< Byte of the datagram where the offending field begins.
     std::uint64_t found;
     std::uint64_t bound;
 };

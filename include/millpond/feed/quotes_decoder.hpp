@@ -14,6 +14,7 @@
 #include <millpond/feed/name_text.hpp>
 #include <millpond/feed/quotes_layout.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
+#include <millpond/feed/session_follower.hpp>
 
 namespace millpond::feed {
 
@@ -21,13 +22,11 @@ namespace millpond::feed {
 ///
 /// A new session, a new generation and a sender that began again make a Clear first, jumped-over numbers a Gap. Late
 /// and duplicated quotes are counted and not applied, nor is a datagram of another channel or of an earlier session;
-/// when kSessionAfter datagrams of one earlier session have come in a row, that session is believed.
+/// when many datagrams of one earlier session have come in a row, that session is believed (SessionFollower).
 ///
 /// Threads: one; counters() and sequence() may be read on any.
 class QuotesDecoder {
 public:
-    static constexpr std::uint32_t kSessionAfter = 32;
-
     struct Options {
         std::optional<std::uint16_t> wire_channel{};  ///< Without one, that of the first datagram.
     };
@@ -60,7 +59,6 @@ private:
     [[nodiscard]] static std::optional<DecodeError> check(std::span<const std::byte> datagram, Header& header) noexcept;
     [[nodiscard]] static std::optional<DecodeError> check_quote(std::span<const std::byte> datagram,
                                                                 std::size_t at) noexcept;
-    [[nodiscard]] bool session_is_stale(std::uint64_t session) noexcept;
     /// Follows session, generation and sequence numbers; how many of the first `whole` quotes must not be applied.
     template <class Handler>
     std::uint64_t follow(const Header& header, std::uint64_t whole, const Arrival& arrival, Handler& handler);
@@ -69,11 +67,8 @@ private:
 
     InstrumentTable* instruments_;
     std::optional<std::uint16_t> wire_channel_;
-    std::uint64_t session_{0};
-    std::uint64_t past_session_{0};
-    std::uint32_t past_run_{0};
+    SessionFollower<std::uint64_t> session_;
     std::uint32_t generation_{0};
-    bool joined_{false};
     SequenceTracker tracker_;
     DecodeCounters counters_;
 };
@@ -99,7 +94,7 @@ DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Ar
                static_cast<std::size_t>(datagram[end + at::kVenueLengthAt]);
     }
     if (!result.error && end != datagram.size()) {
-        result.error = DecodeError{DecodeErrorKind::oversized, static_cast<std::uint32_t>(end), datagram.size(), end};
+        result.error = DecodeError{DecodeErrorKind::oversized, end, datagram.size(), end};
     }
     if (result.error) {
         counters_.malformed.add();
@@ -109,10 +104,6 @@ DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Ar
     if (!wire_channel_) wire_channel_ = header.channel;
     if (header.channel != *wire_channel_) {
         counters_.ignored.add(result.messages);
-        return result;
-    }
-    if (session_is_stale(header.session)) {
-        counters_.stale.add(result.messages);
         return result;
     }
     if (header.count == 0) counters_.heartbeats.add();
@@ -157,38 +148,28 @@ inline std::optional<DecodeError> QuotesDecoder::check(std::span<const std::byte
 inline std::optional<DecodeError> QuotesDecoder::check_quote(std::span<const std::byte> datagram,
                                                              std::size_t at) noexcept {
     using enum DecodeErrorKind;
-    const auto place = static_cast<std::uint32_t>(at);
     const auto left = datagram.size() - at;
-    if (left <= quotes_layout::kNamesAt) return DecodeError{truncated, place, left, quotes_layout::kNamesAt + 1};
+    if (left <= quotes_layout::kNamesAt) return DecodeError{truncated, at, left, quotes_layout::kNamesAt + 1};
     const auto symbol = static_cast<std::size_t>(datagram[at + quotes_layout::kSymbolLengthAt]);
     const auto venue = static_cast<std::size_t>(datagram[at + quotes_layout::kVenueLengthAt]);
-    if (symbol == 0 || symbol > Symbol::capacity()) return DecodeError{bad_length, place, symbol, Symbol::capacity()};
-    if (venue > Venue::capacity()) return DecodeError{bad_length, place + 1, venue, Venue::capacity()};
+    if (symbol == 0 || symbol > Symbol::capacity()) return DecodeError{bad_length, at, symbol, Symbol::capacity()};
+    if (venue > Venue::capacity()) return DecodeError{bad_length, at + 1, venue, Venue::capacity()};
     const auto bytes = quotes_layout::kNamesAt + venue + symbol;
-    if (left < bytes) return DecodeError{truncated, place, left, bytes};
+    if (left < bytes) return DecodeError{truncated, at, left, bytes};
     return std::nullopt;
-}
-
-inline bool QuotesDecoder::session_is_stale(std::uint64_t session) noexcept {
-    if (!joined_ || session >= session_) return false;
-    past_run_ = session == past_session_ ? past_run_ + 1 : 1;
-    past_session_ = session;
-    return past_run_ <= kSessionAfter;
 }
 
 template <class Handler>
 std::uint64_t QuotesDecoder::follow(const Header& header, std::uint64_t whole, const Arrival& arrival,
                                     Handler& handler) {
-    past_run_ = 0;
-    const bool new_session = joined_ && header.session != session_;
-    if (new_session) {
+    using Verdict = SessionFollower<std::uint64_t>::Verdict;
+    const auto verdict = session_.observe(header.session, header.session < session_.session());
+    if (verdict == Verdict::past) return whole;
+    if (verdict == Verdict::changed) {
         emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
         tracker_.start(1);
-        generation_ = header.generation;
     }
-    if (!joined_) generation_ = header.generation;
-    joined_ = true;
-    session_ = header.session;
+    if (verdict != Verdict::current) generation_ = header.generation;
     const auto step = tracker_.observe(header.sequence, whole);
     if (step.restarted) {
         emit(counters_, handler, make_clear(arrival, ClearReason::new_session));

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <millpond/core/endian.hpp>
+
+namespace millpond::feed {
+
+/// The file of that name in the folder that MILLPOND_TEST_DATA names; empty when there is none, so that the test skips.
+[[nodiscard]] inline std::vector<std::byte> real_file(const std::string& name) {
+    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (folder == nullptr) return {};
+    std::ifstream file{std::string{folder} + "/" + name, std::ios::binary};
+    const std::string text{std::istreambuf_iterator<char>{file}, {}};
+    const auto bytes = std::as_bytes(std::span{text});
+    return {bytes.begin(), bytes.end()};
+}
+
+struct CapturedDatagram {
+    std::int64_t utc_ns;
+    std::vector<std::byte> bytes;
+};
+
+/// The UDP datagrams of a little-endian nanosecond capture of Ethernet frames with any number of VLAN tags and IPv4.
+[[nodiscard]] inline std::vector<CapturedDatagram> captured_datagrams(std::span<const std::byte> file) {
+    const auto byte_at = [&](std::size_t at) { return static_cast<std::size_t>(file[at]); };
+    if (file.size() < 24 || core::load_le<std::uint32_t>(file.data()) != 0xA1B2'3C4D) {
+        throw std::runtime_error("not a little-endian nanosecond capture");
+    }
+    std::vector<CapturedDatagram> datagrams;
+    for (std::size_t record = 24; record + 16 <= file.size();) {
+        const auto* const head = file.data() + record;
+        const auto utc_ns =
+            core::load_le<std::uint32_t>(head) * std::int64_t{1'000'000'000} + core::load_le<std::uint32_t>(head + 4);
+        const auto frame = record + 16;
+        record = frame + core::load_le<std::uint32_t>(head + 8);
+        auto type_at = frame + 12;
+        while (core::load_be<std::uint16_t>(file.data() + type_at) == 0x8100) type_at += 4;
+        const auto udp = type_at + 2 + (byte_at(type_at + 2) & 0xF) * 4;
+        const auto length = core::load_be<std::uint16_t>(file.data() + udp + 4);
+        const auto payload = file.subspan(udp + 8, length - std::size_t{8});
+        datagrams.push_back({utc_ns, {payload.begin(), payload.end()}});
+    }
+    return datagrams;
+}
+
+}  // namespace millpond::feed
