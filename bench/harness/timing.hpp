@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+
+#include <sched.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+#include <millpond/core/pinning.hpp>
+
+namespace millpond::bench {
+
+/// Nanoseconds that each of `count` operations takes which `work` does in one call.
+template <class Work>
+[[nodiscard]] double nanos_each(std::size_t count, Work&& work) {
+    const auto start = core::monotonic_nanos();
+    std::forward<Work>(work)();
+    return static_cast<double>(core::monotonic_nanos() - start) / static_cast<double>(count);
+}
+
+/// Two processors for a bench whose two sides run at the same time.
+struct TwoCores {
+    int first;
+    int second;
+};
+
+/// Throws std::runtime_error where this program may run on one processor only.
+[[nodiscard]] inline TwoCores two_cores() {
+    static const auto kAllowed = core::allowed_cpus();  // before any thread was pinned
+    if (kAllowed.size() < 2) throw std::runtime_error("this bench needs two processors");
+    return {kAllowed[0], kAllowed[1]};
+}
+
+/// Spins until `ready()` is true, and gives its processor away now and then, so that a partner on the same one can run.
+template <class Ready>
+void spin_until(Ready&& ready) {
+    constexpr std::uint32_t kSpins = 20'000;
+    for (std::uint32_t spins = 0; !ready();) {
+        core::cpu_relax();
+        if (++spins % kSpins == 0) sched_yield();
+    }
+}
+
+}  // namespace millpond::bench
