@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <utility>
 
@@ -23,9 +23,9 @@ struct BroadcastMessage {
     /// The payload as it was published; the caller has looked at `kind` and, where versions may differ, at `bytes`.
     template <BroadcastPayload Payload>
     [[nodiscard]] Payload as() const noexcept {
-        Payload payload;
-        std::memcpy(&payload, words.data(), sizeof payload);
-        return payload;
+        std::array<std::uint64_t, sizeof(Payload) / 8> copy;
+        std::copy_n(words.begin(), copy.size(), copy.begin());
+        return std::bit_cast<Payload>(copy);
     }
 };
 
@@ -68,6 +68,8 @@ public:
 
     /// The range of the last outcome `missed`.
     [[nodiscard]] MissedRange missed() const noexcept { return missed_range_; }
+    /// Entries in all ranges missed since the reader began.
+    [[nodiscard]] std::uint64_t missed_total() const noexcept { return missed_; }
 
     /// Begins anew at entry `number`, with a fresh account: a number that is gone is reported as missed by the next
     /// read, one to come is waited for. 0 counts as 1.
@@ -79,6 +81,11 @@ public:
     }
     /// Number of the oldest entry that a writer in mid-entry leaves readable.
     [[nodiscard]] std::uint64_t oldest() const noexcept;
+    /// True when the next entry to be read is already being overwritten: the next read will say `missed`.
+    [[nodiscard]] bool overrun() const noexcept {
+        // sync "n begun": store_sequenced; what the caller read before is ordered before this by its own acquires.
+        return entries_[next_ & mask_].sequence.load(std::memory_order_acquire) > complete_mark(next_);
+    }
     /// Number of the next entry to be read.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return mask_ + 1; }

@@ -1,0 +1,121 @@
+#include <millpond/market/ring_reader.hpp>
+
+#include <cerrno>
+
+#include <millpond/market/ring_error.hpp>
+#include <millpond/market/ring_name.hpp>
+#include <millpond/queue/broadcast_layout.hpp>
+
+namespace millpond::market {
+namespace {
+
+RingError refusal(const std::string& object, queue::BroadcastFault fault) {
+    const auto text = "ring " + object + ": ";
+    switch (fault) {
+        case queue::BroadcastFault::not_ready: return {RingFault::not_ready, text + "is being made; try again"};
+        case queue::BroadcastFault::foreign: return {RingFault::foreign, text + "is no ring"};
+        default: return {RingFault::other_layout, text + describe(fault) + "; this build reads another one"};
+    }
+}
+
+RingError refusal(const std::string& object, const memory::RegionError& error) {
+    const auto text = "ring " + object + ": ";
+    switch (error.code().value()) {
+        case ENOENT: return {RingFault::not_found, text + "not found; is its writer running?"};
+        case EAGAIN: return {RingFault::not_ready, text + "is being made; try again"};
+        default: return {RingFault::memory, text + error.what()};
+    }
+}
+
+}  // namespace
+
+RingReader::Opened RingReader::open(const std::string& name) {
+    const auto object = ring_object_name(name);
+    try {
+        auto region = memory::Region::open_shared(object, memory::Access::read_only, {.prefault = true});
+        const auto bytes = std::as_const(region).bytes();
+        const auto fault = queue::inspect_broadcast(bytes, kMarketContent);
+        if (fault != queue::BroadcastFault::none) throw refusal(object, fault);
+        const auto& header = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
+        // The board offset lies within the bytes: inspect_broadcast has compared the capacity with the size.
+        auto board = QuoteBoard::open(bytes.subspan(board_offset(header.capacity)));
+        if (!board) throw refusal(object, queue::BroadcastFault::other_version);
+        return {std::move(region), *board};
+    } catch (const memory::RegionError& error) {
+        throw refusal(object, error);
+    }
+}
+
+RingReader::RingReader(const RingReaderOptions& options) : RingReader(options, open(options.name)) {}
+
+RingReader::RingReader(const RingReaderOptions& options, Opened opened)
+    : region_(std::move(opened.region)),
+      board_(opened.board),
+      ring_(std::as_const(region_).bytes(), kMarketContent),
+      names_(board_.max_instruments()),
+      silent_after_(options.silent_after) {
+    if (options.visible_as.empty()) return;
+    if (auto registry = ReaderRegistry::open(options.name)) {
+        seat_ = ReaderSeat::take(std::move(*registry), ReaderName{options.visible_as}, epoch());
+        if (seat_) seat_->update(ring_.next(), 0);
+    }
+}
+
+void RingReader::seek(std::uint64_t number) noexcept {
+    ring_.seek(number);
+    covered_.until = 0;
+    filtered_ = 0;
+    from_board_ = 0;
+}
+
+RingAccount RingReader::account() const noexcept {
+    const auto ring = ring_.account();
+    return {.since = ring.since,
+            .published = ring.published,
+            .delivered = ring.delivered - filtered_,
+            .filtered = filtered_,
+            .missed = ring.missed,
+            .queued = ring.queued,
+            .from_board = from_board_};
+}
+
+const Instrument* RingReader::instrument(feed::InstrumentId id) noexcept {
+    if (id >= names_.size()) return nullptr;
+    auto& name = names_[id];
+    if (!name) name = board_.instrument(id);
+    return name ? &*name : nullptr;
+}
+
+WriterState RingReader::writer_state(std::int64_t now_utc_ns) const noexcept {
+    switch (ring_.state()) {
+        case queue::BroadcastState::closed: return WriterState::closed;
+        case queue::BroadcastState::superseded: return WriterState::superseded;
+        case queue::BroadcastState::open: break;
+    }
+    return now_utc_ns - ring_.heartbeat_utc_ns() > silent_after_.count() ? WriterState::silent : WriterState::alive;
+}
+
+bool RingReader::covered(const feed::Quote& quote) const noexcept {
+    return quote.instrument < covered_.quotes.size() && message_.number <= covered_.quotes[quote.instrument];
+}
+
+bool RingReader::voided(const feed::Quote& quote) const noexcept {
+    return quote.channel < covered_.clears.size() && message_.number <= covered_.clears[quote.channel];
+}
+
+bool RingReader::covered(const feed::Status& status) const noexcept {
+    if (status.instrument == feed::kNoInstrument) {
+        return status.channel < covered_.channel_statuses.size() &&
+               message_.number <= covered_.channel_statuses[status.channel];
+    }
+    return status.instrument < covered_.statuses.size() && message_.number <= covered_.statuses[status.instrument];
+}
+
+bool RingReader::covered(const feed::Clear& clear) const noexcept {
+    if (clear.instrument == feed::kNoInstrument) {
+        return clear.channel < covered_.clears.size() && message_.number <= covered_.clears[clear.channel];
+    }
+    return clear.instrument < covered_.quotes.size() && message_.number <= covered_.quotes[clear.instrument];
+}
+
+}  // namespace millpond::market
