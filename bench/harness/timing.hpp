@@ -34,6 +34,14 @@ struct TwoCores {
     return {kAllowed[0], kAllowed[1]};
 }
 
+/// Binds the calling thread to one of them, wherever it, or the thread that started it, was bound before.
+inline void run_on(int core) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(core), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("cannot bind a thread to its processor");
+}
+
 /// Spins until `ready()` is true, and gives its processor away now and then, so that a partner on the same one can run.
 template <class Ready>
 void spin_until(Ready&& ready) {

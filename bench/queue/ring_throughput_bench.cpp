@@ -1,0 +1,70 @@
+// Measured:     messages a second from one processor to another while the reader keeps up; none is lost.
+// Not measured: a reader that is lapped, several readers.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include <millpond/core/cache_line.hpp>
+
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+#include "bench/queue/hop_links.hpp"
+
+namespace {
+
+using namespace millpond;
+
+// What the reader has read, told every kTold messages beside the link, so that the writer never laps it.
+struct alignas(core::kFalseSharingRange) Progress {
+    static constexpr std::uint64_t kTold = bench::kLinkCapacity / 8;
+    std::atomic<std::uint64_t> read{0};
+};
+
+template <class Link>
+bench::Finding stream() {
+    const std::uint64_t count = bench::scaled(4'000'000) / Progress::kTold * Progress::kTold;
+    const auto cores = bench::two_cores();
+    const auto link = std::make_unique<Link>();
+    Progress progress;
+    std::uint64_t answer = 0;
+    const auto nanos = bench::nanos_each(count, [&] {
+        std::jthread reader([&] {
+            bench::run_on(cores.second);
+            bench::Message message{};
+            for (std::uint64_t i = 1; i <= count; ++i) {
+                bench::spin_until([&] { return link->receive(message); });
+                answer += message[0] + message.back();
+                // sync "read up to": the load below
+                if (i % Progress::kTold == 0) progress.read.store(i, std::memory_order_release);
+            }
+        });
+        bench::run_on(cores.first);
+        bench::Message message{};
+        std::uint64_t read = 0;
+        for (std::uint64_t i = 1; i <= count; ++i) {
+            bench::spin_until([&] {
+                if (i - read < bench::kLinkCapacity) return true;
+                read = progress.read.load(std::memory_order_acquire);  // sync "read up to": the store above
+                return i - read < bench::kLinkCapacity;
+            });
+            message[0] = message.back() = i;
+            link->send(message);
+        }
+    });
+    return {.value = 1'000 / nanos, .answer = answer};
+}
+
+}  // namespace
+
+int main() {
+    bench::compare({.question = "How many messages a second go from one processor to another?",
+                    .unit = "M messages/s",
+                    .goals = {{.contender = "BroadcastRing", .at_least = 30},
+                              {.contender = "BroadcastRing", .to = "cursor ring", .at_least = 1}},
+                    .measured = "112 bytes a message, the reader copies each and keeps up; none is lost",
+                    .not_measured = "a reader that is lapped, several readers"},
+                   {{"cursor ring", stream<bench::CursorLink>},
+                    {"BroadcastRing", stream<bench::BroadcastLink>},
+                    {"SpscRing", stream<bench::SpscLink>}});
+}
