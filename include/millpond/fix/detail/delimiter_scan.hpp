@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+/// One pass over a message's bytes that marks every delimiter and every '=' and adds all bytes up, coded for each
+/// instruction set. The results are the same bit for bit.
+namespace millpond::fix::detail {
+
+/// Bytes of one scan; a longer message is scanned piece by piece.
+inline constexpr std::size_t kScanBytes = 4096;
+
+/// Bit i of word w tells of byte 64 * w + i. Words behind the last byte's are not written.
+struct DelimiterMasks {
+    std::array<std::uint64_t, kScanBytes / 64> delimiters;
+    std::array<std::uint64_t, kScanBytes / 64> equals;
+};
+
+/// size: at most kScanBytes. Returns the sum of the bytes.
+using ScanFunction = std::uint32_t (*)(const char* bytes, std::size_t size, DelimiterMasks& masks) noexcept;
+
+/// size: any. Returns the sum of the bytes modulo 2^32.
+using SumFunction = std::uint32_t (*)(const char* bytes, std::size_t size) noexcept;
+
+enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
+
+[[nodiscard]] bool supported(InstructionSet set) noexcept;
+[[nodiscard]] InstructionSet best_supported() noexcept;
+
+/// The caller has asked `supported`.
+[[nodiscard]] ScanFunction scan_function(InstructionSet set) noexcept;
+[[nodiscard]] SumFunction sum_function(InstructionSet set) noexcept;
+
+}  // namespace millpond::fix::detail

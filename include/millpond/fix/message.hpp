@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <millpond/fix/detail/field_layout.hpp>
+#include <millpond/fix/tag.hpp>
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/fix/value.hpp>
+
+namespace millpond::fix {
+
+/// A field's place in its message.
+struct Field {
+    Tag tag{tag::kInvalid};
+    std::uint32_t offset{0};  ///< Of the value's first byte.
+    std::uint32_t length{0};  ///< Of the value.
+};
+
+/// A parsed message: a view of the bytes it came in and of the parser's list of its fields, in the order of the wire,
+/// BeginString first and CheckSum last. Nothing is copied.
+///
+/// Threads: as for any view. Valid until the bytes change or the parser parses again.
+class Message {
+public:
+    Message() noexcept = default;
+    Message(std::string_view bytes, std::span<const Field> fields, const detail::FieldLayout* layout) noexcept
+        : bytes_(bytes), fields_(fields), layout_(layout) {}
+
+    [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
+    [[nodiscard]] std::span<const Field> fields() const noexcept { return fields_; }
+    [[nodiscard]] std::string_view value(const Field& field) const noexcept {
+        return bytes_.substr(field.offset, field.length);
+    }
+    [[nodiscard]] std::string_view begin_string() const noexcept { return value(fields_[0]); }
+    [[nodiscard]] std::string_view msg_type() const noexcept { return value(fields_[2]); }
+
+    /// The first field with this tag; null when there is none. A few steps where the message has the layout of the
+    /// last one of its type, else linear in the fields before it.
+    [[nodiscard]] const Field* find(Tag tag) const noexcept;
+    [[nodiscard]] bool has(Tag tag) const noexcept { return find(tag) != nullptr; }
+
+    /// The first value of the tag; nothing where the tag is absent or (but for text) its value has not the type's form.
+    [[nodiscard]] std::optional<std::string_view> text(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<std::uint64_t> unsigned_integer(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<Decimal> decimal(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<char> character(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<bool> boolean(Tag tag) const noexcept;
+    [[nodiscard]] std::optional<std::int64_t> utc_timestamp_ns(Tag tag) const noexcept;
+
+    /// The field's tag as it was written: what a reject of an invalid tag quotes.
+    [[nodiscard]] std::string_view tag_text(const Field& field) const noexcept;
+
+private:
+    std::string_view bytes_;
+    std::span<const Field> fields_;
+    const detail::FieldLayout* layout_{nullptr};
+};
+
+inline const Field* Message::find(Tag tag) const noexcept {
+    if (layout_ != nullptr) {
+        const auto index = layout_->index_of(tag);
+        if (index != detail::FieldLayout::kNone) return &fields_[index];
+    }
+    for (const auto& field : fields_) {
+        if (field.tag == tag) return &field;
+    }
+    return nullptr;
+}
+
+inline std::optional<std::string_view> Message::text(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    if (field == nullptr) return std::nullopt;
+    return value(*field);
+}
+
+inline std::optional<std::int64_t> Message::integer(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_int(value(*field));
+}
+
+inline std::optional<std::uint64_t> Message::unsigned_integer(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_unsigned(value(*field));
+}
+
+inline std::optional<Decimal> Message::decimal(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_decimal(value(*field));
+}
+
+inline std::optional<char> Message::character(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_char(value(*field));
+}
+
+inline std::optional<bool> Message::boolean(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_bool(value(*field));
+}
+
+inline std::optional<std::int64_t> Message::utc_timestamp_ns(Tag tag) const noexcept {
+    const auto* field = find(tag);
+    return field == nullptr ? std::nullopt : parse_utc_timestamp(value(*field));
+}
+
+inline std::string_view Message::tag_text(const Field& field) const noexcept {
+    const std::size_t end = field.offset - 1;  // the '='
+    const auto delimiter = bytes_.rfind('\x01', end);
+    const auto begin = delimiter == std::string_view::npos ? 0 : delimiter + 1;
+    return bytes_.substr(begin, end - begin);
+}
+
+}  // namespace millpond::fix

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <millpond/fix/tag.hpp>
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/fix/value.hpp>
+
+namespace millpond::fix {
+
+/// A tag as it goes out, '=' included.
+struct TagText {
+    std::array<char, 16> chars{};
+    std::size_t length{0};
+
+    constexpr explicit TagText(Tag tag) noexcept {
+        std::array<char, 10> digits{};
+        std::size_t count = 0;
+        do {
+            digits[count++] = static_cast<char>('0' + tag % 10);
+            tag /= 10;
+        } while (tag != 0);
+        while (count > 0) chars[length++] = digits[--count];
+        chars[length++] = '=';
+    }
+};
+
+/// Writes one message field by field into the caller's memory. The body is written where it stays; BeginString and
+/// BodyLength, in as few digits as it takes, go right in front of it at the end, so the message may begin a few bytes
+/// behind the start of the memory.
+///
+/// An error (no room left, a delimiter inside a text) sticks: `finish` then returns nothing.
+///
+/// Threads: one. Memory: the caller's; none of its own.
+/// Source:  FIX 5.0 SP2, volume 1, "FIX tag=value message format".
+class Writer {
+public:
+    /// begin_string must outlive the writer.
+    Writer(std::span<char> memory, std::string_view begin_string) noexcept;
+
+    /// The same with the tag's text made when it is compiled: `writer.add<tag::kClOrdId>("A1")`.
+    template <Tag number, class Value>
+    Writer& add(Value value) noexcept {
+        static constexpr TagText kText{number};
+        return put(kText, value);
+    }
+    template <class Value>
+    Writer& add(Tag number, Value value) noexcept {
+        return put(TagText{number}, value);
+    }
+    Writer& add_timestamp(Tag number, std::int64_t utc_ns, TimePrecision precision) noexcept;
+    /// A length field and its data field; `data` may hold any byte.
+    Writer& add_data(Tag length_tag, Tag data_tag, std::string_view data) noexcept;
+    /// Fields that are complete with their delimiters already: a part of another message.
+    Writer& add_fields(std::string_view fields) noexcept;
+
+    /// Adds CheckSum and puts the front on. The whole message, or nothing if an error stuck.
+    [[nodiscard]] std::optional<std::string_view> finish() noexcept;
+
+private:
+    static constexpr std::size_t kTrailerBytes = 7;
+    static constexpr std::size_t kMostNumberChars = 24;
+
+    [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
+    Writer& put(const TagText& text, std::string_view value) noexcept;
+    Writer& put(const TagText& text, const char* value) noexcept { return put(text, std::string_view{value}); }
+    Writer& put(const TagText& text, char value) noexcept { return put(text, std::string_view{&value, 1}); }
+    Writer& put(const TagText& text, Decimal value) noexcept;
+    template <std::same_as<bool> Bool>
+    Writer& put(const TagText& text, Bool value) noexcept {
+        return put(text, value ? 'Y' : 'N');
+    }
+    template <std::integral Int>
+        requires(!std::same_as<Int, bool>)
+    Writer& put(const TagText& text, Int value) noexcept {
+        if constexpr (std::signed_integral<Int>) {
+            return put_signed(text, value);
+        } else {
+            return put_unsigned(text, value);
+        }
+    }
+    Writer& put_signed(const TagText& text, std::int64_t value) noexcept;
+    Writer& put_unsigned(const TagText& text, std::uint64_t value) noexcept;
+
+    char* memory_;
+    char* body_;  // first byte behind the room for the front
+    char* at_;
+    char* limit_;  // the trailer still fits behind it
+    std::string_view begin_string_;
+    std::size_t delimiters_{0};  // that the message must have behind BodyLength
+    bool failed_{false};
+};
+
+inline bool Writer::has_room(std::size_t bytes) noexcept {
+    if (!failed_ && static_cast<std::size_t>(limit_ - at_) >= bytes) return true;
+    failed_ = true;
+    return false;
+}
+
+inline Writer& Writer::put(const TagText& text, std::string_view value) noexcept {
+    if (!has_room(sizeof text.chars + value.size() + 1)) return *this;
+    std::memcpy(at_, text.chars.data(), sizeof text.chars);
+    at_ += text.length;
+    std::memcpy(at_, value.data(), value.size());
+    at_ += value.size();
+    *at_++ = '\x01';
+    ++delimiters_;
+    return *this;
+}
+
+}  // namespace millpond::fix

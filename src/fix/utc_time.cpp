@@ -1,0 +1,111 @@
+#include <millpond/fix/utc_time.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+
+namespace millpond::fix {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kDay = 86'400 * kSecond;
+constexpr std::size_t kDateChars = 8;
+constexpr std::size_t kTimeChars = 8;
+constexpr std::size_t kMostFractionDigits = 12;
+
+/// The number that `count` digits make; -1 when one is none.
+int digits(std::string_view text, std::size_t from, std::size_t count) noexcept {
+    int value = 0;
+    for (std::size_t i = from; i < from + count; ++i) {
+        if (text[i] < '0' || text[i] > '9') return -1;
+        value = value * 10 + (text[i] - '0');
+    }
+    return value;
+}
+
+constexpr std::array<char, 200> kPairs = [] {
+    std::array<char, 200> pairs{};
+    for (std::size_t i = 0; i < 100; ++i) {
+        pairs[2 * i] = static_cast<char>('0' + i / 10);
+        pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+    }
+    return pairs;
+}();
+
+void write_pair(char* out, unsigned value) noexcept { std::memcpy(out, &kPairs[std::size_t{value} * 2], 2); }
+
+}  // namespace
+
+std::optional<std::int64_t> parse_utc_date(std::string_view text) noexcept {
+    if (text.size() != kDateChars) return std::nullopt;
+    const auto year = digits(text, 0, 4);
+    const auto month = digits(text, 4, 2);
+    const auto day = digits(text, 6, 2);
+    if (year < 1678 || year > 2261 || month < 1 || day < 1) return std::nullopt;
+    const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+                                           std::chrono::day{static_cast<unsigned>(day)}};
+    if (!date.ok()) return std::nullopt;
+    return std::chrono::sys_days{date}.time_since_epoch().count() * kDay;
+}
+
+std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
+    if (text.size() < kTimeChars || text[2] != ':' || text[5] != ':') return std::nullopt;
+    const auto hour = digits(text, 0, 2);
+    const auto minute = digits(text, 3, 2);
+    const auto second = digits(text, 6, 2);
+    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return std::nullopt;
+    std::int64_t nanos = 0;
+    if (text.size() > kTimeChars) {
+        const auto fraction = text.substr(kTimeChars + 1);
+        if (text[kTimeChars] != '.' || fraction.empty() || fraction.size() > kMostFractionDigits) return std::nullopt;
+        auto unit = kSecond / 10;
+        for (const char c : fraction) {
+            if (c < '0' || c > '9') return std::nullopt;
+            nanos += (c - '0') * unit;
+            unit /= 10;
+        }
+    }
+    return (std::int64_t{hour} * 3600 + minute * 60 + second) * kSecond + nanos;
+}
+
+std::optional<std::int64_t> parse_utc_timestamp(std::string_view text) noexcept {
+    if (text.size() < kDateChars + 1 + kTimeChars || text[kDateChars] != '-') return std::nullopt;
+    const auto date = parse_utc_date(text.substr(0, kDateChars));
+    const auto time = parse_utc_time(text.substr(kDateChars + 1));
+    if (!date || !time) return std::nullopt;
+    return *date + *time;
+}
+
+std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision precision) noexcept {
+    auto days = utc_ns / kDay;
+    auto in_day = utc_ns % kDay;
+    if (in_day < 0) {
+        in_day += kDay;
+        --days;
+    }
+    const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days}}};
+    const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
+    write_pair(out, year / 100);
+    write_pair(out + 2, year % 100);
+    write_pair(out + 4, static_cast<unsigned>(date.month()));
+    write_pair(out + 6, static_cast<unsigned>(date.day()));
+    out[8] = '-';
+    const auto seconds = static_cast<unsigned>(in_day / kSecond);
+    auto fraction = static_cast<unsigned>(in_day % kSecond);
+    write_pair(out + 9, seconds / 3600);
+    out[11] = ':';
+    write_pair(out + 12, seconds / 60 % 60);
+    out[14] = ':';
+    write_pair(out + 15, seconds % 60);
+    if (precision == TimePrecision::seconds) return timestamp_chars(precision);
+    out[17] = '.';
+    const auto width = static_cast<unsigned>(precision);
+    for (unsigned cut = width; cut < 9; ++cut) fraction /= 10;
+    for (unsigned at = width; at > 0; --at) {
+        out[17 + at] = static_cast<char>('0' + fraction % 10);
+        fraction /= 10;
+    }
+    return timestamp_chars(precision);
+}
+
+}  // namespace millpond::fix

@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <array>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/fix/detail/delimiter_scan.hpp>
+
+namespace millpond::fix::detail {
+namespace {
+
+class DelimiterScan : public testing::TestWithParam<InstructionSet> {
+protected:
+    void SetUp() override {
+        if (!supported(GetParam())) GTEST_SKIP() << "this processor has not the instruction set";
+    }
+};
+
+TEST_P(DelimiterScan, GivesWhatTheScalarCodeGivesForAnyBytesSizeAndAlignment) {
+    std::mt19937 random{7};
+    std::string memory(kScanBytes + 128, '\0');
+    DelimiterMasks expected;
+    DelimiterMasks found;
+    for (int round = 0; round < 3000; ++round) {
+        const auto alignment = random() % 64;
+        const auto size = round < 600 ? static_cast<std::size_t>(round) : random() % (kScanBytes + 1);
+        for (std::size_t i = 0; i < size; ++i) {
+            const auto kind = random() % 8;
+            memory[alignment + i] = kind == 0 ? '\x01' : kind == 1 ? '=' : static_cast<char>(random());
+        }
+        const auto* bytes = memory.data() + alignment;
+        const auto sum = scan_function(InstructionSet::scalar)(bytes, size, expected);
+        ASSERT_EQ(scan_function(GetParam())(bytes, size, found), sum) << size;
+        ASSERT_EQ(sum_function(GetParam())(bytes, size), sum) << size;
+        const auto words = (size + 63) / 64;
+        for (std::size_t word = 0; word < words; ++word) {
+            ASSERT_EQ(found.delimiters[word], expected.delimiters[word]) << size << " word " << word;
+            ASSERT_EQ(found.equals[word], expected.equals[word]) << size << " word " << word;
+        }
+    }
+}
+
+TEST_P(DelimiterScan, ReadsNoByteBeyondTheOnesGiven) {
+    // On the heap exactly, so that the address sanitizer would see it.
+    DelimiterMasks masks;
+    for (std::size_t size = 0; size < 300; ++size) {
+        const std::vector<char> bytes(size, '=');
+        EXPECT_EQ(scan_function(GetParam())(bytes.data(), size, masks), size * '=');
+        EXPECT_EQ(sum_function(GetParam())(bytes.data(), size), size * '=');
+    }
+}
+
+TEST_P(DelimiterScan, BytesAbove127CountAsUnsigned) {
+    const std::string bytes(100, '\xFF');
+    DelimiterMasks masks;
+    EXPECT_EQ(scan_function(GetParam())(bytes.data(), bytes.size(), masks), 25'500U);
+    EXPECT_EQ(sum_function(GetParam())(bytes.data(), bytes.size()), 25'500U);
+    EXPECT_EQ(masks.delimiters[0], 0U);
+}
+
+std::string set_name(const testing::TestParamInfo<InstructionSet>& set) {
+    constexpr std::array kNames{"scalar", "avx2", "avx512"};
+    return kNames[static_cast<std::size_t>(set.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, DelimiterScan,
+                         testing::Values(InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512),
+                         set_name);
+
+TEST(DelimiterScanChoice, TheBestSupportedIsSupported) { EXPECT_TRUE(supported(best_supported())); }
+
+}  // namespace
+}  // namespace millpond::fix::detail

@@ -1,0 +1,290 @@
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/fix/parser.hpp>
+
+#include "tests/fix/messages.hpp"
+#include "tests/support/allocation_counter.hpp"
+
+namespace millpond::fix {
+namespace {
+
+const std::string kOrder = message_of(
+    "FIX.4.4",
+    "35=D|34=7|49=TW44|52=20240102-03:04:05.678|56=ISLD|11=A=B=C|21=1|38=002000.00|40=2|44=23.23|54=1|55=INTC|"
+    "59=0|60=20240102-03:04:05.678901|10440=user|");
+
+std::expected<Message, FrameError> parse(Parser& parser, const std::string& bytes, std::span<Field> spill = {}) {
+    const auto frame = next_frame(bytes_of(bytes), bytes.size());
+    if (!frame) return std::unexpected(frame.error().error);
+    return parser.parse(*frame, spill);
+}
+
+/// tag=value pairs by a plain loop: the oracle for messages without data fields.
+std::vector<std::pair<std::string, std::string>> plain_fields(const std::string& bytes) {
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::size_t begin = 0;
+    while (begin < bytes.size()) {
+        const auto end = bytes.find('\x01', begin);
+        const auto equals = bytes.find('=', begin);
+        fields.emplace_back(bytes.substr(begin, equals - begin), bytes.substr(equals + 1, end - equals - 1));
+        begin = end + 1;
+    }
+    return fields;
+}
+
+void expect_same_fields(const Message& message, const std::string& bytes) {
+    const auto expected = plain_fields(bytes);
+    ASSERT_EQ(message.fields().size(), expected.size()) << readable(bytes);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const auto& field = message.fields()[i];
+        ASSERT_EQ(message.tag_text(field), expected[i].first);
+        ASSERT_EQ(message.value(field), expected[i].second);
+        ASSERT_EQ(std::to_string(field.tag), expected[i].first);
+        // find gives the first of several.
+        const auto* first = message.find(field.tag);
+        ASSERT_NE(first, nullptr);
+        ASSERT_LE(first, &field);
+        ASSERT_EQ(first->tag, field.tag);
+        for (const auto& before : message.fields()) {
+            if (&before == first) break;
+            ASSERT_NE(before.tag, field.tag);
+        }
+    }
+}
+
+TEST(Parser, EveryFieldIsFoundWithItsValueAndTyped) {
+    Parser parser;
+    const auto message = parse(parser, kOrder);
+    ASSERT_TRUE(message);
+    expect_same_fields(*message, kOrder);
+    EXPECT_EQ(message->begin_string(), "FIX.4.4");
+    EXPECT_EQ(message->msg_type(), "D");
+    EXPECT_EQ(message->integer(tag::kMsgSeqNum), 7);
+    EXPECT_EQ(message->unsigned_integer(tag::kMsgSeqNum), 7U);
+    EXPECT_EQ(message->decimal(44), (Decimal{2323, 2}));
+    EXPECT_EQ(message->character(54), '1');
+    EXPECT_EQ(message->text(55), "INTC");
+    EXPECT_EQ(message->boolean(54), std::nullopt);
+    EXPECT_EQ(message->utc_timestamp_ns(60), 1'704'164'645'678'901'000);
+    EXPECT_FALSE(message->has(41));
+    EXPECT_EQ(message->integer(41), std::nullopt);
+}
+
+TEST(Parser, AnEqualsSignInAValueShiftsNothing) {
+    Parser parser;
+    const auto message = parse(parser, kOrder);
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text(tag::kClOrdId), "A=B=C");
+    EXPECT_EQ(message->text(21), "1");
+}
+
+TEST(Parser, TagsAbove512AreFound) {
+    Parser parser;
+    const auto message = parse(parser, message_of("FIX.4.4", "35=D|513=a|1137=b|10440=c|9999999=d|99999999=e|"));
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text(513), "a");
+    EXPECT_EQ(message->text(1137), "b");
+    EXPECT_EQ(message->text(10'440), "c");
+    EXPECT_EQ(message->text(9'999'999), "d");
+    EXPECT_EQ(message->text(99'999'999), "e");
+}
+
+TEST(Parser, ABodyLengthThatDoesNotMatchIsNoMessage) {
+    auto bytes = message_of("FIX.4.4", "35=0|34=2|49=A|56=B|");
+    const auto at = bytes.find("9=") + 2;
+    bytes = with_checksum(bytes.substr(0, at) + "19" + bytes.substr(at + 2, bytes.size() - at - 2 - 7));
+    Parser parser;
+    const auto message = parse(parser, bytes);
+    ASSERT_FALSE(message);
+    EXPECT_EQ(message.error(), FrameError::bad_body_length);
+}
+
+TEST(Parser, AnyOtherCheckSumIsRefused) {
+    Parser parser;
+    const auto right = kOrder.substr(kOrder.size() - 4, 3);
+    for (int sum = 0; sum < 1000; ++sum) {
+        char digits[16];
+        std::snprintf(digits, sizeof digits, "%03d", sum);
+        auto bytes = kOrder;
+        bytes.replace(bytes.size() - 4, 3, digits);
+        const auto message = parse(parser, bytes);
+        EXPECT_EQ(message.has_value(), digits == right) << digits;
+        if (!message) {
+            EXPECT_EQ(message.error(), FrameError::bad_checksum);
+        }
+    }
+}
+
+TEST(Parser, AFieldWithoutEqualsOrWithATagThatIsNoNumberIsGarbled) {
+    for (const auto* body : {"35=0|34=2|49garbled|", "35=0|34=2|4garbled9=TW|", "35=0|=x|", "35=0||34=2|",
+                             "35=0|49=a|4 9=b|", "35=0|-=b|", "35=0|123456789012345678901234567890=x|"}) {
+        Parser parser;
+        const auto message = parse(parser, message_of("FIX.4.4", body));
+        ASSERT_FALSE(message) << body;
+        EXPECT_EQ(message.error(), FrameError::bad_field) << body;
+    }
+}
+
+TEST(Parser, ATagThatIsANumberButNoTagIsKeptWithItsText) {
+    Parser parser;
+    for (const auto* text : {"-1", "0", "035", "12345678901", "-999999999"}) {
+        const auto message = parse(parser, message_of("FIX.4.4", std::string{"35=0|34=2|"} + text + "=HI|"));
+        ASSERT_TRUE(message) << text;
+        const auto& field = message->fields()[4];
+        EXPECT_EQ(field.tag, tag::kInvalid);
+        EXPECT_EQ(message->tag_text(field), text);
+        EXPECT_EQ(message->value(field), "HI");
+    }
+}
+
+TEST(Parser, FieldsBeyond128AreNotDropped) {
+    std::string body = "35=W|";
+    for (int i = 0; i < 300; ++i) body += std::to_string(3000 + i) + "=" + std::to_string(i) + "|";
+    const auto bytes = message_of("FIX.4.4", body);
+    Parser parser;
+    for (int round = 0; round < 4; ++round) {
+        const auto message = parse(parser, bytes);
+        ASSERT_TRUE(message);
+        expect_same_fields(*message, bytes);
+        EXPECT_EQ(message->text(3299), "299");
+    }
+}
+
+TEST(Parser, FieldsBeyondItsOwnGoToTheCallersMemoryAndAreNeverDropped) {
+    std::string body = "35=W|";
+    for (int i = 0; i < 2000; ++i) body += "269=" + std::to_string(i) + "|";
+    const auto bytes = message_of("FIX.4.4", body);
+    Parser parser;
+    const auto without = parse(parser, bytes);
+    ASSERT_FALSE(without);
+    EXPECT_EQ(without.error(), FrameError::too_many_fields);
+    std::vector<Field> little(1500);
+    EXPECT_EQ(parse(parser, bytes, little).error(), FrameError::too_many_fields);
+    std::vector<Field> exactly(2004);
+    const auto message = parse(parser, bytes, exactly);
+    ASSERT_TRUE(message);
+    expect_same_fields(*message, bytes);
+    const auto small = parse(parser, kOrder, exactly);
+    ASSERT_TRUE(small);
+    expect_same_fields(*small, kOrder);
+}
+
+TEST(Parser, DataFieldsEndWhereTheirLengthFieldSays) {
+    Parser parser;
+    const auto bytes = message_of("FIX.4.4", "35=B|34=2|95=13|96=a|10=000|=x|y|58=after|354=0|355=|148=z|");
+    for (int round = 0; round < 4; ++round) {  // without, then with the remembered layout
+        const auto message = parse(parser, bytes);
+        ASSERT_TRUE(message) << name(message.error());
+        EXPECT_EQ(message->text(96), delimited("a|10=000|=x|y"));
+        EXPECT_EQ(message->text(58), "after");
+        EXPECT_EQ(message->text(355), "");
+        EXPECT_EQ(message->text(148), "z");
+        EXPECT_EQ(message->fields().size(), 11U);
+    }
+}
+
+TEST(Parser, ADataFieldThatDoesNotEndWhereItShouldIsRefused) {
+    Parser parser;
+    for (const auto* body : {"35=B|95=2|96=abc|58=x|", "35=B|95=4|96=abc|58=x|", "35=B|95=999|96=abc|58=x|",
+                             "35=B|95=7|96=abc|58=x|", "35=B|95=9|96=abc|58=x|"}) {
+        const auto message = parse(parser, message_of("FIX.4.4", body));
+        ASSERT_FALSE(message) << body;
+        EXPECT_EQ(message.error(), FrameError::bad_data_length) << body;
+    }
+}
+
+TEST(Parser, UsersOwnDataFieldsAreHonoured) {
+    Parser::Options options;
+    ASSERT_TRUE(options.data_fields.add(9001, 9002));
+    Parser parser{options};
+    const auto message = parse(parser, message_of("FIX.4.4", "35=B|9001=3|9002=||||58=x|"));
+    ASSERT_TRUE(message);
+    EXPECT_EQ(message->text(9002), delimited("|||").substr(0, 3));
+    EXPECT_EQ(message->text(58), "x");
+}
+
+TEST(Parser, AMessageLongerThanOneScanIsReadWhole) {
+    std::mt19937 random{3};
+    Parser parser;
+    for (int round = 0; round < 50; ++round) {
+        std::string body = "35=y|";
+        while (body.size() < 4000 + 500U * static_cast<unsigned>(round)) {
+            body += std::to_string(1 + random() % 20'000) + "=" + std::string(random() % 400, '=') + "|";
+        }
+        const auto bytes = message_of("FIX.4.4", body);
+        const auto message = parse(parser, bytes);
+        ASSERT_TRUE(message) << name(message.error());
+        ASSERT_NO_FATAL_FAILURE(expect_same_fields(*message, bytes));
+    }
+}
+
+/// A random message of a few types whose fields come mostly in the same order: layouts hit, miss and are relearned.
+std::string random_message(std::mt19937& random) {
+    constexpr std::string_view kTypes[] = {"D", "8", "W", "0", "AE", "D4", "4"};
+    std::string body = "35=" + std::string{kTypes[random() % std::size(kTypes)]} + "|";
+    const auto mutations = random() % 4;
+    for (unsigned i = 0; i < 3 + random() % 30; ++i) {
+        auto number = 1 + (i * 37) % 600;
+        if (mutations > 1 && random() % 6 == 0) number = static_cast<unsigned>(1 + random() % 12'000);
+        if (number == 10 || Parser::Options{}.data_fields.data_of(number) != 0) continue;
+        if (mutations == 3 && random() % 8 == 0) continue;
+        body += std::to_string(number) + "=" + std::string(random() % 24, static_cast<char>('0' + random() % 16)) + "|";
+    }
+    return message_of("FIX.4.4", body);
+}
+
+TEST(Parser, AllInstructionSetsAndTheLayoutMemoryGiveTheSameFields) {
+    std::mt19937 random{11};
+    std::vector<Parser> parsers;
+    for (const auto set :
+         {detail::InstructionSet::scalar, detail::InstructionSet::avx2, detail::InstructionSet::avx512}) {
+        if (!detail::supported(set)) continue;
+        Parser::Options options;
+        options.instruction_set = set;
+        parsers.emplace_back(options);
+    }
+    for (int round = 0; round < 4000; ++round) {
+        const auto bytes = random_message(random);
+        for (auto& parser : parsers) {
+            const auto message = parse(parser, bytes);
+            ASSERT_TRUE(message) << readable(bytes);
+            ASSERT_NO_FATAL_FAILURE(expect_same_fields(*message, bytes));
+        }
+    }
+}
+
+TEST(Parser, AShorterMessageOfARememberedTypeHasOnlyItsOwnFields) {
+    Parser parser;
+    const auto longer = message_of("FIX.4.4", "35=0|34=2|49=A|56=B|112=X|");
+    const auto shorter = message_of("FIX.4.4", "35=0|34=2|49=A|");
+    for (int round = 0; round < 3; ++round) ASSERT_TRUE(parse(parser, longer));
+    const auto message = parse(parser, shorter);
+    ASSERT_TRUE(message);
+    expect_same_fields(*message, shorter);
+    EXPECT_FALSE(message->has(56));
+    EXPECT_FALSE(message->has(112));
+}
+
+TEST(Parser, ParsingDoesNotAllocate) {
+    Parser parser;
+    std::mt19937 random{5};
+    std::vector<std::string> messages;
+    for (int i = 0; i < 50; ++i) messages.push_back(random_message(random));
+    messages.push_back(kOrder);
+    std::int64_t total = 0;
+    const test::AllocationCounter counter;
+    for (const auto& bytes : messages) {
+        const auto message = parse(parser, bytes);
+        total += message ? static_cast<std::int64_t>(message->fields().size()) : -1000;
+        if (message) total += message->decimal(44).value_or(Decimal{}).mantissa;
+    }
+    EXPECT_EQ(counter.allocations(), 0U);
+    EXPECT_GT(total, 0);
+}
+
+}  // namespace
+}  // namespace millpond::fix

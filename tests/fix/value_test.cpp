@@ -1,0 +1,112 @@
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/fix/value.hpp>
+
+namespace millpond::fix {
+namespace {
+
+TEST(Value, IntegersAreReadOverTheirWholeRangeAndNotBeyond) {
+    EXPECT_EQ(parse_int("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+    EXPECT_EQ(parse_int("-9223372036854775808"), std::numeric_limits<std::int64_t>::min());
+    EXPECT_EQ(parse_int("9223372036854775808"), std::nullopt);
+    EXPECT_EQ(parse_int("00023"), 23);
+    EXPECT_EQ(parse_unsigned("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+    EXPECT_EQ(parse_unsigned("18446744073709551616"), std::nullopt);
+}
+
+TEST(Value, WhatIsNoIntegerIsNothing) {
+    for (const auto* text : {"", "-", "+1", "1.0", "1 ", " 1", "0x1", "--1"}) {
+        EXPECT_EQ(parse_int(text), std::nullopt) << text;
+        EXPECT_EQ(parse_unsigned(text), std::nullopt) << text;
+    }
+    EXPECT_EQ(parse_unsigned("-1"), std::nullopt);
+}
+
+TEST(Value, DecimalsKeepTheirDigitsAndTheirExponent) {
+    EXPECT_EQ(parse_decimal("23.23"), (Decimal{2323, 2}));
+    EXPECT_EQ(parse_decimal("-0.0005"), (Decimal{-5, 4}));
+    EXPECT_EQ(parse_decimal("002000.00"), (Decimal{200'000, 2}));
+    EXPECT_EQ(parse_decimal("7"), (Decimal{7, 0}));
+    EXPECT_EQ(parse_decimal("7."), (Decimal{7, 0}));
+    EXPECT_EQ(parse_decimal(".5"), (Decimal{5, 1}));
+    EXPECT_EQ(parse_decimal("-9223372036854775808"), (Decimal{std::numeric_limits<std::int64_t>::min(), 0}));
+}
+
+TEST(Value, PricesDoNotGoThroughDouble) {
+    // 8 significant digits, as `%.8g` prints, would make these 12345679 and 0.1.
+    EXPECT_EQ(parse_decimal("12345678.9012"), (Decimal{123'456'789'012, 4}));
+    EXPECT_EQ(parse_decimal("0.100000000000000001"), (Decimal{100'000'000'000'000'001, 18}));
+    EXPECT_EQ(parse_decimal("9007199254740993"), (Decimal{9'007'199'254'740'993, 0}));  // 2^53 + 1
+}
+
+TEST(Value, WhatIsNoDecimalIsNothing) {
+    for (const auto* text : {"", "-", ".", "+200.00", "1e5", "1.2.3", "1,5", "99999999999999999999", "-."}) {
+        EXPECT_EQ(parse_decimal(text), std::nullopt) << text;
+    }
+}
+
+TEST(Value, ScalingIsExactOrRefused) {
+    EXPECT_EQ(scaled({2323, 2}, 4), 232'300);
+    EXPECT_EQ(scaled({232'300, 4}, 2), 2323);
+    EXPECT_EQ(scaled({12'345, 4}, 2), std::nullopt);
+    EXPECT_EQ(scaled({std::numeric_limits<std::int64_t>::max(), 0}, 1), std::nullopt);
+}
+
+TEST(Value, CharactersAndBooleansAreOneLetter) {
+    EXPECT_EQ(parse_char("1"), '1');
+    EXPECT_EQ(parse_char("12"), std::nullopt);
+    EXPECT_EQ(parse_char(""), std::nullopt);
+    EXPECT_EQ(parse_bool("Y"), true);
+    EXPECT_EQ(parse_bool("N"), false);
+    EXPECT_EQ(parse_bool("y"), std::nullopt);
+    EXPECT_EQ(parse_bool(""), std::nullopt);
+}
+
+TEST(UtcTime, TimestampsAreReadToTheNanosecond) {
+    constexpr std::int64_t kSecond = 1'704'164'645'000'000'000;  // date -u -d '2024-01-02 03:04:05' +%s
+    EXPECT_EQ(parse_utc_timestamp("20240102-03:04:05"), kSecond);
+    EXPECT_EQ(parse_utc_timestamp("20240102-03:04:05.678"), kSecond + 678'000'000);
+    EXPECT_EQ(parse_utc_timestamp("20240102-03:04:05.678901"), kSecond + 678'901'000);
+    EXPECT_EQ(parse_utc_timestamp("20240102-03:04:05.678901234"), kSecond + 678'901'234);
+    EXPECT_EQ(parse_utc_timestamp("20240102-03:04:05.678901234567"), kSecond + 678'901'234);
+    EXPECT_EQ(parse_utc_timestamp("19700101-00:00:00"), 0);
+    EXPECT_EQ(parse_utc_timestamp("20161231-23:59:60"), parse_utc_timestamp("20170101-00:00:00"));
+}
+
+TEST(UtcTime, WhatIsNoTimestampIsNothing) {
+    for (const auto* text :
+         {"", "20240102", "20240102-03:04", "20240102 03:04:05", "20240102-24:00:00", "20240102-03:60:00",
+          "20240102-03:04:61", "20240102-03:04:05.", "20240102-03:04:05.1234567890123", "20240102-03:04:05,678",
+          "20240230-03:04:05", "20241302-03:04:05", "20240100-03:04:05", "2024a102-03:04:05", "00000000-00:00:00"}) {
+        EXPECT_EQ(parse_utc_timestamp(text), std::nullopt) << text;
+    }
+}
+
+TEST(UtcTime, WritingIsTheInverseOfReadingInEveryPrecision) {
+    for (const std::int64_t base : {std::int64_t{0}, std::int64_t{1'704'164'645'678'901'234}, std::int64_t{-1},
+                                    std::int64_t{951'782'399'999'999'999}, std::int64_t{951'782'400'000'000'000},
+                                    std::int64_t{4'102'444'799'999'999'999}}) {
+        for (const auto precision :
+             {TimePrecision::seconds, TimePrecision::millis, TimePrecision::micros, TimePrecision::nanos}) {
+            char text[kMaxTimestampChars];
+            const auto length = write_utc_timestamp(text, base, precision);
+            ASSERT_EQ(length, timestamp_chars(precision));
+            std::int64_t unit = 1;
+            for (auto i = static_cast<int>(precision); i < 9; ++i) unit *= 10;
+            const auto cut = base - ((base % unit) + unit) % unit;
+            EXPECT_EQ(parse_utc_timestamp({text, length}), cut) << std::string(text, length);
+        }
+    }
+    char text[kMaxTimestampChars];
+    EXPECT_EQ(std::string(text, write_utc_timestamp(text, 951'868'799'123'456'789, TimePrecision::nanos)),
+              "20000229-23:59:59.123456789");
+}
+
+}  // namespace
+}  // namespace millpond::fix
