@@ -1,5 +1,7 @@
+#include <deque>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,6 +23,12 @@ std::expected<Message, FrameError> parse(Parser& parser, const std::string& byte
     const auto frame = next_frame(bytes_of(bytes), bytes.size());
     if (!frame) return std::unexpected(frame.error().error);
     return parser.parse(*frame, spill);
+}
+
+/// Keeps the bytes of a message that is made for one call until the test program ends.
+std::expected<Message, FrameError> parse(Parser& parser, std::string&& bytes) {
+    static std::deque<std::string> kept;
+    return parse(parser, kept.emplace_back(std::move(bytes)));
 }
 
 /// tag=value pairs by a plain loop: the oracle for messages without data fields.
