@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+/// MoldUDP64, the framing of sequenced messages in datagrams. Integers are big-endian and unaligned.
+/// ```
+///  0  10 characters of session
+/// 10  u64 sequence number of the first message; of the next one to be sent if there is none here
+/// 18  u16 count of messages; 0 is a heartbeat, 0xFFFF the end of the session
+/// 20  count blocks, each u16 length and so many bytes of message
+/// ```
+/// Source: NASDAQ, MoldUDP64 Protocol Specification 1.00.
+namespace millpond::feed::moldudp64_layout {
+
+using Session = std::array<char, 10>;
+
+inline constexpr std::size_t kSessionAt = 0;
+inline constexpr std::size_t kSequenceAt = 10;
+inline constexpr std::size_t kCountAt = 18;
+inline constexpr std::size_t kHeaderBytes = 20;
+inline constexpr std::size_t kLengthBytes = 2;
+inline constexpr std::uint16_t kEndOfSession = 0xFFFF;
+
+}  // namespace millpond::feed::moldudp64_layout
