@@ -22,5 +22,6 @@ public:
 };
 
 Command config_command(CLI::App& program);
+Command replay_command(CLI::App& program);
 
 }  // namespace millpond::app

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{
         millpond::app::config_command(program),
+        millpond::app::replay_command(program),
     };
     try {
         program.parse(argc, argv);

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
     /// Whether the end of the session was found.
     [[nodiscard]] bool complete() const noexcept { return complete_; }
+    /// Bytes of the file read so far.
+    [[nodiscard]] std::uint64_t offset() const noexcept { return stream_.offset() + shown_; }
 
 private:
     [[nodiscard]] bool fail(const std::string& what);

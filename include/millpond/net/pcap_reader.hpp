@@ -57,6 +57,8 @@ public:
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
     [[nodiscard]] LinkType link_type() const noexcept { return link_; }
+    /// Bytes of the file read so far.
+    [[nodiscard]] std::uint64_t offset() const noexcept { return stream_.offset() + shown_; }
 
 private:
     void read_file_header();

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <millpond/net/pcap_reader.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "apps/millpond/traffic/source.hpp"
+
+namespace millpond::traffic {
+
+/// The datagrams of a capture file with their recorded distances in time.
+class PcapSource final : public Source {
+public:
+    /// only: no datagrams but those to this address, where one is given; port 0: to any port of it. Throws like
+    /// net::PcapReader.
+    explicit PcapSource(const std::string& path, std::optional<net::SocketAddress> only = std::nullopt);
+
+    [[nodiscard]] bool next(Outgoing& out) override;
+    [[nodiscard]] std::string error() const override { return reader_.error(); }
+    [[nodiscard]] double fraction() const override;
+
+    [[nodiscard]] const net::PcapReader::Counts& counts() const noexcept { return reader_.counts(); }
+    /// Datagrams to other addresses.
+    [[nodiscard]] std::uint64_t passed_over() const noexcept { return passed_over_; }
+
+private:
+    [[nodiscard]] bool is_chosen(const net::SocketAddress& destination) const noexcept;
+
+    net::PcapReader reader_;
+    std::optional<net::SocketAddress> only_;
+    std::uint64_t file_bytes_;
+    std::uint64_t passed_over_{0};
+    std::optional<std::int64_t> first_utc_ns_;
+    std::int64_t latest_due_ns_{0};
+};
+
+}  // namespace millpond::traffic

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <poll.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <millpond/net/pcap_reader.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string capture() {
+    const char* folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): one thread
+    return folder == nullptr ? std::string{}
+                             : (std::filesystem::path(folder) / "Miax.Tom.Mach.v1.9.Example.pcap").string();
+}
+
+std::vector<std::string> payloads(const std::string& file) {
+    net::PcapReader reader{file};
+    std::vector<std::string> texts;
+    net::CapturedDatagram datagram;
+    while (reader.next(datagram))
+        texts.emplace_back(reinterpret_cast<const char*>(datagram.payload.data()), datagram.payload.size());
+    return texts;
+}
+
+/// Takes what comes until `count` datagrams did, or none for two seconds.
+std::vector<std::string> receive(net::UdpReceiver& receiver, std::size_t count) {
+    std::vector<std::string> texts;
+    while (texts.size() < count) {
+        const auto datagrams = receiver.poll();
+        for (const auto& each : datagrams)
+            texts.emplace_back(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+        pollfd wait{receiver.fd(), POLLIN, 0};
+        if (datagrams.empty() && ::poll(&wait, 1, 2000) <= 0) break;
+    }
+    return texts;
+}
+
+TEST(Replay, DeliversEveryDatagramOfARealCaptureUnchanged) {
+    const auto file = capture();
+    if (file.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA is not set";
+    constexpr std::size_t kBuffer = 64U << 20;  // holds the whole capture, should this test be slower than the program
+    net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = kBuffer}};
+    if (receiver.report().receive_buffer < kBuffer) GTEST_SKIP() << receiver.report().fallbacks.front();
+    Program program{{"replay", file, "--to", receiver.report().local.to_string(), "--speed", "max"}};
+    const auto expected = payloads(file);
+    EXPECT_TRUE(receive(receiver, expected.size()) == expected);
+    const auto outcome = program.wait();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("sent 20560 datagrams, 1425216 bytes to "));
+    EXPECT_THAT(outcome.out, HasSubstr("send errors 0"));
+    EXPECT_EQ(receiver.counts().truncated.read(), 0U);
+    EXPECT_EQ(receiver.refresh_kernel_drops(), 0U);
+}
+
+TEST(Replay, CtrlCEndsALoopWithASummary) {
+    const auto file = capture();
+    if (file.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA is not set";
+    net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
+    Program program{{"replay", file, "--to", receiver.report().local.to_string(), "--loop"}};
+    ASSERT_EQ(receive(receiver, 1).size(), 1U);
+    program.signal(SIGINT);
+    const auto outcome = program.wait();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr(", stopped by a signal"));
+}
+
+TEST(Replay, AFileThatIsNoCaptureIsRefusedByName) {
+    const auto outcome = run({"replay", MILLPOND_PROGRAM, "--to", "127.0.0.1:9"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("no pcap file, it begins with 0x7f454c46"));
+}
+
+TEST(Replay, MisuseIsTwoAndNamesTheOption) {
+    EXPECT_EQ(run({"replay", "x.pcap"}).exit_code, 2);
+    const auto address = run({"replay", "x.pcap", "--to", "localhost:1"});
+    EXPECT_EQ(address.exit_code, 2);
+    EXPECT_THAT(address.err, HasSubstr("--to: address 'localhost:1'"));
+    const auto speed = run({"replay", "x.pcap", "--to", "127.0.0.1:9", "--speed", "fast"});
+    EXPECT_EQ(speed.exit_code, 2);
+    EXPECT_THAT(speed.err, HasSubstr("--speed: 'fast' is neither 'max' nor a number above 0"));
+}
+
+}  // namespace
+}  // namespace millpond::app
