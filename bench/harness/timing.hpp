@@ -43,12 +43,19 @@ inline void run_on(int core) {
 }
 
 /// Spins until `ready()` is true, and gives its processor away now and then, so that a partner on the same one can run.
+/// Throws std::runtime_error after ten seconds: what it waits for was lost.
 template <class Ready>
 void spin_until(Ready&& ready) {
     constexpr std::uint32_t kSpins = 20'000;
+    constexpr std::int64_t kPatienceNanos = 10'000'000'000;
+    std::int64_t start = 0;
     for (std::uint32_t spins = 0; !ready();) {
         core::cpu_relax();
-        if (++spins % kSpins == 0) sched_yield();
+        if (++spins % kSpins != 0) continue;
+        sched_yield();
+        const auto now = core::monotonic_nanos();
+        if (start == 0) start = now;
+        if (now - start > kPatienceNanos) throw std::runtime_error("waited ten seconds for something that was lost");
     }
 }
 

@@ -1,0 +1,168 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/market/ring_writer.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "bench/harness/timing.hpp"
+#include "bench/queue/hop_links.hpp"
+#include "bench/rivals/asio_chain.hpp"
+
+/// Ways from a UDP port on loopback to a subscriber. Each has its own thread or threads on `core`, a port, and
+/// try_take(), which the subscriber's thread calls: the bid price of the next quote, if there is one.
+namespace millpond::bench {
+
+/// Polls in a row without a datagram after which a receiving thread gives its processor away once.
+inline constexpr std::uint32_t kFruitlessPolls = 2'000;
+
+/// The bare minimum: recvmsg on one processor, one entry of shared lines to the other. Decodes nothing but the price.
+class BarePath {
+public:
+    explicit BarePath(int core) {
+        socket_ = socket(AF_INET, SOCK_DGRAM, 0);
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof address;
+        if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+            getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+            throw std::runtime_error("the bare path has no socket");
+        }
+        port_ = ntohs(address.sin_port);
+        thread_ = std::jthread([this, core](const std::stop_token& stop) { receive(stop, core); });
+    }
+    BarePath(const BarePath&) = delete;
+    BarePath& operator=(const BarePath&) = delete;
+    ~BarePath() {
+        thread_.request_stop();
+        thread_.join();
+        close(socket_);
+    }
+
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+    [[nodiscard]] std::optional<feed::Price> try_take() {
+        Message message;
+        if (!link_.receive(message)) return std::nullopt;
+        return static_cast<feed::Price>(message[1]);
+    }
+
+private:
+    void receive(const std::stop_token& stop, int core) {
+        run_on(core);
+        std::array<std::byte, 2048> buffer;
+        iovec vector{buffer.data(), buffer.size()};
+        msghdr header{};
+        header.msg_iov = &vector;
+        header.msg_iovlen = 1;
+        Message message{};
+        for (std::uint32_t fruitless = 0; !stop.stop_requested();) {
+            const auto size = recvmsg(socket_, &header, MSG_DONTWAIT);
+            if (size < 0) {
+                if (++fruitless % kFruitlessPolls == 0) sched_yield();
+                continue;
+            }
+            ++message[0];
+            message[1] = core::load_be<std::uint32_t>(buffer.data() + size - 12);
+            link_.send(message);
+        }
+    }
+
+    int socket_;
+    std::uint16_t port_;
+    EntryLink link_;
+    std::jthread thread_;
+};
+
+/// UdpReceiver, Bbo28Decoder, and the board and ring of a RingWriter; a RingReader on the subscriber's side.
+class MillpondPath {
+public:
+    explicit MillpondPath(int core) : writer_({.name = ring_name(), .capacity = 4096, .max_instruments = 256}) {
+        thread_ = std::jthread([this, core](const std::stop_token& stop) { receive(stop, core); });
+    }
+
+    [[nodiscard]] std::uint16_t port() const { return receiver_.report().local.port(); }
+    [[nodiscard]] std::optional<feed::Price> try_take() {
+        Take take;
+        if (reader_.poll(take, 1) == 0) return std::nullopt;
+        return take.price;
+    }
+
+private:
+    struct Take {
+        std::optional<feed::Price> price{};
+        void on(const feed::Quote& quote) { price = quote.bid_price; }
+        template <class Other>
+        void on(const Other&) {}
+    };
+
+    struct Publish {
+        market::RingWriter* writer;
+        const feed::InstrumentTable* instruments;
+        feed::InstrumentId named{0};
+
+        template <class Event>
+        void on(const Event& event) {
+            for (; named < instruments->size(); ++named) {
+                writer->name(named, instruments->venue(named), instruments->symbol(named));
+            }
+            writer->publish(event);
+        }
+    };
+
+    static std::string ring_name() { return "bench." + std::to_string(getpid()); }
+
+    void receive(const std::stop_token& stop, int core) {
+        run_on(core);
+        feed::InstrumentTable instruments(256);
+        feed::Bbo28Decoder decoder(instruments, {});
+        Publish publish{&writer_, &instruments};
+        for (std::uint32_t fruitless = 0; !stop.stop_requested();) {
+            const auto datagrams = receiver_.poll();
+            if (datagrams.empty() && ++fruitless % kFruitlessPolls == 0) sched_yield();
+            for (const auto& datagram : datagrams) {
+                (void)decoder.decode(datagram.bytes, {datagram.receive_utc_ns, datagram.receive_ticks, 0}, publish);
+            }
+        }
+    }
+
+    net::UdpReceiver receiver_{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
+    market::RingWriter writer_;
+    market::RingReader reader_{{.name = ring_name()}};
+    std::jthread thread_;
+};
+
+/// The classic architecture, bench/rivals/asio_chain.hpp.
+class AsioPath {
+public:
+    explicit AsioPath(int core) : chain_([core] { run_on(core); }) {}
+    [[nodiscard]] std::uint16_t port() const { return chain_.port(); }
+    [[nodiscard]] std::optional<feed::Price> try_take() {
+        const auto bbo = chain_.try_take();
+        if (!bbo) return std::nullopt;
+        return std::llround(bbo->bid_price * static_cast<double>(feed::kPriceScale));
+    }
+
+private:
+    AsioChain chain_;
+};
+
+}  // namespace millpond::bench
