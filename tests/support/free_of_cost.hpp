@@ -1,0 +1,31 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tests/support/allocation_counter.hpp"
+#include "tests/support/page_fault_counter.hpp"
+#include "tests/support/syscall_guard.hpp"
+
+namespace millpond::test {
+
+/// Fails the test unless `work`, once warm, needs no heap, no page fault and no system call. It returns whether its
+/// answers were right, and is called three times: to warm it up, where allocations and faults are counted, and in a
+/// forked child where a system call is death. Skips the last where no seccomp filter may be installed.
+template <class Work>
+void expect_free_of_cost(Work&& work) {
+    ASSERT_TRUE(work());
+    const AllocationCounter heap;
+    const PageFaultCounter pages;
+    const bool right = work();
+    EXPECT_EQ(pages.faults(), 0U);
+    EXPECT_EQ(heap.allocations(), 0U);
+    EXPECT_TRUE(right);
+    const auto outcome = run_guarded([&](SyscallGuard& guard) {
+        guard.forbid_all();
+        return work();
+    });
+    if (outcome.end == GuardedOutcome::End::unavailable) GTEST_SKIP() << "this machine allows no seccomp filter";
+    EXPECT_EQ(outcome.end, GuardedOutcome::End::done) << outcome;
+}
+
+}  // namespace millpond::test
