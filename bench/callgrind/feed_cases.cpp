@@ -8,6 +8,7 @@
 
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quote_json.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
 
@@ -26,7 +27,8 @@ std::uint64_t decode_bbo28(feed::Bbo28Decoder& decoder, const std::vector<bench:
     return sum.value;
 }
 
-std::uint64_t decode_quotes(feed::QuotesDecoder& decoder, const std::vector<std::vector<std::byte>>& datagrams) {
+template <class Decoder>
+std::uint64_t decode_stream(Decoder& decoder, const std::vector<std::vector<std::byte>>& datagrams) {
     bench::Sum sum;
     for (const auto& datagram : datagrams) (void)decoder.decode(datagram, {}, sum);
     return sum.value;
@@ -50,14 +52,19 @@ int main() {
     feed::InstrumentTable bbo28_instruments(bench::kInstruments);
     feed::Bbo28Decoder bbo28_decoder(bbo28_instruments, {});
     feed::InstrumentTable quotes_instruments(bench::kInstruments);
-    // A new one for each run: the same datagrams again would be duplicates.
+    // Decoders of sequenced feeds are new in each run: the same datagrams again would be duplicates.
     std::optional<feed::QuotesDecoder> quotes_decoder;
+    const auto miax = bench::miax_datagrams(quotes);
+    feed::InstrumentTable miax_instruments(bench::kInstruments);
+    std::optional<feed::MiaxTomDecoder> miax_decoder;
     std::vector<feed::JsonSymbol> symbols;
     for (std::size_t i = 0; i < bench::kInstruments; ++i) symbols.emplace_back(bench::symbol_of(i));
     return bench::count_cases({
         {"bbo28 decode, a datagram", kQuotes, [&] { return decode_bbo28(bbo28_decoder, bbo28); }},
-        {"quotes decode, a quote of eight", kQuotes, [&] { return decode_quotes(*quotes_decoder, sequenced); },
+        {"quotes decode, a quote of eight", kQuotes, [&] { return decode_stream(*quotes_decoder, sequenced); },
          [&] { quotes_decoder.emplace(quotes_instruments, feed::QuotesDecoder::Options{}); }},
+        {"MIAX decode, a message of two or three", kQuotes, [&] { return decode_stream(*miax_decoder, miax); },
+         [&] { miax_decoder.emplace(miax_instruments, feed::MiaxTomDecoder::Options{}); }},
         {"quote as JSON", kQuotes, [&] { return encode_json(quotes, symbols); }},
     });
 }
