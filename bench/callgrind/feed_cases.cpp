@@ -8,18 +8,22 @@
 
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quote_json.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
 
 #include "bench/callgrind/cases.hpp"
 #include "bench/feed/input.hpp"
+#include "bench/feed/itch_input.hpp"
 
 namespace {
 
 using namespace millpond;
 
 constexpr std::size_t kQuotes = 4096;
+const feed::ItchDecoder::Options kItchOptions{
+    .book = {.books = bench::kBooks, .orders = 1U << 14, .level_chunks = 256}};
 
 std::uint64_t decode_bbo28(feed::Bbo28Decoder& decoder, const std::vector<bench::Bbo28Bytes>& datagrams) {
     bench::Sum sum;
@@ -57,6 +61,9 @@ int main() {
     const auto miax = bench::miax_datagrams(quotes);
     feed::InstrumentTable miax_instruments(bench::kInstruments);
     std::optional<feed::MiaxTomDecoder> miax_decoder;
+    const auto itch = bench::itch_datagrams(kQuotes);
+    feed::InstrumentTable itch_instruments(bench::kBooks);
+    std::optional<feed::ItchDecoder> itch_decoder;
     std::vector<feed::JsonSymbol> symbols;
     for (std::size_t i = 0; i < bench::kInstruments; ++i) symbols.emplace_back(bench::symbol_of(i));
     return bench::count_cases({
@@ -65,6 +72,8 @@ int main() {
          [&] { quotes_decoder.emplace(quotes_instruments, feed::QuotesDecoder::Options{}); }},
         {"MIAX decode, a message of two or three", kQuotes, [&] { return decode_stream(*miax_decoder, miax); },
          [&] { miax_decoder.emplace(miax_instruments, feed::MiaxTomDecoder::Options{}); }},
+        {"ITCH decode with its books, a message of three", kQuotes, [&] { return decode_stream(*itch_decoder, itch); },
+         [&] { itch_decoder.emplace(itch_instruments, kItchOptions); }},
         {"quote as JSON", kQuotes, [&] { return encode_json(quotes, symbols); }},
     });
 }
