@@ -33,7 +33,7 @@ int main() {
     market::RingReader reader({.name = name});
     const auto publish_all = [&] {
         std::uint64_t published = 0;
-        for (const auto& quote : quotes) published += writer.publish(quote) ? 1 : 0;
+        for (const auto& quote : quotes) published += writer.publish(quote) ? 1U : 0U;
         return published;
     };
     return bench::count_cases({
