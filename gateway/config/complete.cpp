@@ -60,12 +60,12 @@ void complete_feeds(Config& config) {
     for (std::size_t i = 0; i < config.feeds.size(); ++i) {
         auto& feed = config.feeds[i];
         if (feed.listen.empty()) throw ConfigError("[[feed]]: key 'listen' is missing");
-        if (feed.name.empty()) feed.name = feed.listen;
+        if (feed.name.empty()) feed.name = feed.listen.to_string();
         const auto user = fmt::format("[[feed]] '{}'", feed.name);
         if (!feed.channel) feed.channel = static_cast<std::uint16_t>(i);
         choose_ring(config, user, feed.ring);
         names.add(feed.name, user);
-        addresses.add(feed.listen + (feed.interface.empty() ? "" : "%" + feed.interface), user);
+        addresses.add(feed.listen.to_string() + (feed.interface.empty() ? "" : "%" + feed.interface), user);
         channels.add(fmt::format("{}", *feed.channel), user);
         try {
             date::locate_zone(feed.timezone);
@@ -82,7 +82,7 @@ void complete_sinks(Config& config) {
         const auto user = fmt::format("[[tcp]] '{}'", sink.name);
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
-        outputs.add(sink.listen, user);
+        outputs.add(sink.listen.to_string(), user);
     }
     for (auto& sink : config.csv) {
         const auto user = fmt::format("[[csv]] '{}'", sink.name);
@@ -96,9 +96,9 @@ void complete_sinks(Config& config) {
         if (sink.to.empty()) throw ConfigError(user + ": key 'to' is missing");
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
-        outputs.add(sink.to, user);
+        outputs.add(sink.to.to_string(), user);
     }
-    if (config.metrics != "off") outputs.add(config.metrics, "metrics");
+    if (!config.metrics.empty()) outputs.add(config.metrics.to_string(), "metrics");
 }
 
 }  // namespace

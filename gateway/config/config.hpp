@@ -5,31 +5,28 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/idle.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/sink.hpp"
+
 /// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
 /// complete() below checks what no single key can.
 namespace millpond::gateway {
 
 enum class FeedFormat : std::uint8_t { bbo28, quotes, miax_tom, itch };
-enum class PollMode : std::uint8_t { spin, block, adaptive };
-enum class LogLevel : std::uint8_t { debug, info, warning, error };
 enum class LogFormat : std::uint8_t { text, json };
 
 /// How much an optional facility of the machine is wanted: `require` makes its absence an error.
 enum class Wanted : std::uint8_t { none, prefer, require };
-
-/// What a sink does with events that it cannot pass on at once.
-enum class Delivery : std::uint8_t {
-    every,     ///< Pass on every event; what falls out of the buffer is counted as missed.
-    conflate,  ///< Pass on the newest quote of each instrument; older ones are counted as conflated.
-};
 
 /// One source of datagrams: `[[feed]]`.
 struct FeedConfig {
     std::string name;                          ///< For logs and metrics; `listen` when empty.
     std::string ring;                          ///< The ring it is published to; the first ring when empty.
     FeedFormat format{FeedFormat::quotes};     ///< How its datagrams are read.
-    std::string listen;                        ///< ADDRESS:PORT; a multicast group is joined.
-    std::string source;                        ///< Sender's address for source-specific multicast; any when empty.
+    net::SocketAddress listen;                 ///< ADDRESS:PORT; a multicast group is joined.
+    net::SocketAddress source;                 ///< Sender's address for source-specific multicast; any when empty.
     std::string interface;                     ///< Network interface by name; the kernel's choice when empty.
     std::optional<std::uint16_t> channel;      ///< Number in every event of this feed; its place in the file if unset.
     std::string venue;                         ///< Up to 8 characters, beside every instrument's name.
@@ -48,7 +45,7 @@ struct RingConfig {
     std::uint64_t max_instruments{16'384};  ///< Instruments beyond these are counted and not published.
     Wanted huge_pages{Wanted::prefer};      ///< For the ring and the board.
     bool lock{false};                       ///< Lock the ring's memory.
-    std::optional<PollMode> poll;           ///< The gateway's `poll` when unset.
+    std::optional<core::Poll> poll;         ///< The gateway's `poll` when unset.
     std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
     std::optional<std::uint32_t> realtime;  ///< SCHED_FIFO priority, 0 none; the gateway's `realtime` when unset.
 };
@@ -57,7 +54,7 @@ struct RingConfig {
 struct TcpConfig {
     std::string name{"tcp"};
     std::string ring;  ///< The first ring when empty.
-    std::string listen{"127.0.0.1:9100"};
+    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:9100")};
     Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
     std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
     std::uint64_t max_clients{1'024};
@@ -78,7 +75,7 @@ struct CsvConfig {
 struct UdpConfig {
     std::string name{"udp"};
     std::string ring;
-    std::string to;            ///< ADDRESS:PORT, unicast or multicast.
+    net::SocketAddress to;     ///< ADDRESS:PORT, unicast or multicast.
     std::string interface;     ///< For multicast; the kernel's choice when empty.
     std::uint16_t channel{0};  ///< Channel number in the datagrams.
     Delivery mode{Delivery::every};
@@ -86,11 +83,11 @@ struct UdpConfig {
 };
 
 struct Config {
-    LogLevel log_level{LogLevel::info};
+    Severity log_level{Severity::info};
     LogFormat log_format{LogFormat::text};
-    bool quiet{false};                      ///< No status line.
-    std::string metrics{"127.0.0.1:9464"};  ///< Where /metrics and /health are served; "off" for nowhere.
-    PollMode poll{PollMode::adaptive};
+    bool quiet{false};                                                        ///< No status line.
+    net::SocketAddress metrics{net::SocketAddress::parse("127.0.0.1:9464")};  ///< /metrics, /health; empty: nowhere.
+    core::Poll poll{core::Poll::adaptive};
     std::optional<std::uint32_t> pin;
     std::uint32_t realtime{0};
     std::vector<RingConfig> rings;

@@ -15,11 +15,11 @@
 namespace millpond::gateway {
 namespace {
 
-constexpr std::pair<std::string_view, LogLevel> kLogLevels[] = {
-    {"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}};
+constexpr std::pair<std::string_view, Severity> kSeverities[] = {
+    {"debug", Severity::debug}, {"info", Severity::info}, {"warning", Severity::warning}, {"error", Severity::error}};
 constexpr std::pair<std::string_view, LogFormat> kLogFormats[] = {{"text", LogFormat::text}, {"json", LogFormat::json}};
-constexpr std::pair<std::string_view, PollMode> kPollModes[] = {
-    {"spin", PollMode::spin}, {"block", PollMode::block}, {"adaptive", PollMode::adaptive}};
+constexpr std::pair<std::string_view, core::Poll> kPolls[] = {
+    {"spin", core::Poll::spin}, {"block", core::Poll::block}, {"adaptive", core::Poll::adaptive}};
 constexpr std::pair<std::string_view, FeedFormat> kFeedFormats[] = {{"bbo28", FeedFormat::bbo28},
                                                                     {"quotes", FeedFormat::quotes},
                                                                     {"miax-tom", FeedFormat::miax_tom},
@@ -42,14 +42,13 @@ Int narrow(std::uint64_t checked) {
     return static_cast<Int>(checked);
 }
 
-std::string listen_or_off(const Value& value) {
-    const auto written = value.text();
-    return written == "off" ? written : value.endpoint();
+net::SocketAddress listen_or_off(const Value& value) {
+    return value.text() == "off" ? net::SocketAddress{} : value.endpoint();
 }
 
 constexpr Key<Config> kTopKeys[] = {
     {"log_level", "debug|info|warning|error", "least severe message that is logged (info)",
-     [](Config& c, const Value& v) { c.log_level = v.choice<LogLevel>(kLogLevels); }},
+     [](Config& c, const Value& v) { c.log_level = v.choice<Severity>(kSeverities); }},
     {"log_format", "text|json", "one line of text or one JSON object a message (text)",
      [](Config& c, const Value& v) { c.log_format = v.choice<LogFormat>(kLogFormats); }},
     {"quiet", "", "no status line", [](Config& c, const Value& v) { c.quiet = v.boolean(); }},
@@ -57,7 +56,7 @@ constexpr Key<Config> kTopKeys[] = {
      [](Config& c, const Value& v) { c.metrics = listen_or_off(v); }},
     {"poll", "spin|block|adaptive",
      "how receive threads wait: never sleep, always sleep, or spin briefly and then sleep (adaptive)",
-     [](Config& c, const Value& v) { c.poll = v.choice<PollMode>(kPollModes); }},
+     [](Config& c, const Value& v) { c.poll = v.choice<core::Poll>(kPolls); }},
     {"pin", "CPU", "CPU of the receive thread",
      [](Config& c, const Value& v) { c.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
     {"realtime", "PRIORITY", "SCHED_FIFO priority of receive threads, 0 for none (0)",
@@ -76,7 +75,7 @@ constexpr Key<RingConfig> kRingKeys[] = {
     {"lock", "true|false", "lock the ring's memory (false)",
      [](RingConfig& r, const Value& v) { r.lock = v.boolean(); }},
     {"poll", "spin|block|adaptive", "instead of the gateway's",
-     [](RingConfig& r, const Value& v) { r.poll = v.choice<PollMode>(kPollModes); }},
+     [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(kPolls); }},
     {"pin", "CPU", "instead of the gateway's",
      [](RingConfig& r, const Value& v) { r.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
     {"realtime", "PRIORITY", "instead of the gateway's",
@@ -93,7 +92,7 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
     {"listen", "ADDRESS:PORT", "where it comes in; a multicast group is joined",
      [](FeedConfig& f, const Value& v) { f.listen = v.endpoint(); }},
     {"source", "ADDRESS", "sender, for source-specific multicast (any)",
-     [](FeedConfig& f, const Value& v) { f.source = v.text(); }},
+     [](FeedConfig& f, const Value& v) { f.source = v.host(); }},
     {"interface", "NAME", "network interface (the kernel's choice)",
      [](FeedConfig& f, const Value& v) { f.interface = v.text(); }},
     {"channel", "N", "number in every event of this feed (its place, from 0)",

@@ -8,12 +8,12 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <millpond/net/socket_address.hpp>
 
 namespace millpond::gateway {
 namespace {
@@ -113,16 +113,22 @@ bool Value::boolean() const {
     fail("true or false", type_name());
 }
 
-std::string Value::endpoint() const {
-    auto written = text();
-    const auto colon = written.rfind(':');
-    if (colon == std::string::npos) fail("ADDRESS:PORT", quoted(written));
-    const auto port = number<std::uint16_t>(std::string_view{written}.substr(colon + 1));
-    in_addr address{};
-    if (!port || inet_pton(AF_INET, written.substr(0, colon).c_str(), &address) != 1) {
-        fail("an IPv4 address and a port like 224.0.105.2:51002", quoted(written));
+net::SocketAddress Value::endpoint() const {
+    const auto written = text();
+    try {
+        return net::SocketAddress::parse(written);
+    } catch (const std::invalid_argument& error) {
+        fail("an address and port like 224.0.105.2:51002", error.what());
     }
-    return written;
+}
+
+net::SocketAddress Value::host() const {
+    const auto written = text();
+    try {
+        return net::SocketAddress::parse_host(written);
+    } catch (const std::invalid_argument& error) {
+        fail("an address like 10.0.0.1", error.what());
+    }
 }
 
 std::string Value::date() const {

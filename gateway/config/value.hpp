@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include <millpond/net/socket_address.hpp>
+
 namespace millpond::gateway {
 
 /// A setting that cannot be used. The message begins with the place ("gateway.toml:12" or "--feed"), then names the
@@ -46,8 +48,9 @@ public:
     /// An integer of bytes, or text with the unit KiB, MiB or GiB.
     [[nodiscard]] std::uint64_t bytes() const;
     [[nodiscard]] bool boolean() const;
-    /// ADDRESS:PORT with an IPv4 address, as text.
-    [[nodiscard]] std::string endpoint() const;
+    [[nodiscard]] net::SocketAddress endpoint() const;
+    /// An address without a port.
+    [[nodiscard]] net::SocketAddress host() const;
     /// YYYY-MM-DD, as text.
     [[nodiscard]] std::string date() const;
 

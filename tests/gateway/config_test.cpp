@@ -36,7 +36,7 @@ TEST(Config, AnEmptyFileGivesOneRingAndNothingElse) {
     const auto config = from_toml("");
     ASSERT_EQ(config.rings.size(), 1U);
     EXPECT_EQ(config.rings[0].name, "main");
-    EXPECT_EQ(config.rings[0].poll, PollMode::adaptive);
+    EXPECT_EQ(config.rings[0].poll, core::Poll::adaptive);
     EXPECT_TRUE(config.feeds.empty());
 }
 
@@ -89,16 +89,16 @@ TEST(Config, EveryTableOfAFileIsRead) {
         to = "239.1.1.1:7000"
         channel = 9
     )");
-    EXPECT_EQ(config.log_level, LogLevel::warning);
+    EXPECT_EQ(config.log_level, Severity::warning);
     EXPECT_EQ(config.log_format, LogFormat::json);
     EXPECT_TRUE(config.quiet);
     ASSERT_EQ(config.rings.size(), 2U);
     EXPECT_EQ(config.rings[0].capacity, 1024U);
     EXPECT_EQ(config.rings[0].max_instruments, 5000U);
     EXPECT_EQ(config.rings[0].huge_pages, Wanted::require);
-    EXPECT_EQ(config.rings[0].poll, PollMode::spin);
+    EXPECT_EQ(config.rings[0].poll, core::Poll::spin);
     EXPECT_EQ(config.rings[0].pin, 3U);
-    EXPECT_EQ(config.rings[1].poll, PollMode::block);
+    EXPECT_EQ(config.rings[1].poll, core::Poll::block);
     EXPECT_EQ(config.rings[1].pin, 1U);
     EXPECT_EQ(config.rings[1].realtime, 50U);
     ASSERT_EQ(config.feeds.size(), 2U);
@@ -156,10 +156,11 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"NoPowerOfTwo", "[[ring]]\ncapacity = 1000",
               "gw.toml:2: key 'capacity' of [[ring]] expects a power of two, found 1000"},
         Fault{"NoPort", "[[feed]]\nlisten = '224.0.0.1'",
-              "gw.toml:2: key 'listen' of [[feed]] expects ADDRESS:PORT, found '224.0.0.1'"},
+              "gw.toml:2: key 'listen' of [[feed]] expects an address and port like 224.0.105.2:51002, found "
+              "address '224.0.0.1': ':PORT' is missing"},
         Fault{"PortTooLarge", "[[feed]]\nlisten = '224.0.0.1:70000'",
-              "gw.toml:2: key 'listen' of [[feed]] expects an IPv4 address and a port like 224.0.105.2:51002, found "
-              "'224.0.0.1:70000'"},
+              "gw.toml:2: key 'listen' of [[feed]] expects an address and port like 224.0.105.2:51002, found "
+              "address '224.0.0.1:70000': port 70000 is out of range, it must be 0 to 65535"},
         Fault{"NoDay", "[[feed]]\ndate = '2020-02-30'",
               "gw.toml:2: key 'date' of [[feed]] expects a day like 2020-01-30, found '2020-02-30'"},
         Fault{"BareDay", "[[feed]]\ndate = 2020-02-03",
@@ -208,7 +209,7 @@ TEST(Config, FlagsSayTheSameAsTheFile) {
     read_table_flag("feed", "listen=127.0.0.1:9000,format=bbo28,channel=4,receive_buffer=1MiB", config);
     complete(config);
     EXPECT_TRUE(config.quiet);
-    EXPECT_EQ(config.rings[0].poll, PollMode::block);
+    EXPECT_EQ(config.rings[0].poll, core::Poll::block);
     EXPECT_EQ(config.rings[0].capacity, 2048U);
     EXPECT_TRUE(config.rings[0].lock);
     EXPECT_EQ(config.feeds[0].format, FeedFormat::bbo28);

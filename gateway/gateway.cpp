@@ -1,0 +1,196 @@
+#include "gateway/gateway.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event_json.hpp>
+
+#include "gateway/sinks/csv/csv_sink.hpp"
+#include "gateway/sinks/tcp/tcp_sink.hpp"
+#include "gateway/sinks/udp/udp_sink.hpp"
+
+namespace millpond::gateway {
+
+Gateway::Gateway(const Config& config, Log& log) : log_(log) {
+    for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config));
+    open_sinks(config);
+    list_metrics();
+    if (!config.metrics.empty()) serve_metrics(config.metrics);
+    report();
+}
+
+Gateway::~Gateway() {
+    for (const auto& pipeline : pipelines_) pipeline->stop();
+    for (const auto& sink : sinks_) sink->stop();
+    for (const auto& sink : sinks_) {
+        const auto account = sink->account();
+        log_.info(sink->name() + ".end",
+                  "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
+                  sink->name(), account.published, account.delivered, account.filtered, account.conflated,
+                  account.missed, account.queued);
+    }
+    http_.reset();
+}
+
+void Gateway::open_sinks(const Config& config) {
+    const Say say = [this](Severity severity, std::string_view cause, const std::string& text) {
+        log_.say(severity, cause, text);
+    };
+    for (const auto& sink : config.tcp) {
+        auto made = std::make_unique<tcp::TcpSink>(tcp::Options{.name = sink.name,
+                                                                .listen = sink.listen,
+                                                                .mode = sink.mode,
+                                                                .backlog = sink.backlog,
+                                                                .max_clients = sink.max_clients,
+                                                                .stall = std::chrono::seconds{sink.stall_seconds}},
+                                                   say);
+        log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
+        if (tcp_address_.empty()) tcp_address_ = made->address();
+        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+    }
+    for (const auto& sink : config.csv) {
+        auto made = std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
+                                                                .path = sink.path,
+                                                                .mode = sink.mode,
+                                                                .rotate_bytes = sink.rotate_bytes,
+                                                                .flush = std::chrono::milliseconds{sink.flush_ms}},
+                                                   say);
+        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+    }
+    for (const auto& sink : config.udp) {
+        auto made =
+            std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
+                                                        .to = sink.to,
+                                                        .interface = sink.interface,
+                                                        .channel = sink.channel,
+                                                        .mode = sink.mode,
+                                                        .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
+                                           static_cast<std::uint64_t>(core::utc_nanos()), say);
+        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+    }
+}
+
+void Gateway::report() const {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    for (const auto& pipeline : pipelines_) {
+        const auto memory = pipeline->ring().report();
+        const auto& name = pipeline->config().name;
+        log_.info("ring " + name, "ring '{}': {:.1f} MiB of memory, {:.1f} MiB in huge pages, {:.1f} MiB locked{}",
+                  name, static_cast<double>(memory.mapped_bytes) / kMiB, static_cast<double>(memory.huge_bytes) / kMiB,
+                  static_cast<double>(memory.locked_bytes) / kMiB,
+                  pipeline->ring().resumed() ? "; goes on with the ring of an earlier run" : "");
+        if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
+        pipeline->for_each_feed([&](const auto& line) {
+            const auto& got = line.receiver().report();
+            const auto& feed = line.config().name;
+            log_.info("feed " + feed, "feed '{}': listens on {}, receive buffer {} KiB, GRO {}, receive time by the {}",
+                      feed, got.local.to_string(), got.receive_buffer / 1024, got.gro ? "on" : "off",
+                      got.nic_time ? "card" : "kernel");
+            for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
+                log_.warning(fmt::format("feed short {} {}", feed, i), "feed '{}': {}", feed, got.fallbacks[i]);
+            }
+        });
+    }
+}
+
+void Gateway::start() {
+    for (const auto& sink : sinks_) sink->start();
+    for (const auto& pipeline : pipelines_) pipeline->start();
+}
+
+void Gateway::watch() {
+    for (const auto& pipeline : pipelines_) {
+        pipeline->set_midnights(core::utc_nanos());
+        Notice notice;
+        while (pipeline->notices().take(notice)) tell(*pipeline, notice);
+        tell_losses(*pipeline);
+    }
+    log_.tell_suppressed();
+}
+
+void Gateway::tell(const Pipeline& pipeline, const Notice& notice) {
+    const auto feed = name_of_channel(pipeline, notice.channel);
+    switch (notice.kind) {
+        case Notice::Kind::rejected:
+            log_.warning("rejected " + feed,
+                         "feed '{}': a datagram of {} bytes was not decoded: {} at byte {}: found {:#x}, bound {:#x}",
+                         feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
+                         notice.error.found, notice.error.bound);
+            return;
+        case Notice::Kind::gap:
+            log_.warning("gap " + feed, "feed '{}': sequence numbers {} to {} are missing", feed, notice.first,
+                         notice.last);
+            return;
+        case Notice::Kind::clear:
+            log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
+            return;
+    }
+}
+
+void Gateway::tell_losses(Pipeline& pipeline) {
+    const auto& ring = pipeline.config().name;
+    if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
+        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were not kept", ring, more);
+    }
+    if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
+        log_.warning("refused " + ring,
+                     "ring '{}': the table of {} instruments is full: {} messages of others were not published "
+                     "(raise max_instruments)",
+                     ring, pipeline.config().max_instruments, more);
+    }
+    pipeline.for_each_feed([&](const auto& line) {
+        const auto& feed = line.config().name;
+        const auto& counts = line.receiver().counts();
+        if (const auto more = growth("drops " + feed, counts.kernel_drops.read()); more != 0) {
+            log_.warning("drops " + feed,
+                         "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
+                         feed, more);
+        }
+        if (const auto more = growth("errors " + feed, counts.errors.read()); more != 0) {
+            log_.warning("errors " + feed, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
+                         std::generic_category().message(static_cast<int>(counts.last_error.read())));
+        }
+    });
+}
+
+std::uint64_t Gateway::growth(const std::string& of, std::uint64_t value) {
+    return value - std::exchange(seen_[of], value);
+}
+
+std::string Gateway::name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const {
+    std::string name;
+    pipeline.for_each_feed([&](const auto& line) {
+        if (line.config().channel == channel) name = line.config().name;
+    });
+    return name;
+}
+
+void Gateway::read_totals(Totals& totals) const {
+    totals = {};
+    metrics::HistogramSnapshot wire;
+    for (const auto& pipeline : pipelines_) {
+        pipeline->publisher().latencies().wire.read(wire);
+        totals.wire.merge(wire);
+        pipeline->for_each_feed([&](const auto& line) {
+            totals.packets += line.receiver().counts().datagrams.read();
+            totals.kernel_drops += line.receiver().counts().kernel_drops.read();
+            totals.quotes += line.decoder().counters().quotes.read();
+            totals.malformed += line.decoder().counters().malformed.read();
+            line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+                if (name == "sequence_missing") totals.missing += tally.read();
+            });
+        });
+    }
+}
+
+net::SocketAddress Gateway::metrics_address() const { return http_ ? http_->address() : net::SocketAddress{}; }
+
+}  // namespace millpond::gateway

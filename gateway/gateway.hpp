@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millpond/metrics/histogram_snapshot.hpp>
+#include <millpond/metrics/registry.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/config/config.hpp"
+#include "gateway/http_server.hpp"
+#include "gateway/log.hpp"
+#include "gateway/pipeline.hpp"
+#include "gateway/sink.hpp"
+#include "gateway/sink_thread.hpp"
+
+namespace millpond::gateway {
+
+/// Sums over all feeds and rings, for the status line.
+struct Totals {
+    std::uint64_t packets{0};
+    std::uint64_t quotes{0};
+    std::uint64_t missing{0};  ///< Sequence numbers that did not come.
+    std::uint64_t malformed{0};
+    std::uint64_t kernel_drops{0};
+    metrics::HistogramSnapshot wire;
+};
+
+/// A whole gateway: receive threads with their rings, sinks, metrics. Construction opens everything, start lets it run.
+///
+/// Threads: one; watch is to be called a few times a second by it.
+class Gateway {
+public:
+    /// config: complete(). Throws std::exception's heirs with one precise sentence; nothing is left behind then.
+    Gateway(const Config& config, Log& log);
+    /// Ends everything: receive threads first, then sinks, then the rings, whose names go.
+    ~Gateway();
+    Gateway(const Gateway&) = delete;
+    Gateway& operator=(const Gateway&) = delete;
+
+    void start();
+    /// Logs what receive threads noticed, and sees to the exchanges' days.
+    void watch();
+
+    void read_totals(Totals& totals) const;
+    [[nodiscard]] const std::vector<std::unique_ptr<SinkThread>>& sinks() const noexcept { return sinks_; }
+    [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
+    /// Where the first TCP sink listens, and where metrics are served; empty when there is none.
+    [[nodiscard]] net::SocketAddress tcp_address() const noexcept { return tcp_address_; }
+    [[nodiscard]] net::SocketAddress metrics_address() const;
+
+private:
+    void open_sinks(const Config& config);
+    void serve_metrics(const net::SocketAddress& listen);
+    void list_metrics();
+    void list_pipeline(const Pipeline& pipeline);
+    void list_sink(const SinkThread& sink);
+    void report() const;
+    [[nodiscard]] HttpServer::Page page(const std::string& path) const;
+    [[nodiscard]] std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const;
+
+    /// By how much a count has grown since it was asked for last.
+    [[nodiscard]] std::uint64_t growth(const std::string& of, std::uint64_t value);
+    void tell(const Pipeline& pipeline, const Notice& notice);
+    void tell_losses(Pipeline& pipeline);
+
+    Log& log_;
+    std::vector<std::unique_ptr<Pipeline>> pipelines_;
+    std::vector<std::unique_ptr<SinkThread>> sinks_;
+    net::SocketAddress tcp_address_;
+    metrics::Registry registry_;
+    std::vector<metrics::Registration> listed_;
+    std::map<std::string, std::uint64_t> seen_;
+    std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace millpond::gateway

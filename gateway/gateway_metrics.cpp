@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/tally.hpp>
+
+#include "gateway/gateway.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+/// A receive thread that has not shown itself for so long is stuck or dead.
+constexpr std::uint64_t kAliveNs = 2'000'000'000;
+
+}  // namespace
+
+void Gateway::list_metrics() {
+    for (const auto& pipeline : pipelines_) list_pipeline(*pipeline);
+    for (const auto& sink : sinks_) list_sink(*sink);
+}
+
+void Gateway::list_pipeline(const Pipeline& pipeline) {
+    const metrics::Labels ring{{"ring", pipeline.config().name}};
+    const auto& publisher = pipeline.publisher();
+    listed_.push_back(registry_.add_counter({"millpond_ring_published_total", "Events published to the ring.", ring},
+                                            publisher.published()));
+    listed_.push_back(
+        registry_.add_gauge({"millpond_ring_instruments", "Instruments that have a name.", ring}, publisher.named()));
+    listed_.push_back(registry_.add_counter(
+        {"millpond_ring_refused_total", "Events that were not published for want of a name or a channel.", ring},
+        pipeline.ring().refused_events()));
+    listed_.push_back(registry_.add_counter(
+        {"millpond_instruments_refused_total", "Times that the table had no room for an instrument.", ring},
+        pipeline.instruments().refused()));
+    listed_.push_back(registry_.add_latency(
+        {"millpond_wire_to_ring_seconds", "From the kernel's or the card's receive time to shared memory.", ring},
+        publisher.latencies().wire));
+    listed_.push_back(registry_.add_latency(
+        {"millpond_receive_to_ring_seconds", "From the end of the receive call to shared memory.", ring},
+        publisher.latencies().in_process));
+    pipeline.for_each_feed([&](const auto& line) {
+        const metrics::Labels feed{{"feed", line.config().name}};
+        const auto list = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
+            listed_.push_back(
+                registry_.add_counter({fmt::format("millpond_feed_{}_total", name), std::string{help}, feed}, tally));
+        };
+        const auto& counts = line.receiver().counts();
+        list("packets", "Datagrams received.", counts.datagrams);
+        list("packet_bytes", "Bytes of the datagrams received.", counts.bytes);
+        list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);
+        list("kernel_drops", "Datagrams that the kernel dropped in front of the socket.", counts.kernel_drops);
+        list("receive_errors", "Receive calls that failed.", counts.errors);
+        line.decoder().visit_counters(list);
+    });
+}
+
+void Gateway::list_sink(const SinkThread& sink) {
+    const metrics::Labels labels{{"sink", sink.name()}};
+    const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
+        listed_.push_back(
+            registry_.add_counter({fmt::format("millpond_sink_{}_total", part), std::string{help}, labels},
+                                  [&sink, member] { return static_cast<double>(sink.account().*member); }));
+    };
+    list("published", "Events published since the sink joined: the sum of the other five.", &Account::published);
+    list("delivered", "Events passed on.", &Account::delivered);
+    list("filtered", "Events that the sink does not take.", &Account::filtered);
+    list("conflated", "Quotes replaced by newer ones before they were passed on.", &Account::conflated);
+    list("missed", "Events overwritten before the sink came to them.", &Account::missed);
+    list("snapshot", "Quotes of the board passed on at joining.", &Account::snapshot);
+    listed_.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
+                                          [&sink] { return static_cast<double>(sink.account().queued); }));
+    sink.sink().visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
+        metrics::MetricName full{fmt::format("millpond_{}_{}", sink.sink().type(), name), std::string{help}, labels};
+        listed_.push_back(name.ends_with("_total") ? registry_.add_counter(std::move(full), tally)
+                                                   : registry_.add_gauge(std::move(full), tally));
+    });
+}
+
+void Gateway::serve_metrics(const net::SocketAddress& listen) {
+    http_ = std::make_unique<HttpServer>(listen, [this](const std::string& path) { return page(path); });
+    log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
+}
+
+HttpServer::Page Gateway::page(const std::string& path) const {
+    if (path == "/metrics") return {std::string{metrics::Registry::kContentType}, registry_.prometheus_text()};
+    if (path != "/health") return {};
+    const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
+    for (const auto& pipeline : pipelines_) {
+        if (now - pipeline->publisher().beaten_ns().read() > kAliveNs) {
+            return {"text/plain", fmt::format("the receive thread of ring '{}' is silent\n", pipeline->config().name),
+                    false};
+        }
+    }
+    return {"text/plain", "good\n"};
+}
+
+}  // namespace millpond::gateway

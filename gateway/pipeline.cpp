@@ -1,0 +1,218 @@
+#include "gateway/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <future>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+#include <millpond/core/pinning.hpp>
+#include <millpond/feed/product_names.hpp>
+
+#include "gateway/midnight.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+constexpr std::int64_t kBeatNs = 100'000'000;
+constexpr int kBeatMs = 100;
+/// While datagrams keep coming, the time is looked at once in so many rounds.
+constexpr std::uint32_t kBusyRounds = 256;
+
+net::Want want_of(Wanted wanted) {
+    switch (wanted) {
+        case Wanted::none: return net::Want::no;
+        case Wanted::prefer: return net::Want::prefer;
+        case Wanted::require: return net::Want::require;
+    }
+    return net::Want::no;
+}
+
+memory::HugePages huge_pages_of(Wanted wanted) {
+    switch (wanted) {
+        case Wanted::none: return memory::HugePages::none;
+        case Wanted::prefer: return memory::HugePages::prefer;
+        case Wanted::require: return memory::HugePages::require;
+    }
+    return memory::HugePages::none;
+}
+
+market::RingWriterOptions writer_options(const RingConfig& ring, const Config& config) {
+    std::uint32_t channels = 1;
+    for (const auto& feed : config.feeds) {
+        if (feed.ring == ring.name) channels = std::max(channels, *feed.channel + 1U);
+    }
+    market::RingWriterOptions options;
+    options.name = ring.name;
+    options.capacity = ring.capacity;
+    options.max_instruments = static_cast<std::uint32_t>(ring.max_instruments);
+    options.max_channels = channels;
+    options.memory.huge_pages = huge_pages_of(ring.huge_pages);
+    options.memory.lock = ring.lock;
+    return options;
+}
+
+feed::ProductNames names_of(const FeedConfig& config) {
+    if (config.symbols.empty()) return {};
+    std::ifstream in{config.symbols};
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    if (!in || in.bad()) {
+        throw std::system_error(errno, std::generic_category(), fmt::format("cannot read '{}'", config.symbols));
+    }
+    try {
+        return feed::ProductNames::parse(text.str());
+    } catch (const std::invalid_argument& error) {
+        throw std::runtime_error(fmt::format("'{}': {}", config.symbols, error.what()));
+    }
+}
+
+feed::Venue venue_or(const FeedConfig& config, const feed::Venue& otherwise) {
+    return config.venue.empty() ? otherwise : feed::Venue{config.venue};
+}
+
+}  // namespace
+
+net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
+    return {.local = config.listen,
+            .source = config.source,
+            .interface = config.interface,
+            .receive_buffer = config.receive_buffer,
+            .gro = config.gro ? net::Want::prefer : net::Want::no,
+            .nic_time = want_of(config.nic_time)};
+}
+
+Pipeline::Pipeline(const RingConfig& ring, const Config& config)
+    : config_(ring),
+      writer_(writer_options(ring, config)),
+      instruments_(ring.max_instruments),
+      publisher_(writer_, instruments_, notices_) {
+    take_over_names();
+    for (const auto& feed : config.feeds) {
+        if (feed.ring == ring.name) open(feed);
+    }
+    set_midnights(core::utc_nanos());
+    watch_sockets();
+    beat();
+}
+
+Pipeline::~Pipeline() {
+    stop();
+    if (epoll_ >= 0) close(epoll_);
+}
+
+void Pipeline::take_over_names() {
+    for (feed::InstrumentId id = 0; id < writer_.instruments(); ++id) {
+        const auto instrument = writer_.instrument(id);
+        if (!instrument || instruments_.find_or_add(instrument->venue, instrument->symbol) != id) {
+            throw std::runtime_error(
+                fmt::format("ring '{}': the names of an earlier run are not in order; remove it", config_.name));
+        }
+    }
+}
+
+void Pipeline::open(const FeedConfig& feed) try {
+    switch (feed.format) {
+        case FeedFormat::bbo28:
+            std::get<Lines<feed::Bbo28Decoder>>(lines_).emplace_back(
+                feed, instruments_, feed::Bbo28Decoder::Options{.venue = venue_or(feed, {})});
+            return;
+        case FeedFormat::quotes:
+            std::get<Lines<feed::QuotesDecoder>>(lines_).emplace_back(feed, instruments_,
+                                                                      feed::QuotesDecoder::Options{});
+            return;
+        case FeedFormat::itch: throw std::runtime_error("format itch is not read yet");
+        case FeedFormat::miax_tom:
+            std::get<Lines<feed::MiaxTomDecoder>>(lines_).emplace_back(
+                feed, instruments_,
+                feed::MiaxTomDecoder::Options{.venue = venue_or(feed, feed::MiaxTomDecoder::Options{}.venue),
+                                              .names = names_of(feed)});
+            return;
+    }
+} catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("feed '{}': {}", feed.name, error.what()));
+}
+
+void Pipeline::watch_sockets() {
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+    for_each_feed([this](const auto& line) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, line.receiver().fd(), &event) != 0) {
+            throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+        }
+    });
+}
+
+void Pipeline::set_midnights(std::int64_t now_utc_ns) {
+    auto set = [&](auto& line) {
+        line.set_midnight(midnight_utc_ns(line.config().timezone, line.config().date, now_utc_ns));
+    };
+    visit_lines(lines_, set);
+}
+
+void Pipeline::start() {
+    std::promise<void> ready;
+    auto is_ready = ready.get_future();
+    thread_ = std::thread{[this, &ready] {
+        try {
+            if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
+            if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
+        } catch (...) {
+            return ready.set_exception(std::current_exception());
+        }
+        ready.set_value();
+        run();
+    }};
+    is_ready.get();
+}
+
+void Pipeline::stop() {
+    stopping_.store(true, std::memory_order_relaxed);  // the join below orders everything else
+    if (thread_.joinable()) thread_.join();
+}
+
+std::size_t Pipeline::receive() {
+    std::size_t received = 0;
+    auto poll = [&](auto& line) { received += line.poll(publisher_, notices_); };
+    visit_lines(lines_, poll);
+    return received;
+}
+
+void Pipeline::beat() {
+    publisher_.beat();
+    auto beat_line = [](auto& line) { line.beat(); };
+    visit_lines(lines_, beat_line);
+}
+
+void Pipeline::run() {
+    core::Idle idle{config_.poll.value_or(core::Poll::adaptive)};
+    std::uint32_t busy_rounds = 0;
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        if (receive() != 0) {
+            idle.worked();
+            if (++busy_rounds % kBusyRounds != 0) continue;
+        } else if (idle.pause()) {
+            std::array<epoll_event, 1> events;
+            epoll_wait(epoll_, events.data(), 1, kBeatMs);
+        }
+        if (publisher_.clock().nanos(core::ticks() - publisher_.clock().set_at()) >= kBeatNs) beat();
+    }
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,158 @@
+#include "gateway/sink_thread.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+
+namespace millpond::gateway {
+namespace {
+
+constexpr std::size_t kMostPerRound = 4'096;
+constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
+
+}  // namespace
+
+struct SinkThread::Events {
+    SinkThread& of;
+
+    void on(const feed::Quote& quote) {
+        if (of.sink_->mode() == Delivery::conflate) {
+            of.name_up_to(quote.instrument);
+            if (!of.waiting_.put(quote, of.reader_.current())) ++of.conflated_;
+        } else {
+            of.pass_on(quote, of.reader_.current());
+        }
+    }
+    void on(const feed::Trade& trade) { of.pass_on(trade, of.reader_.current()); }
+    void on(const feed::Status& status) { of.pass_on(status, of.reader_.current()); }
+    void on(const feed::Gap& gap) { of.pass_on(gap, of.reader_.current()); }
+    void on(const feed::Clear& clear) {
+        of.conflated_ += of.waiting_.drop(clear);
+        of.pass_on(clear, of.reader_.current());
+    }
+    void on(const queue::MissedRange& range) { of.sink_->missed(range.first, range.last); }
+};
+
+struct SinkThread::Board {
+    SinkThread& of;
+
+    void on(const feed::Quote& quote) {
+        of.name_up_to(quote.instrument);
+        // The board stands for all entries up to this one.
+        of.sink_->board(quote, std::max<std::uint64_t>(of.reader_.account().since, 2) - 1);
+    }
+    void on(const feed::Trade&) {}
+    void on(const feed::Status&) {}
+    void on(const feed::Gap&) {}
+    void on(const feed::Clear&) {}
+    void on(const queue::MissedRange&) {}
+};
+
+SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say)
+    : name_(options.name),
+      sink_(std::move(sink)),
+      say_(std::move(say)),
+      reader_({.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity())}) {
+    Board board{*this};
+    reader_.join(board);
+    publish_account();
+}
+
+SinkThread::~SinkThread() { stop(); }
+
+void SinkThread::start() {
+    thread_ = std::thread{[this] { run(); }};
+}
+
+void SinkThread::stop() {
+    stopping_.store(true, std::memory_order_release);  // sync "stop asked": run
+    if (thread_.joinable()) thread_.join();
+}
+
+void SinkThread::name_up_to(feed::InstrumentId id) {
+    if (id == feed::kNoInstrument) return;
+    for (; named_ <= id; ++named_) {
+        const auto* instrument = reader_.instrument(named_);
+        if (instrument != nullptr) {
+            sink_->name(named_, instrument->venue, instrument->symbol);
+        } else {  // an id that the writer passed over: no event will bear it
+            sink_->name(named_, feed::Venue{}, feed::Symbol{fmt::format("#{}", named_)});
+        }
+    }
+}
+
+template <class Event>
+void SinkThread::pass_on(const Event& event, std::uint64_t number) {
+    if constexpr (requires { event.instrument; }) name_up_to(event.instrument);
+    ++(sink_->on(event, number) == Taken::kept ? kept_ : filtered_);
+}
+
+void SinkThread::drain_waiting() {
+    Conflator::Waiting next;
+    while (waiting_.size() != 0 && sink_->room() != 0) {
+        if (waiting_.take(next)) pass_on(next.quote, next.number);
+    }
+}
+
+std::size_t SinkThread::round(std::int64_t monotonic_ns) {
+    Events events{*this};
+    std::size_t taken = 0;
+    if (sink_->mode() == Delivery::conflate) {
+        taken = reader_.poll(events, kMostPerRound);
+        drain_waiting();
+    } else {
+        while (taken < kMostPerRound) {
+            const auto room = std::min(sink_->room(), kMostPerRound - taken);
+            const auto got = room == 0 ? 0 : reader_.poll(events, room);
+            taken += got;
+            if (got == 0 || got < room) break;
+        }
+    }
+    sink_->step(monotonic_ns);
+    publish_account();
+    return taken;
+}
+
+void SinkThread::publish_account() {
+    const auto ring = reader_.account();
+    const auto held = sink_->held();
+    account_.write({.published = ring.published,
+                    .delivered = kept_ - held,
+                    .filtered = ring.filtered + filtered_,
+                    .conflated = conflated_,
+                    .missed = ring.missed,
+                    .queued = ring.queued + waiting_.size() + held,
+                    .snapshot = ring.from_board});
+}
+
+void SinkThread::run() try {
+    core::Idle idle{core::Poll::block, {.first_wait = std::chrono::microseconds{50}}};
+    std::int64_t stop_at = 0;
+    for (;;) {
+        const auto now = core::monotonic_nanos();
+        // sync "stop asked": stop
+        if (stop_at == 0 && stopping_.load(std::memory_order_acquire)) stop_at = now + kLastPatienceNs;
+        const auto taken = round(now);
+        if (stop_at != 0 && (account().queued == 0 || now >= stop_at)) break;
+        if (taken != 0) idle.worked();
+        const bool rest = taken == 0 && idle.pause();
+        sink_->wait(rest ? idle.wait_time() : std::chrono::nanoseconds{0});
+    }
+    sink_->finish();
+    publish_account();
+} catch (const std::exception& error) {
+    // The others go on; this one's account stands still and its queue grows until the ring laps it.
+    say_(Severity::error, name_ + ".ended", fmt::format("sink '{}' has ended: {}", name_, error.what()));
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/queue/broadcast_reader.hpp>
+
+#include "gateway/conflator.hpp"
+#include "gateway/sink.hpp"
+
+namespace millpond::gateway {
+
+/// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
+/// account. Whatever the sink does, nobody else waits for it.
+///
+/// Threads: start, stop and account on any; the rest inside.
+class SinkThread {
+public:
+    struct Options {
+        std::string ring;
+        std::string name;
+    };
+
+    /// Joins the ring, board first: every event published from here on is in the account. Throws market::RingError.
+    SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say);
+    /// Stops.
+    ~SinkThread();
+    SinkThread(const SinkThread&) = delete;
+    SinkThread& operator=(const SinkThread&) = delete;
+
+    void start();
+    /// Lets the sink pass on what is in the ring, for at most two seconds, and ends it.
+    void stop();
+
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
+    /// Closes at every moment.
+    [[nodiscard]] Account account() const noexcept { return account_.read(); }
+
+    /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
+    std::size_t round(std::int64_t monotonic_ns);
+
+private:
+    /// What the reader hands events to while it polls, and what it hands the board to while it joins.
+    struct Events;
+    struct Board;
+
+    void run();
+    void name_up_to(feed::InstrumentId id);
+    template <class Event>
+    void pass_on(const Event& event, std::uint64_t number);
+    void drain_waiting();
+    void publish_account();
+
+    std::string name_;
+    std::unique_ptr<Sink> sink_;
+    Say say_;
+    market::RingReader reader_;
+    Conflator waiting_;
+    feed::InstrumentId named_{0};
+    std::uint64_t kept_{0};
+    std::uint64_t filtered_{0};
+    std::uint64_t conflated_{0};
+    SharedAccount account_;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,115 @@
+#include "gateway/sinks/csv/csv_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::gateway::csv {
+namespace {
+
+constexpr std::size_t kWriteBytes = 64U * 1024;  ///< So many waiting bytes are written at once.
+constexpr std::size_t kMostBytes = 4 * kWriteBytes;
+constexpr std::int64_t kRetryNs = 250'000'000;
+
+}  // namespace
+
+CsvSink::CsvSink(const Options& options, Say say) : options_(options), say_(std::move(say)), file_(options.path) {
+    rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
+    if (!begin_file()) {
+        throw std::system_error(errno, std::generic_category(),
+                                fmt::format("csv sink '{}': cannot open '{}'", options_.name, options_.path));
+    }
+}
+
+bool CsvSink::begin_file() {
+    if (!file_.open()) return false;
+    counters_.files.add();
+    rows_.insert(0, feed::kCsvHeader);
+    ++not_events_;
+    return true;
+}
+
+std::size_t CsvSink::room() const noexcept {
+    if (options_.mode == Delivery::conflate && !due_) return 0;
+    return rows_.size() >= kMostBytes ? 0 : (kMostBytes - rows_.size()) / feed::kMaxCsvBytes + 1;
+}
+
+void CsvSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol) {
+    symbols_.emplace_back(symbol);
+}
+
+void CsvSink::append(const feed::Quote& quote) {
+    std::array<char, feed::kMaxCsvBytes> row;
+    rows_ += feed::quote_csv(row, quote, symbols_[quote.instrument]);
+}
+
+void CsvSink::board(const feed::Quote& quote, std::uint64_t) {
+    append(quote);
+    ++not_events_;
+}
+
+Taken CsvSink::on(const feed::Quote& quote, std::uint64_t) {
+    append(quote);
+    ++held_;
+    return Taken::kept;
+}
+
+void CsvSink::note_written(std::size_t bytes) {
+    const auto written = std::string_view{rows_}.substr(0, bytes);
+    const auto lines = static_cast<std::uint64_t>(std::count(written.begin(), written.end(), '\n'));
+    mid_row_ = written.back() != '\n';
+    const auto others = std::min(lines, not_events_);
+    not_events_ -= others;
+    held_ -= lines - others;
+    counters_.rows.add(lines - others);
+    counters_.bytes.add(bytes);
+    rows_.erase(0, bytes);
+}
+
+void CsvSink::note_refusal(std::string_view what, std::int64_t now_ns) {
+    const int error = errno;
+    counters_.write_errors.add();
+    retry_ns_ = now_ns + kRetryNs;
+    say_(Severity::error, options_.name + ".write",
+         fmt::format("csv sink '{}': cannot {} '{}': {}; trying again", options_.name, what, options_.path,
+                     std::generic_category().message(error)));
+}
+
+void CsvSink::write_out(std::int64_t now_ns) {
+    if (file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes && !file_.rotate()) {
+        return note_refusal("rename", now_ns);
+    }
+    if (!file_.is_open() && !begin_file()) return note_refusal("open", now_ns);
+    while (!rows_.empty()) {
+        errno = ENOSPC;  // a write of no bytes sets none
+        const auto written = file_.write(rows_);
+        if (written == 0) return note_refusal("write", now_ns);
+        note_written(written);
+    }
+    retry_ns_ = 0;
+}
+
+void CsvSink::step(std::int64_t monotonic_ns) {
+    const bool time = monotonic_ns - flushed_ns_ >= options_.flush.count();
+    if (!rows_.empty() && monotonic_ns >= retry_ns_ && (time || rows_.size() >= kWriteBytes)) {
+        flushed_ns_ = monotonic_ns;
+        write_out(monotonic_ns);
+    }
+    due_ = rows_.empty() && monotonic_ns - flushed_ns_ >= options_.flush.count();
+}
+
+void CsvSink::finish() {
+    if (!rows_.empty()) write_out(core::monotonic_nanos());
+}
+
+}  // namespace millpond::gateway::csv

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/quote_csv.hpp>
+
+#include "gateway/sink.hpp"
+#include "gateway/sinks/csv/rotated_file.hpp"
+
+namespace millpond::gateway::csv {
+
+struct Options {
+    std::string name{"csv"};
+    std::string path{};
+    Delivery mode{Delivery::every};
+    std::uint64_t rotate_bytes{256U * 1024 * 1024};
+    std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
+};
+
+/// Written by the sink's thread, read on any.
+struct Counters {
+    core::Tally rows;  ///< Written whole.
+    core::Tally bytes;
+    core::Tally files;         ///< Begun.
+    core::Tally write_errors;  ///< Refused writes, opens and renames; each is tried again.
+
+    /// Calls visit(name, help, tally) for each.
+    template <class Visitor>
+    void visit(Visitor&& visitor) const {
+        visitor("rows_total", "Rows written.", rows);
+        visitor("bytes_total", "Bytes written.", bytes);
+        visitor("files_total", "Files begun.", files);
+        visitor("write_errors_total", "Writes, opens and renames that the system refused; tried again.", write_errors);
+    }
+};
+
+/// Quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv. Other events are filtered.
+///
+/// Rows wait in memory for up to `flush`. With mode `conflate` an instrument gets at most one row in that time. While
+/// the file takes nothing (a full disk), quotes wait in the ring; what the ring loses meanwhile is missed.
+class CsvSink final : public Sink {
+public:
+    /// Opens the file at once. Throws std::system_error that names it.
+    CsvSink(const Options& options, Say say);
+
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+    [[nodiscard]] std::size_t room() const noexcept override;
+    [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
+    void board(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Clear&, std::uint64_t) override { return Taken::filtered; }
+    void missed(std::uint64_t, std::uint64_t) override {}
+    void step(std::int64_t monotonic_ns) override;
+    void finish() override;
+    [[nodiscard]] std::uint64_t held() const noexcept override { return held_; }
+    [[nodiscard]] std::string_view type() const noexcept override { return "csv"; }
+    void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
+
+private:
+    void append(const feed::Quote& quote);
+    void write_out(std::int64_t now_ns);
+    bool begin_file();
+    void note_written(std::size_t bytes);
+    void note_refusal(std::string_view what, std::int64_t now_ns);
+
+    Options options_;
+    Say say_;
+    RotatedFile file_;
+    std::vector<feed::CsvSymbol> symbols_;
+    std::string rows_;             // what is not written yet; may begin in the middle of a row
+    std::uint64_t held_{0};        // events that end in it
+    std::uint64_t not_events_{0};  // lines in front of them: the header and the board
+    bool mid_row_{false};          // the file ends in the middle of a row
+    bool due_{false};              // mode conflate: time to take rows
+    std::int64_t flushed_ns_{0};
+    std::int64_t retry_ns_{0};
+    Counters counters_;
+};
+
+}  // namespace millpond::gateway::csv

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/quote_json.hpp>
+
+namespace millpond::gateway::tcp {
+
+/// What a line tells, as far as clients are treated differently by it.
+enum class LineKind : std::uint8_t {
+    quote,  ///< May be conflated.
+    other,  ///< Must not be conflated.
+    loss,   ///< Stands for events that the sink itself missed.
+};
+
+/// An event encoded once, for all clients.
+struct Line {
+    std::uint64_t events_before{0};  ///< Events of the ring that all earlier lines stand for.
+    std::uint64_t events{1};         ///< Events that this line stands for: 1, unless it tells of a loss.
+    feed::InstrumentId instrument{feed::kNoInstrument};
+    LineKind kind{LineKind::other};
+    std::uint16_t length{0};
+    std::array<char, feed::kMaxJsonBytes + 1> text;  ///< The JSON and its newline.
+
+    [[nodiscard]] std::string_view view() const noexcept { return {text.data(), length}; }
+};
+
+/// The newest lines, numbered from 0, in a ring that all clients read at their own pace: it bounds what a client may
+/// fall behind, without a buffer for each.
+///
+/// Threads: one.
+/// Memory:  capacity lines, taken in the constructor.
+class LineLog {
+public:
+    /// capacity: lines, a power of two. Throws std::invalid_argument otherwise.
+    explicit LineLog(std::size_t capacity) : lines_(capacity) {
+        if (!std::has_single_bit(capacity)) throw std::invalid_argument("line log: capacity must be a power of two");
+    }
+
+    /// The next line, in the oldest one's room. The caller writes its text and length.
+    Line& append(LineKind kind, feed::InstrumentId instrument, std::uint64_t events = 1) noexcept {
+        auto& line = lines_[end_ & (lines_.size() - 1)];
+        line.events_before = events_;
+        line.events = events;
+        line.instrument = instrument;
+        line.kind = kind;
+        events_ += events;
+        ++end_;
+        return line;
+    }
+
+    [[nodiscard]] const Line& operator[](std::uint64_t number) const noexcept {
+        return lines_[number & (lines_.size() - 1)];
+    }
+    /// Number of the next line to be appended.
+    [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return lines_.size(); }
+    /// Events that the lines before `number` stand for; `number` is in the log or its end.
+    [[nodiscard]] std::uint64_t events_before(std::uint64_t number) const noexcept {
+        return number == end_ ? events_ : (*this)[number].events_before;
+    }
+
+private:
+    std::vector<Line> lines_;
+    std::uint64_t end_{0};
+    std::uint64_t events_{0};
+};
+
+}  // namespace millpond::gateway::tcp

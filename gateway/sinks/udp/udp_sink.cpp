@@ -1,0 +1,122 @@
+#include "gateway/sinks/udp/udp_sink.hpp"
+
+#include <fmt/format.h>
+
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::gateway::udp {
+
+UdpSink::UdpSink(const Options& options, std::uint64_t session, Say say)
+    : options_(options),
+      say_(std::move(say)),
+      sender_({.to = options.to, .interface = options.interface}),
+      encoder_({.channel = options.channel, .session = session}) {}
+
+void UdpSink::name(feed::InstrumentId, const feed::Venue& venue, const feed::Symbol& symbol) {
+    names_.push_back({venue, symbol});
+}
+
+void UdpSink::begin() {
+    encoder_.begin(buffers_[filling_]);
+    begun_ = true;
+}
+
+void UdpSink::add(const feed::Quote& quote, bool event) {
+    const auto& name = names_[quote.instrument];
+    if (!begun_) begin();
+    if (!encoder_.add(quote, name.venue, name.symbol)) {
+        finish_datagram();
+        begin();
+        const bool fits = encoder_.add(quote, name.venue, name.symbol);
+        assert(fits);  // an empty datagram has room for any quote
+        static_cast<void>(fits);
+    }
+    if (event) ++begun_events_;
+}
+
+void UdpSink::finish_datagram() {
+    assert(closed_.empty());
+    closed_ = encoder_.finish(core::utc_nanos());
+    closed_events_ = std::exchange(begun_events_, 0);
+    begun_ = false;
+    filling_ ^= 1U;
+    send_closed();
+}
+
+bool UdpSink::send_closed() {
+    if (closed_.empty()) return true;
+    if (!sender_.send(closed_)) {
+        say_(Severity::warning, options_.name + ".send",
+             fmt::format("udp sink '{}': {} takes nothing: {}", options_.name, options_.to.to_string(),
+                         std::generic_category().message(errno)));
+        return false;
+    }
+    closed_ = {};
+    closed_events_ = 0;
+    sent_ns_ = core::monotonic_nanos();
+    return true;
+}
+
+void UdpSink::flush() {
+    if (!send_closed()) return;
+    if (begun_) finish_datagram();
+    if (!closed_.empty() || !clear_asked_) return;
+    encoder_.clear();
+    clear_asked_ = false;
+    beat_at_once_ = true;  // the next datagram tells it, and that shall not wait for a quote
+}
+
+void UdpSink::board(const feed::Quote& quote, std::uint64_t) {
+    if (room() == 0) {
+        constexpr int kPatienceMs = 10;
+        pollfd writable{sender_.fd(), POLLOUT, 0};
+        ::poll(&writable, 1, kPatienceMs);
+        if (!send_closed()) return board_dropped_.add();
+    }
+    add(quote, false);
+}
+
+Taken UdpSink::on(const feed::Quote& quote, std::uint64_t) {
+    add(quote, true);
+    return Taken::kept;
+}
+
+Taken UdpSink::on(const feed::Clear&, std::uint64_t) {
+    clear_asked_ = true;
+    flush();
+    return Taken::filtered;
+}
+
+void UdpSink::step(std::int64_t monotonic_ns) {
+    flush();
+    if (!closed_.empty()) return;
+    if (!std::exchange(beat_at_once_, false) && monotonic_ns - sent_ns_ < options_.heartbeat.count()) return;
+    begin();
+    finish_datagram();
+    heartbeats_.add();
+}
+
+void UdpSink::finish() { flush(); }
+
+void UdpSink::visit_metrics(const MetricVisitor& visit) const {
+    const auto& counts = sender_.counts();
+    visit("datagrams_total", "Datagrams sent.", counts.datagrams);
+    visit("bytes_total", "Bytes sent.", counts.bytes);
+    visit("heartbeats_total", "Datagrams without quotes.", heartbeats_);
+    visit("would_block_total", "Sends refused because the socket's buffer was full; tried again.", counts.would_block);
+    visit("no_buffers_total", "Sends refused because the device's queue was full; tried again.", counts.no_buffers);
+    visit("peer_refused_total", "Reports that nobody listens.", counts.peer_refused);
+    visit("send_errors_total", "Sends refused for another reason; tried again.", counts.errors);
+    visit("board_dropped_total", "Quotes of the board that could not be sent at joining.", board_dropped_);
+}
+
+}  // namespace millpond::gateway::udp

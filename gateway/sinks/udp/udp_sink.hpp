@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/sink.hpp"
+
+namespace millpond::gateway::udp {
+
+struct Options {
+    std::string name{"udp"};
+    net::SocketAddress to{};
+    std::string interface{};
+    std::uint16_t channel{0};
+    Delivery mode{Delivery::every};
+    std::chrono::nanoseconds heartbeat{std::chrono::seconds{1}};
+};
+
+/// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
+/// the whole channel; trades, states and gaps are filtered.
+///
+/// A datagram is closed when it is full or nothing waits behind it. While the socket takes nothing, quotes wait in the
+/// ring or are conflated, as the mode says.
+class UdpSink final : public Sink {
+public:
+    /// session: greater than in any earlier run, the UTC time. Throws what net::UdpSender throws.
+    UdpSink(const Options& options, std::uint64_t session, Say say);
+
+    [[nodiscard]] std::size_t room() const noexcept override { return closed_.empty() && !clear_asked_ ? kRound : 0; }
+    [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
+    void board(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Clear& clear, std::uint64_t number) override;
+    void missed(std::uint64_t, std::uint64_t) override {}
+    void step(std::int64_t monotonic_ns) override;
+    void finish() override;
+    [[nodiscard]] std::uint64_t held() const noexcept override { return begun_events_ + closed_events_; }
+    [[nodiscard]] std::string_view type() const noexcept override { return "udp"; }
+    void visit_metrics(const MetricVisitor& visit) const override;
+    [[nodiscard]] const net::UdpSender& sender() const noexcept { return sender_; }
+
+private:
+    /// Quotes that an empty datagram holds whatever their names: the rest of the one begun and these never make two.
+    static constexpr std::size_t kRound = 16;
+
+    struct Name {
+        feed::Venue venue;
+        feed::Symbol symbol;
+    };
+
+    /// Adds to the datagram that is begun; a full one is sent and another begun.
+    void add(const feed::Quote& quote, bool event);
+    void begin();
+    void finish_datagram();
+    /// False when the socket refuses the closed datagram, which then stays.
+    bool send_closed();
+    void flush();
+
+    Options options_;
+    Say say_;
+    net::UdpSender sender_;
+    feed::QuotesEncoder encoder_;
+    // One is being filled while the other, closed, waits for the socket.
+    std::array<std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes>, 2> buffers_{};
+    std::size_t filling_{0};
+    bool begun_{false};
+    std::uint64_t begun_events_{0};
+    std::span<const std::byte> closed_{};
+    std::uint64_t closed_events_{0};
+    bool clear_asked_{false};  // to be told once all that is held is sent
+    bool beat_at_once_{true};
+    std::vector<Name> names_;
+    std::int64_t sent_ns_{0};
+    core::Tally heartbeats_;
+    core::Tally board_dropped_;
+};
+
+}  // namespace millpond::gateway::udp
