@@ -22,6 +22,8 @@ public:
 };
 
 Command config_command(CLI::App& program);
+Command gateway_command(CLI::App& program);
 Command replay_command(CLI::App& program);
+Command tail_command(CLI::App& program);
 
 }  // namespace millpond::app

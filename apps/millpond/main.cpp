@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <vector>
@@ -30,12 +31,15 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
     CLI::App program{"Message plumbing for trading systems.", "millpond"};
     program.set_version_flag("--version", MILLPOND_VERSION);
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{
         millpond::app::config_command(program),
+        millpond::app::gateway_command(program),
         millpond::app::replay_command(program),
+        millpond::app::tail_command(program),
     };
     try {
         program.parse(argc, argv);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/sending.hpp"
+#include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
 
 namespace millpond::app {
@@ -22,16 +22,6 @@ struct Options {
     std::string only;
     bool loop{false};
 };
-
-/// 0 for "max".
-double parse_speed(const std::string& text) {
-    if (text == "max") return 0.0;
-    double speed = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
-    if (error != std::errc{} || end != text.data() + text.size() || !(speed > 0.0))
-        throw UsageError("--speed: '" + text + "' is neither 'max' nor a number above 0");
-    return speed;
-}
 
 std::optional<net::SocketAddress> parse_only(const std::string& text) {
     if (text.empty()) return std::nullopt;
@@ -53,7 +43,7 @@ void print_skipped(const traffic::PcapSource& source) {
 
 int replay(const Options& options) {
     const auto only = parse_only(options.only);
-    Sending sending{options.sending, parse_speed(options.speed)};
+    Sending sending{options.sending, parse_speed("--speed", options.speed)};
     for (bool again = true; again;) {
         traffic::PcapSource source{options.file, only};
         const bool all = sending.send(source);

@@ -1,21 +1,35 @@
 #include "apps/millpond/stop_signal.hpp"
 
 #include <csignal>
+#include <cstdint>
+
+#include <millpond/core/clock.hpp>
 
 namespace millpond::app {
 namespace {
 
-std::atomic<bool> stop{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler sets it");
+constexpr std::int64_t kPatienceNs = 1'000'000'000;
 
-extern "C" void note_stop(int) { stop.store(true, std::memory_order_relaxed); }
+std::atomic<bool> stop{false};
+std::atomic<std::int64_t> stopped_ns{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler sets them");
+
+extern "C" void note_stop(int number) {
+    const auto now = core::monotonic_nanos();
+    if (!stop.exchange(true, std::memory_order_relaxed)) {
+        stopped_ns.store(now, std::memory_order_relaxed);
+    } else if (now - stopped_ns.load(std::memory_order_relaxed) > kPatienceNs) {
+        std::signal(number, SIG_DFL);
+        std::raise(number);
+    }
+}
 
 }  // namespace
 
 const std::atomic<bool>& stop_on_signal() {
     struct sigaction action{};
     action.sa_handler = note_stop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigemptyset(&action.sa_mask);
     for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
     return stop;

@@ -1,0 +1,106 @@
+#include "apps/millpond/demo.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/speed.hpp"
+#include "apps/millpond/traffic/clock.hpp"
+#include "apps/millpond/traffic/generated_source.hpp"
+#include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/transmitter.hpp"
+#include "gateway/config/read.hpp"
+
+namespace millpond::app {
+namespace {
+
+constexpr std::string_view kFeedName = "demo";
+
+bool is_itch(const DemoOptions& options) { return options.file.ends_with(".itch"); }
+
+std::unique_ptr<traffic::Source> make_source(const DemoOptions& options) {
+    if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
+    const auto now = core::utc_nanos();
+    traffic::GeneratedSource::Options generated{.datagrams_per_second = options.rate, .begin_utc_ns = now};
+    generated.feed.session = static_cast<std::uint64_t>(now);
+    return std::make_unique<traffic::GeneratedSource>(generated);
+}
+
+net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
+    net::SocketAddress address;
+    for (const auto& pipeline : gateway.pipelines()) {
+        pipeline->for_each_feed([&](const auto& line) {
+            if (line.config().name == kFeedName) address = line.receiver().report().local;
+        });
+    }
+    return address;
+}
+
+}  // namespace
+
+void DemoOptions::add_to(CLI::App& options) {
+    options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP and CSV sinks are added");
+    options.add_option("--demo-feed", file, "a pcap or ITCH file to replay in place of the generated market")
+        ->type_name("FILE");
+    options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
+        ->type_name("N|max")
+        ->capture_default_str();
+    options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
+        ->type_name("bbo28|quotes|miax-tom|itch");
+    options.add_option("--demo-rate", rate, "quotes a second of the generated market")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+}
+
+void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
+    std::string format = "quotes";
+    if (!options.file.empty()) format = is_itch(options) ? "itch" : "miax-tom";
+    if (!options.format.empty()) format = options.format;
+    gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
+    if (config.rings.empty()) config.rings.emplace_back().name = "demo";
+    if (config.tcp.empty()) config.tcp.emplace_back();
+    if (config.csv.empty()) {
+        auto& csv = config.csv.emplace_back();
+        csv.path = (std::filesystem::temp_directory_path() / "millpond-demo.csv").string();
+        csv.mode = gateway::Delivery::conflate;
+        csv.flush_ms = 1'000;
+        std::filesystem::remove(csv.path);
+    }
+}
+
+Demo::Demo(const DemoOptions& options, const gateway::Gateway& gateway) : source_(make_source(options)) {
+    const auto speed = parse_speed("--demo-speed", options.speed);
+    const auto to = address_of_feed(gateway);
+    thread_ = std::thread{[this, to, speed] { run(to, speed); }};
+}
+
+Demo::~Demo() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+}
+
+void Demo::run(net::SocketAddress to, double speed) try {
+    net::UdpSender sender{{.to = to}};
+    traffic::MonotonicClock clock;
+    traffic::Transmitter transmitter{sender, clock, {.speed = speed}};
+    const bool all = transmitter.run(*source_, stop_);
+    if (const auto error = source_->error(); !error.empty()) fmt::print(stderr, "millpond: demo: {}\n", error);
+    if (all)
+        fmt::print(stderr, "millpond: demo: the feed is at its end after {} datagrams\n", transmitter.sent().datagrams);
+} catch (const std::exception& error) {
+    fmt::print(stderr, "millpond: demo: {}\n", error.what());
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/demo.hpp"
+#include "apps/millpond/gateway_flags.hpp"
+#include "apps/millpond/status_line.hpp"
+#include "apps/millpond/stop_signal.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/log.hpp"
+
+namespace millpond::app {
+namespace {
+
+constexpr std::int64_t kStatusEveryNs = 1'000'000'000;
+constexpr std::chrono::milliseconds kLookEvery{50};
+
+struct Options {
+    GatewayFlags flags;
+    DemoOptions demo;
+};
+
+/// A client is a descriptor: take as many as the system gives without being asked twice.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void print_hints(const gateway::Gateway& gateway) {
+    const auto& ring = gateway.pipelines().front()->config().name;
+    fmt::print("look further:\n  millpond tail --ring {}\n", ring);
+    if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
+        fmt::print("  nc {} {}\n", tcp.host(), tcp.port());
+    }
+    if (const auto metrics = gateway.metrics_address(); !metrics.empty()) {
+        fmt::print("  curl http://{}/metrics\n", metrics.to_string());
+    }
+    fmt::print("Ctrl-C ends it.\n");
+    std::fflush(stdout);
+}
+
+/// Prints the status once a second until `stop`.
+void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet) {
+    const bool on_terminal = isatty(STDOUT_FILENO) == 1;
+    StatusLine status;
+    auto shown = core::monotonic_nanos();
+    while (!stop.load(std::memory_order_relaxed)) {
+        std::this_thread::sleep_for(kLookEvery);
+        gateway.watch();
+        const auto now = core::monotonic_nanos();
+        if (quiet || now - shown < kStatusEveryNs) continue;
+        const auto line = status.next(gateway, now - shown);
+        fmt::print("{}{}{}", on_terminal ? "\r\033[K" : "", line, on_terminal ? "" : "\n");
+        std::fflush(stdout);
+        shown = now;
+    }
+    if (on_terminal && !quiet) fmt::print("\n");
+}
+
+int run(const Options& options) {
+    auto config = options.flags.read();
+    if (options.demo.on) add_demo_feed(options.demo, config);
+    gateway::complete(config);
+    if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
+    raise_descriptor_limit();
+    const auto& stop = stop_on_signal();
+    gateway::Log log{config.log_level, config.log_format};
+    gateway::Gateway gateway{config, log};
+    gateway.start();
+    std::unique_ptr<Demo> demo;
+    if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);
+    if (!config.quiet) print_hints(gateway);
+    watch(gateway, stop, config.quiet);
+    return 0;
+}
+
+}  // namespace
+
+Command gateway_command(CLI::App& program) {
+    auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory, serve sinks.");
+    command->footer(
+        "Examples:\n"
+        "  millpond gateway --demo\n"
+        "  millpond gateway --demo --demo-feed day.pcap --demo-speed 10\n"
+        "  millpond gateway --feed listen=224.0.105.2:51002,format=miax-tom,interface=eth1 --tcp listen=0.0.0.0:9100\n"
+        "  millpond gateway --config /etc/millpond/gateway.toml --log-format json --quiet");
+    auto options = std::make_shared<Options>();
+    options->flags.add_to(*command);
+    options->demo.add_to(*command);
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

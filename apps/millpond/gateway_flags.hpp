@@ -1,0 +1,34 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gateway/config/config.hpp"
+
+namespace millpond::app {
+
+/// The configuration as the command line gives it: a file, and every key of it as a flag.
+class GatewayFlags {
+public:
+    /// Adds --config, a flag for each top-level key and one for each table.
+    void add_to(CLI::App& options);
+
+    /// The file first, then the flags over it. Not completed. Throws gateway::ConfigError.
+    [[nodiscard]] gateway::Config read() const;
+
+private:
+    using Written = std::vector<std::pair<std::string, std::string>>;
+
+    template <class Section>
+    void add_table(CLI::App& options, const std::string& help);
+
+    std::string file_;
+    std::shared_ptr<Written> keys_{std::make_shared<Written>()};
+    std::shared_ptr<Written> tables_{std::make_shared<Written>()};
+};
+
+}  // namespace millpond::app

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+#include <millpond/market/ring_reader.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/stop_signal.hpp"
+#include "apps/millpond/tail_format.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    std::string ring{"main"};
+    std::vector<std::string> symbols;
+    std::string format{"table"};
+    std::uint64_t count{0};
+};
+
+constexpr std::string_view to_string(market::WriterState state) noexcept {
+    switch (state) {
+        case market::WriterState::alive: return "alive";
+        case market::WriterState::silent: return "silent";
+        case market::WriterState::superseded: return "superseded";
+        case market::WriterState::closed: return "closed";
+    }
+    return "unknown";
+}
+
+TailFormat format_of(const std::string& word) {
+    if (word == "json") return TailFormat::json;
+    return word == "csv" ? TailFormat::csv : TailFormat::table;
+}
+
+/// False when standard output is gone (a closed pipe).
+bool put(std::string_view text) {
+    while (!text.empty()) {
+        const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+/// Reads a ring and prints what is wanted of it.
+class Tail {
+public:
+    explicit Tail(const Options& options)
+        : wanted_(options.symbols.begin(), options.symbols.end()),
+          printer_(format_of(options.format)),
+          reader_({.name = options.ring, .visible_as = "tail"}) {}
+
+    void join() {
+        number_from_reader_ = false;
+        reader_.join(*this);
+        number_from_reader_ = true;
+    }
+    std::size_t poll() { return reader_.poll(*this, kRound); }
+
+    void on(const feed::Quote& quote) { print(quote, quote.instrument); }
+    void on(const feed::Trade& trade) { print(trade, trade.instrument); }
+    void on(const feed::Status& status) { print(status, status.instrument); }
+    void on(const feed::Clear& clear) { print(clear, clear.instrument); }
+    void on(const feed::Gap& gap) { print(gap, feed::kNoInstrument); }
+    void on(const queue::MissedRange& missed) { printer_.write(missed); }
+
+    /// Prints the lines that have come together; false when nobody reads them.
+    [[nodiscard]] bool flush() {
+        const bool good = put(printer_.lines());
+        printer_.clear();
+        return good;
+    }
+
+    [[nodiscard]] const TailPrinter& printer() const noexcept { return printer_; }
+    [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
+    [[nodiscard]] market::WriterState writer() const noexcept { return reader_.writer_state(core::utc_nanos()); }
+    [[nodiscard]] market::RingAccount account() const noexcept { return reader_.account(); }
+
+private:
+    static constexpr std::size_t kRound = 1'024;
+
+    template <class Event>
+    void print(const Event& event, feed::InstrumentId id) {
+        if (id != feed::kNoInstrument && !wants(id)) return;
+        printer_.write(event, number_from_reader_ ? reader_.current() : reader_.account().since - 1);
+        ++printed_;
+    }
+
+    [[nodiscard]] bool wants(feed::InstrumentId id) {
+        while (printer_.named() <= id) {
+            const auto* instrument = reader_.instrument(static_cast<feed::InstrumentId>(printer_.named()));
+            const auto symbol = instrument == nullptr ? feed::Symbol{} : instrument->symbol;
+            printer_.name(symbol);
+            is_wanted_.push_back(wanted_.empty() || wanted_.contains(symbol.view()));
+        }
+        return is_wanted_[id];
+    }
+
+    std::set<std::string, std::less<>> wanted_;
+    std::vector<bool> is_wanted_;
+    TailPrinter printer_;
+    market::RingReader reader_;
+    bool number_from_reader_{false};
+    std::uint64_t printed_{0};
+};
+
+void print_end(const Tail& tail, std::string_view why) {
+    const auto account = tail.account();
+    fmt::print(stderr,
+               "millpond: tail: {}; writer {}; published {} = delivered {} + filtered {} + missed {} + queued {}\n",
+               why, to_string(tail.writer()), account.published, account.delivered, account.filtered, account.missed,
+               account.queued);
+}
+
+int run(const Options& options) {
+    const auto& stop = stop_on_signal();
+    Tail tail{options};
+    if (!put(tail.printer().head())) return 0;
+    tail.join();
+    core::Idle idle{core::Poll::block, {.longest_wait = std::chrono::milliseconds{5}}};
+    auto state = market::WriterState::alive;
+    while (tail.flush() && !stop.load(std::memory_order_relaxed)) {
+        if (options.count != 0 && tail.printed() >= options.count) {
+            print_end(tail, "as many events as asked for");
+            return 0;
+        }
+        // The state first: what is in the ring when it says "over" is read before it is believed.
+        const auto now = tail.writer();
+        if (tail.poll() != 0) {
+            idle.worked();
+            continue;
+        }
+        if (now == market::WriterState::closed || now == market::WriterState::superseded) {
+            print_end(tail, "the stream is over");
+            return 0;
+        }
+        if (now != state && now == market::WriterState::silent) {
+            fmt::print(stderr, "millpond: tail: the writer is silent\n");
+        }
+        state = now;
+        idle.rest();
+    }
+    print_end(tail, "ended");
+    return 0;
+}
+
+}  // namespace
+
+Command tail_command(CLI::App& program) {
+    auto* command = program.add_subcommand("tail", "Print what a gateway publishes: its board first, then events.");
+    command->footer(
+        "Says at the end, on standard error, what became of every event since it joined.\n"
+        "Examples:\n"
+        "  millpond tail\n"
+        "  millpond tail --ring demo --symbol AAPL --symbol MSFT --format json\n"
+        "  millpond tail --ring options --format csv --count 1000 > quotes.csv");
+    auto options = std::make_shared<Options>();
+    command->add_option("--ring", options->ring, "the ring's name")->capture_default_str();
+    command->add_option("--symbol", options->symbols, "only this instrument; may be given several times")
+        ->allow_extra_args(false);
+    command->add_option("--format", options->format, "how lines look")
+        ->check(CLI::IsMember({"table", "json", "csv"}))
+        ->capture_default_str();
+    command->add_option("--count", options->count, "end after so many events (0: never)")->capture_default_str();
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

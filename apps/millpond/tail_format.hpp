@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/json_text.hpp>
+#include <millpond/feed/quote_csv.hpp>
+#include <millpond/queue/broadcast_reader.hpp>
+
+namespace millpond::app {
+
+enum class TailFormat : std::uint8_t { table, json, csv };
+
+/// Events of a ring as lines for a person or a program.
+///
+/// Threads: one.
+class TailPrinter {
+public:
+    explicit TailPrinter(TailFormat format) : format_(format) {}
+
+    /// The first line; empty where there is none.
+    [[nodiscard]] std::string_view head() const noexcept;
+
+    /// Instruments are named in the order of their ids.
+    void name(const feed::Symbol& symbol);
+    [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
+
+    /// Each adds a line; number: of the event's ring entry. CSV has lines for quotes only.
+    void write(const feed::Quote& quote, std::uint64_t number);
+    void write(const feed::Trade& trade, std::uint64_t number);
+    void write(const feed::Status& status, std::uint64_t number);
+    void write(const feed::Gap& gap, std::uint64_t number);
+    void write(const feed::Clear& clear, std::uint64_t number);
+    void write(const queue::MissedRange& missed);
+
+    /// What was written since the last call; valid until the next write.
+    [[nodiscard]] std::string_view lines() const noexcept { return lines_; }
+    void clear() noexcept { lines_.clear(); }
+
+private:
+    struct Name {
+        feed::Symbol symbol;
+        feed::JsonSymbol json;
+        feed::CsvSymbol csv;
+    };
+    [[nodiscard]] std::string_view symbol_of(feed::InstrumentId id) const noexcept;
+    [[nodiscard]] const feed::JsonSymbol& json_of(feed::InstrumentId id) const noexcept;
+
+    TailFormat format_;
+    std::vector<Name> names_;
+    std::string lines_;
+};
+
+}  // namespace millpond::app
