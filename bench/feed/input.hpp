@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/miax_tom_encoder.hpp>
 #include <millpond/feed/quotes_encoder.hpp>
 
 /// What the benches and instruction counts of decoders are fed with: seeded, so that every contender gets the same
@@ -30,7 +32,7 @@ inline feed::Symbol symbol_of(std::size_t instrument) {
 inline std::vector<feed::Quote> wandering_quotes(std::size_t count) {
     std::mt19937_64 random(28);
     std::array<std::uint32_t, kInstruments> middle;
-    for (auto& price : middle) price = static_cast<std::uint32_t>(50'000 + random() % 5'000'000);
+    for (auto& price : middle) price = static_cast<std::uint32_t>(500 + random() % 50'000) * 100;
     std::vector<feed::Quote> quotes(count);
     for (std::size_t i = 0; i < count; ++i) {
         const auto instrument = i < kInstruments ? i : random() % kInstruments;
@@ -80,6 +82,33 @@ inline std::vector<std::vector<std::byte>> quotes_datagrams(const std::vector<fe
             if (!encoder.add(quotes[j], feed::Venue{"XNAS"}, symbol_of(quotes[j].instrument))) break;
         }
         const auto bytes = encoder.finish(quotes[i].receive_utc_ns);
+        datagrams.emplace_back(bytes.begin(), bytes.end());
+    }
+    return datagrams;
+}
+
+/// The number by which MIAX calls an instrument: not dense, as in life.
+inline constexpr std::uint32_t product_of(std::size_t instrument) {
+    return 100'000 + static_cast<std::uint32_t>(instrument) * 37;
+}
+
+/// MIAX datagrams of two or three one-sided messages, as in a capture of the real feed.
+inline std::vector<std::vector<std::byte>> miax_datagrams(const std::vector<feed::Quote>& quotes) {
+    std::vector<std::vector<std::byte>> datagrams;
+    feed::MiaxTomEncoder encoder({});
+    std::array<std::byte, 256> buffer;
+    for (std::size_t i = 0; i < quotes.size();) {
+        encoder.begin(buffer);
+        for (const auto end = std::min(i + 2 + datagrams.size() % 2, quotes.size()); i < end; ++i) {
+            const auto& quote = quotes[i];
+            const auto product = product_of(quote.instrument);
+            const auto nanos = static_cast<std::uint32_t>(i);
+            const bool fits =
+                i % 2 == 0 ? encoder.bid(product, nanos, quote.bid_price, static_cast<std::uint32_t>(quote.bid_size))
+                           : encoder.offer(product, nanos, quote.ask_price, static_cast<std::uint32_t>(quote.ask_size));
+            if (!fits) throw std::logic_error("a MIAX datagram is too small for its messages");
+        }
+        const auto bytes = encoder.finish();
         datagrams.emplace_back(bytes.begin(), bytes.end());
     }
     return datagrams;

@@ -43,6 +43,14 @@ struct Bracket {
     double tolerance{0.10};
 };
 
+/// Contenders who are the parts of another one. `price` is the cost of measuring one of them, which is in every figure:
+/// (sum of parts, each less the price) / (whole less the price) should be 1.
+struct Parts {
+    std::vector<std::string> parts;
+    std::string whole;
+    std::string price;
+};
+
 /// One question, and how it is asked.
 struct Question {
     std::string question{};
@@ -52,6 +60,7 @@ struct Question {
     std::string ratio_to{};                   ///< A contender's name; the first one when empty.
     std::vector<Goal> goals{};
     std::optional<Bracket> bracket{};
+    std::optional<Parts> sum{};
     std::string measured{};
     std::string not_measured{};
 };

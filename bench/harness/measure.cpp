@@ -38,6 +38,14 @@ void check(const Question& question, const std::vector<Contender>& contenders) {
     if (!question.ratio_to.empty() && !known(question.ratio_to)) {
         throw Refused(fmt::format("ratios to {}, who does not run", question.ratio_to));
     }
+    if (question.sum) {
+        auto members = question.sum->parts;
+        members.push_back(question.sum->whole);
+        members.push_back(question.sum->price);
+        for (const auto& name : members) {
+            if (!names.contains(name)) throw Refused(fmt::format("a sum with {}, who does not run", name));
+        }
+    }
     for (const auto& goal : question.goals) {
         if (!names.contains(goal.contender))
             throw Refused(fmt::format("a goal for {}, who does not run", goal.contender));
@@ -197,6 +205,24 @@ Latency median_latency(const Outcome& outcome) {
             .count = outcome.samples.front().latency.count};
 }
 
+// Round by round: (sum of parts, each less the price) / (whole less the price). Rounds that are not complete are left
+// out.
+std::vector<double> shares(const Result& result, const Parts& sum) {
+    std::map<std::size_t, std::map<std::string, double>> rounds;
+    for (const auto& outcome : result.outcomes) {
+        for (const auto& sample : outcome.samples) rounds[sample.round][outcome.name] = sample.value;
+    }
+    std::vector<double> values;
+    for (const auto& [round, found] : rounds) {
+        if (found.size() != result.outcomes.size()) continue;
+        const auto price = found.at(sum.price);
+        double parts = 0;
+        for (const auto& part : sum.parts) parts += found.at(part) - price;
+        values.push_back(parts / (found.at(sum.whole) - price));
+    }
+    return values;
+}
+
 void conclude(Result& result) {
     for (auto& outcome : result.outcomes) {
         if (outcome.samples.empty()) continue;
@@ -209,6 +235,7 @@ void conclude(Result& result) {
         }
         if (outcome.samples.front().latency.count > 0) outcome.latency = median_latency(outcome);
     }
+    if (result.question.sum) result.sum = estimate(shares(result, *result.question.sum));
     for (const auto& goal : result.question.goals) {
         const auto& outcome = find(result.outcomes, goal.contender);
         GoalOutcome judged{

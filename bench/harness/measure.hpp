@@ -42,6 +42,7 @@ struct Result {
     std::size_t rounds{0};
     std::vector<Outcome> outcomes;
     std::vector<GoalOutcome> goals;
+    std::optional<Estimate> sum;  ///< Of Question::sum: the parts' share of the whole.
 };
 
 /// Does the rounds of compare() and draws the conclusions; prints nothing. Throws Refused.

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace millpond::bench {
 
@@ -66,6 +67,10 @@ std::string json_outcome(const Outcome& outcome) {
     return text + "}";
 }
 
+std::string sum_text(const Parts& sum) {
+    return fmt::format("{}, each less {}, to {} less {}", fmt::join(sum.parts, " + "), sum.price, sum.whole, sum.price);
+}
+
 }  // namespace
 
 std::string json_string(std::string_view text) {
@@ -111,14 +116,15 @@ std::string text_table(const Result& result, const Machine& machine) {
         std::ranges::any_of(result.outcomes, [](const Outcome& outcome) { return outcome.latency.has_value(); });
     std::vector<std::vector<std::string>> rows{
         {question.unit, "median", "min..max", "ratio to " + result.ratio_to + " [95 %]"}};
-    if (latencies) std::ranges::copy(std::array{"mean", "p50", "p99", "p99.9", "max"}, std::back_inserter(rows[0]));
+    if (latencies)
+        std::ranges::copy(std::array{"mean", "p50", "p95", "p99", "p99.9", "max"}, std::back_inserter(rows[0]));
     for (const auto& outcome : result.outcomes) {
         std::vector<std::string> row{outcome.name, outcome.value ? to_text(outcome.value->median) : "-",
                                      to_text(outcome.min) + ".." + to_text(outcome.max),
                                      outcome.name == result.ratio_to ? "1" : to_text(outcome.ratio)};
         if (latencies) {
             const auto latency = outcome.latency.value_or(Latency{});
-            for (const auto figure : {latency.mean, latency.p50, latency.p99, latency.p999, latency.max}) {
+            for (const auto figure : {latency.mean, latency.p50, latency.p95, latency.p99, latency.p999, latency.max}) {
                 row.push_back(outcome.latency ? to_text(figure) : "-");
             }
         }
@@ -127,6 +133,7 @@ std::string text_table(const Result& result, const Machine& machine) {
     }
     text += aligned(rows);
     text += fmt::format("  {} rounds\n", result.rounds);
+    if (question.sum) text += fmt::format("  {}: {}\n", sum_text(*question.sum), to_text(result.sum));
     for (const auto& judged : result.goals) {
         text += fmt::format("  goal {}: {}, {}\n", to_text(judged.goal, question.unit), to_text(judged.found),
                             to_string(judged.verdict));
@@ -155,6 +162,10 @@ std::string json(const Result& result, const Machine& machine) {
     text += fmt::format("\"rounds\":{},\"quick\":{},{},\n", result.rounds, quick(), pair("ratio_to", result.ratio_to));
     text += "\"probabilities\":" + json_list(plotted_probabilities(), probability_json) + ",\n";
     text += "\"contenders\":" + json_list(result.outcomes, json_outcome) + ",\n";
+    if (question.sum) {
+        text += fmt::format("\"sum\":{{{},\"found\":{}}},\n", pair("text", sum_text(*question.sum)),
+                            json_estimate(result.sum));
+    }
     text += "\"goals\":" + json_list(result.goals, goal_json) + "}\n";
     return text;
 }

@@ -142,6 +142,15 @@ TEST(Measure, AGoalMaySpeakOfAPercentile) {
     EXPECT_EQ(result.goals[1].found->median, 1.5);
 }
 
+TEST(Measure, PartsAreAddedUpLessThePriceOfMeasuringThem) {
+    const auto result = measure({.sum = Parts{.parts = {"a", "b"}, .whole = "whole", .price = "empty"}},
+                                {constant("empty", 10), constant("a", 40), constant("b", 50), constant("whole", 90)});
+    ASSERT_TRUE(result.sum.has_value());
+    EXPECT_EQ(result.sum->median, 70.0 / 80.0);
+    EXPECT_THAT(refusal({.sum = Parts{.parts = {"x"}, .whole = "a", .price = "a"}}, {constant("a", 1)}),
+                HasSubstr("a sum with x"));
+}
+
 TEST(Measure, TheValueOfLatenciesIsTheirMedian) {
     const auto result = measure({}, {{"a", [] { return Finding{.answer = 7, .latencies = {1, 2, 90}}; }}});
     EXPECT_EQ(result.outcomes[0].value->median, 2);

@@ -33,6 +33,17 @@ TEST(Report, TheTableTellsOfDiscardedSamples) {
     EXPECT_THAT(text_table(result, {}), HasSubstr("2 discarded, brackets disagreed"));
 }
 
+TEST(Report, TheTableShowsWhetherPartsAddUp) {
+    const auto contender = [](const char* name, double value) {
+        return Contender{name, [=] { return Finding{.value = value, .answer = 1}; }};
+    };
+    const auto result = measure({.sum = Parts{.parts = {"a", "b"}, .whole = "whole", .price = "empty"}},
+                                {contender("empty", 1), contender("a", 3), contender("b", 4), contender("whole", 6)});
+    EXPECT_THAT(text_table(result, {}), HasSubstr("a + b, each less empty, to whole less empty: 1.000 [1.000..1.000]"));
+    EXPECT_THAT(json(result, {}),
+                HasSubstr(R"("sum":{"text":"a + b, each less empty, to whole less empty","found":{)"));
+}
+
 TEST(Report, JsonHoldsEverySampleAndTheDistribution) {
     const auto text = json(asked(), Machine{});
     EXPECT_THAT(text, HasSubstr(R"("samples":[22,22,22,22,22,22,22,22,22])"));

@@ -10,6 +10,8 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -144,6 +146,26 @@ TEST(MarketRing, AJoinDeliversTheBoardFirst) {
     writer.publish(quote_of(0, 1, 101));
     EXPECT_EQ(reader.poll(picture, 100), 1U);
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 101U), Pair(2U, 99U)));
+}
+
+TEST(MarketRing, AHandlerCanAskForTheRingNumberOfWhatItIsGiven) {
+    struct Numbers : Picture {
+        using Picture::on;
+        void on(const feed::Quote& quote) { numbers.emplace_back(quote.feed_sequence, reader->current()); }
+        RingReader* reader{nullptr};
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> numbers;
+    };
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    name_instruments(writer, 2);
+    for (std::uint64_t n = 1; n <= 3; ++n) writer.publish(quote_of(0, 0, 100 + n));
+    RingReader reader{{.name = name}};
+    Numbers numbers;
+    numbers.reader = &reader;
+    reader.join(numbers);
+    writer.publish(quote_of(1, 0, 104));
+    reader.poll(numbers, 10);
+    EXPECT_THAT(numbers.numbers, ElementsAre(Pair(103U, 3U), Pair(104U, 4U)));
 }
 
 TEST(MarketRing, AClearEmptiesTheBoardOfItsChannelOnly) {

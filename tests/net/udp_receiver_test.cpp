@@ -1,6 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -209,6 +214,61 @@ TEST(UdpReceiver, TellsTheBufferThatTheKernelGranted) {
     options.receive_buffer = 300'000;
     EXPECT_EQ(UdpReceiver{options}.report().receive_buffer, 300'000U);
     EXPECT_GT(UdpReceiver{on_loopback()}.report().receive_buffer, 0U);
+}
+
+/// Takes CAP_NET_ADMIN from the calling thread for a while, as a user without privileges has it.
+class WithoutNetAdmin {
+public:
+    WithoutNetAdmin() {
+        syscall(SYS_capget, &header_, before_.data());
+        auto without = before_;
+        without[0].effective &= ~(1U << CAP_NET_ADMIN);
+        syscall(SYS_capset, &header_, without.data());
+    }
+    ~WithoutNetAdmin() { syscall(SYS_capset, &header_, before_.data()); }
+    WithoutNetAdmin(const WithoutNetAdmin&) = delete;
+    WithoutNetAdmin& operator=(const WithoutNetAdmin&) = delete;
+
+private:
+    __user_cap_header_struct header_{_LINUX_CAPABILITY_VERSION_3, 0};
+    std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> before_{};
+};
+
+TEST(UdpReceiver, ABufferBeyondTheLimitIsReportedAndWhenRequiredAnErrorThatNamesTheSetting) {
+    const WithoutNetAdmin unprivileged;
+    auto options = on_loopback();
+    options.receive_buffer = std::size_t{1} << 30;
+    const UdpReceiver receiver{options};
+    EXPECT_LT(receiver.report().receive_buffer, options.receive_buffer);
+    ASSERT_EQ(receiver.report().fallbacks.size(), 1U);
+    EXPECT_EQ(receiver.report().fallbacks.front(),
+              "receive buffer of 1073741824 bytes on 127.0.0.1:0: the kernel granted " +
+                  std::to_string(receiver.report().receive_buffer) + ", raise net.core.rmem_max or give CAP_NET_ADMIN");
+    options.receive_buffer_want = Want::require;
+    EXPECT_THAT(refusal(options), HasSubstr("required: receive buffer of 1073741824 bytes"));
+}
+
+TEST(UdpReceiver, BusyPollingIsReadBackAndItsRefusalReportedAndWhenRequiredAnError) {
+    const WithoutNetAdmin unprivileged;
+    const int micros = 50;
+    const detail::Descriptor probe{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const bool allowed = setsockopt(probe.get(), SOL_SOCKET, SO_BUSY_POLL, &micros, sizeof micros) == 0;
+
+    auto options = on_loopback();
+    options.busy_poll = std::chrono::microseconds(micros);
+    const UdpReceiver receiver{options};
+    options.busy_poll_want = Want::require;
+    if (allowed) {  // newer kernels ask for no capability
+        EXPECT_EQ(receiver.report().busy_poll, options.busy_poll);
+        EXPECT_THAT(receiver.report().fallbacks, IsEmpty());
+        EXPECT_EQ(refusal(options), "accepted");
+    } else {
+        EXPECT_EQ(receiver.report().busy_poll.count(), 0);
+        ASSERT_EQ(receiver.report().fallbacks.size(), 1U);
+        EXPECT_THAT(receiver.report().fallbacks.front(),
+                    HasSubstr("busy polling on 127.0.0.1:0: SO_BUSY_POLL (needs CAP_NET_ADMIN)"));
+        EXPECT_THAT(refusal(options), HasSubstr("required: busy polling on 127.0.0.1:0"));
+    }
 }
 
 TEST(UdpReceiver, NicTimeThatIsPreferredButMissingIsReported) {

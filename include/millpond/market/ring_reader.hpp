@@ -70,7 +70,7 @@ public:
     /// Makes poll go on at entry `number`, without the board, and begins the account anew. What is gone is missed.
     void seek(std::uint64_t number) noexcept;
 
-    /// Ring number of the event that poll is delivering, for use inside the handler.
+    /// Ring number of the event that poll or join is delivering, for use inside the handler.
     [[nodiscard]] std::uint64_t current() const noexcept { return message_.number; }
     [[nodiscard]] std::uint64_t oldest() const noexcept { return ring_.oldest(); }
     [[nodiscard]] std::uint64_t newest() const noexcept { return ring_.cursor(); }
@@ -206,6 +206,7 @@ void RingReader::deliver_board(Handler& handler, const Copy& copy) {
     const auto deliver_whole = [&](const auto& record) {
         if (record.state != RecordState::whole) return;
         ++from_board_;
+        message_.number = record.number;
         handler.on(record.event);
     };
     for (const auto& record : copy.channel_statuses) deliver_whole(record);

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/itch_encoder.hpp>
+#include <millpond/feed/moldudp64_encoder.hpp>
+
+#include "bench/feed/input.hpp"
+
+/// A seeded flow of orders as ITCH in MoldUDP64, three messages a datagram: adds, deletes and executions in the shares
+/// of a real stock's day, with some replacements and reductions; never crossed.
+namespace millpond::bench {
+
+inline constexpr std::size_t kBooks = 64;
+inline constexpr std::uint32_t kLowestPrice = 1'000'000;
+inline constexpr std::uint32_t kPriceStep = 100;
+inline constexpr std::uint32_t kPriceSteps = 128;  // bids in the lower half, asks in the upper half
+
+class OrderFlow {
+public:
+    struct Order {
+        std::uint64_t id;
+        std::uint32_t shares;
+        bool is_bid;
+    };
+
+    /// The next message, valid until the next call.
+    feed::ItchEncoder::Message next() {
+        if (directory_ < kBooks) {
+            encoder_.set_head(static_cast<std::uint16_t>(++directory_), 0);
+            return encoder_.directory(symbol_of(directory_ - 1).view());
+        }
+        const auto book = random_() % kBooks;
+        auto& live = live_[book];
+        encoder_.set_head(static_cast<std::uint16_t>(book + 1), static_cast<std::int64_t>(++nanos_));
+        constexpr std::uint64_t kAdds = 480;
+        constexpr std::uint64_t kDeletes = 890;
+        constexpr std::uint64_t kExecutions = 980;
+        constexpr std::uint64_t kReductions = 990;
+        const auto what = random_() % 1'000;
+        constexpr std::size_t kFewest = 16;
+        if (live.size() < kFewest || what < kAdds) {
+            const bool is_bid = random_() % 2 == 0;
+            live.push_back({++last_id_, shares(), is_bid});
+            return encoder_.order_added(last_id_, is_bid ? 'B' : 'S', live.back().shares, symbol_of(book).view(),
+                                        price(is_bid));
+        }
+        auto& order = live[random_() % live.size()];
+        if (what < kDeletes) {
+            const auto id = order.id;
+            forget(live, order);
+            return encoder_.order_deleted(id);
+        }
+        if (what < kExecutions) {
+            const auto [id, taken] = take(live, order);
+            return encoder_.order_executed(id, taken, ++last_match_);
+        }
+        if (what < kReductions) {
+            const auto [id, taken] = take(live, order);
+            return encoder_.order_reduced(id, taken);
+        }
+        const auto old = std::exchange(order.id, ++last_id_);
+        order.shares = shares();
+        return encoder_.order_replaced(old, order.id, order.shares, price(order.is_bid));
+    }
+
+    [[nodiscard]] std::uint64_t last_id() const { return last_id_; }
+
+private:
+    std::uint32_t shares() { return 100 * (1 + static_cast<std::uint32_t>(random_() % 10)); }
+    std::uint32_t price(bool is_bid) {
+        // Dense near the middle: the smaller of two draws.
+        const auto away = static_cast<std::uint32_t>(std::min(random_() % 64, random_() % 64));
+        const auto step = is_bid ? kPriceSteps / 2 - 1 - away : kPriceSteps / 2 + away;
+        return kLowestPrice + step * kPriceStep;
+    }
+    static void forget(std::vector<Order>& live, Order& order) {
+        order = live.back();
+        live.pop_back();
+    }
+    // A half or all of the order.
+    std::pair<std::uint64_t, std::uint32_t> take(std::vector<Order>& live, Order& order) {
+        const auto id = order.id;
+        const auto taken = order.shares > 100 && random_() % 2 == 0 ? 100 : order.shares;
+        order.shares -= taken;
+        if (order.shares == 0) forget(live, order);
+        return {id, taken};
+    }
+
+    std::mt19937_64 random_{5};
+    feed::ItchEncoder encoder_;
+    std::array<std::vector<Order>, kBooks> live_;
+    std::size_t directory_{0};
+    std::uint64_t last_id_{0};
+    std::uint64_t last_match_{0};
+    std::uint64_t nanos_{0};
+};
+
+inline std::vector<std::vector<std::byte>> itch_datagrams(std::size_t messages) {
+    constexpr std::size_t kMessagesEach = 3;
+    OrderFlow flow;
+    feed::MoldUdp64Encoder encoder("BENCH");
+    std::array<std::byte, 256> buffer;
+    std::vector<std::vector<std::byte>> datagrams;
+    for (std::size_t i = 0; i < messages; i += kMessagesEach) {
+        encoder.begin(buffer);
+        for (std::size_t j = 0; j < kMessagesEach; ++j) {
+            if (!encoder.add(flow.next())) throw std::logic_error("a datagram is too small for its messages");
+        }
+        const auto bytes = encoder.finish();
+        datagrams.emplace_back(bytes.begin(), bytes.end());
+    }
+    return datagrams;
+}
+
+}  // namespace millpond::bench

@@ -1,0 +1,168 @@
+// Measured:     taking queued 256-byte datagrams out of a loopback socket, on one processor; they were sent in trains.
+// Not measured: the kernel's work before the socket's queue, sending, waiting.
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/endian.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "bench/harness/compare.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace {
+
+using namespace millpond;
+
+constexpr std::size_t kDatagramBytes = 256;
+constexpr std::size_t kTrain = 32;
+constexpr std::size_t kBurst = 4 * kTrain;  // what the socket's default buffer holds, also datagram by datagram
+
+// Each datagram begins with its number, so that the answer is the sum of the numbers.
+class Sender {
+public:
+    explicit Sender(std::uint16_t port)
+        : sender_({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(port)),
+                   .batch = kTrain,
+                   .gso = net::Want::require}) {
+        for (std::size_t i = 0; i < kBurst; ++i) datagrams_.emplace_back(bytes_[i]);
+    }
+
+    void burst() {
+        for (auto& bytes : bytes_) core::store_le(bytes.data(), ++number_);
+        for (std::size_t sent = 0; sent < kBurst;) {
+            sent += sender_.send(std::span(datagrams_).subspan(sent, std::min(kTrain, kBurst - sent)));
+        }
+    }
+
+private:
+    net::UdpSender sender_;
+    std::array<std::array<std::byte, kDatagramBytes>, kBurst> bytes_{};
+    std::vector<std::span<const std::byte>> datagrams_;
+    std::uint64_t number_{0};
+};
+
+// recvmsg alone, with UDP_GRO or without.
+class BareSocket {
+public:
+    explicit BareSocket(bool gro) : socket_(socket(AF_INET, SOCK_DGRAM, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t length = sizeof address;
+        const int on = gro ? 1 : 0;
+        if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+            getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
+            setsockopt(socket_, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) {
+            throw std::runtime_error("no bare socket with UDP_GRO");
+        }
+        port_ = ntohs(address.sin_port);
+    }
+    BareSocket(const BareSocket&) = delete;
+    BareSocket& operator=(const BareSocket&) = delete;
+    ~BareSocket() { close(socket_); }
+
+    [[nodiscard]] std::uint16_t port() const { return port_; }
+
+    // Calls take(bytes) for each datagram; returns how many there were.
+    template <class Take>
+    std::size_t poll(Take&& take) {
+        iovec vector{buffer_.data(), buffer_.size()};
+        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control;
+        msghdr header{};
+        header.msg_iov = &vector;
+        header.msg_iovlen = 1;
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+        const auto size = recvmsg(socket_, &header, MSG_DONTWAIT);
+        if (size <= 0) return 0;
+        auto segment = static_cast<std::size_t>(size);
+        if (const auto* part = CMSG_FIRSTHDR(&header); part != nullptr && part->cmsg_type == UDP_GRO) {
+            int bytes = 0;
+            std::memcpy(&bytes, CMSG_DATA(part), sizeof bytes);
+            segment = static_cast<std::size_t>(bytes);
+        }
+        std::size_t count = 0;
+        for (std::size_t at = 0; at < static_cast<std::size_t>(size); at += segment, ++count) {
+            take(std::span<const std::byte>(buffer_).subspan(at, segment));
+        }
+        return count;
+    }
+
+private:
+    int socket_;
+    std::uint16_t port_;
+    std::array<std::byte, 65'536> buffer_;
+};
+
+class Receiver {
+public:
+    explicit Receiver(bool gro)
+        : receiver_(
+              {.local = net::SocketAddress::parse("127.0.0.1:0"), .gro = gro ? net::Want::require : net::Want::no}) {}
+
+    [[nodiscard]] std::uint16_t port() const { return receiver_.report().local.port(); }
+
+    template <class Take>
+    std::size_t poll(Take&& take) {
+        const auto datagrams = receiver_.poll();
+        for (const auto& datagram : datagrams) take(datagram.bytes);
+        return datagrams.size();
+    }
+
+private:
+    net::UdpReceiver receiver_;
+};
+
+template <class Source>
+bench::Finding drain(bool gro) {
+    const auto bursts = bench::scaled(2'000);
+    bench::run_on(bench::two_cores().first);
+    const auto source = std::make_unique<Source>(gro);
+    Sender sender(source->port());
+    std::uint64_t answer = 0;
+    std::vector<double> burst_nanos(bursts);
+    for (auto& nanos : burst_nanos) {
+        sender.burst();
+        nanos = bench::nanos_each(1, [&] {
+            std::size_t taken = 0;
+            bench::spin_until([&] {
+                taken += source->poll(
+                    [&](std::span<const std::byte> bytes) { answer += core::load_le<std::uint64_t>(bytes.data()); });
+                return taken == kBurst;
+            });
+        });
+    }
+    return {.value = 1'000.0 * kBurst / bench::median(std::move(burst_nanos)), .answer = answer};
+}
+
+}  // namespace
+
+int main() {
+    bench::compare({.question = "How many datagrams a second can one processor take from a socket?",
+                    .unit = "M datagrams/s",
+                    .goals = {{.contender = "UdpReceiver, UDP_GRO", .to = "bare recvmsg, UDP_GRO", .at_least = 0.85}},
+                    .measured = "taking queued 256-byte datagrams, sent in trains of 32, out of a loopback socket",
+                    .not_measured = "the kernel's work before the socket's queue, sending, waiting"},
+                   {{"bare recvmsg, UDP_GRO", [] { return drain<BareSocket>(true); }},
+                    {"UdpReceiver, UDP_GRO", [] { return drain<Receiver>(true); }},
+                    {"bare recvmsg", [] { return drain<BareSocket>(false); }},
+                    {"UdpReceiver", [] { return drain<Receiver>(false); }}});
+}

@@ -1,0 +1,279 @@
+#pragma once
+
+#include <utility>
+
+#include <millpond/feed/itch_decoder.hpp>
+
+namespace millpond::feed {
+
+template <EventHandler Handler>
+DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
+    counters_.datagrams.add();
+    counters_.bytes.add(datagram.size());
+    // Orders are scattered over memory: ask for all of the datagram's while its blocks are being checked.
+    const auto packet = MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) {
+        constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
+        if (message.size() >= kOrderAt + 8) book_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
+    });
+    if (packet.error) {
+        counters_.malformed.add();
+        counters_.dropped_bytes.add(datagram.size() - packet.end);
+        if (!packet.has_header()) return {.error = packet.error};
+    }
+    const auto old = follow(packet, arrival, handler);
+    auto place = moldudp64_layout::kHeaderBytes;
+    for (std::uint64_t i = 0; i < packet.messages; ++i) {
+        const auto message = next_block(datagram, place);
+        if (i < old) {
+            counters_.messages.add();
+            counters_.stale.add();
+        } else {
+            decode_message(message, packet.sequence + i, arrival, handler);
+        }
+    }
+    return {.messages = packet.messages, .error = packet.error};
+}
+
+template <class Handler>
+std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler) {
+    using Verdict = SessionFollower<moldudp64_layout::Session>::Verdict;
+    const auto verdict = session_.observe(packet.session);
+    if (verdict == Verdict::past) return packet.messages;
+    if (verdict == Verdict::joined) complete_ = complete_ || packet.sequence == 1;
+    if (verdict == Verdict::changed) {
+        clear(ClearReason::new_session, arrival, handler);
+        tracker_.start(1);
+        complete_ = true;
+        ended_ = false;
+    }
+    const auto step = tracker_.observe(packet.sequence, packet.messages);
+    if (step.restarted) {
+        clear(ClearReason::new_session, arrival, handler);
+        complete_ = false;
+    }
+    if (step.gap()) {
+        complete_ = false;
+        emit(counters_, handler, make_gap(arrival, step.gap_first, step.gap_last));
+    }
+    if (packet.messages == 0 && !packet.error) counters_.heartbeats.add();
+    if (packet.end_of_session && !std::exchange(ended_, true)) {
+        clear(ClearReason::end_of_session, arrival, handler);
+        complete_ = false;
+    }
+    return step.old;
+}
+
+template <class Handler>
+void ItchDecoder::clear(ClearReason reason, const Arrival& arrival, Handler& handler) {
+    book_.clear();
+    books_.clear();
+    live_orders_.set(0);
+    emit(counters_, handler, make_clear(arrival, reason));
+}
+
+template <EventHandler Handler>
+void ItchDecoder::decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
+                                 Handler& handler) {
+    counters_.messages.add();
+    const char type = message.empty() ? '\0' : static_cast<char>(message[0]);
+    const auto expected = itch_layout::message_bytes(type);
+    if (expected == 0) return counters_.unknown.add();
+    if (message.size() != expected) return counters_.rejected.add();
+    const Context context{sequence, arrival};
+    const auto* const bytes = message.data();
+    switch (type) {
+        case 'A':
+        case 'F': return on_order_added(bytes, context, handler);
+        case 'E':
+        case 'C':
+        case 'X':
+        case 'D':
+        case 'U': return on_order_changed(bytes, context, handler);
+        case 'P':
+        case 'Q': return on_trade(bytes, context, handler);
+        case 'H': return on_trading_action(bytes, context, handler);
+        case 'S': return on_system_event(bytes, context, handler);
+        case 'R': {
+            const auto named = books_.find_or_name(locate_of(bytes), bytes + itch_layout::directory::kStockAt);
+            return (named == ItchBooks::kNone ? counters_.refused : counters_.applied).add();
+        }
+        default: return counters_.ignored.add();
+    }
+}
+
+template <class Event>
+Event ItchDecoder::start(Bytes message, const Context& context) const noexcept {
+    Event event;
+    event.channel = context.arrival.channel;
+    event.exchange_utc_ns = midnight_utc_ns_ == 0 ? 0 : midnight_utc_ns_ + itch_layout::load_time(message);
+    event.receive_utc_ns = context.arrival.receive_utc_ns;
+    event.receive_ticks = context.arrival.receive_ticks;
+    event.feed_sequence = context.sequence;
+    return event;
+}
+
+template <class Handler>
+void ItchDecoder::on_order_added(Bytes message, const Context& context, Handler& handler) {
+    namespace at = itch_layout::order_added;
+    const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
+    if (book == ItchBooks::kNone) return counters_.refused.add();
+    const char side = static_cast<char>(message[at::kSideAt]);
+    const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
+    if (shares == 0 || (side != 'B' && side != 'S')) return counters_.rejected.add();
+    const auto outcome = book_.add(book, core::load_be<std::uint64_t>(message + at::kOrderAt), side == 'B', shares,
+                                   core::load_be<std::uint32_t>(message + at::kPriceAt));
+    settle(outcome, book, message, context, handler);
+}
+
+template <class Handler>
+void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handler& handler) {
+    using enum OrderBook::Outcome;
+    const auto number = core::load_be<std::uint64_t>(message + itch_layout::order_deleted::kOrderAt);
+    const auto* const order = book_.find(number);
+    if (order == nullptr) {
+        const auto book = books_.find(locate_of(message));
+        if (book == ItchBooks::kNone) {
+            unknown_orders_.add();
+            return counters_.refused.add();
+        }
+        return settle(unknown_order, book, message, context, handler);
+    }
+    const auto book = order->book;
+    auto outcome = done;
+    switch (static_cast<char>(message[0])) {
+        case 'D': outcome = book_.remove(number); break;
+        case 'X': {
+            namespace at = itch_layout::order_reduced;
+            outcome = book_.reduce(number, core::load_be<std::uint32_t>(message + at::kSharesAt));
+            break;
+        }
+        case 'U': {
+            namespace at = itch_layout::order_replaced;
+            const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
+            if (shares == 0) return counters_.rejected.add();
+            outcome = book_.replace(number, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
+                                    core::load_be<std::uint32_t>(message + at::kPriceAt));
+            break;
+        }
+        default:
+            on_execution(message, *order, context, handler);
+            outcome =
+                book_.reduce(number, core::load_be<std::uint32_t>(message + itch_layout::order_executed::kSharesAt));
+    }
+    settle(outcome, book, message, context, handler);
+}
+
+template <class Handler>
+void ItchDecoder::on_execution(Bytes message, const OrderStore::Order& order, const Context& context,
+                               Handler& handler) {
+    namespace at = itch_layout::order_executed;
+    const bool has_price = static_cast<char>(message[0]) == 'C';
+    if (has_price && static_cast<char>(message[at::kPrintableAt]) != 'Y') return;  // another message reports it
+    auto trade = start<Trade>(message, context);
+    trade.instrument = books_[order.book].instrument;
+    trade.price = has_price ? core::load_be<std::uint32_t>(message + at::kPriceAt) : order.price;
+    trade.size = core::load_be<std::uint32_t>(message + at::kSharesAt);
+    trade.trade_id = core::load_be<std::uint64_t>(message + at::kMatchAt);
+    emit(counters_, handler, trade);
+}
+
+template <class Handler>
+void ItchDecoder::on_trade(Bytes message, const Context& context, Handler& handler) {
+    const bool is_cross = static_cast<char>(message[0]) == 'Q';
+    const auto stock_at = is_cross ? itch_layout::cross::kStockAt : itch_layout::hidden_trade::kStockAt;
+    const auto book = books_.find_or_name(locate_of(message), message + stock_at);
+    if (book == ItchBooks::kNone) return counters_.refused.add();
+    auto trade = start<Trade>(message, context);
+    trade.instrument = books_[book].instrument;
+    if (is_cross) {
+        namespace at = itch_layout::cross;
+        trade.size = core::load_be<std::uint64_t>(message + at::kSharesAt);
+        trade.price = core::load_be<std::uint32_t>(message + at::kPriceAt);
+        trade.trade_id = core::load_be<std::uint64_t>(message + at::kMatchAt);
+    } else {
+        namespace at = itch_layout::hidden_trade;
+        trade.size = core::load_be<std::uint32_t>(message + at::kSharesAt);
+        trade.price = core::load_be<std::uint32_t>(message + at::kPriceAt);
+        trade.trade_id = core::load_be<std::uint64_t>(message + at::kMatchAt);
+    }
+    if (trade.size == 0) return counters_.ignored.add();  // a cross in which nothing met
+    counters_.applied.add();
+    emit(counters_, handler, trade);
+}
+
+template <class Handler>
+void ItchDecoder::on_trading_action(Bytes message, const Context& context, Handler& handler) {
+    namespace at = itch_layout::trading_action;
+    const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
+    if (book == ItchBooks::kNone) return counters_.refused.add();
+    auto status = start<Status>(message, context);
+    switch (static_cast<char>(message[at::kStateAt])) {
+        case 'T': status.state = TradingState::trading; break;
+        case 'H': status.state = TradingState::halted; break;
+        case 'P': status.state = TradingState::paused; break;
+        case 'Q': status.state = TradingState::quotation_only; break;
+        default: return counters_.rejected.add();
+    }
+    status.instrument = books_[book].instrument;
+    status.reason = padded_name<4>({message + at::kReasonAt, 4}).value_or(core::FixedString<4>{});
+    books_[book].halted = status.state != TradingState::trading;
+    counters_.applied.add();
+    emit(counters_, handler, status);
+}
+
+template <class Handler>
+void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler& handler) {
+    auto status = start<Status>(message, context);
+    const char event = static_cast<char>(message[itch_layout::system_event::kEventAt]);
+    switch (event) {
+        case 'O':
+            status.state = TradingState::start_of_messages;
+            complete_ = complete_ || book_.live_orders() == 0;
+            break;
+        case 'S': status.state = TradingState::start_of_system_hours; break;
+        case 'Q': status.state = TradingState::start_of_market_hours; break;
+        case 'M': status.state = TradingState::end_of_market_hours; break;
+        case 'E': status.state = TradingState::end_of_system_hours; break;
+        case 'C': status.state = TradingState::end_of_messages; break;
+        default: return counters_.rejected.add();
+    }
+    status.reason = core::FixedString<4>{{&event, 1}};
+    counters_.applied.add();
+    emit(counters_, handler, status);
+}
+
+/// Counts what became of the order and publishes the book's top if it, or what it is worth, has changed.
+template <class Handler>
+void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
+                         Handler& handler) {
+    using enum OrderBook::Outcome;
+    live_orders_.set(book_.live_orders());
+    if (outcome != done) [[unlikely]] {
+        book_.mark_incomplete(book);
+        switch (outcome) {
+            case unknown_order: unknown_orders_.add(); break;
+            case no_room: refused_orders_.add(); break;
+            default: inconsistent_.add();
+        }
+    }
+    const bool was_applied = outcome == done || outcome == too_many_shares;
+    (was_applied ? counters_.applied : outcome == no_room ? counters_.refused : counters_.rejected).add();
+    auto& entry = books_[book];
+    const auto top = book_.top(book);
+    const bool incomplete = !complete_ || !book_.is_complete(book);
+    const auto flags = static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.halted ? kHalted : 0));
+    if (top == entry.top && (flags == entry.flags || !entry.published)) return;
+    entry.top = top;
+    entry.flags = flags;
+    entry.published = true;
+    auto quote = start<Quote>(message, context);
+    quote.instrument = entry.instrument;
+    quote.flags = flags;
+    quote.bid_price = top.bid_price;
+    quote.ask_price = top.ask_price;
+    quote.bid_size = top.bid_size;
+    quote.ask_size = top.ask_size;
+    emit(counters_, handler, quote);
+}
+
+}  // namespace millpond::feed

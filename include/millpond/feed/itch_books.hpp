@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/name_text.hpp>
+#include <millpond/feed/order_book.hpp>
+
+namespace millpond::feed {
+
+/// From the stock locate of an ITCH channel to the instrument and its book, and what was last published of it.
+///
+/// Threads: one.
+/// Memory:  128 KiB and 48 bytes a book, taken once in the constructor.
+class ItchBooks {
+public:
+    static constexpr std::uint16_t kNone = 0xFFFF;
+
+    struct Entry {
+        InstrumentId instrument{kNoInstrument};
+        std::uint16_t flags{0};  ///< Of the last published quote.
+        bool halted{false};
+        bool published{false};
+        OrderBook::Top top{};  ///< The last published.
+    };
+
+    ItchBooks(InstrumentTable& instruments, const Venue& venue, std::size_t books, std::pmr::memory_resource* memory)
+        : instruments_(&instruments),
+          venue_(venue),
+          of_locate_(std::size_t{kNone} + 1, kNone, memory),
+          entries_(memory) {
+        entries_.reserve(books);
+    }
+
+    /// The book's number; kNone when the locate has not been named.
+    [[nodiscard]] std::uint16_t find(std::uint16_t locate) const noexcept { return of_locate_[locate]; }
+
+    /// The same, named by eight characters of a message when it is new. kNone when the name is not printable, and when
+    /// there is no room for it.
+    [[nodiscard]] std::uint16_t find_or_name(std::uint16_t locate, const std::byte* stock) noexcept {
+        if (of_locate_[locate] != kNone) return of_locate_[locate];
+        const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
+        if (!symbol || entries_.size() == entries_.capacity() || entries_.size() == kNone) return kNone;
+        const auto id = instruments_->find_or_add(venue_, *symbol);
+        if (id == kNoInstrument) return kNone;
+        of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
+        entries_.push_back({.instrument = id});  // never allocates: reserved in the constructor
+        return of_locate_[locate];
+    }
+
+    [[nodiscard]] Entry& operator[](std::uint16_t book) noexcept { return entries_[book]; }
+
+    /// A new session: locates may mean other stocks, and nothing has been published. O(locates).
+    void clear() noexcept {
+        std::fill(of_locate_.begin(), of_locate_.end(), kNone);
+        entries_.clear();
+    }
+
+private:
+    InstrumentTable* instruments_;
+    Venue venue_;
+    std::pmr::vector<std::uint16_t> of_locate_;
+    std::pmr::vector<Entry> entries_;
+};
+
+}  // namespace millpond::feed

@@ -1,0 +1,121 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/decode_counters.hpp>
+#include <millpond/feed/decode_result.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_books.hpp>
+#include <millpond/feed/itch_layout.hpp>
+#include <millpond/feed/moldudp64_packet.hpp>
+#include <millpond/feed/order_book.hpp>
+#include <millpond/feed/sequence_tracker.hpp>
+#include <millpond/feed/session_follower.hpp>
+
+namespace millpond::feed {
+
+/// Reads NASDAQ TotalView-ITCH 5.0 (itch_layout.hpp) in MoldUDP64 datagrams, keeps the order books and makes a Quote of
+/// each change of an instrument's best bid or offer, a Trade of each printable execution and cross, a Status of each
+/// trading action and system event. Hidden orders' trades do not touch the book.
+///
+/// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
+/// seen and nothing has been missed since; all others make quotes marked incomplete. A change of an order that is not
+/// known, and an order without room, makes its own book incomplete. A new session empties everything.
+///
+/// Threads: one; counters() and sequence() may be read on any.
+/// Memory:  an OrderBook and an ItchBooks, taken and touched once in the constructor.
+class ItchDecoder {
+public:
+    struct Options {
+        Venue venue{"XNAS"};
+        OrderBook::Options book{};
+    };
+
+    ItchDecoder(InstrumentTable& instruments, const Options& options,
+                std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+        : book_(options.book, memory), books_(instruments, options.venue, options.book.books, memory) {}
+
+    /// UTC nanoseconds of the exchange's midnight, from which messages count. Exchange times are 0 without it.
+    void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
+
+    template <EventHandler Handler>
+    DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
+
+    /// One message without framing, from a file; `sequence` goes into its events.
+    template <EventHandler Handler>
+    void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
+                        Handler& handler);
+
+    /// The books are complete from here on, for a file that begins with the day.
+    void begin_complete() noexcept { complete_ = true; }
+
+    [[nodiscard]] const OrderBook& book() const noexcept { return book_; }
+    [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
+
+    /// Calls visit(name, help, tally) for each counter.
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        counters_.visit(visitor);
+        tracker_.counters().visit(visitor);
+        visitor("orders_unknown", "Changes of orders that are not in the book.", unknown_orders_);
+        visitor("orders_refused", "Orders or price levels for which there was no room.", refused_orders_);
+        visitor("orders_inconsistent", "Orders added twice, and more shares taken than were there.", inconsistent_);
+        visitor("orders_live", "Orders in the books.", live_orders_);
+    }
+
+private:
+    struct Context {
+        std::uint64_t sequence;
+        const Arrival& arrival;
+    };
+    using Bytes = const std::byte*;
+
+    template <class Handler>
+    [[nodiscard]] std::uint64_t follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler);
+    template <class Handler>
+    void clear(ClearReason reason, const Arrival& arrival, Handler& handler);
+    template <class Handler>
+    void on_order_added(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_order_changed(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_execution(Bytes message, const OrderStore::Order& order, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_trade(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_trading_action(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_system_event(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
+                Handler& handler);
+
+    template <class Event>
+    [[nodiscard]] Event start(Bytes message, const Context& context) const noexcept;
+    [[nodiscard]] static std::uint16_t locate_of(Bytes message) noexcept {
+        return core::load_be<std::uint16_t>(message + itch_layout::kLocateAt);
+    }
+
+    std::int64_t midnight_utc_ns_{0};
+    bool complete_{false};
+    bool ended_{false};
+    OrderBook book_;
+    ItchBooks books_;
+    SessionFollower<moldudp64_layout::Session> session_;
+    SequenceTracker tracker_;
+    DecodeCounters counters_;
+    core::Tally unknown_orders_;
+    core::Tally refused_orders_;
+    core::Tally inconsistent_;
+    core::Tally live_orders_;
+};
+
+}  // namespace millpond::feed
+
+#include <millpond/feed/detail/itch_decoder_impl.hpp>

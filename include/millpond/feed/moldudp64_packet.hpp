@@ -1,0 +1,83 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/decode_result.hpp>
+#include <millpond/feed/moldudp64_layout.hpp>
+
+namespace millpond::feed {
+
+/// One MoldUDP64 datagram (moldudp64_layout.hpp), its blocks checked but not yet read.
+///
+/// What is wrong with it stands in `error`. The first `messages` blocks are whole all the same; the others never came,
+/// so that they count as missing.
+struct MoldUdp64Packet {
+    moldudp64_layout::Session session{};
+    std::uint64_t sequence{0};
+    std::uint16_t messages{0};
+    bool end_of_session{false};
+    std::size_t end{0};  ///< Byte behind the last whole block.
+    std::optional<DecodeError> error{};
+
+    /// False when not even the header could be read.
+    [[nodiscard]] bool has_header() const noexcept { return end != 0; }
+
+    /// Calls look(message) for each whole block while it checks them.
+    template <class Look>
+    [[nodiscard]] static MoldUdp64Packet read(std::span<const std::byte> datagram, Look&& look) noexcept;
+};
+
+/// Moves `place` behind the block that begins there, which must be whole.
+[[nodiscard]] inline std::span<const std::byte> next_block(std::span<const std::byte> datagram,
+                                                           std::size_t& place) noexcept {
+    const auto length = core::load_be<std::uint16_t>(datagram.data() + place);
+    const auto message = datagram.subspan(place + moldudp64_layout::kLengthBytes, length);
+    place += moldudp64_layout::kLengthBytes + length;
+    return message;
+}
+
+template <class Look>
+MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Look&& look) noexcept {
+    namespace at = moldudp64_layout;
+    using enum DecodeErrorKind;
+    MoldUdp64Packet packet;
+    const auto size = datagram.size();
+    if (size < at::kHeaderBytes) {
+        packet.error = DecodeError{truncated, 0, size, at::kHeaderBytes};
+        return packet;
+    }
+    std::memcpy(packet.session.data(), datagram.data() + at::kSessionAt, packet.session.size());
+    packet.sequence = core::load_be<std::uint64_t>(datagram.data() + at::kSequenceAt);
+    constexpr auto kLast = std::numeric_limits<std::uint64_t>::max() - 0x1'0000;
+    if (packet.sequence == 0 || packet.sequence > kLast) {
+        packet.error = DecodeError{bad_sequence, at::kSequenceAt, packet.sequence, kLast};
+        return packet;
+    }
+    packet.end = at::kHeaderBytes;
+    const auto count = core::load_be<std::uint16_t>(datagram.data() + at::kCountAt);
+    packet.end_of_session = count == at::kEndOfSession;
+    const auto blocks = packet.end_of_session ? 0 : count;
+    for (; packet.messages < blocks; ++packet.messages) {
+        const auto left = size - packet.end;
+        if (left < at::kLengthBytes) {
+            packet.error = DecodeError{truncated, packet.end, left, at::kLengthBytes};
+            return packet;
+        }
+        const std::size_t length = core::load_be<std::uint16_t>(datagram.data() + packet.end);
+        if (left - at::kLengthBytes < length) {
+            packet.error = DecodeError{truncated, packet.end, left - at::kLengthBytes, length};
+            return packet;
+        }
+        look(next_block(datagram, packet.end));
+    }
+    if (packet.end != size) packet.error = DecodeError{oversized, packet.end, size, packet.end};
+    return packet;
+}
+
+}  // namespace millpond::feed

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace millpond::feed {
+
+/// The live orders of one channel by the venue's order number.
+///
+/// Threads: one.
+/// Memory:  48 to 96 bytes an order of the capacity, taken and touched once in the constructor.
+/// Source:  open addressing with linear probing and deletion by shifting back (Knuth, TAOCP 3, 6.4, algorithm R), at
+///          most half full: no tombstones, so the cost does not grow with the orders that came and went.
+class OrderStore {
+public:
+    struct Order {
+        std::uint64_t number{0};
+        std::uint32_t price{0};
+        std::uint32_t shares{0};
+        std::uint32_t generation{0};  // of the store when it was put in; others are empty slots
+        std::uint16_t book{0};
+        bool is_bid{false};
+    };
+
+    /// capacity: orders, 1..2^28. Throws std::invalid_argument otherwise.
+    explicit OrderStore(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+    /// Null when it is not there. Valid until the next put or erase.
+    [[nodiscard]] Order* find(std::uint64_t number) noexcept {
+        auto& slot = slots_[place_of(number)];
+        return is_empty(slot) ? nullptr : &slot;
+    }
+
+    /// False when full or when the number is there already.
+    [[nodiscard]] bool put(Order order) noexcept;
+
+    /// The order must have come from find.
+    void erase(Order* order) noexcept;
+
+    /// O(1): the slots are void by their generation.
+    void clear() noexcept {
+        ++generation_;
+        size_ = 0;
+    }
+
+    /// Asks for the memory of that order ahead of its use.
+    void prefetch(std::uint64_t number) const noexcept { __builtin_prefetch(&slots_[home_of(number)], 1); }
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+private:
+    [[nodiscard]] static std::size_t checked(std::size_t capacity);
+    [[nodiscard]] bool is_empty(const Order& slot) const noexcept { return slot.generation != generation_; }
+    [[nodiscard]] std::size_t home_of(std::uint64_t number) const noexcept {
+        constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: numbers that count up spread evenly
+        return static_cast<std::size_t>(number * kOdd >> shift_);
+    }
+    [[nodiscard]] std::size_t place_of(std::uint64_t number) const noexcept {
+        auto place = home_of(number);
+        while (!is_empty(slots_[place]) && slots_[place].number != number) place = (place + 1) & mask_;
+        return place;
+    }
+
+    std::size_t capacity_;
+    std::size_t size_{0};
+    std::size_t mask_;
+    int shift_;
+    std::uint32_t generation_{1};
+    std::pmr::vector<Order> slots_;
+};
+
+inline std::size_t OrderStore::checked(std::size_t capacity) {
+    constexpr std::size_t kMost = std::size_t{1} << 28;
+    if (capacity == 0 || capacity > kMost) {
+        throw std::invalid_argument("order store: capacity " + std::to_string(capacity) + " is not in 1.." +
+                                    std::to_string(kMost));
+    }
+    return capacity;
+}
+
+inline OrderStore::OrderStore(std::size_t capacity, std::pmr::memory_resource* memory)
+    : capacity_(checked(capacity)),
+      mask_(std::bit_ceil(capacity * 2) - 1),
+      shift_(64 - std::countr_one(mask_)),
+      slots_(mask_ + 1, Order{}, memory) {}
+
+inline bool OrderStore::put(Order order) noexcept {
+    if (size_ == capacity_) return false;
+    auto& slot = slots_[place_of(order.number)];
+    if (!is_empty(slot)) return false;
+    order.generation = generation_;
+    slot = order;
+    ++size_;
+    return true;
+}
+
+inline void OrderStore::erase(Order* order) noexcept {
+    auto hole = static_cast<std::size_t>(order - slots_.data());
+    for (auto next = hole;;) {
+        next = (next + 1) & mask_;
+        if (is_empty(slots_[next])) break;
+        // The order behind may fill the hole unless its home lies between the hole and itself.
+        if (((next - home_of(slots_[next].number)) & mask_) >= ((next - hole) & mask_)) {
+            slots_[hole] = slots_[next];
+            hole = next;
+        }
+    }
+    slots_[hole].generation = 0;
+    --size_;
+}
+
+}  // namespace millpond::feed

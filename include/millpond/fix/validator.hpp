@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/message.hpp>
+
+namespace millpond::fix {
+
+/// Why a session-level Reject is sent; the numbers are those of SessionRejectReason(373).
+///
+/// Source: FIX 5.0 SP2, field 373.
+enum class RejectReason : std::uint8_t {
+    invalid_tag_number = 0,
+    required_tag_missing = 1,
+    tag_not_defined_for_message = 2,
+    undefined_tag = 3,
+    tag_without_value = 4,
+    value_incorrect = 5,
+    incorrect_format = 6,
+    decryption_problem = 7,
+    signature_problem = 8,
+    comp_id_problem = 9,
+    sending_time_accuracy = 10,
+    invalid_msg_type = 11,
+    xml_validation_error = 12,
+    tag_repeated = 13,
+    tag_out_of_order = 14,
+    group_fields_out_of_order = 15,
+    incorrect_group_count = 16,
+    delimiter_in_value = 17,
+    invalid_application_version = 18,
+    other = 99,
+};
+
+/// The words that a Reject carries in Text(58).
+[[nodiscard]] std::string_view text(RejectReason reason) noexcept;
+
+struct Rejection {
+    RejectReason reason{RejectReason::other};
+    std::string_view tag_text{};  ///< For RefTagID; empty where no single field is to blame. Lives as long as the
+                                  ///< message or, for a field that is missing, as the validator.
+};
+
+/// Compares messages with a dictionary. The first thing found wrong, in this order: header, body, trailer not in that
+/// order; unknown MsgType; required fields; then field by field.
+///
+/// Threads: one. Memory: none beyond itself.
+class Validator {
+public:
+    struct Options {
+        bool fields_have_values{true};     ///< Whether `58=` is rejected.
+        bool user_fields_are_known{true};  ///< Whether a tag from 5000 on must be in the dictionary.
+        bool fields_are_in_order{true};    ///< Whether header, body and trailer must follow one another.
+    };
+
+    /// session: header, trailer and session-level messages. application: the other messages; the same object below
+    /// FIXT 1.1, null where they are not checked. Both must outlive the validator.
+    Validator(const Dictionary& session, const Dictionary* application, const Options& options) noexcept
+        : session_(&session), application_(application), options_(options) {}
+
+    /// Nothing when the message is as it should be.
+    [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept;
+
+private:
+    struct Walk;
+
+    [[nodiscard]] std::optional<Rejection> check_order(const Message& message) const noexcept;
+    [[nodiscard]] std::optional<Rejection> check_required(const Message& message, const FieldSet& set) noexcept;
+    [[nodiscard]] std::optional<Rejection> check_fields(Walk& walk) noexcept;
+    [[nodiscard]] std::optional<Rejection> check_value(const Walk& walk, const Field& field) const noexcept;
+    [[nodiscard]] std::optional<Rejection> check_group(Walk& walk, const FieldSet& enclosing,
+                                                       const FieldSet::Member& counter) noexcept;
+    [[nodiscard]] std::optional<Rejection> check_instance(Walk& walk, const FieldSet& enclosing,
+                                                          const FieldSet& group) noexcept;
+    [[nodiscard]] Rejection missing(Tag tag) noexcept;
+
+    const Dictionary* session_;
+    const Dictionary* application_;
+    Options options_;
+    char missing_tag_[16]{};
+};
+
+}  // namespace millpond::fix

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace millpond::fix {
+
+/// The versions of the session protocol, oldest first. FIX 5.0 and its service packs travel on FIXT 1.1.
+enum class Version : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fixt11 };
+
+[[nodiscard]] constexpr std::string_view begin_string(Version version) noexcept {
+    constexpr std::string_view kNames[] = {"FIX.4.0", "FIX.4.1", "FIX.4.2", "FIX.4.3", "FIX.4.4", "FIXT.1.1"};
+    return kNames[static_cast<std::size_t>(version)];
+}
+
+/// Nothing when the text is no version that we speak.
+[[nodiscard]] constexpr std::optional<Version> version_of(std::string_view text) noexcept {
+    for (auto i = static_cast<int>(Version::fix40); i <= static_cast<int>(Version::fixt11); ++i) {
+        if (begin_string(static_cast<Version>(i)) == text) return static_cast<Version>(i);
+    }
+    return std::nullopt;
+}
+
+}  // namespace millpond::fix

@@ -1,0 +1,39 @@
+export {
+  BusError,
+  HandlerExistsError,
+  MessageDroppedError,
+  NoHandlerError,
+  QueueFullError,
+  RequestTimeoutError,
+  RouteConflictError,
+  SystemClosedError,
+} from "./bus-error.js";
+export type { SendOptions } from "./dispatcher.js";
+export type { MailboxStats, Overflow, Priority, QueueOptions } from "./mailbox.js";
+export { type Envelope, Message } from "./message.js";
+export { type Leak, MessagePool, type MessagePoolOptions, type Pooled, type PoolStats } from "./message-pool.js";
+export {
+  type Handler,
+  type HandlerOptions,
+  MessageSystem,
+  type MessageSystemOptions,
+  type RequestOptions,
+  type RouteStats,
+  type Sent,
+  type Target,
+} from "./message-system.js";
+export { PathRouter } from "./path-router.js";
+export type { AnyPath, BodyOf, PathsOf, ReplyOf, RouteMap, RouteTypes, Untyped } from "./path-types.js";
+export type { Middleware } from "./plan.js";
+export {
+  DoubleReleaseError,
+  MessageInUseError,
+  PoolError,
+  PoolExhaustedError,
+  SettingError,
+  UseAfterReleaseError,
+  WrongPoolError,
+} from "./pool-error.js";
+export { type ParamsOf, Route } from "./route.js";
+export { LatencyHistogram, PrometheusText } from "./telemetry.js";
+export { childTraceparent } from "./trace.js";

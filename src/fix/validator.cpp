@@ -1,0 +1,226 @@
+#include <millpond/fix/validator.hpp>
+
+#include <array>
+#include <charconv>
+
+namespace millpond::fix {
+namespace {
+
+/// Which members of a set were met.
+class Seen {
+public:
+    explicit Seen(const FieldSet& set) noexcept : set_(&set) {}
+
+    /// False when it was met before.
+    bool add(const FieldSet::Member& member) noexcept {
+        const auto index = static_cast<std::size_t>(&member - set_->members().data());
+        auto& word = words_[index / 64];
+        const auto bit = std::uint64_t{1} << (index % 64);
+        if ((word & bit) != 0) return false;
+        word |= bit;
+        return true;
+    }
+    [[nodiscard]] bool has(const FieldSet::Member& member) const noexcept {
+        const auto index = static_cast<std::size_t>(&member - set_->members().data());
+        return (words_[index / 64] >> (index % 64) & 1) != 0;
+    }
+
+private:
+    const FieldSet* set_;
+    std::array<std::uint64_t, FieldSet::kCapacity / 64> words_{};
+};
+
+}  // namespace
+
+/// Where the check stands in a message, and by what it goes.
+struct Validator::Walk {
+    const Message& message;
+    const Dictionary* body_dictionary;
+    const FieldSet* body;  // null: not known, so not checked
+    std::size_t at{0};
+
+    [[nodiscard]] bool done() const noexcept { return at == message.fields().size(); }
+    [[nodiscard]] const Field& field() const noexcept { return message.fields()[at]; }
+    [[nodiscard]] Rejection rejection(RejectReason reason, const Field& blamed) const noexcept {
+        return {reason, message.tag_text(blamed)};
+    }
+};
+
+std::string_view text(RejectReason reason) noexcept {
+    switch (reason) {
+        case RejectReason::invalid_tag_number: return "Invalid tag number";
+        case RejectReason::required_tag_missing: return "Required tag missing";
+        case RejectReason::tag_not_defined_for_message: return "Tag not defined for this message type";
+        case RejectReason::undefined_tag: return "Undefined Tag";
+        case RejectReason::tag_without_value: return "Tag specified without a value";
+        case RejectReason::value_incorrect: return "Value is incorrect (out of range) for this tag";
+        case RejectReason::incorrect_format: return "Incorrect data format for value";
+        case RejectReason::decryption_problem: return "Decryption problem";
+        case RejectReason::signature_problem: return "Signature problem";
+        case RejectReason::comp_id_problem: return "CompID problem";
+        case RejectReason::sending_time_accuracy: return "SendingTime accuracy problem";
+        case RejectReason::invalid_msg_type: return "Invalid MsgType";
+        case RejectReason::xml_validation_error: return "XML Validation error";
+        case RejectReason::tag_repeated: return "Tag appears more than once";
+        case RejectReason::tag_out_of_order: return "Tag specified out of required order";
+        case RejectReason::group_fields_out_of_order: return "Repeating group fields out of order";
+        case RejectReason::incorrect_group_count: return "Incorrect NumInGroup count for repeating group";
+        case RejectReason::delimiter_in_value: return "Non \"Data\" value includes field delimiter";
+        case RejectReason::invalid_application_version: return "Invalid/Unsupported Application Version";
+        case RejectReason::other: return "Other";
+    }
+    return "Other";
+}
+
+std::optional<Rejection> Validator::check(const Message& message) noexcept {
+    if (options_.fields_are_in_order) {
+        if (const auto wrong = check_order(message)) return wrong;
+    }
+    Walk walk{.message = message, .body_dictionary = session_, .body = nullptr};
+    const auto* definition = session_->message(message.msg_type());
+    if (definition == nullptr && application_ != nullptr) {
+        walk.body_dictionary = application_;
+        definition = application_->message(message.msg_type());
+        if (definition == nullptr && application_->complete()) return Rejection{RejectReason::invalid_msg_type};
+    }
+    if (definition != nullptr) walk.body = &definition->fields;
+    for (const auto* set : {&session_->header(), walk.body, &session_->trailer()}) {
+        if (set == nullptr) continue;
+        if (const auto wrong = check_required(message, *set)) return wrong;
+    }
+    return check_fields(walk);
+}
+
+std::optional<Rejection> Validator::check_order(const Message& message) const noexcept {
+    enum { in_header, in_body, in_trailer } part = in_header;
+    // The fields of a group in the header follow their count; they are members of no other set.
+    const FieldSet* header_group = nullptr;
+    for (const auto& field : message.fields()) {
+        const auto* member = session_->header().find(field.tag);
+        const bool of_header = member != nullptr || (header_group != nullptr && header_group->has(field.tag));
+        const bool of_trailer = session_->trailer().has(field.tag);
+        if (of_header && part != in_header) return Rejection{RejectReason::tag_out_of_order, message.tag_text(field)};
+        if (!of_trailer && part == in_trailer) {
+            return Rejection{RejectReason::tag_out_of_order, message.tag_text(field)};
+        }
+        if (member != nullptr && member->group) header_group = member->group.get();
+        if (of_trailer) {
+            part = in_trailer;
+        } else if (!of_header) {
+            part = in_body;
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Rejection> Validator::check_required(const Message& message, const FieldSet& set) noexcept {
+    for (const auto& member : set.members()) {
+        if (member.required && !message.has(member.tag)) return missing(member.tag);
+    }
+    return std::nullopt;
+}
+
+Rejection Validator::missing(Tag tag) noexcept {
+    const auto* end = std::to_chars(missing_tag_, missing_tag_ + sizeof missing_tag_, tag).ptr;
+    return {RejectReason::required_tag_missing, {missing_tag_, static_cast<std::size_t>(end - missing_tag_)}};
+}
+
+std::optional<Rejection> Validator::check_value(const Walk& walk, const Field& field) const noexcept {
+    if (field.tag == tag::kInvalid) return walk.rejection(RejectReason::invalid_tag_number, field);
+    const auto value = walk.message.value(field);
+    if (value.empty() && options_.fields_have_values) return walk.rejection(RejectReason::tag_without_value, field);
+    const auto* definition = walk.body_dictionary->field(field.tag);
+    if (definition == nullptr) definition = session_->field(field.tag);
+    if (definition == nullptr) {
+        const bool must_be_known =
+            walk.body != nullptr && (field.tag < kFirstUserTag || options_.user_fields_are_known);
+        return must_be_known ? std::optional{walk.rejection(RejectReason::invalid_tag_number, field)} : std::nullopt;
+    }
+    if (value.empty()) return std::nullopt;
+    if (!well_formed(definition->type, value)) return walk.rejection(RejectReason::incorrect_format, field);
+    if (!definition->allows(value)) return walk.rejection(RejectReason::value_incorrect, field);
+    return std::nullopt;
+}
+
+std::optional<Rejection> Validator::check_fields(Walk& walk) noexcept {
+    const FieldSet nothing;
+    Seen in_header{session_->header()};
+    Seen in_body{walk.body != nullptr ? *walk.body : nothing};
+    Seen in_trailer{session_->trailer()};
+    while (!walk.done()) {
+        const auto& field = walk.field();
+        const FieldSet* set = &session_->header();
+        Seen* seen = &in_header;
+        const auto* member = set->find(field.tag);
+        if (member == nullptr) {
+            set = &session_->trailer();
+            seen = &in_trailer;
+            member = set->find(field.tag);
+        }
+        if (member == nullptr && walk.body != nullptr) {
+            set = walk.body;
+            seen = &in_body;
+            member = set->find(field.tag);
+        }
+        if (member != nullptr && !seen->add(*member)) return walk.rejection(RejectReason::tag_repeated, field);
+        if (const auto wrong = check_value(walk, field)) return wrong;
+        const bool own = field.tag >= kFirstUserTag && !options_.user_fields_are_known;
+        if (member == nullptr && walk.body != nullptr && !own) {
+            return walk.rejection(RejectReason::tag_not_defined_for_message, field);
+        }
+        if (member != nullptr && member->group) {
+            if (const auto wrong = check_group(walk, *set, *member)) return wrong;
+        } else {
+            ++walk.at;
+        }
+    }
+    return std::nullopt;
+}
+
+/// `walk` stands on the field that counts; behind the last instance afterwards.
+std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& enclosing,
+                                                const FieldSet::Member& counter) noexcept {
+    const auto& group = *counter.group;
+    const auto& counting = walk.field();
+    const auto stated = parse_unsigned(walk.message.value(counting));
+    ++walk.at;
+    std::uint64_t instances = 0;
+    while (!walk.done() && group.has(walk.field().tag)) {
+        const auto& field = walk.field();
+        if (field.tag != group.first()) {
+            // A field that may stand behind the group as well does so.
+            if (enclosing.has(field.tag)) break;
+            return walk.rejection(RejectReason::group_fields_out_of_order, field);
+        }
+        ++instances;
+        if (const auto wrong = check_instance(walk, enclosing, group)) return wrong;
+    }
+    if (instances != stated.value_or(0)) return walk.rejection(RejectReason::incorrect_group_count, counting);
+    return std::nullopt;
+}
+
+std::optional<Rejection> Validator::check_instance(Walk& walk, const FieldSet& enclosing,
+                                                   const FieldSet& group) noexcept {
+    Seen seen{group};
+    for (bool first = true; !walk.done(); first = false) {
+        const auto& field = walk.field();
+        const auto* member = group.find(field.tag);
+        if (member == nullptr || (!first && field.tag == group.first())) break;
+        if (!seen.add(*member)) {
+            if (enclosing.has(field.tag)) break;
+            return walk.rejection(RejectReason::tag_repeated, field);
+        }
+        if (const auto wrong = check_value(walk, field)) return wrong;
+        if (member->group) {
+            if (const auto wrong = check_group(walk, group, *member)) return wrong;
+        } else {
+            ++walk.at;
+        }
+    }
+    for (const auto& member : group.members()) {
+        if (member.required && !seen.has(member)) return missing(member.tag);
+    }
+    return std::nullopt;
+}
+
+}  // namespace millpond::fix

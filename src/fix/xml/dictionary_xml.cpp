@@ -1,0 +1,128 @@
+#include <millpond/fix/dictionary_xml.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include <pugixml.hpp>
+
+namespace millpond::fix {
+namespace {
+
+constexpr std::size_t kMostNested = 32;
+
+std::string_view attribute(const pugi::xml_node& node, const char* name) { return node.attribute(name).value(); }
+
+std::string needed(const pugi::xml_node& node, const char* name) {
+    const auto value = attribute(node, name);
+    if (value.empty()) throw DictionaryError(std::string{"<"} + node.name() + "> without " + name);
+    return std::string{value};
+}
+
+class Reader {
+public:
+    explicit Reader(std::string_view xml) {
+        const auto result = document_.load_buffer(xml.data(), xml.size());
+        if (!result) {
+            throw DictionaryError("no XML at byte " + std::to_string(result.offset) + ": " + result.description());
+        }
+        root_ = document_.child("fix");
+        if (!root_) throw DictionaryError("the root element is not <fix>");
+    }
+
+    Dictionary read() {
+        Dictionary dictionary{version_name()};
+        read_fields(dictionary);
+        add_members(dictionary, root_.child("header"), dictionary.header(), true);
+        add_members(dictionary, root_.child("trailer"), dictionary.trailer(), true);
+        for (const auto& message : root_.child("messages").children("message")) {
+            const auto name = needed(message, "name");
+            auto& definition =
+                dictionary.define_message(needed(message, "msgtype"), name, attribute(message, "msgcat") == "admin");
+            place_ = "message " + name;
+            add_members(dictionary, message, definition.fields, true);
+        }
+        return dictionary;
+    }
+
+private:
+    [[nodiscard]] std::string version_name() const {
+        const auto type = attribute(root_, "type");
+        auto name =
+            (type.empty() ? "FIX" : std::string{type}) + "." + needed(root_, "major") + "." + needed(root_, "minor");
+        const auto pack = attribute(root_, "servicepack");
+        if (!pack.empty() && pack != "0") name += "SP" + std::string{pack};
+        return name;
+    }
+
+    void read_fields(Dictionary& dictionary) const {
+        for (const auto& field : root_.child("fields").children("field")) {
+            const auto number = needed(field, "number");
+            const auto name = needed(field, "name");
+            Tag tag = 0;
+            const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), tag);
+            if (error != std::errc{} || end != number.data() + number.size()) {
+                throw DictionaryError("field " + name + " has the number '" + number + "'");
+            }
+            const auto type_name = needed(field, "type");
+            auto type = field_type_named(type_name);
+            if (!type) throw DictionaryError("field " + name + " has the unknown type '" + type_name + "'");
+            // Before 4.2 a char was any text (FIX 4.0 and 4.1, "Data types").
+            const auto& version = dictionary.version_name();
+            if (type == FieldType::character && (version == "FIX.4.0" || version == "FIX.4.1")) type = FieldType::text;
+            auto& definition = dictionary.define_field(tag, name, *type);
+            for (const auto& value : field.children("value")) {
+                definition.values.try_emplace(needed(value, "enum"), attribute(value, "description"));
+            }
+        }
+    }
+
+    // A required field of a component that is optional is optional itself.
+    void add_members(const Dictionary& dictionary, const pugi::xml_node& parent, FieldSet& set, bool required) {
+        for (const auto& child : parent.children()) {
+            if (child.type() != pugi::node_element) continue;
+            const std::string_view kind = child.name();
+            if (kind != "component" && kind != "group" && kind != "field") {
+                throw DictionaryError(place_ + " holds a <" + std::string{kind} + ">");
+            }
+            const auto name = needed(child, "name");
+            const bool must = required && attribute(child, "required") == "Y";
+            if (kind == "component") {
+                add_component(dictionary, name, set, must);
+                continue;
+            }
+            const auto* field = dictionary.field_named(name);
+            if (field == nullptr) throw DictionaryError(place_ + " uses the field " + name + ", which is not defined");
+            if (kind == "group") {
+                auto& group = set.add_group(field->tag, must);
+                add_members(dictionary, child, group, true);
+                if (group.first() == 0) throw DictionaryError(place_ + ": the group " + name + " is empty");
+            } else {
+                set.add(field->tag, must);
+            }
+        }
+    }
+
+    void add_component(const Dictionary& dictionary, const std::string& name, FieldSet& set, bool required) {
+        if (nested_.size() == kMostNested || std::ranges::find(nested_, name) != nested_.end()) {
+            throw DictionaryError(place_ + ": the component " + name + " contains itself");
+        }
+        const auto component = root_.child("components").find_child_by_attribute("component", "name", name.c_str());
+        if (!component) throw DictionaryError(place_ + " uses the component " + name + ", which is not defined");
+        nested_.push_back(name);
+        add_members(dictionary, component, set, required);
+        nested_.pop_back();
+    }
+
+    pugi::xml_document document_;
+    pugi::xml_node root_;
+    std::string place_{"header or trailer"};
+    std::vector<std::string> nested_;
+};
+
+}  // namespace
+
+Dictionary read_dictionary(std::string_view xml) { return Reader{xml}.read(); }
+
+}  // namespace millpond::fix

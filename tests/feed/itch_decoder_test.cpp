@@ -1,0 +1,480 @@
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/itch_encoder.hpp>
+#include <millpond/feed/itch_file.hpp>
+#include <millpond/feed/moldudp64_encoder.hpp>
+
+#include "tests/feed/real_data.hpp"
+#include "tests/feed/recorder.hpp"
+
+namespace millpond::feed {
+namespace {
+
+constexpr std::int64_t kMidnight = 1'580'360'400'000'000'000;
+constexpr ItchDecoder::Options kSmall{.book = {.books = 16, .orders = 1'000, .level_chunks = 64}};
+
+class Itch : public testing::Test {
+protected:
+    Itch() {
+        decoder_.set_midnight(kMidnight);
+        itch_.set_head(13, 1'000);
+    }
+    /// One datagram that holds the given messages, each a call on the encoder.
+    template <class... Write>
+    std::vector<std::byte> datagram(Write... write) {
+        std::array<std::byte, 1472> buffer;
+        mold_.begin(buffer);
+        (add_to(write(itch_)), ...);
+        const auto bytes = mold_.finish();
+        return {bytes.begin(), bytes.end()};
+    }
+    DecodeResult feed(std::span<const std::byte> bytes) {
+        const ExactCopy exact{bytes};
+        return decoder_.decode(exact.span(), {.receive_utc_ns = 5, .receive_ticks = 6, .channel = 7}, seen_);
+    }
+    template <class... Write>
+    void say(Write... write) {
+        ASSERT_TRUE(feed(datagram(write...)).ok());
+    }
+    static auto bid(std::uint64_t order, std::uint32_t shares, std::uint32_t price) {
+        return [=](ItchEncoder& to) { return to.order_added(order, 'B', shares, "AAPL", price); };
+    }
+    static auto ask(std::uint64_t order, std::uint32_t shares, std::uint32_t price) {
+        return [=](ItchEncoder& to) { return to.order_added(order, 'S', shares, "AAPL", price, true); };
+    }
+    static auto gone(std::uint64_t order) {
+        return [=](ItchEncoder& to) { return to.order_deleted(order); };
+    }
+    [[nodiscard]] const Quote& last() const { return seen_.quotes.back(); }
+    [[nodiscard]] bool last_is_incomplete() const { return (last().flags & kIncomplete) != 0; }
+    [[nodiscard]] std::uint64_t counter(std::string_view wanted) const {
+        std::uint64_t value = 0;
+        decoder_.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name == wanted) value = tally.read();
+        });
+        return value;
+    }
+
+    InstrumentTable table_{16};
+    MoldUdp64Encoder mold_{"S1"};
+    ItchEncoder itch_;
+    ItchDecoder decoder_{table_, kSmall};
+    Recorder seen_;
+
+private:
+    void add_to(ItchEncoder::Message message) { ASSERT_TRUE(mold_.add(message)); }
+};
+
+TEST_F(Itch, OrdersMakeTheBestBidAndOfferWithAggregateSizes) {
+    say(bid(1, 100, 1'000'000), bid(2, 50, 1'000'000), ask(3, 70, 1'000'100));
+    ASSERT_EQ(seen_.quotes.size(), 3U);
+    EXPECT_EQ(last().bid_price, 1'000'000);
+    EXPECT_EQ(last().bid_size, 150U);
+    EXPECT_EQ(last().ask_price, 1'000'100);
+    EXPECT_EQ(last().ask_size, 70U);
+    EXPECT_EQ(last().exchange_utc_ns, kMidnight + 1'000);
+    EXPECT_EQ(last().receive_utc_ns, 5);
+    EXPECT_EQ(last().channel, 7U);
+    EXPECT_EQ(last().feed_sequence, 3U);
+    EXPECT_EQ(table_.symbol(last().instrument).view(), "AAPL");
+    EXPECT_EQ(table_.venue(last().instrument).view(), "XNAS");
+    EXPECT_FALSE(last_is_incomplete());
+}
+
+TEST_F(Itch, AChangeBehindTheBestPriceMakesNoQuote) {
+    say(bid(1, 100, 1'000'000), bid(2, 50, 999'900), gone(2));
+    EXPECT_EQ(seen_.quotes.size(), 1U);
+    say(gone(1));
+    EXPECT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_EQ(last().bid_price, 0);
+    EXPECT_EQ(last().bid_size, 0U);
+}
+
+TEST_F(Itch, AReplacementIsOneChange) {
+    say(bid(1, 100, 1'000'000), bid(2, 10, 999'000));
+    say([](ItchEncoder& to) { return to.order_replaced(1, 9, 80, 1'000'100); });
+    ASSERT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_EQ(last().bid_price, 1'000'100);
+    EXPECT_EQ(last().bid_size, 80U);
+    say(gone(9));
+    EXPECT_EQ(last().bid_price, 999'000);
+}
+
+TEST_F(Itch, ExecutionsReduceTheBookAndAreTradesWhereTheyArePrintable) {
+    say(bid(1, 100, 1'000'000));
+    say([](ItchEncoder& to) { return to.order_executed(1, 30, 77); },
+        [](ItchEncoder& to) { return to.order_executed_at(1, 20, 78, true, 999'950); },
+        [](ItchEncoder& to) { return to.order_executed_at(1, 10, 79, false, 999'950); },
+        [](ItchEncoder& to) { return to.order_reduced(1, 5); });
+    EXPECT_EQ(last().bid_size, 35U);
+    ASSERT_EQ(seen_.trades.size(), 2U);
+    EXPECT_EQ(seen_.trades[0].price, 1'000'000);
+    EXPECT_EQ(seen_.trades[0].size, 30U);
+    EXPECT_EQ(seen_.trades[0].trade_id, 77U);
+    EXPECT_EQ(seen_.trades[1].price, 999'950);
+    EXPECT_EQ(seen_.trades[1].size, 20U);
+}
+
+TEST_F(Itch, HiddenTradesAndCrossesAreTradesThatDoNotTouchTheBook) {
+    say(bid(1, 100, 1'000'000));
+    say([](ItchEncoder& to) { return to.hidden_trade(40, "AAPL", 1'000'050, 80); },
+        [](ItchEncoder& to) { return to.cross(5'000'000'000, "AAPL", 1'000'060, 81); },
+        [](ItchEncoder& to) { return to.cross(0, "AAPL", 1'000'060, 82); });
+    EXPECT_EQ(seen_.quotes.size(), 1U);
+    ASSERT_EQ(seen_.trades.size(), 2U);
+    EXPECT_EQ(seen_.trades[0].size, 40U);
+    EXPECT_EQ(seen_.trades[1].size, 5'000'000'000U);
+    EXPECT_EQ(seen_.trades[1].trade_id, 81U);
+    EXPECT_EQ(decoder_.counters().ignored.read(), 1U);
+}
+
+TEST_F(Itch, HaltsAndSystemEventsBecomeStatuses) {
+    say([](ItchEncoder& to) { return to.system_event('O'); }, [](ItchEncoder& to) { return to.directory("AAPL"); },
+        [](ItchEncoder& to) { return to.trading_action("AAPL", 'H', "T1"); }, bid(1, 100, 1'000'000),
+        [](ItchEncoder& to) { return to.trading_action("AAPL", 'T', ""); }, bid(2, 100, 1'000'100));
+    ASSERT_EQ(seen_.statuses.size(), 3U);
+    EXPECT_EQ(seen_.statuses[0].state, TradingState::start_of_messages);
+    EXPECT_EQ(seen_.statuses[0].instrument, kNoInstrument);
+    EXPECT_EQ(seen_.statuses[1].state, TradingState::halted);
+    EXPECT_EQ(seen_.statuses[1].reason.view(), "T1");
+    EXPECT_EQ(seen_.statuses[2].state, TradingState::trading);
+    EXPECT_EQ(seen_.quotes.at(0).flags, kHalted);
+    EXPECT_EQ(seen_.quotes.at(1).flags, 0);
+}
+
+TEST_F(Itch, ABookThatBeganLateIsIncomplete) {
+    mold_ = MoldUdp64Encoder{"S1", 1'000};
+    say(bid(1, 100, 1'000'000));
+    EXPECT_TRUE(last_is_incomplete());
+    EXPECT_TRUE(seen_.gaps.empty());
+}
+
+TEST_F(Itch, AGapMakesEveryBookIncompleteUntilTheNextSession) {
+    say(bid(1, 100, 1'000'000));
+    (void)datagram(bid(2, 100, 1'000'100));  // lost
+    say(bid(3, 100, 999'000));               // behind the best price, but the quote is worth less now
+    ASSERT_EQ(seen_.gaps.size(), 1U);
+    EXPECT_EQ(seen_.gaps[0].first, 2U);
+    EXPECT_EQ(seen_.gaps[0].last, 2U);
+    ASSERT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_TRUE(last_is_incomplete());
+    mold_ = MoldUdp64Encoder{"S2"};
+    say(bid(1, 10, 500'000));
+    EXPECT_EQ(seen_.clears.size(), 1U);
+    EXPECT_EQ(last().bid_price, 500'000);
+    EXPECT_EQ(last().bid_size, 10U);
+    EXPECT_FALSE(last_is_incomplete());
+}
+
+TEST_F(Itch, AHeartbeatShowsATailLossAndTheEndOfASessionEmptiesTheBooksOnce) {
+    say(bid(1, 100, 1'000'000));
+    (void)datagram(bid(2, 100, 1'000'100));  // lost
+    say();
+    EXPECT_EQ(seen_.gaps.size(), 1U);
+    EXPECT_EQ(decoder_.counters().heartbeats.read(), 1U);
+    std::array<std::byte, 64> buffer;
+    for (int i = 0; i < 3; ++i) {
+        mold_.begin(buffer);
+        EXPECT_TRUE(feed(mold_.finish_session()).ok());
+    }
+    ASSERT_EQ(seen_.clears.size(), 1U);
+    EXPECT_EQ(seen_.clears[0].reason, ClearReason::end_of_session);
+    EXPECT_EQ(decoder_.book().live_orders(), 0U);
+}
+
+TEST_F(Itch, OrdersUnknownToTheBookAreCountedAndMakeItIncomplete) {
+    say(bid(1, 100, 1'000'000), gone(99));
+    EXPECT_EQ(counter("orders_unknown"), 1U);
+    ASSERT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_TRUE(last_is_incomplete());
+    EXPECT_EQ(last().bid_size, 100U);
+}
+
+TEST_F(Itch, OrdersAddedTwiceOrOverdrawnAreCountedAndMakeTheBookIncomplete) {
+    say(bid(1, 100, 1'000'000), bid(1, 100, 1'000'100));
+    EXPECT_EQ(counter("orders_inconsistent"), 1U);
+    EXPECT_EQ(last().bid_price, 1'000'000);
+    EXPECT_TRUE(last_is_incomplete());
+    say([](ItchEncoder& to) { return to.order_executed(1, 101, 5); });
+    EXPECT_EQ(counter("orders_inconsistent"), 2U);
+    EXPECT_EQ(last().bid_size, 0U);
+}
+
+TEST_F(Itch, AFullStoreRefusesOrdersCountsThemAndSaysThatTheBookIsIncomplete) {
+    for (std::uint64_t order = 1; order <= 1'001; ++order) say(bid(order, 1, 1'000'000));
+    EXPECT_EQ(counter("orders_refused"), 1U);
+    EXPECT_EQ(last().bid_size, 1'000U);
+    EXPECT_TRUE(last_is_incomplete());
+    EXPECT_EQ(counter("orders_live"), 1'000U);
+}
+
+TEST_F(Itch, ACrossedBookIsPublishedAndCounted) {
+    say(bid(1, 100, 1'000'100), ask(2, 100, 1'000'000));
+    EXPECT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_EQ(decoder_.counters().crossed.read(), 1U);
+}
+
+TEST_F(Itch, AFullInstrumentTableRefusesNewStocksAndServesTheOthers) {
+    InstrumentTable table{1};
+    ItchDecoder decoder{table, kSmall};
+    const auto first = datagram(bid(1, 100, 1'000'000));
+    itch_.set_head(14, 0);
+    const auto second = datagram([](ItchEncoder& to) { return to.order_added(2, 'B', 1, "MSFT", 1); }, gone(2));
+    itch_.set_head(13, 0);
+    const auto third = datagram(gone(1));
+    for (const auto* bytes : {&first, &second, &third}) EXPECT_TRUE(decoder.decode(*bytes, {}, seen_).ok());
+    EXPECT_EQ(seen_.quotes.size(), 2U);
+    EXPECT_EQ(decoder.counters().refused.read(), 2U);
+    EXPECT_FALSE((last().flags & kIncomplete) != 0);
+}
+
+TEST_F(Itch, EveryTypeIsParsedAndAWrongLengthRejected) {
+    constexpr std::string_view kTypes = "SRHYLVWKJhAFECXDUPQBINO";
+    EXPECT_EQ(kTypes.size(), 23U);
+    for (const char type : kTypes) {
+        const auto whole = itch_.other(type);
+        decoder_.decode_message(whole, 1, {}, seen_);
+        const ExactCopy cut{whole.first(whole.size() - 1)};
+        decoder_.decode_message(cut.span(), 1, {}, seen_);
+    }
+    EXPECT_EQ(decoder_.counters().unknown.read(), 0U);
+    EXPECT_EQ(decoder_.counters().ignored.read(), 11U);  // Y L V W K J h B I N O
+    const std::array<std::byte, 3> strange{std::byte{'?'}};
+    decoder_.decode_message(strange, 1, {}, seen_);
+    decoder_.decode_message({}, 1, {}, seen_);
+    EXPECT_EQ(decoder_.counters().unknown.read(), 2U);
+    EXPECT_EQ(decoder_.counters().messages.read(), 48U);
+}
+
+TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {
+    const auto bytes = datagram(bid(1, 100, 1'000'000), bid(2, 100, 1'000'100));
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, {.book = {.books = 1, .orders = 8, .level_chunks = 2}}};
+        const ExactCopy cut{std::span{bytes}.first(length)};
+        const auto result = decoder.decode(cut.span(), {}, seen_);
+        ASSERT_FALSE(result.ok());
+        EXPECT_EQ(result.error->kind, DecodeErrorKind::truncated);
+        EXPECT_EQ(result.messages, length >= 20 + 38 ? 1U : 0U);
+    }
+    ASSERT_FALSE(feed(std::span{bytes}.first(bytes.size() - 1)).ok());
+    say(bid(3, 100, 1'000'200));
+    ASSERT_EQ(seen_.gaps.size(), 1U);
+    EXPECT_EQ(seen_.gaps[0].first, 2U);
+    EXPECT_TRUE(last_is_incomplete());
+    auto longer = bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_EQ(feed(longer).error->kind, DecodeErrorKind::oversized);
+    auto no_sequence = bytes;
+    core::store_be(no_sequence.data() + moldudp64_layout::kSequenceAt, std::uint64_t{0});
+    EXPECT_EQ(feed(no_sequence).error->kind, DecodeErrorKind::bad_sequence);
+}
+
+TEST_F(Itch, LateAndDuplicatedDatagramsAreCountedAndNotApplied) {
+    const auto first = datagram(bid(1, 100, 1'000'000));
+    const auto second = datagram(bid(2, 100, 1'000'100));
+    const auto third = datagram(bid(3, 100, 1'000'200));
+    for (const auto* bytes : {&first, &third, &second, &third}) EXPECT_TRUE(feed(*bytes).ok());
+    EXPECT_EQ(decoder_.sequence().counters().late.read(), 1U);
+    EXPECT_EQ(decoder_.sequence().counters().duplicates.read(), 1U);
+    EXPECT_EQ(decoder_.counters().stale.read(), 2U);
+    EXPECT_EQ(decoder_.book().live_orders(), 2U);
+}
+
+TEST_F(Itch, AGeneratedFeedGivesTheMarketsOwnQuotes) {
+    GeneratedFeed::Options options{.format = WireFormat::itch, .steps_per_datagram = 5};
+    GeneratedFeed generated{options};
+    GeneratedMarket market{options.market};
+    InstrumentTable table{100};
+    ItchDecoder decoder{table, {.book = {.books = 100, .orders = 1'000, .level_chunks = 256}}};
+    std::array<std::byte, GeneratedFeed::kMaxDatagramBytes> buffer;
+    std::map<std::string, GeneratedMarket::Step> expected;
+    for (int i = 0; i < 3'000; ++i) {
+        const auto before = generated.steps();
+        ASSERT_TRUE(decoder.decode(generated.next(buffer, kMidnight + i), {}, seen_).ok());
+        for (auto step = before; step < generated.steps(); ++step) {
+            const auto& next = market.next();
+            expected[std::string{market.symbol(next.instrument).view()}] = next;
+        }
+    }
+    std::map<std::string, const Quote*> newest;
+    for (const auto& quote : seen_.quotes) newest[std::string{table.symbol(quote.instrument).view()}] = &quote;
+    ASSERT_EQ(newest.size(), expected.size());
+    for (const auto& [symbol, step] : expected) {
+        EXPECT_EQ(newest[symbol]->bid_price, step.bid_price) << symbol;
+        EXPECT_EQ(newest[symbol]->ask_price, step.ask_price) << symbol;
+        EXPECT_EQ(newest[symbol]->bid_size, step.bid_size) << symbol;
+        EXPECT_EQ(newest[symbol]->ask_size, step.ask_size) << symbol;
+        EXPECT_EQ(newest[symbol]->flags, 0) << symbol;
+    }
+    EXPECT_GT(seen_.trades.size(), 500U);
+    EXPECT_EQ(decoder.counters().rejected.read(), 0U);
+    EXPECT_TRUE(seen_.gaps.empty());
+}
+
+// Source: the first block of the second datagram of Multiple.Packets.pcap (Open Markets Initiative): an order of NASDAQ
+// TotalView-ITCH 5.0 of 2023-08-22, its fields by that specification.
+TEST_F(Itch, GoldenBytesOfAnAddedOrder) {
+    const auto golden = from_hex("41 1972 0000 1f23e0981ae1 0000000000792f9f 42 00000001 4d45544120202020 000c4950");
+    decoder_.decode_message(golden, 9, {}, seen_);
+    ASSERT_EQ(seen_.quotes.size(), 1U);
+    EXPECT_EQ(table_.symbol(last().instrument).view(), "META");
+    EXPECT_EQ(last().bid_price, 805'200);
+    EXPECT_EQ(last().bid_size, 1U);
+    EXPECT_EQ(last().exchange_utc_ns, kMidnight + 0x1F23'E098'1AE1);
+}
+
+TEST(RealItch, TheTwoCapturedDatagramsAreWholeAndTheGapBetweenThemIsNamed) {
+    const auto file = real_file("Multiple.Packets.pcap");
+    if (file.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the capture";
+    InstrumentTable table{64};
+    ItchDecoder decoder{table, {.book = {.books = 64, .orders = 1'000, .level_chunks = 128}}};
+    Recorder seen;
+    for (const auto& [utc_ns, bytes] : captured_datagrams(file)) {
+        const ExactCopy exact{bytes};
+        EXPECT_TRUE(decoder.decode(exact.span(), {.receive_utc_ns = utc_ns}, seen).ok());
+    }
+    EXPECT_EQ(decoder.counters().messages.read(), 39U);
+    EXPECT_EQ(decoder.counters().unknown.read() + decoder.counters().ignored.read(), 0U);
+    ASSERT_EQ(seen.gaps.size(), 1U);
+    EXPECT_EQ(seen.gaps[0].first, 0xE1'49D1U);
+    EXPECT_EQ(seen.gaps[0].last, 0x122'0E5CU);
+    for (const auto& quote : seen.quotes) EXPECT_NE(quote.flags & kIncomplete, 0);
+}
+
+class RealAapl : public testing::Test {
+protected:
+    void SetUp() override {
+        file_ = real_file("aapl_20200130_first10k.itch");
+        if (file_.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the file";
+    }
+    template <class OnMessage>
+    void each(OnMessage on_message) {
+        std::size_t place = 0;
+        std::span<const std::byte> message;
+        while (place < file_.size()) {
+            ASSERT_FALSE(next_itch_record(file_, place, message));
+            on_message(message);
+        }
+    }
+    std::vector<std::byte> file_;
+    InstrumentTable table_{4};
+    ItchDecoder decoder_{table_, {.book = {.books = 4, .orders = 10'000, .level_chunks = 128}}};
+    Recorder seen_;
+};
+
+TEST_F(RealAapl, GivesTheKnownNumberOfChangesAndLiveOrders) {
+    decoder_.begin_complete();
+    std::uint64_t sequence = 0;
+    each([&](std::span<const std::byte> message) {
+        const ExactCopy exact{message};
+        decoder_.decode_message(exact.span(), ++sequence, {}, seen_);
+    });
+    EXPECT_EQ(sequence, 10'000U);
+    EXPECT_EQ(seen_.quotes.size(), 2'792U);
+    EXPECT_EQ(decoder_.book().live_orders(), 215U);
+    EXPECT_EQ(decoder_.counters().messages.read(), 10'000U);
+    EXPECT_EQ(decoder_.counters().ignored.read(), 53U);  // L and Y
+    EXPECT_EQ(decoder_.counters().applied.read(), 10'000U - 53);
+    for (const auto& quote : seen_.quotes) ASSERT_EQ(quote.flags, 0);
+}
+
+TEST_F(RealAapl, AgreesQuoteForQuoteWithAPlainBookOfOrderedMaps) {
+    struct Order {
+        char side;
+        std::uint32_t shares, price;
+    };
+    std::unordered_map<std::uint64_t, Order> orders;
+    std::map<std::uint32_t, std::int64_t> levels[2];
+    const auto change = [&](const Order& order, std::int64_t shares) {
+        auto& side = levels[order.side == 'B' ? 0 : 1];
+        if ((side[order.price] += shares) == 0) side.erase(order.price);
+    };
+    const auto u32 = [](const std::byte* at) { return core::load_be<std::uint32_t>(at); };
+    const auto u64 = [](const std::byte* at) { return core::load_be<std::uint64_t>(at); };
+    OrderBook::Top published;
+    std::vector<OrderBook::Top> expected;
+    each([&](std::span<const std::byte> message) {
+        const auto* const m = message.data();
+        const auto take = [&](std::uint64_t number, std::uint32_t shares) {
+            auto& order = orders.at(number);
+            change(order, -std::int64_t{shares});
+            if ((order.shares -= shares) == 0) orders.erase(number);
+        };
+        switch (static_cast<char>(m[0])) {
+            case 'A':
+            case 'F': {
+                const Order order{static_cast<char>(m[19]), u32(m + 20), u32(m + 32)};
+                orders[u64(m + 11)] = order;
+                change(order, order.shares);
+                break;
+            }
+            case 'E':
+            case 'C':
+            case 'X': take(u64(m + 11), u32(m + 19)); break;
+            case 'D': take(u64(m + 11), orders.at(u64(m + 11)).shares); break;
+            case 'U': {
+                const Order order{orders.at(u64(m + 11)).side, u32(m + 27), u32(m + 31)};
+                take(u64(m + 11), orders.at(u64(m + 11)).shares);
+                orders[u64(m + 19)] = order;
+                change(order, order.shares);
+                break;
+            }
+            default: return;
+        }
+        OrderBook::Top top;
+        if (!levels[0].empty()) {
+            top.bid_price = levels[0].rbegin()->first;
+            top.bid_size = static_cast<std::uint64_t>(levels[0].rbegin()->second);
+        }
+        if (!levels[1].empty()) {
+            top.ask_price = levels[1].begin()->first;
+            top.ask_size = static_cast<std::uint64_t>(levels[1].begin()->second);
+        }
+        if (top != published) expected.push_back(top);
+        published = top;
+    });
+    each([&](std::span<const std::byte> message) { decoder_.decode_message(message, 1, {}, seen_); });
+    ASSERT_EQ(seen_.quotes.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(seen_.quotes[i].bid_price, expected[i].bid_price);
+        ASSERT_EQ(seen_.quotes[i].ask_price, expected[i].ask_price);
+        ASSERT_EQ(seen_.quotes[i].bid_size, expected[i].bid_size);
+        ASSERT_EQ(seen_.quotes[i].ask_size, expected[i].ask_size);
+    }
+}
+
+TEST_F(RealAapl, AStartInTheMiddleOfTheDayIsIncompleteAndCountsTheOrdersItDoesNotKnow) {
+    std::array<std::byte, 1472> buffer;
+    MoldUdp64Encoder mold{"AAPL", 1};
+    std::size_t messages = 0;
+    each([&](std::span<const std::byte> message) {
+        mold.begin(buffer);
+        ASSERT_TRUE(mold.add(message));
+        const auto bytes = mold.finish();
+        if (++messages <= 5'000) return;
+        ASSERT_TRUE(decoder_.decode(bytes, {}, seen_).ok());
+    });
+    std::uint64_t unknown = 0;
+    decoder_.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        if (name == "orders_unknown") unknown = tally.read();
+    });
+    EXPECT_GT(unknown, 0U);
+    ASSERT_FALSE(seen_.quotes.empty());
+    for (const auto& quote : seen_.quotes) ASSERT_NE(quote.flags & kIncomplete, 0);
+    EXPECT_TRUE(seen_.gaps.empty());
+}
+
+}  // namespace
+}  // namespace millpond::feed

@@ -1,0 +1,190 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "tests/net/datagrams.hpp"
+#include "tests/net/network_pair.hpp"
+
+namespace millpond::net {
+namespace {
+
+using test::bytes_of;
+using test::receive;
+using test::receive_texts;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const auto kGroup = SocketAddress::parse("239.1.2.3:14000");
+
+/// Between two network namespaces; skipped where the machine does not allow them.
+class UdpMulticast : public ::testing::Test {
+protected:
+    void SetUp() override {
+        std::string why;
+        pair_ = test::NetworkPair::make(why);
+        if (pair_ == nullptr) GTEST_SKIP() << why;
+    }
+
+    /// Made in the near namespace.
+    std::unique_ptr<UdpReceiver> receiver(UdpReceiver::Options options) const {
+        pair_->enter_near();
+        return std::make_unique<UdpReceiver>(options);
+    }
+
+    /// Made in the far namespace.
+    std::unique_ptr<UdpSender> sender(UdpSender::Options options) const {
+        pair_->enter_far();
+        return std::make_unique<UdpSender>(options);
+    }
+
+    std::unique_ptr<test::NetworkPair> pair_;
+};
+
+TEST_F(UdpMulticast, JoinsAGroupOnANamedInterface) {
+    const auto receiving = receiver({.local = kGroup, .interface = "near0"});
+    EXPECT_EQ(receiving->report().interface, "near0");
+    const auto sending = sender({.to = kGroup, .interface = "far0"});
+    EXPECT_TRUE(sending->send(bytes_of("one")));
+    EXPECT_TRUE(sending->send(bytes_of("two")));
+    EXPECT_THAT(receive_texts(*receiving, 2), ElementsAre("one", "two"));
+}
+
+TEST_F(UdpMulticast, WithASourceOnlyThatSendersDatagramsCome) {
+    const auto receiving =
+        receiver({.local = kGroup, .source = SocketAddress::parse_host("10.99.0.2"), .interface = "near0"});
+    const auto wrong = sender({.to = kGroup, .from = SocketAddress::parse("10.99.0.3:0"), .interface = "far0"});
+    const auto right = sender({.to = kGroup, .from = SocketAddress::parse("10.99.0.2:0"), .interface = "far0"});
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(wrong->send(bytes_of("from 3")));
+        EXPECT_TRUE(right->send(bytes_of("from 2")));
+    }
+    EXPECT_THAT(receive_texts(*receiving, 3), ElementsAre("from 2", "from 2", "from 2"));
+    EXPECT_THAT(receiving->poll(), IsEmpty());
+}
+
+TEST_F(UdpMulticast, AReceiverGetsItsOwnGroupOnlyThoughAnotherJoinedMoreOnTheSamePort) {
+    const auto other_group = SocketAddress::parse("239.1.2.4:14000");
+    const auto first = receiver({.local = kGroup, .interface = "near0"});
+    const auto second = receiver({.local = other_group, .interface = "near0"});
+    const auto to_first = sender({.to = kGroup, .interface = "far0"});
+    const auto to_second = sender({.to = other_group, .interface = "far0"});
+    EXPECT_TRUE(to_first->send(bytes_of("first")));
+    EXPECT_TRUE(to_second->send(bytes_of("second")));
+    EXPECT_THAT(receive_texts(*second, 1), ElementsAre("second"));
+    EXPECT_THAT(receive_texts(*first, 1), ElementsAre("first"));
+    EXPECT_THAT(first->poll(), IsEmpty());
+    EXPECT_THAT(second->poll(), IsEmpty());
+}
+
+TEST_F(UdpMulticast, TwoReceiversOfAGroupEachGetEverything) {
+    const auto first = receiver({.local = kGroup, .interface = "near0"});
+    const auto second = receiver({.local = kGroup, .interface = "near0"});
+    const auto sending = sender({.to = kGroup, .interface = "far0"});
+    EXPECT_TRUE(sending->send(bytes_of("both")));
+    EXPECT_THAT(receive_texts(*first, 1), ElementsAre("both"));
+    EXPECT_THAT(receive_texts(*second, 1), ElementsAre("both"));
+}
+
+TEST_F(UdpMulticast, AJoinOnOneInterfaceGetsNothingOfAnother) {
+    const auto elsewhere = receiver({.local = kGroup, .interface = "lo"});
+    const auto here = receiver({.local = kGroup, .interface = "near0"});
+    const auto sending = sender({.to = kGroup, .interface = "far0"});
+    EXPECT_TRUE(sending->send(bytes_of("near")));
+    EXPECT_THAT(receive_texts(*here, 1), ElementsAre("near"));
+    EXPECT_THAT(elsewhere->poll(), IsEmpty());
+}
+
+TEST_F(UdpMulticast, JoinsIpv6GroupsAnySourceAndSpecific) {
+    ASSERT_TRUE(pair_->wait_for_ipv6());
+    const auto group = SocketAddress::parse("[ff15::42]:14000");
+    const auto any = receiver({.local = group, .interface = "near0"});
+    const auto specific =
+        receiver({.local = group, .source = SocketAddress::parse_host("fd99::2"), .interface = "near0"});
+    const auto stranger =
+        receiver({.local = group, .source = SocketAddress::parse_host("fd99::77"), .interface = "near0"});
+    const auto sending = sender({.to = group, .from = SocketAddress::parse("[fd99::2]:0"), .interface = "far0"});
+    EXPECT_TRUE(sending->send(bytes_of("six")));
+    EXPECT_THAT(receive_texts(*any, 1), ElementsAre("six"));
+    EXPECT_THAT(receive_texts(*specific, 1), ElementsAre("six"));
+    EXPECT_THAT(stranger->poll(), IsEmpty());
+}
+
+TEST_F(UdpMulticast, WithoutARouteTheErrorAsksForTheInterface) {
+    try {
+        const auto receiving = receiver({.local = kGroup});
+        FAIL() << "accepted";
+    } catch (const SocketError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("cannot join 239.1.2.3: no route leads there, name the interface"));
+    }
+}
+
+TEST_F(UdpMulticast, LoopDecidesWhetherTheSendersMachineGetsItsOwn) {
+    const auto away = receiver({.local = kGroup, .interface = "near0"});
+    pair_->enter_far();
+    UdpReceiver at_home{{.local = kGroup, .interface = "far0"}};
+    const auto quiet = sender({.to = kGroup, .interface = "far0", .loop = false});
+    EXPECT_TRUE(quiet->send(bytes_of("away only")));
+    const auto loud = sender({.to = kGroup, .interface = "far0"});
+    EXPECT_TRUE(loud->send(bytes_of("both")));
+    EXPECT_THAT(receive_texts(*away, 2), ElementsAre("away only", "both"));
+    EXPECT_THAT(receive_texts(at_home, 1), ElementsAre("both"));
+}
+
+TEST_F(UdpMulticast, ATtlOfZeroStaysOnTheMachine) {
+    const auto away = receiver({.local = kGroup, .interface = "near0"});
+    pair_->enter_far();
+    UdpReceiver at_home{{.local = kGroup, .interface = "far0"}};
+    const auto zero = sender({.to = kGroup, .interface = "far0", .ttl = 0});
+    EXPECT_TRUE(zero->send(bytes_of("home only")));
+    const auto one = sender({.to = kGroup, .interface = "far0", .ttl = 1});
+    EXPECT_TRUE(one->send(bytes_of("both")));
+    EXPECT_THAT(receive_texts(at_home, 2), ElementsAre("home only", "both"));
+    EXPECT_THAT(receive_texts(*away, 1), ElementsAre("both"));
+}
+
+TEST_F(UdpMulticast, TrainsCrossAWireAndAreSplitAgain) {
+    const auto receiving = receiver({.local = kGroup, .interface = "near0", .gro = Want::require});
+    const auto sending = sender({.to = kGroup, .interface = "far0", .gso = Want::require});
+    std::vector<std::string> texts;
+    for (int i = 0; i < 150; ++i) texts.push_back(std::string(256, static_cast<char>('a' + i % 26)));
+    std::vector<std::span<const std::byte>> spans;
+    for (const auto& text : texts) spans.push_back(bytes_of(text));
+    EXPECT_EQ(sending->send(spans), texts.size());
+    EXPECT_EQ(receive_texts(*receiving, texts.size()), texts);
+}
+
+TEST_F(UdpMulticast, AnInterfaceWithoutAClockIsNamedWhenItsTimeIsRequired) {
+    try {
+        const auto receiving = receiver({.local = kGroup, .interface = "near0", .nic_time = Want::require});
+        FAIL() << "accepted";
+    } catch (const SocketError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("required: NIC receive time on 239.1.2.3:14000: interface 'near0': it "));
+    }
+}
+
+TEST_F(UdpMulticast, ADatagramThatTheBufferHasNoRoomForIsLeftWithTheCaller) {
+    // Nobody answers at this address, so that what is sent waits in the buffer for the neighbour's address.
+    const auto sending = sender({.to = SocketAddress::parse("10.99.0.77:14000"), .send_buffer = 4096});
+    const std::string payload(200, 'x');
+    const std::vector<std::span<const std::byte>> spans(500, bytes_of(payload));
+    const auto taken = sending->send(spans);
+    EXPECT_GT(taken, 0U);
+    EXPECT_LT(taken, spans.size());
+    EXPECT_EQ(sending->counts().datagrams.read(), taken);
+    EXPECT_EQ(sending->counts().bytes.read(), taken * payload.size());
+    EXPECT_EQ(sending->counts().would_block.read(), 1U);
+    EXPECT_FALSE(sending->send(bytes_of(payload)));
+    EXPECT_EQ(sending->counts().would_block.read(), 2U);
+    EXPECT_EQ(sending->counts().errors.read(), 0U);
+}
+
+}  // namespace
+}  // namespace millpond::net
