@@ -1,0 +1,162 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/core/cache_line.hpp>
+
+namespace millpond::queue {
+
+/// Pool and queue in one, from one producer thread to one consumer thread: messages live in the channel's slots, are
+/// written there and read there, and are handed over in order.
+///
+/// All messages are made once, in the constructor, and destroyed with the channel; a claimed one is as its last user
+/// left it. A message moves from the producer (claim until publish) to the consumer (front until release) and back.
+///
+/// The consumer tells the producer of freed slots every few releases, and whenever `front` finds nothing: until then up
+/// to release_interval() - 1 released slots still count as taken.
+///
+/// Threads: claim, claim_batch and publish on one thread; front, front_batch and release on one other.
+/// Memory:  capacity * sizeof(T) bytes, taken once from `memory` in the constructor.
+/// Source:  Lamport 1983; the consumer's delayed index follows Lee, Bu and Chandranmenon, "A lock-free, cache-efficient
+///          shared ring buffer" (MCRingBuffer), IPDPS 2010.
+template <class T>
+class Channel {
+public:
+    /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
+    explicit Channel(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+    ~Channel();
+
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+
+    /// The next message to write, null when all are taken. Before a publish it gives the same one again.
+    [[nodiscard]] T* claim() noexcept;
+    /// Up to `most` messages that lie side by side, fewer at the ring's end, none when all are taken.
+    [[nodiscard]] std::span<T> claim_batch(std::size_t most) noexcept;
+    /// Hands the first `count` claimed messages to the consumer.
+    void publish(std::size_t count = 1) noexcept;
+
+    /// The oldest message, null when there is none. Before a release it gives the same one again.
+    [[nodiscard]] T* front() noexcept;
+    /// Up to `most` of the oldest messages that lie side by side, fewer at the ring's end.
+    [[nodiscard]] std::span<T> front_batch(std::size_t most) noexcept;
+    /// Gives the `count` oldest messages, which front or front_batch has shown, back to the producer.
+    void release(std::size_t count = 1) noexcept;
+
+    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] std::size_t release_interval() const noexcept { return release_interval_; }
+
+private:
+    [[nodiscard]] std::size_t room(std::size_t wanted) noexcept;
+    [[nodiscard]] std::size_t filled(std::size_t wanted) noexcept;
+    [[nodiscard]] std::span<T> side_by_side(std::size_t from, std::size_t count) noexcept {
+        const auto index = from & (capacity_ - 1);
+        return {slots_ + index, std::min(count, capacity_ - index)};
+    }
+
+    static constexpr std::size_t kReleaseInterval = 16;
+    static constexpr std::size_t kSlotAlignment = std::max(alignof(T), core::kFalseSharingRange);
+
+    T* slots_;
+    std::size_t capacity_;
+    std::size_t release_interval_;
+    std::pmr::memory_resource* memory_;
+    // Lines of their own for each writing thread: first the producer's, then the consumer's.
+    alignas(core::kFalseSharingRange) std::atomic<std::size_t> tail_{0};
+    std::size_t head_seen_{0};
+    alignas(core::kFalseSharingRange) std::atomic<std::size_t> head_{0};
+    std::size_t released_{0};  // the consumer's true head; head_ follows it
+    std::size_t tail_seen_{0};
+};
+
+template <class T>
+Channel<T>::Channel(std::size_t capacity, std::pmr::memory_resource* memory)
+    : capacity_(capacity),
+      release_interval_(std::clamp<std::size_t>(capacity / 4, 1, kReleaseInterval)),
+      memory_(memory) {
+    if (!std::has_single_bit(capacity)) {
+        throw std::invalid_argument("Channel: capacity " + std::to_string(capacity) + " is no power of two");
+    }
+    slots_ = static_cast<T*>(memory_->allocate(capacity_ * sizeof(T), kSlotAlignment));
+    try {
+        std::uninitialized_value_construct_n(slots_, capacity_);
+    } catch (...) {
+        memory_->deallocate(slots_, capacity_ * sizeof(T), kSlotAlignment);
+        throw;
+    }
+}
+
+template <class T>
+Channel<T>::~Channel() {
+    std::destroy_n(slots_, capacity_);
+    memory_->deallocate(slots_, capacity_ * sizeof(T), kSlotAlignment);
+}
+
+template <class T>
+T* Channel<T>::claim() noexcept {
+    return room(1) == 0 ? nullptr : &slots_[tail_.load(std::memory_order_relaxed) & (capacity_ - 1)];
+}
+
+template <class T>
+std::span<T> Channel<T>::claim_batch(std::size_t most) noexcept {
+    return side_by_side(tail_.load(std::memory_order_relaxed), room(most));
+}
+
+template <class T>
+void Channel<T>::publish(std::size_t count) noexcept {
+    const auto tail = tail_.load(std::memory_order_relaxed);
+    assert(tail + count - head_seen_ <= capacity_ && "published more than was claimed");
+    tail_.store(tail + count, std::memory_order_release);  // sync "slot filled": the load in filled
+}
+
+template <class T>
+T* Channel<T>::front() noexcept {
+    return filled(1) == 0 ? nullptr : &slots_[released_ & (capacity_ - 1)];
+}
+
+template <class T>
+std::span<T> Channel<T>::front_batch(std::size_t most) noexcept {
+    return side_by_side(released_, filled(most));
+}
+
+template <class T>
+void Channel<T>::release(std::size_t count) noexcept {
+    assert(tail_seen_ - released_ >= count && "released more than front showed");
+    released_ += count;
+    if (released_ - head_.load(std::memory_order_relaxed) >= release_interval_) {
+        head_.store(released_, std::memory_order_release);  // sync "slot freed": the load in room
+    }
+}
+
+/// How many of `wanted` slots the producer may fill. Looks at the consumer's line only when what it knew is too little.
+template <class T>
+std::size_t Channel<T>::room(std::size_t wanted) noexcept {
+    const auto tail = tail_.load(std::memory_order_relaxed);
+    if (capacity_ - (tail - head_seen_) < wanted) {
+        head_seen_ = head_.load(std::memory_order_acquire);  // sync "slot freed": the stores in release and filled
+    }
+    return std::min(wanted, capacity_ - (tail - head_seen_));
+}
+
+/// How many of `wanted` slots the consumer may read.
+template <class T>
+std::size_t Channel<T>::filled(std::size_t wanted) noexcept {
+    if (tail_seen_ - released_ < wanted) {
+        tail_seen_ = tail_.load(std::memory_order_acquire);  // sync "slot filled": the store in publish
+        if (tail_seen_ == released_ && head_.load(std::memory_order_relaxed) != released_) {
+            head_.store(released_, std::memory_order_release);  // sync "slot freed": the load in room
+        }
+    }
+    return std::min(wanted, tail_seen_ - released_);
+}
+
+}  // namespace millpond::queue
