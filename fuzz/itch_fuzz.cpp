@@ -1,0 +1,12 @@
+#include <millpond/feed/itch_decoder.hpp>
+
+#include "fuzz/fuzz_target.hpp"
+
+// Few orders and level chunks, so that their bounds are met.
+MILLPOND_FUZZ_TARGET {
+    using namespace millpond::feed;
+    InstrumentTable instruments{8};
+    ItchDecoder decoder{instruments, {.book = {.books = 6, .orders = 16, .level_chunks = 6}}};
+    decoder.set_midnight(1);
+    fuzz_decoder(instruments, decoder, input);
+}

@@ -1,0 +1,165 @@
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/itch_file.hpp>
+#include <millpond/feed/miax_tom_decoder.hpp>
+#include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
+
+#include "fuzz/decoder_check.hpp"
+#include "tests/feed/real_data.hpp"
+
+namespace millpond::feed {
+namespace {
+
+using Datagrams = std::vector<std::vector<std::byte>>;
+
+/// A table with room for some of the instruments only, and the decoder beside it.
+template <class Decoder>
+struct Bench {
+    InstrumentTable instruments{60};
+    Decoder decoder = make(instruments);
+    DecoderCheck<Decoder> check{instruments, decoder};
+
+    static Decoder make(InstrumentTable& instruments) {
+        if constexpr (std::is_same_v<Decoder, ItchDecoder>) {
+            return ItchDecoder{instruments, {.book = {.books = 50, .orders = 90, .level_chunks = 70}}};
+        } else {
+            return Decoder{instruments, {}};
+        }
+    }
+};
+
+Datagrams generated(WireFormat format, std::size_t count) {
+    GeneratedFeed feed{{.format = format, .steps_per_datagram = 3}};
+    std::array<std::byte, GeneratedFeed::kMaxDatagramBytes> buffer;
+    Datagrams all;
+    std::int64_t utc_ns = 1'700'000'000'000'000'000;
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto bytes = i % 50 == 49 ? feed.heartbeat(buffer, utc_ns) : feed.next(buffer, utc_ns += 10'000'000);
+        all.emplace_back(bytes.begin(), bytes.end());
+    }
+    return all;
+}
+
+/// Some bytes changed, cut off, repeated or put in; now and then nothing at all, so that good datagrams come between.
+std::vector<std::byte> mutated(std::vector<std::byte> bytes, std::mt19937& random) {
+    for (auto changes = random() % 4; changes > 0 && !bytes.empty(); --changes) {
+        const auto place = random() % bytes.size();
+        switch (random() % 6) {
+            case 0: bytes[place] = static_cast<std::byte>(random()); break;
+            case 1: bytes[place] ^= static_cast<std::byte>(1U << random() % 8); break;
+            case 2: bytes[place] = std::byte{0xFF}; break;
+            case 3: bytes.resize(place); break;
+            case 4: bytes.insert(bytes.end(), random() % 40, static_cast<std::byte>(random())); break;
+            default: bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place), bytes.begin(), bytes.end());
+        }
+    }
+    return bytes;
+}
+
+template <class Decoder>
+void play_mutated(const Datagrams& datagrams, std::size_t rounds) {
+    std::mt19937 random{17};
+    Bench<Decoder> bench;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        for (const auto& datagram : datagrams) ASSERT_EQ(bench.check.play(mutated(datagram, random)), "");
+    }
+    EXPECT_GT(bench.decoder.counters().malformed.read(), 0U);
+    EXPECT_GT(bench.decoder.counters().quotes.read(), 0U);
+}
+
+template <class Decoder>
+void play_random() {
+    std::mt19937 random{23};
+    Bench<Decoder> bench;
+    for (int i = 0; i < 50'000; ++i) {
+        std::vector<std::byte> bytes(random() % 200);
+        for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+        ASSERT_EQ(bench.check.play(bytes), "");
+    }
+}
+
+/// After any amount of rubbish a decoder that hears the whole feed again tells of it what one tells that heard no
+/// other.
+template <class Decoder>
+void expect_recovery(WireFormat format) {
+    const auto datagrams = generated(format, 400);
+    Bench<Decoder> clean;
+    for (const auto& datagram : datagrams) ASSERT_EQ(clean.check.play(datagram), "");
+    std::mt19937 random{29};
+    Bench<Decoder> bench;
+    for (int i = 0; i < 5'000; ++i) {
+        std::vector<std::byte> bytes(random() % 100);
+        for (auto& byte : bytes) byte = static_cast<std::byte>(random() % 20);
+        ASSERT_EQ(bench.check.play(bytes), "");
+    }
+    const auto before = bench.decoder.counters().quotes.read();
+    for (const auto& datagram : datagrams) ASSERT_EQ(bench.check.play(datagram), "");
+    const auto heard = bench.decoder.counters().quotes.read() - before;
+    // Rubbish may have named a session, so that up to one run of datagrams is taken for a past one's.
+    EXPECT_GE(heard * 10, clean.decoder.counters().quotes.read() * 8);
+}
+
+TEST(DecoderRobustness, RandomBytesNeverBreakAPromise) {
+    play_random<Bbo28Decoder>();
+    play_random<QuotesDecoder>();
+    play_random<MiaxTomDecoder>();
+    play_random<ItchDecoder>();
+}
+
+TEST(DecoderRobustness, MutatedBbo28NeverBreaksAPromise) {
+    play_mutated<Bbo28Decoder>(generated(WireFormat::bbo28, 2'000), 5);
+}
+TEST(DecoderRobustness, MutatedQuotesNeverBreakAPromise) {
+    play_mutated<QuotesDecoder>(generated(WireFormat::quotes, 2'000), 5);
+}
+TEST(DecoderRobustness, MutatedMiaxTomNeverBreaksAPromise) {
+    play_mutated<MiaxTomDecoder>(generated(WireFormat::miax_tom, 2'000), 5);
+}
+TEST(DecoderRobustness, MutatedItchNeverBreaksAPromise) {
+    play_mutated<ItchDecoder>(generated(WireFormat::itch, 2'000), 5);
+}
+
+TEST(DecoderRobustness, AfterRubbishTheGoodDatagramsAreHeard) {
+    expect_recovery<Bbo28Decoder>(WireFormat::bbo28);
+    expect_recovery<QuotesDecoder>(WireFormat::quotes);
+    expect_recovery<MiaxTomDecoder>(WireFormat::miax_tom);
+    expect_recovery<ItchDecoder>(WireFormat::itch);
+}
+
+TEST(DecoderRobustness, MutatedCapturesNeverBreakAPromise) {
+    const auto miax = real_file("Miax.Tom.Mach.v1.9.Example.pcap");
+    const auto aapl = real_file("aapl_20200130_first10k.itch");
+    if (miax.empty() || aapl.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the captures";
+    Datagrams captured;
+    for (auto& datagram : captured_datagrams(miax)) captured.push_back(std::move(datagram.bytes));
+    play_mutated<MiaxTomDecoder>(captured, 1);
+
+    Datagrams orders;
+    MoldUdp64Encoder mold{"AAPL"};
+    std::array<std::byte, 1472> buffer;
+    for (std::size_t place = 0; place < aapl.size();) {
+        mold.begin(buffer);
+        for (int i = 0; i < 3 && place < aapl.size(); ++i) {
+            std::span<const std::byte> message;
+            ASSERT_FALSE(next_itch_record(aapl, place, message));
+            ASSERT_TRUE(mold.add(message));
+        }
+        const auto bytes = mold.finish();
+        orders.emplace_back(bytes.begin(), bytes.end());
+    }
+    play_mutated<ItchDecoder>(orders, 2);
+}
+
+}  // namespace
+}  // namespace millpond::feed
