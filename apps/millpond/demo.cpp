@@ -18,7 +18,9 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/clock.hpp"
+#include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
+#include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "apps/millpond/traffic/transmitter.hpp"
 #include "gateway/config/read.hpp"
@@ -28,12 +30,17 @@ namespace {
 
 constexpr std::string_view kFeedName = "demo";
 
-bool is_itch(const DemoOptions& options) { return options.file.ends_with(".itch"); }
+bool is_itch(const DemoOptions& options) { return traffic::file_kind(options.file) == traffic::FileKind::itch; }
 
-std::unique_ptr<traffic::Source> make_source(const DemoOptions& options) {
+std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double speed) {
+    if (!options.file.empty() && is_itch(options)) {
+        constexpr double kHeartbeatNanos = 1e9;
+        const traffic::ItchSource::Options itch{.heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)};
+        return std::make_unique<traffic::ItchSource>(options.file, itch);
+    }
     if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
     const auto now = core::utc_nanos();
-    traffic::GeneratedSource::Options generated{.datagrams_per_second = options.rate, .begin_utc_ns = now};
+    traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .begin_utc_ns = now};
     generated.feed.session = static_cast<std::uint64_t>(now);
     return std::make_unique<traffic::GeneratedSource>(generated);
 }
@@ -80,8 +87,9 @@ void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
     }
 }
 
-Demo::Demo(const DemoOptions& options, const gateway::Gateway& gateway) : source_(make_source(options)) {
+Demo::Demo(const DemoOptions& options, const gateway::Gateway& gateway) {
     const auto speed = parse_speed("--demo-speed", options.speed);
+    source_ = make_source(options, speed);
     const auto to = address_of_feed(gateway);
     thread_ = std::thread{[this, to, speed] { run(to, speed); }};
 }

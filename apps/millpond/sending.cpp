@@ -45,6 +45,7 @@ std::string bar(double fraction) {
 }  // namespace
 
 void SendingOptions::add_to(CLI::App& options) {
+    const CLI::Range fraction{0.0, 1.0};
     options.add_option("--to", to, "address to send to, ADDRESS:PORT, unicast or multicast")->required();
     options.add_option("--interface", interface, "interface that multicast leaves by");
     options.add_option("--ttl", ttl, "hops that multicast may go")->capture_default_str()->check(CLI::Range(0, 255));
@@ -53,9 +54,15 @@ void SendingOptions::add_to(CLI::App& options) {
         ->capture_default_str()
         ->check(CLI::Range(1, 1024));
     options.add_flag("--spin", spin, "spin before each datagram instead of sleeping: exact times for a whole core");
-    options.add_option("--drop", faults.drop, "fraction of the datagrams to lose, 0 to 1")->capture_default_str();
-    options.add_option("--duplicate", faults.duplicate, "fraction to send twice")->capture_default_str();
-    options.add_option("--swap", faults.swap, "fraction to send after their successor")->capture_default_str();
+    options.add_option("--drop", faults.drop, "fraction of the datagrams to lose, 0 to 1")
+        ->capture_default_str()
+        ->check(fraction);
+    options.add_option("--duplicate", faults.duplicate, "fraction to send twice")
+        ->capture_default_str()
+        ->check(fraction);
+    options.add_option("--swap", faults.swap, "fraction to send after their successor")
+        ->capture_default_str()
+        ->check(fraction);
     options.add_option("--seed", faults.seed, "the same seed gives the same bytes and faults")->capture_default_str();
     options.add_flag("--quiet", quiet, "no progress");
 }

@@ -71,6 +71,14 @@ void PcapReader::read_file_header() {
     refuse("no pcap file, it begins with " + hex(big));
 }
 
+bool PcapReader::is_capture(std::span<const std::byte, 4> begin) noexcept {
+    const auto little = core::load_le<std::uint32_t>(begin.data());
+    const auto big = core::load_be<std::uint32_t>(begin.data());
+    constexpr std::array kMagics{kMicroseconds, kNanoseconds, kPcapNg};
+    return big >> 16 == kGzip ||
+           std::ranges::any_of(kMagics, [&](std::uint32_t magic) { return magic == little || magic == big; });
+}
+
 bool PcapReader::next(CapturedDatagram& out) {
     while (error_.empty()) {
         stream_.take(std::exchange(shown_, 0));

@@ -10,25 +10,36 @@
 
 namespace millpond::traffic {
 
-/// A generated feed at an even pace, without an end. The same options give the same datagrams.
+/// A generated feed at an even pace. The same options give the same datagrams at the same times.
 class GeneratedSource final : public Source {
 public:
+    /// Between datagrams that are further apart stand heartbeats, this far apart.
+    static constexpr std::int64_t kHeartbeatNanos = 1'000'000'000;
+
     struct Options {
         feed::GeneratedFeed::Options feed{};
-        double datagrams_per_second{1'000};
-        std::int64_t begin_utc_ns{0};  ///< The venue's time of the first datagram.
+        double steps_per_second{1'000};  ///< Changes of one instrument's best bid or offer.
+        std::uint64_t burst{1};          ///< So many datagrams are due at the same time; the pace stays the same.
+        std::uint64_t most_steps{0};     ///< Ends after so many changes of the market, in whole datagrams; 0: never.
+        std::int64_t begin_utc_ns{0};    ///< The venue's time of the first datagram.
     };
 
     /// Throws std::invalid_argument for options out of range.
     explicit GeneratedSource(const Options& options);
 
     [[nodiscard]] bool next(Outgoing& out) override;
+    [[nodiscard]] double fraction() const override;
 
 private:
+    [[nodiscard]] std::uint32_t messages_in(std::span<const std::byte> datagram, std::uint64_t steps) const noexcept;
+
     Options options_;
     feed::GeneratedFeed feed_;
     std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer_{};
-    std::uint64_t count_{0};
+    std::uint64_t count_{0};     // datagrams with messages
+    std::uint64_t position_{0};  // on the schedule, in steps
+    std::int64_t due_ns_{0};     // of the burst at hand
+    std::int64_t latest_due_ns_{0};
 };
 
 }  // namespace millpond::traffic

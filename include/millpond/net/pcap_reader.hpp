@@ -49,6 +49,9 @@ public:
     /// A file that is in memory already; `name` stands for its path in errors.
     PcapReader(std::span<const std::byte> file, std::string name);
 
+    /// Whether a file that begins so is a capture: pcap, or a kind of it that the constructor refuses by name.
+    [[nodiscard]] static bool is_capture(std::span<const std::byte, 4> begin) noexcept;
+
     /// The next datagram; frames without one are counted and skipped. False at the end of the file, and at damage that
     /// leaves no way to find the next frame: error() then says what it is.
     [[nodiscard]] bool next(CapturedDatagram& out);

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace millpond::traffic {
+
+enum class FileKind : std::uint8_t { pcap, itch };
+
+/// What a file that can be replayed is, by its first bytes. Throws std::system_error when it cannot be read and
+/// net::FileFormatError when it is neither. A pcapng or compressed file counts as pcap, whose reader refuses it by
+/// name.
+[[nodiscard]] FileKind file_kind(const std::string& path);
+
+}  // namespace millpond::traffic

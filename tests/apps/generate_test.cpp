@@ -1,0 +1,94 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include <millpond/net/udp_receiver.hpp>
+
+#include "apps/millpond/traffic/generated_source.hpp"
+#include "tests/apps/datagrams.hpp"
+#include "tests/apps/list_source.hpp"
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Generated {
+    Outcome outcome;
+    std::vector<std::string> datagrams;
+};
+
+/// Everything that `generate` sends with these options at full speed.
+Generated generate(std::vector<std::string> options) {
+    // Holds all of it until the program has ended.
+    net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 32U << 20}};
+    options.insert(options.begin(), {"generate", "--to", receiver.report().local.to_string(), "--speed", "max"});
+    Generated result;
+    result.outcome = run(options);
+    for (auto datagrams = receiver.poll(); !datagrams.empty(); datagrams = receiver.poll()) {
+        for (const auto& each : datagrams)
+            result.datagrams.emplace_back(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+    }
+    EXPECT_EQ(receiver.refresh_kernel_drops(), 0U);
+    return result;
+}
+
+TEST(Generate, TheSameSeedGivesTheSameBytesOnTheWireInEveryFormat) {
+    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch"}) {
+        const std::vector<std::string> options{"--format", format, "--count", "1000", "--symbols", "20"};
+        auto seeded = options;
+        seeded.insert(seeded.end(), {"--seed", "2"});
+        const auto first = generate(options);
+        EXPECT_EQ(first.outcome.exit_code, 0);
+        EXPECT_GE(first.datagrams.size(), 1000U);
+        EXPECT_THAT(first.outcome.out, HasSubstr("send errors 0"));
+        EXPECT_TRUE(generate(options).datagrams == first.datagrams) << format;
+        EXPECT_FALSE(generate(seeded).datagrams == first.datagrams) << format;
+    }
+}
+
+TEST(Generate, PrintsExactlyTheFaultsThatItPlanted) {
+    const auto clean = generate({"--count", "5000"});
+    const auto faulty = generate({"--count", "5000", "--drop", "0.02", "--duplicate", "0.02", "--swap", "0.02"});
+    std::smatch planted;
+    const std::regex line{
+        "planted: dropped (\\d+) datagrams \\((\\d+) messages\\), duplicated (\\d+) .*swapped (\\d+) "};
+    ASSERT_TRUE(std::regex_search(faulty.outcome.out, planted, line)) << faulty.outcome.out;
+    const auto dropped = std::stoul(planted[1]);
+    const auto duplicated = std::stoul(planted[3]);
+    EXPECT_GT(dropped, 0U);
+    EXPECT_GT(duplicated, 0U);
+    EXPECT_GT(std::stoul(planted[4]), 0U);
+    EXPECT_EQ(planted[1], planted[2]);
+    EXPECT_EQ(faulty.datagrams.size(), clean.datagrams.size() - dropped + duplicated);
+    EXPECT_THAT(faulty.outcome.out,
+                HasSubstr("sent " + std::to_string(clean.datagrams.size() - dropped + duplicated) + " datagrams"));
+}
+
+TEST(Generate, CtrlCEndsAnEndlessFeedWithASummary) {
+    net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
+    Program program{{"generate", "--to", receiver.report().local.to_string(), "--live", "--rate", "1000"}};
+    ASSERT_GE(receive(receiver, 10).size(), 10U);
+    program.signal(SIGINT);
+    const auto outcome = program.wait();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr(", stopped by a signal"));
+}
+
+TEST(Generate, MisuseIsTwoAndNamesTheOption) {
+    const auto format = run({"generate", "--to", "127.0.0.1:9", "--format", "fix"});
+    EXPECT_EQ(format.exit_code, 2);
+    EXPECT_THAT(format.err, HasSubstr("--format: 'fix' is none of bbo28, quotes, miax-tom, itch"));
+    const auto fraction = run({"generate", "--to", "127.0.0.1:9", "--count", "1", "--drop", "1.5"});
+    EXPECT_EQ(fraction.exit_code, 2);
+    EXPECT_THAT(fraction.err, HasSubstr("--drop: Value 1.5 not in range"));
+    EXPECT_EQ(run({"generate", "--to", "127.0.0.1:9", "--symbols", "0"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace millpond::app
