@@ -37,7 +37,7 @@ void require_ending(const MetricName& name, std::string_view ending, std::string
 class Registry::Metrics {
 public:
     /// The text of the labels, under which the value can be removed.
-    std::string add(const MetricName& name, std::string_view type, Value value) {
+    std::string add(const MetricName& name, std::string_view type, const Value& value) {
         require_metric_name(name);
         auto labels = labels_text(name.labels);
         const std::lock_guard lock(mutex_);

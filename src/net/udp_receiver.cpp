@@ -68,7 +68,7 @@ Value get_option(int socket, int level, int name) noexcept {
 std::int64_t nanos(const timespec& time) noexcept { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::string bind_failure(const SocketAddress& local, int error) {
-    const auto what = "cannot bind " + local.to_string();
+    auto what = "cannot bind " + local.to_string();
     if (error == EADDRINUSE) return what + ": the port is taken by another socket";
     if (error == EADDRNOTAVAIL) return what + ": no interface of this machine has that address";
     if (error == EACCES) return what + ": ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE";
