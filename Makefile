@@ -19,7 +19,10 @@ demo: build-release ## install what it needs, build, and run the gateway on a ge
 test: deps-test build-dev ## install what it needs and run every test
 	ctest --preset dev -j $(JOBS) --output-junit tests.xml
 
-check: format-check layers test headers lint asan tsan ## tests, formatting, lint, layers, self-contained headers, sanitizers
+check: format-check layers test headers lint asan tsan callgrind fuzz ## tests, formatting, lint, layers, headers, sanitizers, counts
+
+bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/benchmarks.md [QUICK=1]
+	bench/run --build build/bench $(if $(QUICK),--quick)
 
 format: deps-check ## format every C++ file
 	tools/check_format --fix
@@ -39,7 +42,16 @@ lint: deps-check build-dev
 asan tsan: %: deps-test build-%
 	ctest --preset $* -j $(JOBS) --output-junit tests.xml
 
+callgrind: deps-test build-callgrind ## compare the instruction counts of the hot paths with the recorded ones
+	ctest --test-dir build/callgrind/bench/callgrind --output-on-failure --output-junit ../../tests.xml
+
+fuzz: deps-check build-fuzz ## fuzz every decoder for FUZZ_SECONDS each (5)
+	tools/fuzz build/fuzz $(or $(FUZZ_SECONDS),5)
+
+pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
+	tools/build_pgo
+
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test check format format-check layers headers lint asan tsan clean
+.PHONY: help demo test check format format-check layers headers lint asan tsan bench callgrind fuzz pgo clean

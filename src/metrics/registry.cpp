@@ -47,7 +47,7 @@ public:
             throw std::invalid_argument("metric '" + name.name + "': is already a " + std::string(family.type) +
                                         " with the help '" + family.help + "'");
         }
-        if (!family.values.try_emplace(labels, std::move(value)).second) {
+        if (!family.values.try_emplace(labels, value).second) {
             throw std::invalid_argument("metric '" + name.name + "{" + labels + "}': is already registered");
         }
         return labels;
