@@ -34,8 +34,8 @@ struct FeedConfig {
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
-    Wanted nic_time{Wanted::none};                   ///< Receive time by the network card.
-    bool gro{true};                                  ///< Take trains of datagrams in one receive call.
+    Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
+    bool gro{true};                                    ///< Take trains of datagrams in one receive call.
 };
 
 /// One ring in shared memory with the thread that fills it: `[[ring]]`.
@@ -68,7 +68,7 @@ struct CsvConfig {
     std::string path;
     Delivery mode{Delivery::every};
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
-    std::uint64_t flush_ms{200};                     ///< Rows wait in memory for at most so long.
+    std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
 };
 
 /// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
