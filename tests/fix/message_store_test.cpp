@@ -1,0 +1,183 @@
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/fix/message_store.hpp>
+#include <millpond/memory/region.hpp>
+
+#include "tests/support/allocation_counter.hpp"
+
+namespace millpond::fix {
+namespace {
+
+constexpr std::size_t kSmall = 4096;
+
+/// A message of `size` bytes that tells its number in every word.
+std::string message(std::uint64_t number, std::size_t size) {
+    std::string text;
+    while (text.size() < size) text += std::to_string(number) + ",";
+    text.resize(size);
+    return text;
+}
+
+TEST(MemoryStore, WhatWasStoredIsRetrievedByItsNumber) {
+    MemoryStore store{17};
+    EXPECT_EQ(store.creation_utc_ns(), 17);
+    EXPECT_EQ(store.next_sender(), 1U);
+    for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(store.store(message(i, 100 + i)));
+    EXPECT_EQ(store.next_sender(), 101U);
+    for (std::uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(store.retrieve(i), message(i, 100 + i));
+    EXPECT_EQ(store.retrieve(0), std::nullopt);
+    EXPECT_EQ(store.retrieve(101), std::nullopt);
+}
+
+TEST(MemoryStore, ARangeWhoseEndIsZeroGoesToTheNewest) {
+    MemoryStore store{0, kSmall};
+    for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(store.store(message(i, 50)));
+    std::vector<std::uint64_t> visited;
+    const auto note = [&](std::uint64_t sequence, std::string_view text) {
+        EXPECT_EQ(text, message(sequence, 50));
+        visited.push_back(sequence);
+    };
+    store.retrieve_range(3, 0, note);
+    EXPECT_EQ(visited, (std::vector<std::uint64_t>{3, 4, 5}));
+    visited.clear();
+    store.retrieve_range(2, 3, note);
+    store.retrieve_range(5, 99, note);
+    EXPECT_EQ(visited, (std::vector<std::uint64_t>{2, 3, 5}));
+}
+
+TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
+    MemoryStore store{0, kSmall};
+    std::mt19937 random{1};
+    std::map<std::uint64_t, std::string> all;
+    for (std::uint64_t i = 1; i <= 20'000; ++i) {
+        all[i] = message(i, 20 + random() % 300);
+        ASSERT_TRUE(store.store(all[i]));
+        store.mark_written(i);
+        if (i % 500 != 0) continue;
+        // A run of the newest is there, whole; nothing older is.
+        auto oldest = i;
+        while (oldest > 1 && store.retrieve(oldest - 1)) --oldest;
+        EXPECT_GT(i - oldest, 8U);
+        for (std::uint64_t sequence = 1; sequence <= i; ++sequence) {
+            const auto found = store.retrieve(sequence);
+            ASSERT_EQ(found.has_value(), sequence >= oldest) << sequence << " of " << i;
+            if (found) {
+                ASSERT_EQ(*found, all[sequence]);
+            }
+        }
+    }
+    const auto& tallies = store.tallies();
+    EXPECT_EQ(tallies.stored.read(), 20'000U);
+    EXPECT_EQ(tallies.refused.read(), 0U);
+    EXPECT_GT(tallies.overwritten.read(), 19'900U);
+    EXPECT_LE(tallies.peak_bytes.read(), store.capacity_bytes());
+    EXPECT_GT(tallies.peak_bytes.read(), store.capacity_bytes() / 2);
+}
+
+TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
+    MemoryStore store{0, kSmall};
+    std::uint64_t stored = 0;
+    while (store.store(message(stored + 1, 200))) ++stored;
+    EXPECT_GT(stored, 15U);
+    EXPECT_EQ(store.next_sender(), stored + 1);
+    EXPECT_EQ(store.tallies().refused.read(), 1U);
+    for (std::uint64_t i = 1; i <= stored; ++i) EXPECT_EQ(store.retrieve(i), message(i, 200));
+    store.mark_written(2);
+    EXPECT_TRUE(store.store(message(stored + 1, 200)));
+    EXPECT_EQ(store.retrieve(3), message(3, 200));
+}
+
+TEST(MemoryStore, AnAbandonedClaimUsesUpNoNumber) {
+    MemoryStore store{0, kSmall};
+    ASSERT_TRUE(store.store("one"));
+    const auto room = store.claim(500);
+    ASSERT_EQ(room.size(), 500U);
+    std::memset(room.data(), 'x', room.size());
+    store.abandon();
+    ASSERT_TRUE(store.store("two"));
+    EXPECT_EQ(store.next_sender(), 3U);
+    EXPECT_EQ(store.retrieve(1), "one");
+    EXPECT_EQ(store.retrieve(2), "two");
+}
+
+TEST(MemoryStore, AMessageMayBeginBehindTheStartOfItsClaim) {
+    MemoryStore store{0, kSmall};
+    const auto room = store.claim(100);
+    std::memcpy(room.data() + 10, "inner", 5);
+    EXPECT_EQ(store.commit({room.data() + 10, 5}), 1U);
+    EXPECT_EQ(store.retrieve(1), "inner");
+}
+
+TEST(MemoryStore, AClaimOfMoreThanAQuarterIsRefused) {
+    MemoryStore store{0, kSmall};
+    EXPECT_TRUE(store.claim(kSmall / 4 + 1).empty());
+    EXPECT_TRUE(store.claim(0).empty());
+    EXPECT_FALSE(store.claim(kSmall / 4).empty());
+}
+
+TEST(MemoryStore, AResetForgetsMessagesAndBothNumbers) {
+    MemoryStore store{5, kSmall};
+    for (std::uint64_t i = 1; i <= 50; ++i) {
+        ASSERT_TRUE(store.store(message(i, 200)));
+        store.mark_written(i);
+    }
+    store.set_next_target(9);
+    store.reset(77);
+    EXPECT_EQ(store.next_sender(), 1U);
+    EXPECT_EQ(store.next_target(), 1U);
+    EXPECT_EQ(store.creation_utc_ns(), 77);
+    for (std::uint64_t i = 0; i <= 51; ++i) EXPECT_EQ(store.retrieve(i), std::nullopt);
+    ASSERT_TRUE(store.store("first"));
+    EXPECT_EQ(store.retrieve(1), "first");
+    EXPECT_EQ(store.tallies().resets.read(), 1U);
+}
+
+TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
+    MemoryStore store{0, kSmall};
+    for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(store.store(message(i, 50)));
+    store.set_next_sender(3);
+    EXPECT_EQ(store.retrieve(3), std::nullopt);
+    EXPECT_EQ(store.retrieve(2), message(2, 50));
+    store.set_next_sender(1000);
+    ASSERT_TRUE(store.store("far"));
+    EXPECT_EQ(store.retrieve(1000), "far");
+    EXPECT_EQ(store.tallies().overwritten.read(), 0U);
+}
+
+TEST(MemoryStore, StandsOnARegion) {
+    auto region = memory::Region::anonymous(1U << 16U);
+    MemoryStore store{0, region.bytes()};
+    EXPECT_GT(store.capacity_bytes(), 40'000U);
+    ASSERT_TRUE(store.store("here"));
+    EXPECT_GE(store.retrieve(1)->data(), reinterpret_cast<const char*>(region.data()));
+    EXPECT_LT(store.retrieve(1)->data(), reinterpret_cast<const char*>(region.data() + region.size()));
+}
+
+TEST(MemoryStore, TooLittleMemoryIsRefusedByName) {
+    EXPECT_THROW((MemoryStore{0, 100}), std::invalid_argument);
+    alignas(64) std::byte little[512];
+    EXPECT_THROW((MemoryStore{0, std::span<std::byte>{little}}), std::invalid_argument);
+}
+
+TEST(MemoryStore, StoringAndRetrievingDoNotAllocate) {
+    MemoryStore store{0, kSmall};
+    const auto text = message(1, 200);
+    std::size_t found = 0;
+    const test::AllocationCounter counter;
+    for (std::uint64_t i = 1; i <= 1000; ++i) {
+        if (!store.store(text)) break;
+        store.mark_written(i);
+        found += store.retrieve(i).value_or("").size();
+    }
+    EXPECT_EQ(counter.allocations(), 0U);
+    EXPECT_EQ(found, 200'000U);
+}
+
+}  // namespace
+}  // namespace millpond::fix
