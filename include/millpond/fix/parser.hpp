@@ -38,7 +38,7 @@ public:
 
     /// Views into `frame` and into this parser, valid until it parses again. `spill`: room for all fields of a message
     /// that has more than kFields; where it is too small too, the error is too_many_fields and nothing is lost: a field
-    /// takes four bytes of the message at least.
+    /// takes three bytes of the message at least.
     [[nodiscard]] std::expected<Message, FrameError> parse(const Frame& frame, std::span<Field> spill = {}) noexcept;
 
 private:

@@ -62,6 +62,8 @@ public:
     Validator(const Dictionary& session, const Dictionary* application, const Options& options) noexcept
         : session_(&session), application_(application), options_(options) {}
 
+    [[nodiscard]] bool is_header(Tag tag) const noexcept { return session_->header().has(tag); }
+
     /// Nothing when the message is as it should be.
     [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept;
 

@@ -1,0 +1,200 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/fix/held_messages.hpp>
+#include <millpond/fix/message_store.hpp>
+#include <millpond/fix/parser.hpp>
+#include <millpond/fix/session_config.hpp>
+#include <millpond/fix/session_handler.hpp>
+#include <millpond/fix/validator.hpp>
+#include <millpond/fix/writer.hpp>
+
+namespace millpond::fix {
+
+/// Header fields of a message that is sent for or to somebody behind the counterparty.
+struct Routing {
+    std::string_view on_behalf_of_comp_id{};
+    std::string_view deliver_to_comp_id{};
+    std::string_view on_behalf_of_sub_id{};
+    std::string_view deliver_to_sub_id{};
+    std::string_view on_behalf_of_location_id{};
+    std::string_view deliver_to_location_id{};
+    bool poss_resend{false};
+
+    /// The way back of a message.
+    [[nodiscard]] static Routing reverse_of(const Message& message) noexcept;
+};
+
+/// One FIX session as a state machine: bytes and time go in, bytes, deadlines and events come out. It holds no socket
+/// and no clock. Every message it sends is encoded into the store and goes out from there; the session is the only one
+/// that writes the store.
+///
+/// Threads: one.
+/// Memory:  parser, held messages and one message of scratch, taken in the constructor; none afterwards.
+/// Source:  FIX session layer (FIX 4.4 volume 2, "Session protocol"; FIXT 1.1), test cases 1 to 20.
+class Session {
+public:
+    enum class State : std::uint8_t { disconnected, awaiting_logon, active, awaiting_logout };
+
+    /// session, application: as for Validator. All must outlive the session. Throws std::invalid_argument when an id is
+    /// missing.
+    Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
+            SessionHandler& handler, std::int64_t utc_ns);
+
+    /// The connection stands. An initiator sends its Logon.
+    void on_connect(std::int64_t utc_ns);
+    /// The connection is gone.
+    void on_disconnect(std::int64_t utc_ns);
+    /// Takes all whole messages at the front of the stream's bytes and returns how many bytes are done with; the rest
+    /// is given again with what comes behind it.
+    [[nodiscard]] std::size_t on_bytes(std::span<const std::byte> bytes, std::int64_t utc_ns);
+    /// Call at next_deadline_ns or later; more often does no harm.
+    void on_timer(std::int64_t utc_ns);
+    /// The connection is not congested any more.
+    void on_writable(std::int64_t utc_ns) { continue_resend(utc_ns); }
+    /// When on_timer must be called; INT64_MAX: never.
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+
+    /// Sends an application message: `fill(Writer&)` adds the body. False, and no number is used up, when the session
+    /// is not logged on, the message is too long or holds a delimiter, or the store has no room.
+    template <class Fill>
+    [[nodiscard]] bool send(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing = {}) {
+        if (state_ != State::active || closing_) return false;
+        return write_message(msg_type, utc_ns, std::forward<Fill>(fill), routing);
+    }
+
+    /// Begins the Logout handshake; does nothing when not logged on.
+    void logout(std::string_view reason, std::int64_t utc_ns);
+    /// Both numbers begin anew. Not while logged on: then it begins the Logout handshake first.
+    void reset(std::int64_t utc_ns);
+
+    [[nodiscard]] State state() const noexcept { return state_; }
+    [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
+    [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
+
+    struct Tallies {
+        core::Tally received;      ///< Messages that were whole.
+        core::Tally sent;          ///< Messages with a number of their own.
+        core::Tally garbled;       ///< Stretches of bytes that were no message, ignored.
+        core::Tally rejected;      ///< Rejects sent.
+        core::Tally duplicates;    ///< PossDup messages ignored: they were had.
+        core::Tally held;          ///< Messages that came early and were kept.
+        core::Tally held_dropped;  ///< Messages that came early and found no room.
+        core::Tally requests;      ///< ResendRequests sent.
+        core::Tally resent;        ///< Messages resent.
+        core::Tally gap_fills;     ///< Gap fills sent.
+    };
+    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+
+private:
+    struct Inbound {
+        const Message& message;
+        std::uint64_t sequence;
+        std::int64_t utc_ns;
+    };
+    struct Range {
+        std::uint64_t next{1};
+        std::uint64_t last{0};
+        std::uint64_t gap{1};  // first number that waits to be filled; `next` when none does
+        [[nodiscard]] bool empty() const noexcept { return next > last; }
+    };
+
+    // What comes in: session_inbound.cpp
+    void on_frame(const Frame& frame, std::int64_t utc_ns);
+    void on_message(const Message& message, std::int64_t utc_ns);
+    void on_message_before_logon(const Message& message, std::int64_t utc_ns);
+    void on_first_logon(const Inbound& in);
+    void on_logon_again(const Inbound& in);
+    [[nodiscard]] bool is_right_peer(const Message& message) const noexcept;
+    [[nodiscard]] bool is_timely(const Message& message, std::int64_t utc_ns) const noexcept;
+    [[nodiscard]] bool passes_identity(const Inbound& in);
+    void on_numbered(const Inbound& in);
+    void on_too_high(const Inbound& in);
+    void on_too_low(const Inbound& in);
+    void on_in_turn(const Inbound& in);
+    void on_resend_request(const Inbound& in);
+    void on_sequence_reset(const Inbound& in);
+    void on_logout_message(const Inbound& in);
+    void on_application(const Inbound& in);
+    void take_number(std::uint64_t sequence) noexcept;
+    void process_held(std::int64_t utc_ns);
+    void request_missing(std::uint64_t first_held, std::int64_t utc_ns);
+
+    // What goes out: session_outbound.cpp
+    void send_logon(std::int64_t utc_ns, bool reset);
+    void send_heartbeat(std::string_view test_req_id, std::int64_t utc_ns);
+    void send_logout(std::string_view text, std::int64_t utc_ns);
+    void send_reject(const Inbound& in, const Rejection& rejection);
+    void send_reject(const Inbound& in, RejectReason reason) { send_reject(in, Rejection{reason, {}}); }
+    void send_business_reject(const Inbound& in, Verdict verdict);
+    void continue_resend(std::int64_t utc_ns);
+    void resend_gap(std::uint64_t from, std::uint64_t next, std::int64_t utc_ns);
+    [[nodiscard]] bool resend_message(const Message& message, std::int64_t utc_ns);
+    void begin_resend(std::uint64_t first, std::uint64_t last, std::int64_t utc_ns);
+    void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, std::int64_t utc_ns,
+                    const Routing& routing) const;
+    void add_tail_of_header(Writer& writer, const Routing& routing) const;
+    void hand_over(std::string_view bytes, std::int64_t utc_ns);
+    void disconnect(Disconnect reason);
+    void tell_logout(std::string_view text);
+
+    template <class Fill>
+    bool write_message(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing) {
+        const auto room = store_->claim(config_.max_message_bytes);
+        if (room.empty()) return false;
+        Writer writer{room, begin_string(config_.version)};
+        add_header(writer, msg_type, store_->next_sender(), utc_ns, routing);
+        fill(writer);
+        const auto bytes = writer.finish();
+        if (!bytes) {
+            store_->abandon();
+            return false;
+        }
+        hand_over(*bytes, utc_ns);
+        return true;
+    }
+    /// For messages that the session owes: where the store has no room the peer is too slow to keep.
+    template <class Fill>
+    void write_admin(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing = {}) {
+        if (!write_message(msg_type, utc_ns, std::forward<Fill>(fill), routing)) disconnect(Disconnect::send_refused);
+    }
+
+    SessionConfig config_;
+    TimePrecision precision_;
+    MessageStore* store_;
+    SessionHandler* handler_;
+    Parser parser_;
+    Parser stored_parser_;  // of resends: the message that asked for them is still in use
+    Validator validator_;
+    HeldMessages held_;
+    std::vector<Field> spill_;
+    std::vector<char> scratch_;  // a resent message
+
+    State state_{State::disconnected};
+    bool closing_{false};       // a disconnect was asked for: nothing more is taken or sent
+    bool reset_wanted_{false};  // by `reset` while logged on
+    bool logout_sent_{false};
+    bool application_is_on_{false};  // it was told of the logon and not yet of the logout
+    std::int64_t heartbeat_ns_{0};
+    std::int64_t connected_ns_{0};
+    std::int64_t last_sent_ns_{0};
+    std::int64_t last_received_ns_{0};
+    std::int64_t logout_ns_{0};
+    std::int64_t checked_ns_{0};  // when the schedule was looked at
+    bool test_request_sent_{false};
+    std::uint64_t requested_to_{0};  // last number of the ResendRequest under way; 0: none
+    std::uint64_t highest_seen_{0};  // highest number that came too early
+    Range resend_;
+    Tallies tallies_;
+};
+
+}  // namespace millpond::fix

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <millpond/fix/schedule.hpp>
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/fix/validator.hpp>
+#include <millpond/fix/version.hpp>
+
+namespace millpond::fix {
+
+enum class Role : std::uint8_t { acceptor, initiator };
+
+/// What a session is and how it behaves. The values are what most counterparties expect.
+struct SessionConfig {
+    Version version{Version::fix44};
+    Role role{Role::acceptor};
+    std::string sender_comp_id{};       ///< Ours.
+    std::string target_comp_id{};       ///< The peer's.
+    std::string default_appl_ver_id{};  ///< DefaultApplVerID(1137); needed with FIXT 1.1.
+    std::string username{};             ///< Of the initiator's Logon; empty: not sent.
+    std::string password{};
+
+    std::int64_t heartbeat_seconds{30};  ///< What the initiator asks for; 0: none. An acceptor follows its peer.
+    std::int64_t logon_timeout_ns{10'000'000'000};
+    std::int64_t logout_timeout_ns{2'000'000'000};
+    /// How far SendingTime may lie from our time; 0: not compared.
+    std::int64_t max_latency_ns{120'000'000'000};
+    /// Of the times that we write; where not set, milliseconds from FIX 4.2 on and seconds before.
+    std::optional<TimePrecision> time_precision{};
+
+    bool reset_on_logon{false};
+    bool reset_on_logout{false};
+    bool reset_on_disconnect{false};
+    bool send_last_processed{false};  ///< LastMsgSeqNumProcessed(369) in every header.
+    bool send_next_expected{false};   ///< NextExpectedMsgSeqNum(789) in Logon, and no ResendRequest after it.
+
+    std::uint64_t resend_request_chunk{0};  ///< Numbers asked for at once; 0: all that are missing.
+    std::size_t resend_burst{64};           ///< Messages resent before the caller gets its turn.
+    std::size_t max_message_bytes{16U * 1024U};
+    std::size_t held_messages{1024};  ///< Messages that came too early and wait for the missing ones.
+    std::size_t held_bytes{256U * 1024U};
+
+    Validator::Options validation{};
+    std::optional<Schedule> schedule{};  ///< When the session runs; not set: always.
+};
+
+}  // namespace millpond::fix

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include <millpond/fix/message.hpp>
+
+namespace millpond::fix {
+
+/// Why a session wants its connection closed.
+enum class Disconnect : std::uint8_t {
+    logged_out,         ///< The Logout handshake is complete.
+    logout_timeout,     ///< The peer did not answer our Logout.
+    logon_timeout,      ///< No Logon came.
+    logon_refused,      ///< The Logon was garbled, not the first message, or not for this session.
+    heartbeat_timeout,  ///< The peer did not answer a TestRequest.
+    sequence_too_low,   ///< A number that was used already, without PossDupFlag.
+    send_refused,       ///< The peer takes nothing and the store is full of what it has not taken.
+    outside_schedule,   ///< The session's time is over or has not begun.
+};
+
+[[nodiscard]] std::string_view name(Disconnect reason) noexcept;
+
+/// What the application makes of a message. The numbers are those of BusinessRejectReason(380).
+enum class Verdict : std::int8_t {
+    accepted = -1,
+    other = 0,
+    unknown_id = 1,
+    unknown_security = 2,
+    unsupported_message_type = 3,
+    application_not_available = 4,
+    conditionally_required_field_missing = 5,
+    not_authorized = 6,
+};
+
+/// What a session drives: the connection on one side, the application on the other. Called on the session's thread,
+/// from within the session's calls.
+class SessionHandler {
+public:
+    virtual ~SessionHandler() = default;
+
+    /// Bytes for the socket, whole messages in order. They lie in the store and stay until MessageStore::mark_written
+    /// was told `sequence`; 0: they are a resend, and stay only during the call.
+    virtual void send(std::uint64_t sequence, std::string_view bytes) = 0;
+    /// Close the connection when what was sent is out; then call Session::on_disconnect.
+    virtual void disconnect(Disconnect reason) = 0;
+    /// Whether the connection has so much to send that a resend should wait (until Session::on_writable).
+    [[nodiscard]] virtual bool congested() const { return false; }
+
+    /// Whether this Logon may enter: user name and password, addresses, a duplicate of the session.
+    [[nodiscard]] virtual bool may_log_on(const Message& logon) {
+        static_cast<void>(logon);
+        return true;
+    }
+    virtual void on_logon() {}
+    virtual void on_logout(std::string_view text) { static_cast<void>(text); }
+    /// An application message in its turn. It may be sent once more (PossDupFlag=Y) only if the process died in here.
+    [[nodiscard]] virtual Verdict on_message(const Message& message) = 0;
+    /// The peer rejected one of ours: a Reject, or a Logout with a reason.
+    virtual void on_reject(const Message& reject) { static_cast<void>(reject); }
+    /// Whether a message that the peer asks for again is still worth sending; else its number is filled.
+    [[nodiscard]] virtual bool may_resend(const Message& message) {
+        static_cast<void>(message);
+        return true;
+    }
+};
+
+}  // namespace millpond::fix

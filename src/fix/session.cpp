@@ -1,0 +1,205 @@
+#include <millpond/fix/session.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace millpond::fix {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+// A peer that is silent for 1.2 intervals is asked, after 2.4 it is gone: "some reasonable transmission time".
+constexpr std::int64_t kAskTenths = 12;
+constexpr std::int64_t kGoneTenths = 24;
+constexpr std::size_t kLeastFieldBytes = 3;  // 1= and the delimiter
+// A message of scratch holds the two fields that a resend adds.
+constexpr std::size_t kResendExtraBytes = 64;
+
+SessionConfig checked(SessionConfig config) {
+    if (config.sender_comp_id.empty()) throw std::invalid_argument("a session needs a sender_comp_id");
+    if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
+    if (config.version == Version::fixt11 && config.default_appl_ver_id.empty()) {
+        throw std::invalid_argument("a FIXT.1.1 session needs a default_appl_ver_id");
+    }
+    return config;
+}
+
+Parser::Options parser_options(const Dictionary& session, const Dictionary* application) {
+    Parser::Options options;
+    options.data_fields = application != nullptr ? application->data_fields() : session.data_fields();
+    return options;
+}
+
+}  // namespace
+
+std::string_view name(Disconnect reason) noexcept {
+    switch (reason) {
+        case Disconnect::logged_out: return "logged out";
+        case Disconnect::logout_timeout: return "logout timeout";
+        case Disconnect::logon_timeout: return "logon timeout";
+        case Disconnect::logon_refused: return "logon refused";
+        case Disconnect::heartbeat_timeout: return "heartbeat timeout";
+        case Disconnect::sequence_too_low: return "sequence number too low";
+        case Disconnect::send_refused: return "the peer takes nothing";
+        case Disconnect::outside_schedule: return "outside of the schedule";
+    }
+    return "unknown";
+}
+
+Routing Routing::reverse_of(const Message& message) noexcept {
+    const auto value = [&](Tag tag) { return message.text(tag).value_or(std::string_view{}); };
+    return {.on_behalf_of_comp_id = value(tag::kDeliverToCompId),
+            .deliver_to_comp_id = value(tag::kOnBehalfOfCompId),
+            .on_behalf_of_sub_id = value(tag::kDeliverToSubId),
+            .deliver_to_sub_id = value(tag::kOnBehalfOfSubId),
+            .on_behalf_of_location_id = value(tag::kDeliverToLocationId),
+            .deliver_to_location_id = value(tag::kOnBehalfOfLocationId)};
+}
+
+Session::Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
+                 SessionHandler& handler, std::int64_t utc_ns)
+    : config_(checked(std::move(config))),
+      precision_(config_.time_precision.value_or(config_.version >= Version::fix42 ? TimePrecision::millis
+                                                                                   : TimePrecision::seconds)),
+      store_(&store),
+      handler_(&handler),
+      parser_(parser_options(session, application)),
+      stored_parser_(parser_options(session, application)),
+      validator_(session, application, config_.validation),
+      held_(config_.held_messages, config_.held_bytes),
+      spill_(config_.max_message_bytes / kLeastFieldBytes + 1),
+      scratch_(config_.max_message_bytes + kResendExtraBytes) {
+    if (config_.schedule && !config_.schedule->same_session(store_->creation_utc_ns(), utc_ns)) store_->reset(utc_ns);
+}
+
+void Session::on_connect(std::int64_t utc_ns) {
+    state_ = State::awaiting_logon;
+    closing_ = false;
+    logout_sent_ = false;
+    test_request_sent_ = false;
+    connected_ns_ = utc_ns;
+    last_received_ns_ = utc_ns;
+    last_sent_ns_ = utc_ns;
+    checked_ns_ = utc_ns;
+    held_.clear();
+    requested_to_ = 0;
+    highest_seen_ = 0;
+    resend_ = {};
+    if (config_.schedule) {
+        if (!config_.schedule->is_open(utc_ns)) {
+            disconnect(Disconnect::outside_schedule);
+            return;
+        }
+        if (!config_.schedule->same_session(store_->creation_utc_ns(), utc_ns)) store_->reset(utc_ns);
+    }
+    if (config_.role == Role::acceptor) return;
+    if (config_.reset_on_logon) store_->reset(utc_ns);
+    heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
+    // Whether the numbers began anew is the peer's to know: it shall begin anew too.
+    const bool both_begin = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
+    send_logon(utc_ns, both_begin);
+}
+
+void Session::on_disconnect(std::int64_t utc_ns) {
+    state_ = State::disconnected;
+    closing_ = false;
+    held_.clear();
+    resend_ = {};
+    if (reset_wanted_ || config_.reset_on_disconnect) {
+        reset_wanted_ = false;
+        store_->reset(utc_ns);
+    }
+    tell_logout({});
+}
+
+std::size_t Session::on_bytes(std::span<const std::byte> bytes, std::int64_t utc_ns) {
+    std::size_t done = 0;
+    while (!closing_ && state_ != State::disconnected) {
+        const auto frame = next_frame(bytes.subspan(done), config_.max_message_bytes);
+        if (!frame) {
+            if (frame.error().error == FrameError::incomplete) break;
+            done += frame.error().skip;
+            tallies_.garbled.add();
+            if (state_ == State::awaiting_logon) disconnect(Disconnect::logon_refused);
+            continue;
+        }
+        done += frame->bytes.size();
+        on_frame(*frame, utc_ns);
+    }
+    return closing_ || state_ == State::disconnected ? bytes.size() : done;
+}
+
+std::int64_t Session::next_deadline_ns() const noexcept {
+    if (closing_) return kNever;
+    switch (state_) {
+        case State::disconnected: return kNever;
+        case State::awaiting_logon: return connected_ns_ + config_.logon_timeout_ns;
+        case State::awaiting_logout: return logout_ns_ + config_.logout_timeout_ns;
+        case State::active: break;
+    }
+    if (!resend_.empty() && !handler_->congested()) return last_sent_ns_;
+    // The end of the schedule is noticed within a second.
+    auto deadline = config_.schedule ? checked_ns_ + 1'000'000'000 : kNever;
+    if (heartbeat_ns_ <= 0) return deadline;
+    if (test_request_sent_) return std::min(deadline, last_received_ns_ + heartbeat_ns_ / 10 * kGoneTenths);
+    return std::min({deadline, last_sent_ns_ + heartbeat_ns_, last_received_ns_ + heartbeat_ns_ / 10 * kAskTenths});
+}
+
+void Session::on_timer(std::int64_t utc_ns) {
+    if (closing_) return;
+    switch (state_) {
+        case State::disconnected: return;
+        case State::awaiting_logon:
+            if (utc_ns >= connected_ns_ + config_.logon_timeout_ns) disconnect(Disconnect::logon_timeout);
+            return;
+        case State::awaiting_logout:
+            if (utc_ns >= logout_ns_ + config_.logout_timeout_ns) disconnect(Disconnect::logout_timeout);
+            return;
+        case State::active: break;
+    }
+    checked_ns_ = utc_ns;
+    if (config_.schedule && !config_.schedule->is_open(utc_ns)) {
+        logout("the session's time is over", utc_ns);
+        return;
+    }
+    continue_resend(utc_ns);
+    if (heartbeat_ns_ <= 0) return;
+    const auto silent_ns = utc_ns - last_received_ns_;
+    if (test_request_sent_) {
+        if (silent_ns >= heartbeat_ns_ / 10 * kGoneTenths) disconnect(Disconnect::heartbeat_timeout);
+        return;
+    }
+    if (silent_ns >= heartbeat_ns_ / 10 * kAskTenths) {
+        test_request_sent_ = true;
+        write_admin("1", utc_ns, [](Writer& writer) { writer.add<tag::kTestReqId>("TEST"); });
+        return;
+    }
+    if (utc_ns - last_sent_ns_ >= heartbeat_ns_) send_heartbeat({}, utc_ns);
+}
+
+void Session::logout(std::string_view reason, std::int64_t utc_ns) {
+    if (state_ == State::active && !closing_) send_logout(reason, utc_ns);
+}
+
+void Session::reset(std::int64_t utc_ns) {
+    if (state_ == State::disconnected) {
+        store_->reset(utc_ns);
+        return;
+    }
+    reset_wanted_ = true;
+    logout("the session begins anew", utc_ns);
+}
+
+void Session::tell_logout(std::string_view text) {
+    if (!application_is_on_) return;
+    application_is_on_ = false;
+    handler_->on_logout(text);
+}
+
+void Session::disconnect(Disconnect reason) {
+    if (closing_) return;
+    closing_ = true;
+    handler_->disconnect(reason);
+}
+
+}  // namespace millpond::fix

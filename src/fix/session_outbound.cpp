@@ -1,0 +1,229 @@
+#include <millpond/fix/session.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace millpond::fix {
+namespace {
+
+// FIX 4.2 knows SessionRejectReason up to 11.
+constexpr auto kNewestReasonOf42 = RejectReason::invalid_msg_type;
+// Numbers of messages that are not resent cost little each, and there may be millions.
+constexpr std::size_t kNumbersLookedAtOnce = 16'384;
+
+bool is_admin(std::string_view type) noexcept {
+    return type.size() == 1 && std::string_view{"012345A"}.find(type.front()) != std::string_view::npos;
+}
+
+void add_unless_empty(Writer& writer, Tag tag, std::string_view value) {
+    if (!value.empty()) writer.add(tag, value);
+}
+
+std::string_view text(Verdict verdict) noexcept {
+    switch (verdict) {
+        case Verdict::accepted: break;
+        case Verdict::other: return "Other";
+        case Verdict::unknown_id: return "Unknown ID";
+        case Verdict::unknown_security: return "Unknown Security";
+        case Verdict::unsupported_message_type: return "Unsupported Message Type";
+        case Verdict::application_not_available: return "Application not available";
+        case Verdict::conditionally_required_field_missing: return "Conditionally Required Field Missing";
+        case Verdict::not_authorized: return "Not authorized";
+    }
+    return "";
+}
+
+}  // namespace
+
+void Session::add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, std::int64_t utc_ns,
+                         const Routing& routing) const {
+    writer.add<tag::kMsgType>(msg_type).add<tag::kMsgSeqNum>(sequence);
+    writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
+    writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+    writer.add<tag::kTargetCompId>(std::string_view{config_.target_comp_id});
+    if (routing.poss_resend) writer.add<tag::kPossResend>(true);
+    add_tail_of_header(writer, routing);
+}
+
+void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
+    add_unless_empty(writer, tag::kOnBehalfOfCompId, routing.on_behalf_of_comp_id);
+    add_unless_empty(writer, tag::kOnBehalfOfSubId, routing.on_behalf_of_sub_id);
+    add_unless_empty(writer, tag::kDeliverToCompId, routing.deliver_to_comp_id);
+    add_unless_empty(writer, tag::kDeliverToSubId, routing.deliver_to_sub_id);
+    if (config_.version >= Version::fix41) {
+        add_unless_empty(writer, tag::kOnBehalfOfLocationId, routing.on_behalf_of_location_id);
+        add_unless_empty(writer, tag::kDeliverToLocationId, routing.deliver_to_location_id);
+    }
+    if (config_.send_last_processed && config_.version >= Version::fix42) {
+        writer.add<tag::kLastMsgSeqNumProcessed>(store_->next_target() - 1);
+    }
+}
+
+void Session::hand_over(std::string_view bytes, std::int64_t utc_ns) {
+    const auto sequence = store_->commit(bytes);
+    tallies_.sent.add();
+    last_sent_ns_ = utc_ns;
+    handler_->send(sequence, bytes);
+}
+
+void Session::send_logon(std::int64_t utc_ns, bool reset) {
+    write_admin("A", utc_ns, [&](Writer& writer) {
+        writer.add<tag::kEncryptMethod>('0').add<tag::kHeartBtInt>(heartbeat_ns_ / 1'000'000'000);
+        if (reset && config_.version >= Version::fix41) writer.add<tag::kResetSeqNumFlag>(true);
+        if (config_.role == Role::initiator) {
+            add_unless_empty(writer, tag::kUsername, config_.username);
+            add_unless_empty(writer, tag::kPassword, config_.password);
+        }
+        if (config_.send_next_expected) writer.add<tag::kNextExpectedMsgSeqNum>(store_->next_target());
+        if (config_.version == Version::fixt11) {
+            writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
+        }
+    });
+}
+
+void Session::send_heartbeat(std::string_view test_req_id, std::int64_t utc_ns) {
+    write_admin("0", utc_ns, [&](Writer& writer) { add_unless_empty(writer, tag::kTestReqId, test_req_id); });
+}
+
+void Session::send_logout(std::string_view reason, std::int64_t utc_ns) {
+    if (logout_sent_ || closing_) return;
+    logout_sent_ = true;
+    logout_ns_ = utc_ns;
+    if (state_ == State::active) state_ = State::awaiting_logout;
+    write_admin("5", utc_ns, [&](Writer& writer) { add_unless_empty(writer, tag::kText, reason); });
+}
+
+void Session::send_reject(const Inbound& in, const Rejection& rejection) {
+    tallies_.rejected.add();
+    const auto words = fix::text(rejection.reason);
+    const bool has_reference = config_.version >= Version::fix42;
+    write_admin(
+        "3", in.utc_ns,
+        [&](Writer& writer) {
+            writer.add<tag::kRefSeqNum>(in.sequence);
+            if (has_reference || rejection.tag_text.empty()) {
+                writer.add<tag::kText>(words);
+            } else {
+                // Before FIX 4.2 the text is the only place to name the field.
+                std::array<char, 128> room;
+                auto* at = room.data();
+                const auto put = [&](std::string_view part) {
+                    const auto fits = std::min(part.size(), room.size() - static_cast<std::size_t>(at - room.data()));
+                    std::memcpy(at, part.data(), fits);
+                    at += fits;
+                };
+                put(words);
+                put(" (");
+                put(rejection.tag_text);
+                put(")");
+                writer.add<tag::kText>(std::string_view{room.data(), static_cast<std::size_t>(at - room.data())});
+            }
+            if (!has_reference) return;
+            add_unless_empty(writer, tag::kRefTagId, rejection.tag_text);
+            writer.add<tag::kRefMsgType>(in.message.msg_type());
+            if (config_.version > Version::fix42 || rejection.reason <= kNewestReasonOf42) {
+                writer.add<tag::kSessionRejectReason>(static_cast<unsigned>(rejection.reason));
+            }
+        },
+        Routing::reverse_of(in.message));
+}
+
+void Session::send_business_reject(const Inbound& in, Verdict verdict) {
+    tallies_.rejected.add();
+    const bool known = config_.version >= Version::fix42;  // BusinessMessageReject came with it
+    write_admin(
+        known ? "j" : "3", in.utc_ns,
+        [&](Writer& writer) {
+            writer.add<tag::kRefSeqNum>(in.sequence).add<tag::kText>(text(verdict));
+            if (!known) return;
+            writer.add<tag::kRefMsgType>(in.message.msg_type());
+            writer.add<tag::kBusinessRejectReason>(static_cast<int>(verdict));
+        },
+        Routing::reverse_of(in.message));
+}
+
+void Session::begin_resend(std::uint64_t first, std::uint64_t last, std::int64_t utc_ns) {
+    resend_ = {.next = first, .last = last, .gap = first};
+    continue_resend(utc_ns);
+}
+
+void Session::continue_resend(std::int64_t utc_ns) {
+    if (resend_.empty() || closing_) return;
+    std::size_t sent = 0;
+    for (std::size_t looked_at = 0; !resend_.empty(); ++looked_at) {
+        if (sent == config_.resend_burst || looked_at == kNumbersLookedAtOnce || handler_->congested()) return;
+        const auto sequence = resend_.next++;
+        const auto stored = store_->retrieve(sequence);
+        if (!stored) continue;
+        const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
+        const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
+        if (!message || is_admin(message->msg_type()) || !handler_->may_resend(*message)) continue;
+        if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, utc_ns);
+        resend_.gap = sequence;
+        if (!resend_message(*message, utc_ns)) continue;
+        ++sent;
+        resend_.gap = sequence + 1;
+    }
+    if (resend_.gap < resend_.next) resend_gap(resend_.gap, resend_.next, utc_ns);
+    resend_ = {};
+}
+
+void Session::resend_gap(std::uint64_t from, std::uint64_t next, std::int64_t utc_ns) {
+    Writer writer{scratch_, begin_string(config_.version)};
+    writer.add<tag::kMsgType>('4').add<tag::kMsgSeqNum>(from).add<tag::kPossDupFlag>(true);
+    writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
+    writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+    writer.add<tag::kTargetCompId>(std::string_view{config_.target_comp_id});
+    writer.add_timestamp(tag::kOrigSendingTime, utc_ns, precision_);
+    add_tail_of_header(writer, {});
+    writer.add<tag::kNewSeqNo>(next).add<tag::kGapFillFlag>(true);
+    const auto bytes = writer.finish();
+    if (!bytes) return;
+    tallies_.gap_fills.add();
+    last_sent_ns_ = utc_ns;
+    handler_->send(0, *bytes);
+}
+
+/// The stored bytes once more: PossDupFlag, a new SendingTime and OrigSendingTime go in, the rest is as it was.
+bool Session::resend_message(const Message& message, std::int64_t utc_ns) {
+    Writer writer{scratch_, begin_string(config_.version)};
+    const auto original_time = message.text(tag::kSendingTime).value_or("");
+    bool flag_added = false;
+    bool time_added = false;
+    const std::size_t trailer = message.fields().back().offset - 3;
+    auto body = trailer;
+    for (std::size_t i = 2; i + 1 < message.fields().size(); ++i) {
+        const auto& field = message.fields()[i];
+        const bool of_header = field.tag == tag::kMsgType || validator_.is_header(field.tag);
+        if ((!of_header || field.tag > tag::kPossDupFlag) && !flag_added) {
+            writer.add<tag::kPossDupFlag>(true);
+            flag_added = true;
+        }
+        if ((!of_header || field.tag > tag::kOrigSendingTime) && !time_added) {
+            writer.add<tag::kOrigSendingTime>(original_time);
+            time_added = true;
+        }
+        if (!of_header) {
+            body = field.offset - message.tag_text(field).size() - 1;
+            break;
+        }
+        if (field.tag == tag::kSendingTime) {
+            writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+        } else {
+            writer.add(field.tag, message.value(field));
+        }
+    }
+    if (!flag_added) writer.add<tag::kPossDupFlag>(true);
+    if (!time_added) writer.add<tag::kOrigSendingTime>(original_time);
+    writer.add_fields(message.bytes().substr(body, trailer - body));
+    const auto bytes = writer.finish();
+    if (!bytes) return false;
+    tallies_.resent.add();
+    last_sent_ns_ = utc_ns;
+    handler_->send(0, *bytes);
+    return true;
+}
+
+}  // namespace millpond::fix

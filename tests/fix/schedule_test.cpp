@@ -1,0 +1,71 @@
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+#include <millpond/fix/schedule.hpp>
+#include <millpond/fix/utc_time.hpp>
+
+namespace millpond::fix {
+namespace {
+
+std::int64_t at(const char* time) { return parse_utc_timestamp(time).value(); }
+
+constexpr std::int64_t kHour = 3600;
+
+TEST(Schedule, ADailySessionIsOpenFromStartToEnd) {
+    const auto schedule = Schedule::daily(8 * kHour, 17 * kHour);
+    EXPECT_FALSE(schedule.is_open(at("20240102-07:59:59.999")));
+    EXPECT_TRUE(schedule.is_open(at("20240102-08:00:00")));
+    EXPECT_TRUE(schedule.is_open(at("20240102-16:59:59.999")));
+    EXPECT_FALSE(schedule.is_open(at("20240102-17:00:00")));
+    EXPECT_TRUE(schedule.same_session(at("20240102-08:00:00"), at("20240102-16:00:00")));
+    EXPECT_FALSE(schedule.same_session(at("20240102-08:00:00"), at("20240103-08:00:00")));
+    EXPECT_FALSE(schedule.same_session(at("20240102-07:00:00"), at("20240102-07:00:00")));
+}
+
+TEST(Schedule, ASessionMayGoOverMidnight) {
+    const auto schedule = Schedule::daily(22 * kHour, 6 * kHour);
+    EXPECT_TRUE(schedule.same_session(at("20240102-22:00:00"), at("20240103-05:59:59")));
+    EXPECT_FALSE(schedule.is_open(at("20240103-06:00:00")));
+    EXPECT_FALSE(schedule.same_session(at("20240103-05:00:00"), at("20240103-23:00:00")));
+}
+
+TEST(Schedule, StartAndEndAtOneTimeMakeASessionOfADay) {
+    const auto schedule = Schedule::daily(0, 0);
+    EXPECT_TRUE(schedule.same_session(at("20240102-00:00:00"), at("20240102-23:59:59")));
+    EXPECT_FALSE(schedule.same_session(at("20240102-23:59:59"), at("20240103-00:00:00")));
+}
+
+TEST(Schedule, AWeekdayIsTheOneOnWhichTheSessionBegan) {
+    // Monday to Friday; 2024-01-05 was a Friday.
+    const auto schedule = Schedule::daily(22 * kHour, 6 * kHour, {false, true, true, true, true, true, false});
+    EXPECT_TRUE(schedule.is_open(at("20240105-23:00:00")));
+    EXPECT_TRUE(schedule.is_open(at("20240106-05:00:00")));
+    EXPECT_FALSE(schedule.is_open(at("20240106-23:00:00")));
+    EXPECT_FALSE(schedule.is_open(at("20240107-23:00:00")));
+    EXPECT_TRUE(schedule.is_open(at("20240108-23:00:00")));
+}
+
+TEST(Schedule, AWeeklySessionGoesFromDayToDay) {
+    const auto schedule =
+        Schedule::weekly(Schedule::Weekday::sunday, 17 * kHour, Schedule::Weekday::friday, 16 * kHour);
+    EXPECT_FALSE(schedule.is_open(at("20240107-16:59:59")));
+    EXPECT_TRUE(schedule.same_session(at("20240107-17:00:00"), at("20240112-15:59:59")));
+    EXPECT_FALSE(schedule.is_open(at("20240112-16:00:00")));
+    EXPECT_FALSE(schedule.same_session(at("20240111-12:00:00"), at("20240118-12:00:00")));
+    const auto over_the_weekend =
+        Schedule::weekly(Schedule::Weekday::friday, 20 * kHour, Schedule::Weekday::monday, 4 * kHour);
+    EXPECT_TRUE(over_the_weekend.same_session(at("20240105-20:00:00"), at("20240108-03:59:59")));
+    EXPECT_FALSE(over_the_weekend.is_open(at("20240108-04:00:00")));
+}
+
+TEST(Schedule, TimesAreThoseOfTheZone) {
+    const auto schedule = Schedule::daily(8 * kHour, 17 * kHour, {true, true, true, true, true, true, true},
+                                          [](std::int64_t) { return -5 * kHour; });
+    EXPECT_FALSE(schedule.is_open(at("20240102-12:59:59")));
+    EXPECT_TRUE(schedule.is_open(at("20240102-13:00:00")));
+    EXPECT_FALSE(schedule.is_open(at("20240102-22:00:00")));
+}
+
+}  // namespace
+}  // namespace millpond::fix
