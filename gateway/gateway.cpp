@@ -50,6 +50,7 @@ void Gateway::open_sinks(const Config& config) {
                                                                 .mode = sink.mode,
                                                                 .backlog = sink.backlog,
                                                                 .max_clients = sink.max_clients,
+                                                                .send_buffer = sink.send_buffer,
                                                                 .stall = std::chrono::seconds{sink.stall_seconds}},
                                                    say);
         log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
@@ -45,8 +46,11 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
     pipeline.for_each_feed([&](const auto& line) {
         const metrics::Labels feed{{"feed", line.config().name}};
         const auto list = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
-            listed_.push_back(
-                registry_.add_counter({fmt::format("millpond_feed_{}_total", name), std::string{help}, feed}, tally));
+            const bool is_gauge = name.ends_with("_live");
+            metrics::MetricName full{fmt::format("millpond_feed_{}{}", name, is_gauge ? "" : "_total"),
+                                     std::string{help}, feed};
+            listed_.push_back(is_gauge ? registry_.add_gauge(std::move(full), tally)
+                                       : registry_.add_counter(std::move(full), tally));
         };
         const auto& counts = line.receiver().counts();
         list("packets", "Datagrams received.", counts.datagrams);

@@ -85,6 +85,18 @@ feed::Venue venue_or(const FeedConfig& config, const feed::Venue& otherwise) {
     return config.venue.empty() ? otherwise : feed::Venue{config.venue};
 }
 
+/// Every book needs a chunk of levels a side; busy ones need more.
+feed::ItchDecoder::Options itch_options(const FeedConfig& feed, const RingConfig& ring) {
+    constexpr std::uint64_t kMostBooks = 65'536;
+    constexpr std::size_t kMoreChunks = 8'192;
+    feed::ItchDecoder::Options options;
+    options.venue = venue_or(feed, options.venue);
+    options.book.books = std::min(ring.max_instruments, kMostBooks);
+    options.book.orders = feed.max_orders;
+    options.book.level_chunks = 2 * options.book.books + kMoreChunks;
+    return options;
+}
+
 }  // namespace
 
 net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
@@ -135,7 +147,9 @@ void Pipeline::open(const FeedConfig& feed) try {
             std::get<Lines<feed::QuotesDecoder>>(lines_).emplace_back(feed, instruments_,
                                                                       feed::QuotesDecoder::Options{});
             return;
-        case FeedFormat::itch: throw std::runtime_error("format itch is not read yet");
+        case FeedFormat::itch:
+            std::get<Lines<feed::ItchDecoder>>(lines_).emplace_back(feed, instruments_, itch_options(feed, config_));
+            return;
         case FeedFormat::miax_tom:
             std::get<Lines<feed::MiaxTomDecoder>>(lines_).emplace_back(
                 feed, instruments_,

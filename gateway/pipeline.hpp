@@ -12,6 +12,7 @@
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/market/ring_writer.hpp>
@@ -64,7 +65,8 @@ public:
 private:
     template <class Decoder>
     using Lines = std::deque<FeedLine<Decoder>>;
-    using AllLines = std::tuple<Lines<feed::Bbo28Decoder>, Lines<feed::QuotesDecoder>, Lines<feed::MiaxTomDecoder>>;
+    using AllLines = std::tuple<Lines<feed::Bbo28Decoder>, Lines<feed::QuotesDecoder>, Lines<feed::MiaxTomDecoder>,
+                                Lines<feed::ItchDecoder>>;
 
     template <class Some, class Visitor>
     static void visit_lines(Some& lines, Visitor& visitor) {

@@ -34,6 +34,7 @@ struct FeedConfig {
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
+    std::uint64_t max_orders{1U << 20};                ///< Live orders that its books hold (itch).
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
     bool gro{true};                                    ///< Take trains of datagrams in one receive call.
 };
@@ -58,7 +59,8 @@ struct TcpConfig {
     Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
     std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
     std::uint64_t max_clients{1'024};
-    std::uint64_t stall_seconds{10};  ///< A client that takes nothing for so long is disconnected.
+    std::uint64_t send_buffer{256U * 1024};  ///< Bytes that the kernel may hold for a client.
+    std::uint64_t stall_seconds{10};         ///< A client that takes nothing for so long is disconnected.
 };
 
 /// Rows in a rotated file: `[[csv]]`.

@@ -35,6 +35,7 @@ constexpr std::uint64_t kHighestCpu = 1023;
 constexpr std::uint64_t kHighestPriority = 99;
 constexpr std::uint64_t kMostEntries = 1ULL << 30;
 constexpr std::uint64_t kMostInstruments = 1ULL << 24;
+constexpr std::uint64_t kMostOrders = 1ULL << 28;
 constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
 
 template <class Int>
@@ -105,6 +106,8 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.timezone = v.text(); }},
     {"date", "YYYY-MM-DD", "the exchange's day, for replays (today there)",
      [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
+    {"max_orders", "N", "live orders that the books of an itch feed hold (1048576)",
+     [](FeedConfig& f, const Value& v) { f.max_orders = v.integer(1, kMostOrders); }},
     {"receive_buffer", "BYTES", "asked of the kernel (8MiB)",
      [](FeedConfig& f, const Value& v) { f.receive_buffer = v.bytes(); }},
     {"nic_time", "none|prefer|require", "receive time by the network card (none)",
@@ -125,6 +128,8 @@ constexpr Key<TcpConfig> kTcpKeys[] = {
      [](TcpConfig& s, const Value& v) { s.backlog = v.power_of_two(64, 1ULL << 24); }},
     {"max_clients", "N", "further clients are refused with a reason (1024)",
      [](TcpConfig& s, const Value& v) { s.max_clients = v.integer(1, 100'000); }},
+    {"send_buffer", "BYTES", "what the kernel may hold for a client (256KiB)",
+     [](TcpConfig& s, const Value& v) { s.send_buffer = v.bytes(); }},
     {"stall_seconds", "N", "a client that takes nothing for so long is disconnected (10)",
      [](TcpConfig& s, const Value& v) { s.stall_seconds = v.integer(1, 86'400); }},
 };

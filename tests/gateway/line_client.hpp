@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <millpond/net/socket_address.hpp>
+
+namespace millpond::gateway {
+
+/// A TCP client that reads lines when it is told to.
+class LineClient {
+public:
+    /// receive_buffer: bytes that the kernel keeps for a client that does not read; 0 is the default.
+    explicit LineClient(const net::SocketAddress& to, int receive_buffer = 0) {
+        sockaddr_storage address{};
+        const auto length = to.to_kernel(address);
+        socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (receive_buffer != 0) {
+            setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+        }
+        if (connect(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+            throw std::runtime_error("cannot connect to " + to.to_string());
+        }
+    }
+    ~LineClient() { leave(); }
+    LineClient(LineClient&& other) noexcept
+        : socket_(std::exchange(other.socket_, -1)), text_(std::move(other.text_)), over_(other.over_) {}
+    LineClient& operator=(LineClient&&) = delete;
+
+    void leave() {
+        if (socket_ >= 0) close(std::exchange(socket_, -1));
+    }
+    void send_text(std::string_view text) {
+        while (!text.empty()) {
+            const auto sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+            if (sent <= 0) throw std::runtime_error("the connection is gone");
+            text.remove_prefix(static_cast<std::size_t>(sent));
+        }
+    }
+    /// Sends what the kernel takes at once of it, perhaps nothing.
+    void try_send(std::string_view text) {
+        [[maybe_unused]] const auto sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    void send_no_more() { shutdown(socket_, SHUT_WR); }
+
+    /// Takes what has come without waiting.
+    void receive() {
+        std::array<char, 16'384> buffer;
+        for (;;) {
+            const auto got = recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+            if (got > 0) {
+                text_.append(buffer.data(), static_cast<std::size_t>(got));
+                continue;
+            }
+            if (got == 0 || (errno != EAGAIN && errno != EINTR)) over_ = true;
+            return;
+        }
+    }
+    /// Whole lines that have come so far, without their newlines.
+    [[nodiscard]] std::vector<std::string> lines() const {
+        std::vector<std::string> result;
+        std::size_t begin = 0;
+        for (auto end = text_.find('\n'); end != std::string::npos; end = text_.find('\n', begin)) {
+            result.push_back(text_.substr(begin, end - begin));
+            begin = end + 1;
+        }
+        return result;
+    }
+    [[nodiscard]] bool ends_in_a_line() const { return text_.empty() || text_.back() == '\n'; }
+    /// Whether the other side has closed.
+    [[nodiscard]] bool over() const noexcept { return over_; }
+
+private:
+    int socket_{-1};
+    std::string text_;
+    bool over_{false};
+};
+
+}  // namespace millpond::gateway

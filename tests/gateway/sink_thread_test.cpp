@@ -1,0 +1,239 @@
+#include "gateway/sink_thread.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gateway/conflator.hpp"
+#include "tests/gateway/events.hpp"
+#include "tests/gateway/ring_fixture.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using ::testing::ElementsAre;
+
+const Say kSilent = [](Severity, std::string_view, const std::string&) {};
+
+/// Remembers what it is given, and has room when the test says so.
+class Recorder final : public Sink {
+public:
+    explicit Recorder(Delivery mode) : mode_(mode) {}
+
+    [[nodiscard]] std::size_t room() const noexcept override { return room_now; }
+    [[nodiscard]] Delivery mode() const noexcept override { return mode_; }
+    void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol) override {
+        names.emplace_back(symbol.view());
+    }
+    void board(const feed::Quote& quote, std::uint64_t) override { board_bids.push_back(quote.bid_price); }
+    Taken on(const feed::Quote& quote, std::uint64_t number) override {
+        bids.push_back(quote.bid_price);
+        numbers.push_back(number);
+        return Taken::kept;
+    }
+    Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Clear&, std::uint64_t) override { return Taken::kept; }
+    void missed(std::uint64_t first, std::uint64_t last) override { lost += last - first + 1; }
+    void step(std::int64_t) override {}
+    void finish() override { finished = true; }
+    [[nodiscard]] std::uint64_t held() const noexcept override { return held_now; }
+    [[nodiscard]] std::string_view type() const noexcept override { return "recorder"; }
+    void visit_metrics(const MetricVisitor&) const override {}
+
+    std::size_t room_now{1'000'000};
+    std::uint64_t held_now{0};
+    std::vector<std::string> names;
+    std::vector<feed::Price> board_bids;
+    std::vector<feed::Price> bids;
+    std::vector<std::uint64_t> numbers;
+    std::uint64_t lost{0};
+    bool finished{false};
+
+private:
+    Delivery mode_;
+};
+
+struct Reading {
+    Reading(const TestRing& ring, Delivery mode) {
+        auto made = std::make_unique<Recorder>(mode);
+        sink = made.get();
+        thread = std::make_unique<SinkThread>(SinkThread::Options{ring.name, "recorder"}, std::move(made), kSilent);
+    }
+    /// Rounds until one finds nothing.
+    void drain() const {
+        while (thread->round(0) != 0) {
+        }
+    }
+    Recorder* sink;
+    std::unique_ptr<SinkThread> thread;
+};
+
+TEST(SinkThread, GetsNamesAndBoardAtJoiningAndEveryEventFromThereOn) {
+    TestRing ring{"join"};
+    ring.publish_quotes(5);
+    Reading run{ring, Delivery::every};
+    EXPECT_THAT(run.sink->names, ElementsAre("AAPL", "MSFT"));
+    EXPECT_THAT(run.sink->board_bids, ElementsAre(4, 5));
+    ring.publish_quotes(3);
+    run.drain();
+    EXPECT_THAT(run.sink->bids, ElementsAre(6, 7, 8));
+    EXPECT_THAT(run.sink->numbers, ElementsAre(6U, 7U, 8U));
+    EXPECT_EQ(run.thread->account(), (Account{.published = 3, .delivered = 3, .snapshot = 2}));
+}
+
+TEST(SinkThread, WhatASinkDoesNotTakeIsFiltered) {
+    TestRing ring{"filter"};
+    Reading run{ring, Delivery::every};
+    ring.publish_quotes(2);
+    ring.writer.publish(trade_of(0, 5));
+    ring.writer.publish(feed::Gap{.channel = 1, .first = 1, .last = 2});
+    run.drain();
+    EXPECT_EQ(run.thread->account(), (Account{.published = 4, .delivered = 2, .filtered = 2}));
+}
+
+TEST(SinkThread, WithoutRoomEventsWaitInTheRingAndWhatIsLappedIsMissed) {
+    TestRing ring{"lap", 256};
+    Reading run{ring, Delivery::every};
+    run.sink->room_now = 0;
+    ring.publish_quotes(100);
+    run.drain();
+    EXPECT_EQ(run.thread->account(), (Account{.published = 100, .queued = 100}));
+    ring.publish_quotes(900);
+    run.sink->room_now = 10;
+    run.drain();
+    const auto account = run.thread->account();
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(account.published, 1'000U);
+    EXPECT_EQ(account.queued, 0U);
+    EXPECT_GT(account.missed, 700U);
+    EXPECT_EQ(account.missed, run.sink->lost);
+    EXPECT_EQ(account.delivered, run.sink->bids.size());
+    EXPECT_EQ(run.sink->bids.back(), 1'000);
+}
+
+TEST(SinkThread, WhatTheSinkHoldsIsQueuedUntilItHasGoneOut) {
+    TestRing ring{"held"};
+    Reading run{ring, Delivery::every};
+    ring.publish_quotes(10);
+    run.sink->held_now = 4;
+    run.drain();
+    EXPECT_EQ(run.thread->account(), (Account{.published = 10, .delivered = 6, .queued = 4}));
+}
+
+TEST(SinkThread, ConflatingItPassesOnTheNewestOfEachInstrument) {
+    TestRing ring{"conflate"};
+    Reading run{ring, Delivery::conflate};
+    run.sink->room_now = 0;
+    ring.publish_quotes(9);
+    run.drain();
+    EXPECT_EQ(run.thread->account(), (Account{.published = 9, .conflated = 7, .queued = 2}));
+    run.sink->room_now = 10;
+    run.thread->round(0);
+    EXPECT_THAT(run.sink->bids, ElementsAre(9, 8));  // MSFT came first, so it waited longest
+    EXPECT_EQ(run.thread->account(), (Account{.published = 9, .delivered = 2, .conflated = 7}));
+}
+
+TEST(SinkThread, AClearVoidsTheQuotesThatWaitBeforeIt) {
+    TestRing ring{"clear"};
+    Reading run{ring, Delivery::conflate};
+    run.sink->room_now = 0;
+    ring.publish_quotes(4);
+    ring.writer.publish(feed::Clear{.channel = 0});
+    ring.publish_quotes(1);
+    run.drain();
+    run.sink->room_now = 10;
+    run.thread->round(0);
+    EXPECT_THAT(run.sink->bids, ElementsAre(5));
+    EXPECT_EQ(run.thread->account(), (Account{.published = 6, .delivered = 2, .conflated = 4}));
+}
+
+TEST(SinkThread, TheAccountClosesAtEveryMomentForAnotherThread) {
+    TestRing ring{"closes", 256};
+    Reading run{ring, Delivery::every};
+    std::atomic<bool> over{false};
+    std::atomic<std::uint64_t> open_accounts{0};
+    std::thread watcher{[&] {
+        while (!over.load()) {
+            if (!run.thread->account().closes()) open_accounts.fetch_add(1);
+            std::this_thread::yield();
+        }
+    }};
+    run.thread->start();
+    for (int i = 0; i < 200; ++i) {
+        ring.publish_quotes(100);
+        std::this_thread::yield();
+    }
+    run.thread->stop();
+    over.store(true);
+    watcher.join();
+    EXPECT_EQ(open_accounts.load(), 0U);
+    const auto account = run.thread->account();
+    EXPECT_EQ(account.published, 20'000U);
+    EXPECT_EQ(account.queued, 0U);
+    EXPECT_TRUE(account.closes());
+    EXPECT_TRUE(run.sink->finished);
+}
+
+TEST(SinkThread, ASinkThatNeverTakesAnythingLeavesTheOthersAccountAndOrderAlone) {
+    TestRing ring{"stuck", 256};
+    Reading stuck{ring, Delivery::every};
+    Reading good{ring, Delivery::every};
+    stuck.sink->room_now = 0;
+    for (int i = 0; i < 100; ++i) {
+        ring.publish_quotes(100);
+        good.drain();
+        stuck.drain();
+    }
+    EXPECT_EQ(good.thread->account(), (Account{.published = 10'000, .delivered = 10'000}));
+    for (std::size_t i = 0; i < good.sink->bids.size(); ++i) {
+        ASSERT_EQ(good.sink->bids[i], static_cast<feed::Price>(i + 1));
+    }
+    EXPECT_EQ(stuck.thread->account(), (Account{.published = 10'000, .queued = 10'000}));
+}
+
+TEST(Conflator, GivesWhatWaitedLongestFirstAndEachInstrumentOnce) {
+    Conflator conflator;
+    EXPECT_TRUE(conflator.put(quote_of(3, 1), 1));
+    EXPECT_TRUE(conflator.put(quote_of(1, 2), 2));
+    EXPECT_FALSE(conflator.put(quote_of(3, 3), 3));
+    EXPECT_EQ(conflator.size(), 2U);
+    Conflator::Waiting next;
+    ASSERT_TRUE(conflator.take(next));
+    EXPECT_EQ(next.quote.bid_price, 3);
+    EXPECT_EQ(next.number, 3U);
+    ASSERT_TRUE(conflator.take(next));
+    EXPECT_EQ(next.quote.bid_price, 2);
+    EXPECT_FALSE(conflator.take(next));
+}
+
+TEST(SharedAccount, IsReadAsAWhole) {
+    SharedAccount shared;
+    std::atomic<bool> over{false};
+    std::thread writer{[&] {
+        for (std::uint64_t i = 1; i <= 20'000; ++i) {
+            shared.write({.published = 5 * i, .delivered = i, .filtered = i, .conflated = i, .missed = i, .queued = i});
+        }
+        over.store(true);
+    }};
+    std::uint64_t torn = 0;
+    while (!over.load()) {
+        if (!shared.read().closes()) ++torn;
+        std::this_thread::yield();
+    }
+    writer.join();
+    EXPECT_EQ(torn, 0U);
+    EXPECT_EQ(shared.read().delivered, 20'000U);
+}
+
+}  // namespace
+}  // namespace millpond::gateway

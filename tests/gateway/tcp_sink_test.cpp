@@ -1,0 +1,434 @@
+#include "gateway/sinks/tcp/tcp_sink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "tests/gateway/events.hpp"
+#include "tests/gateway/line_client.hpp"
+
+namespace millpond::gateway::tcp {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kPatienceNs = 20'000'000'000;
+constexpr int kSmallBuffer = 4'096;
+
+class TcpSinkTest : public ::testing::Test {
+protected:
+    void open(Options options = {}) {
+        options.listen = net::SocketAddress::parse("127.0.0.1:0");
+        options.send_buffer = kSmallBuffer;
+        sink_.emplace(options, [this](Severity, std::string_view, const std::string& text) { said_.push_back(text); });
+        for (feed::InstrumentId id = 0; id < symbols_.size(); ++id) {
+            sink_->name(id, feed::Venue{"X"}, feed::Symbol{symbols_[id]});
+        }
+    }
+
+    /// Runs the sink until `done`; false when that does not come.
+    bool run_until(const std::function<bool()>& done, std::int64_t skipped_ns = 0) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (!done()) {
+            if (core::monotonic_nanos() > deadline) return false;
+            sink_->wait(std::chrono::milliseconds{1});
+            sink_->step(core::monotonic_nanos() + skipped_ns);
+        }
+        return true;
+    }
+    LineClient connect(int receive_buffer = 0) {
+        const auto before = sink_->counters().accepted.read();
+        LineClient client{sink_->address(), receive_buffer};
+        EXPECT_TRUE(run_until([&] { return sink_->counters().accepted.read() > before; }));
+        return client;
+    }
+    bool run_until_lines(LineClient& client, std::size_t count) {
+        return run_until([&] {
+            client.receive();
+            return client.lines().size() >= count;
+        });
+    }
+    /// Publishes `count` quotes of the instruments in turn.
+    void publish(std::uint64_t count, std::size_t instruments = 2) {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            ++number_;
+            sink_->on(quote_of(static_cast<feed::InstrumentId>(i % instruments), static_cast<feed::Price>(number_)),
+                      number_);
+        }
+    }
+    /// Asks the client's account from the sink, as the last line.
+    Account account_of(LineClient& client) {
+        const auto accounts = [&] {
+            client.receive();
+            auto lines = client.lines();
+            std::erase_if(lines, [](const auto& line) { return !line.starts_with("{\"type\":\"account\""); });
+            return lines;
+        };
+        sink_->step(core::monotonic_nanos());
+        const auto before = accounts().size();
+        client.send_text("{\"account\":true}\n");
+        std::string last;
+        EXPECT_TRUE(run_until([&] {
+            const auto now = accounts();
+            if (now.size() == before) return false;
+            last = now.back();
+            return true;
+        }));
+        const auto part = [&](std::string_view key) { return static_cast<std::uint64_t>(number_in(last, key)); };
+        return {part("published"), part("delivered"), part("filtered"), part("conflated"),
+                part("missed"),    part("queued"),    part("snapshot")};
+    }
+
+    std::vector<std::string> symbols_{"AAPL", "MSFT"};
+    std::optional<TcpSink> sink_;
+    std::vector<std::string> said_;
+    std::uint64_t number_{0};
+};
+
+TEST_F(TcpSinkTest, EveryEventIsALineWithItsRingNumber) {
+    open();
+    auto client = connect();
+    sink_->on(quote_of(0, 1'892'400), 1);
+    sink_->on(trade_of(1, 10'000), 2);
+    sink_->on(feed::Status{.instrument = 0, .state = feed::TradingState::halted}, 3);
+    sink_->on(feed::Gap{.channel = 3, .first = 7, .last = 9}, 4);
+    sink_->on(feed::Clear{.channel = 3}, 5);
+    ASSERT_TRUE(run_until_lines(client, 5));
+    EXPECT_THAT(client.lines(),
+                ElementsAre(AllOf(HasSubstr(R"("type":"quote","symbol":"AAPL")"), HasSubstr(R"("sequence":1)"),
+                                  HasSubstr(R"("price":189.2400)")),
+                            AllOf(HasSubstr(R"("type":"trade","symbol":"MSFT")"), HasSubstr(R"("sequence":2)")),
+                            HasSubstr(R"("state":"halted")"), HasSubstr(R"("first":7,"last":9)"),
+                            HasSubstr(R"("type":"clear")")));
+}
+
+TEST_F(TcpSinkTest, TheBoardComesFirstAndIsNoPartOfTheAccount) {
+    open();
+    sink_->board(quote_of(1, 777), 41);
+    publish(1, 1);  // before the client is there: of the board for it
+    auto client = connect();
+    publish(1, 1);
+    ASSERT_TRUE(run_until_lines(client, 3));
+    const auto lines = client.lines();
+    EXPECT_THAT(lines[0], HasSubstr("AAPL"));
+    EXPECT_THAT(lines[1], HasSubstr("MSFT"));
+    EXPECT_THAT(lines[2], HasSubstr("\"sequence\":2"));
+    EXPECT_EQ(account_of(client), (Account{.published = 1, .delivered = 1, .snapshot = 2}));
+}
+
+TEST_F(TcpSinkTest, ASubscriberGetsItsSymbolsAndTheOthersAreFiltered) {
+    open();
+    auto client = connect();
+    client.send_text("{\"subscribe\":[\"MSFT\"]}\n");
+    EXPECT_EQ(account_of(client), Account{});
+    publish(10);
+    ASSERT_TRUE(run_until_lines(client, 6));
+    for (const auto& line : client.lines()) EXPECT_THAT(line, Not(HasSubstr("AAPL")));
+    EXPECT_EQ(account_of(client), (Account{.published = 10, .delivered = 5, .filtered = 5}));
+}
+
+TEST_F(TcpSinkTest, ASubscriptionCountsForInstrumentsThatAreNamedLater) {
+    open();
+    auto client = connect();
+    client.send_text("{\"subscribe\":[\"NEWCO\"]}\n");
+    EXPECT_EQ(account_of(client), Account{});
+    sink_->name(2, feed::Venue{}, feed::Symbol{"NEWCO"});
+    publish(3, 3);
+    ASSERT_TRUE(run_until_lines(client, 2));
+    EXPECT_THAT(client.lines().back(), HasSubstr("NEWCO"));
+}
+
+TEST_F(TcpSinkTest, SubscribingBringsTheStandingQuoteFirst) {
+    open();
+    auto client = connect();
+    client.send_text("{\"unsubscribe\":[\"*\"]}\n");
+    EXPECT_EQ(account_of(client), Account{});
+    publish(4);
+    EXPECT_EQ(account_of(client), (Account{.published = 4, .filtered = 4}));
+    client.send_text("{\"subscribe\":[\"AAPL\"]}\n");
+    ASSERT_TRUE(run_until_lines(client, 3));
+    EXPECT_THAT(client.lines()[2], AllOf(HasSubstr("AAPL"), HasSubstr("\"sequence\":3")));
+}
+
+TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNobody) {
+    open({.backlog = 64});
+    auto stuck = connect(kSmallBuffer);
+    auto reader = connect();
+    constexpr std::uint64_t kRounds = 400;
+    constexpr std::uint64_t kPerRound = 50;
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+        publish(kPerRound);
+        ASSERT_TRUE(run_until_lines(reader, round * kPerRound));
+    }
+    const auto lines = reader.lines();
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+        ASSERT_EQ(number_in(lines[i], "sequence"), static_cast<std::int64_t>(i + 1));
+    }
+    EXPECT_EQ(account_of(reader), (Account{.published = kRounds * kPerRound, .delivered = kRounds * kPerRound}));
+    // Now it reads, and is told to the event what it lost.
+    std::uint64_t told = 0;
+    std::uint64_t quotes = 0;
+    const auto account = account_of(stuck);
+    ASSERT_TRUE(run_until([&] {
+        stuck.receive();
+        told = quotes = 0;
+        for (const auto& line : stuck.lines()) {
+            if (line.starts_with("{\"type\":\"missed\"")) told += static_cast<std::uint64_t>(number_in(line, "count"));
+            if (line.starts_with("{\"type\":\"quote\"")) ++quotes;
+        }
+        return told + quotes == kRounds * kPerRound;
+    })) << told
+        << " + " << quotes;
+    EXPECT_TRUE(account.closes());
+    const auto end = account_of(stuck);
+    EXPECT_TRUE(end.closes());
+    EXPECT_GT(end.missed, 0U);
+}
+
+TEST_F(TcpSinkTest, AConflatingClientThatDoesNotReadGetsTheNewestOfEachInstrument) {
+    open({.mode = Delivery::conflate, .backlog = 64});
+    auto client = connect(kSmallBuffer);
+    constexpr std::uint64_t kCount = 20'000;
+    for (std::uint64_t i = 0; i < kCount / 50; ++i) {
+        publish(50);
+        sink_->step(core::monotonic_nanos());
+    }
+    const auto account = [&] {
+        std::int64_t last_aapl = 0;
+        std::int64_t last_msft = 0;
+        EXPECT_TRUE(run_until([&] {
+            client.receive();
+            for (const auto& line : client.lines()) {
+                if (line.find("AAPL") != std::string::npos) last_aapl = number_in(line, "sequence");
+                if (line.find("MSFT") != std::string::npos) last_msft = number_in(line, "sequence");
+            }
+            return last_aapl == kCount - 1 && last_msft == kCount;
+        })) << last_aapl
+            << ' ' << last_msft;
+        return account_of(client);
+    }();
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(account.published, kCount);
+    EXPECT_EQ(account.missed, 0U);
+    EXPECT_EQ(account.queued, 0U);
+    EXPECT_GT(account.conflated, 0U);
+    std::int64_t before = 0;
+    std::uint64_t quotes = 0;
+    for (const auto& line : client.lines()) {
+        if (!line.starts_with("{\"type\":\"quote\"")) continue;
+        ++quotes;
+        EXPECT_GT(number_in(line, "sequence"), 0);
+        if (line.find("AAPL") == std::string::npos) continue;
+        EXPECT_GT(number_in(line, "sequence"), before);  // an instrument never steps back
+        before = number_in(line, "sequence");
+    }
+    EXPECT_EQ(quotes, account.delivered);
+}
+
+TEST_F(TcpSinkTest, AConflatingClientStillLosesTradesByCount) {
+    open({.mode = Delivery::conflate, .backlog = 64});
+    auto client = connect(kSmallBuffer);
+    constexpr std::uint64_t kTrades = 20'000;
+    for (std::uint64_t i = 0; i < kTrades; ++i) {
+        sink_->on(trade_of(0, 10'000), ++number_);
+        if (i % 50 == 0) sink_->step(core::monotonic_nanos());
+    }
+    const auto account = account_of(client);
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(account.conflated, 0U);
+    EXPECT_GT(account.missed, 0U);
+}
+
+TEST_F(TcpSinkTest, AClientThatTakesNothingForTooLongIsToldAndDisconnected) {
+    open({.backlog = 64, .stall = std::chrono::seconds{2}});
+    auto stuck = connect(kSmallBuffer);
+    while (sink_->counters().missed.read() == 0) {  // until the kernel's buffers and the log are full
+        publish(1'000);
+        sink_->step(core::monotonic_nanos());
+    }
+    // Three seconds later by the sink's clock.
+    ASSERT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, 3'000'000'000));
+    ASSERT_TRUE(run_until(
+        [&] {
+            stuck.receive();
+            return stuck.over();
+        },
+        3'000'000'000));
+    ASSERT_TRUE(stuck.ends_in_a_line());
+    EXPECT_THAT(stuck.lines().back(), StartsWith("{\"type\":\"bye\",\"text\":\"nothing was taken for 2 s"));
+    EXPECT_EQ(sink_->counters().clients.read(), 0U);
+}
+
+TEST_F(TcpSinkTest, NonsenseIsAnsweredAndTheNextRequestWorks) {
+    open();
+    auto client = connect();
+    client.send_text("hello\n{\"subscribe\":5}\n{\"mode\":\"fast\"}\n{\"colour\":\"red\"}\n[[[[[[\n");
+    client.send_text("{\"subscribe\":[[[\"x\"]]]}\n{\"subscribe\":[\"\"]}\n{}\n\n");
+    client.send_text("{\"mode\":\"conflate\",\"subscribe\":[\"AAPL\"]}\n");
+    EXPECT_EQ(account_of(client), Account{});
+    EXPECT_EQ(sink_->counters().bad_requests.read(), 9U);
+    const auto lines = client.lines();
+    ASSERT_EQ(lines.size(), 10U);
+    for (std::size_t i = 0; i < 9; ++i) EXPECT_THAT(lines[i], StartsWith("{\"type\":\"error\",\"text\":\""));
+    EXPECT_THAT(lines[3], HasSubstr("unknown key 'colour'"));
+}
+
+TEST_F(TcpSinkTest, ARequestMayComeInPieces) {
+    open();
+    auto client = connect();
+    const std::string request = "{\"subscribe\":[\"MSFT\"]}\n";
+    for (const char c : request) {
+        client.send_text({&c, 1});
+        sink_->wait(std::chrono::milliseconds{1});
+        sink_->step(core::monotonic_nanos());
+    }
+    EXPECT_EQ(account_of(client), Account{});
+    publish(2);
+    EXPECT_EQ(account_of(client).filtered, 1U);
+    EXPECT_EQ(sink_->counters().bad_requests.read(), 0U);
+}
+
+TEST_F(TcpSinkTest, AnOverlongRequestEndsTheConnectionWithItsReason) {
+    open();
+    auto client = connect();
+    client.send_text(std::string(10'000, 'x'));
+    ASSERT_TRUE(run_until([&] {
+        client.receive();
+        return client.over();
+    }));
+    EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have 4096 bytes"));
+    EXPECT_EQ(sink_->counters().overlong.read(), 1U);
+}
+
+TEST_F(TcpSinkTest, AClientThatOnlyListensMayCloseItsSide) {
+    open();
+    auto client = connect();
+    client.send_no_more();
+    publish(3);
+    ASSERT_TRUE(run_until_lines(client, 3));
+    publish(1);
+    ASSERT_TRUE(run_until_lines(client, 4));
+}
+
+TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
+    open();
+    LineClient client{sink_->address(), kSmallBuffer};
+    ASSERT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }));
+    // The sink stops reading once its answers find no room, so at some point the kernel takes no more of ours.
+    std::uint64_t requests = 0;
+    std::uint64_t before = ~std::uint64_t{0};
+    const std::string request = "nonsense\n";
+    while (requests != before) {
+        before = sink_->counters().bad_requests.read();
+        for (int i = 0; i < 2'000; ++i) client.try_send(request);
+        for (int i = 0; i < 20; ++i) {
+            sink_->wait(std::chrono::nanoseconds{0});
+            sink_->step(core::monotonic_nanos());
+        }
+        requests = sink_->counters().bad_requests.read();
+        ASSERT_LT(requests, 1'000'000U);
+    }
+    auto other = connect();
+    publish(1);
+    EXPECT_TRUE(run_until_lines(other, 1));
+}
+
+TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {
+    open({.max_clients = 2});
+    auto first = connect();
+    auto second = connect();
+    LineClient third{sink_->address()};
+    ASSERT_TRUE(run_until([&] {
+        third.receive();
+        return third.over();
+    }));
+    EXPECT_THAT(third.lines(), ElementsAre("{\"type\":\"bye\",\"text\":\"2 clients are connected already\"}"));
+    first.leave();
+    ASSERT_TRUE(run_until([&] {
+        publish(1);
+        return sink_->counters().clients.read() == 1;
+    }));
+    auto fourth = connect();
+    publish(1);
+    EXPECT_TRUE(run_until_lines(fourth, 1));
+}
+
+TEST_F(TcpSinkTest, AThousandClientsEachGetEveryEvent) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    constexpr std::size_t kClients = 1'000;
+    constexpr std::size_t kEvents = 20;
+    if (limit.rlim_max < 2 * kClients + 100) GTEST_SKIP() << "needs " << 2 * kClients + 100 << " descriptors";
+    open();
+    std::vector<LineClient> clients;
+    clients.reserve(kClients);
+    while (clients.size() < kClients) clients.push_back(connect());
+    publish(kEvents);
+    const auto goal = kClients * kEvents;
+    ASSERT_TRUE(run_until([&] {
+        for (auto& client : clients) client.receive();
+        return sink_->counters().delivered.read() == goal;
+    }));
+    for (auto& client : clients) {
+        ASSERT_TRUE(run_until_lines(client, kEvents));
+        ASSERT_EQ(client.lines().size(), kEvents);
+        ASSERT_EQ(number_in(client.lines().back(), "sequence"), static_cast<std::int64_t>(kEvents));
+    }
+}
+
+TEST_F(TcpSinkTest, WhatTheSinkItselfMissedIsToldToAll) {
+    open();
+    auto client = connect();
+    publish(1);
+    sink_->missed(2, 11);
+    number_ = 11;
+    publish(1);
+    ASSERT_TRUE(run_until_lines(client, 3));
+    EXPECT_EQ(client.lines()[1], R"({"type":"missed","count":10,"first":2,"last":11})");
+    EXPECT_EQ(account_of(client), (Account{.published = 12, .delivered = 2, .missed = 10}));
+}
+
+TEST_F(TcpSinkTest, AtTheEndEveryClientGetsWhatWaitsAndGoodbye) {
+    open();
+    auto client = connect();
+    publish(100);
+    sink_->finish();
+    client.receive();
+    ASSERT_EQ(client.lines().size(), 101U);
+    EXPECT_EQ(client.lines().back(), "{\"type\":\"bye\",\"text\":\"the gateway ends\"}");
+    EXPECT_TRUE(client.over());
+}
+
+TEST_F(TcpSinkTest, AnAddressInUseIsRefusedByName) {
+    open();
+    try {
+        TcpSink second{{.name = "b", .listen = sink_->address()},
+                       [](Severity, std::string_view, const std::string&) {}};
+        FAIL() << "no error";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(std::string{error.what()},
+                  "tcp sink 'b': cannot listen on " + sink_->address().to_string() + ": Address already in use");
+    }
+}
+
+}  // namespace
+}  // namespace millpond::gateway::tcp
