@@ -1,28 +1,25 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <ctime>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
 #include <millpond/core/endian.hpp>
-#include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/event.hpp>
-#include <millpond/feed/instrument_table.hpp>
 #include <millpond/market/ring_reader.hpp>
-#include <millpond/market/ring_writer.hpp>
-#include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_receiver.hpp>
 
+#include "bench/gateway/running_gateway.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/queue/hop_links.hpp"
 #include "bench/rivals/asio_chain.hpp"
@@ -35,6 +32,8 @@ namespace millpond::bench {
 inline constexpr std::uint32_t kFruitlessPolls = 2'000;
 
 /// The bare minimum: recvmsg on one processor, one entry of shared lines to the other. Decodes nothing but the price.
+/// With kTimes it asks the kernel for the receive time too, and hands that on.
+template <bool kTimes = false>
 class BarePath {
 public:
     explicit BarePath(int core) {
@@ -43,7 +42,9 @@ public:
         address.sin_family = AF_INET;
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t length = sizeof address;
-        if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        const int times = kTimes ? 1 : 0;
+        if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &times, sizeof times) != 0 ||
+            bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
             getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
             throw std::runtime_error("the bare path has no socket");
         }
@@ -73,13 +74,19 @@ private:
         msghdr header{};
         header.msg_iov = &vector;
         header.msg_iovlen = 1;
+        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(timespec))> control;
         Message message{};
         for (std::uint32_t fruitless = 0; !stop.stop_requested();) {
+            if constexpr (kTimes) {
+                header.msg_control = control.data();
+                header.msg_controllen = control.size();
+            }
             const auto size = recvmsg(socket_, &header, MSG_DONTWAIT);
             if (size < 0) {
                 if (++fruitless % kFruitlessPolls == 0) sched_yield();
                 continue;
             }
+            if constexpr (kTimes) std::memcpy(&message[2], CMSG_DATA(CMSG_FIRSTHDR(&header)), sizeof(timespec));
             ++message[0];
             message[1] = core::load_be<std::uint32_t>(buffer.data() + size - 12);
             link_.send(message);
@@ -92,14 +99,12 @@ private:
     std::jthread thread_;
 };
 
-/// UdpReceiver, Bbo28Decoder, and the board and ring of a RingWriter; a RingReader on the subscriber's side.
-class MillpondPath {
+/// A whole gateway that spins; a RingReader on the subscriber's side.
+class GatewayPath {
 public:
-    explicit MillpondPath(int core) : writer_({.name = ring_name(), .capacity = 4096, .max_instruments = 256}) {
-        thread_ = std::jthread([this, core](const std::stop_token& stop) { receive(stop, core); });
-    }
+    explicit GatewayPath(int core) : gateway_({.receive_core = core}), reader_({.name = gateway_.ring_name()}) {}
 
-    [[nodiscard]] std::uint16_t port() const { return receiver_.report().local.port(); }
+    [[nodiscard]] std::uint16_t port() const { return gateway_.feed_port(); }
     [[nodiscard]] std::optional<feed::Price> try_take() {
         Take take;
         if (reader_.poll(take, 1) == 0) return std::nullopt;
@@ -114,40 +119,8 @@ private:
         void on(const Other&) {}
     };
 
-    struct Publish {
-        market::RingWriter* writer;
-        const feed::InstrumentTable* instruments;
-        feed::InstrumentId named{0};
-
-        template <class Event>
-        void on(const Event& event) {
-            for (; named < instruments->size(); ++named) {
-                writer->name(named, instruments->venue(named), instruments->symbol(named));
-            }
-            writer->publish(event);
-        }
-    };
-
-    static std::string ring_name() { return "bench." + std::to_string(getpid()); }
-
-    void receive(const std::stop_token& stop, int core) {
-        run_on(core);
-        feed::InstrumentTable instruments(256);
-        feed::Bbo28Decoder decoder(instruments, {});
-        Publish publish{&writer_, &instruments};
-        for (std::uint32_t fruitless = 0; !stop.stop_requested();) {
-            const auto datagrams = receiver_.poll();
-            if (datagrams.empty() && ++fruitless % kFruitlessPolls == 0) sched_yield();
-            for (const auto& datagram : datagrams) {
-                (void)decoder.decode(datagram.bytes, {datagram.receive_utc_ns, datagram.receive_ticks, 0}, publish);
-            }
-        }
-    }
-
-    net::UdpReceiver receiver_{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
-    market::RingWriter writer_;
-    market::RingReader reader_{{.name = ring_name()}};
-    std::jthread thread_;
+    RunningGateway gateway_;
+    market::RingReader reader_;
 };
 
 /// The classic architecture, bench/rivals/asio_chain.hpp.

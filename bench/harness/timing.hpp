@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <utility>
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
@@ -34,13 +36,14 @@ struct TwoCores {
     return {kAllowed[0], kAllowed[1]};
 }
 
-/// Binds the calling thread to one of them, wherever it, or the thread that started it, was bound before.
-inline void run_on(int core) {
+/// Binds a thread, 0 for the calling one, to processors, wherever it, or the thread that started it, was bound before.
+inline void run_on(std::initializer_list<int> cores, pid_t thread = 0) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(core), &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) throw std::runtime_error("cannot bind a thread to its processor");
+    for (const auto core : cores) CPU_SET(static_cast<std::size_t>(core), &set);
+    if (sched_setaffinity(thread, sizeof set, &set) != 0) throw std::runtime_error("cannot bind a thread");
 }
+inline void run_on(int core) { run_on({core}); }
 
 /// Spins until `ready()` is true, and gives its processor away now and then, so that a partner on the same one can run.
 /// Throws std::runtime_error after ten seconds: what it waits for was lost.

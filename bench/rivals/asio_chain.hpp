@@ -19,7 +19,7 @@ namespace millpond::bench {
 /// The classic market-data gateway: an Asio callback copies each datagram into a queue, a second thread parses it into
 /// doubles and a string and puts that into another queue, from which the subscriber takes it.
 ///
-/// Threads: two of its own; try_take on the subscriber's.
+/// Threads: two of its own; try_take or take on the subscriber's.
 class AsioChain {
 public:
     struct Bbo {
@@ -52,6 +52,9 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return socket_.local_endpoint().port(); }
     [[nodiscard]] std::optional<Bbo> try_take() { return parsed_.try_pop(); }
+    /// Waits; empty after close.
+    [[nodiscard]] std::optional<Bbo> take() { return parsed_.pop(); }
+    void close() { parsed_.close(); }
 
 private:
     using Bytes = std::vector<std::byte>;

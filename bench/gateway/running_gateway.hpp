@@ -1,0 +1,83 @@
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <millpond/core/idle.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "bench/harness/timing.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/log.hpp"
+
+namespace millpond::bench {
+
+/// A gateway with one bbo28 feed on a port of loopback, without metrics or log.
+///
+/// Threads: whoever makes it must be allowed to run on receive_core.
+class RunningGateway {
+public:
+    struct Options {
+        int receive_core{0};
+        core::Poll poll{core::Poll::spin};
+        bool tcp{false};
+        std::string csv{};                ///< File of a csv sink; none when empty.
+        std::optional<int> sinks_core{};  ///< Where all its other threads run.
+    };
+
+    explicit RunningGateway(const Options& options) : gateway_(config_of(options), log_) {
+        gateway_.start();
+        if (options.sinks_core) move_sinks(options.receive_core, *options.sinks_core);
+    }
+
+    [[nodiscard]] std::string ring_name() const { return pipeline().config().name; }
+    [[nodiscard]] const gateway::Pipeline& pipeline() const { return *gateway_.pipelines().front(); }
+    [[nodiscard]] net::SocketAddress tcp_address() const { return gateway_.tcp_address(); }
+
+    [[nodiscard]] std::uint16_t feed_port() const {
+        std::uint16_t port = 0;
+        pipeline().for_each_feed([&](const auto& line) { port = line.receiver().report().local.port(); });
+        return port;
+    }
+
+private:
+    static gateway::Config config_of(const Options& options) {
+        gateway::Config config;
+        config.log_level = gateway::Severity::error;
+        config.quiet = true;
+        config.metrics = {};
+        config.poll = options.poll;
+        config.pin = static_cast<std::uint32_t>(options.receive_core);
+        config.rings.emplace_back().name = "bench-" + std::to_string(getpid());
+        auto& feed = config.feeds.emplace_back();
+        feed.format = gateway::FeedFormat::bbo28;
+        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (options.tcp) config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (!options.csv.empty()) config.csv.emplace_back().path = options.csv;
+        gateway::complete(config);
+        return config;
+    }
+
+    // The receive thread is the one that is bound to its processor alone.
+    static void move_sinks(int receive_core, int sinks_core) {
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+            const auto thread = static_cast<pid_t>(std::stol(entry.path().filename().string()));
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            if (sched_getaffinity(thread, sizeof set, &set) != 0) continue;
+            const bool receives = CPU_COUNT(&set) == 1 && CPU_ISSET(static_cast<std::size_t>(receive_core), &set);
+            if (!receives) run_on({sinks_core}, thread);
+        }
+    }
+
+    gateway::Log log_{gateway::Severity::error, gateway::LogFormat::text, [](const std::string&) {}};
+    gateway::Gateway gateway_;
+};
+
+}  // namespace millpond::bench

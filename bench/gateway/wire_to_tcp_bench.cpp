@@ -1,0 +1,182 @@
+// Measured:     from before the send call of a bbo28 datagram on loopback until a TCP client has read its JSON line.
+// The
+//               client sleeps in its read call; sender and client are one thread, all threads go where the kernel puts
+//               them.
+// Not measured: a burst, several clients, connecting.
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/endian.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/running_gateway.hpp"
+#include "bench/gateway/tcp_socket.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+#include "bench/rivals/asio_chain.hpp"
+
+namespace {
+
+using namespace millpond;
+
+const core::TickRate kRate;
+
+// About as long as our line.
+std::string json_line(double bid, double ask) {
+    std::array<char, 512> line;
+    const int size = std::snprintf(
+        line.data(), line.size(),
+        R"({"type":"quote","symbol":"MILLPOND","timestamp":1580398200000000000,"exchange_timestamp":0,"sequence":1,)"
+        R"("bid":{"price":%.4f,"shares":200},"ask":{"price":%.4f,"shares":300},)"
+        R"("spread":{"price":%.4f,"percent":0.1000},"incomplete":false})"
+        "\n",
+        bid, ask, ask - bid);
+    return {line.data(), static_cast<std::size_t>(size)};
+}
+
+// A blocking receive call, the price patched into a finished line, a blocking send call: one thread.
+class BarePath {
+public:
+    BarePath() : udp_(socket(AF_INET, SOCK_DGRAM, 0)) {
+        auto address = bench::TcpSocket::loopback(0);
+        socklen_t length = sizeof address;
+        if (udp_ < 0 || bind(udp_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+            getsockname(udp_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+            throw std::runtime_error("the bare path has no socket");
+        }
+        udp_port_ = ntohs(address.sin_port);
+        client_.emplace(bench::TcpSocket::connect_to(listener_.port()));
+        thread_ =
+            std::thread([this, peer = std::make_shared<bench::TcpSocket>(listener_.accept_one())] { run(*peer); });
+    }
+    BarePath(const BarePath&) = delete;
+    BarePath& operator=(const BarePath&) = delete;
+    ~BarePath() {
+        shutdown(udp_, SHUT_RDWR);  // the receive call returns
+        thread_.join();
+        close(udp_);
+    }
+
+    [[nodiscard]] std::uint16_t feed_port() const { return udp_port_; }
+    [[nodiscard]] bench::TcpSocket& client() { return *client_; }
+
+private:
+    void run(const bench::TcpSocket& peer) const {
+        auto line = json_line(10, 10);
+        const auto price_at = line.find("\"bid\":{\"price\":") + std::string_view("\"bid\":{\"price\":").size();
+        std::array<std::byte, 2048> buffer;
+        for (ssize_t size = 0; (size = recv(udp_, buffer.data(), buffer.size(), 0)) > 0;) {
+            const auto price = core::load_be<std::uint32_t>(buffer.data() + size - 12);
+            auto digits = price;
+            for (const auto place : {6, 5, 4, 3, 1, 0}) {  // dd.dddd
+                line[price_at + static_cast<std::size_t>(place)] = static_cast<char>('0' + digits % 10);
+                digits /= 10;
+            }
+            peer.write(line);
+        }
+    }
+
+    int udp_;
+    std::uint16_t udp_port_{0};
+    bench::TcpListener listener_;
+    std::optional<bench::TcpSocket> client_;
+    std::thread thread_;
+};
+
+class GatewayPath {
+public:
+    [[nodiscard]] std::uint16_t feed_port() const { return gateway_.feed_port(); }
+    [[nodiscard]] bench::TcpSocket& client() { return client_; }
+
+private:
+    bench::RunningGateway gateway_{
+        {.receive_core = bench::two_cores().second, .poll = core::Poll::adaptive, .tcp = true}};
+    bench::TcpSocket client_{bench::TcpSocket::connect_to(gateway_.tcp_address().port())};
+};
+
+// The classic chain with a third thread that prints lines and writes them to the client, blocking.
+class AsioPath {
+public:
+    AsioPath()
+        : thread_([this, peer = std::make_shared<bench::TcpSocket>(listener_.accept_one())] {
+              while (const auto bbo = chain_.take()) peer->write(json_line(bbo->bid_price, bbo->ask_price));
+          }) {}
+    AsioPath(const AsioPath&) = delete;
+    AsioPath& operator=(const AsioPath&) = delete;
+    ~AsioPath() {
+        chain_.close();
+        thread_.join();
+    }
+
+    [[nodiscard]] std::uint16_t feed_port() const { return chain_.port(); }
+    [[nodiscard]] bench::TcpSocket& client() { return client_; }
+
+private:
+    bench::AsioChain chain_{[] {}};
+    bench::TcpListener listener_;
+    bench::TcpSocket client_{bench::TcpSocket::connect_to(listener_.port())};
+    std::thread thread_;
+};
+
+// The bid of a quote's line in 1/10000, 0 for any other line.
+std::uint64_t bid_of(std::string_view line) {
+    constexpr std::string_view kKey = "\"bid\":{\"price\":";
+    const auto at = line.find(kKey);
+    double price = 0;
+    if (at == std::string_view::npos) return 0;
+    std::from_chars(line.data() + at + kKey.size(), line.data() + line.size(), price);
+    return static_cast<std::uint64_t>(std::llround(price * 10'000));
+}
+
+template <class Path>
+bench::Finding one_way() {
+    constexpr std::size_t kWarm = 200;
+    const auto cores = bench::two_cores();
+    bench::run_on({cores.first, cores.second});
+    Path path;
+    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.feed_port()))});
+    bench::Finding found;
+    const auto count = bench::scaled(4'000);
+    for (std::size_t i = 0; i < kWarm + count; ++i) {
+        const auto price = static_cast<std::uint32_t>(100'000 + i);
+        const auto bytes = bench::datagram_of(price);
+        const auto sent = core::ticks();
+        bench::spin_until([&] { return sender.send(bytes); });
+        std::uint64_t bid = 0;
+        while ((bid = bid_of(path.client().read_line())) != price) {
+        }
+        const auto read = core::ticks();
+        if (i < kWarm) continue;
+        found.answer += bid;
+        found.latencies.push_back(
+            static_cast<float>(static_cast<double>(read - sent) * kRate.nanos_per_tick() / 1'000));
+    }
+    return found;
+}
+
+}  // namespace
+
+int main() {
+    bench::compare(
+        {.question = "How long from the wire to a TCP client?",
+         .unit = "us",
+         .measured = "from before the send call of a bbo28 datagram on loopback until a TCP client that sleeps in "
+                     "its read call has the JSON line; threads run where the kernel puts them",
+         .not_measured = "a burst, several clients, connecting"},
+        {{"bare recv, patched line, send", one_way<BarePath>},
+         {"millpond gateway, adaptive", one_way<GatewayPath>},
+         {"Asio chain with a writer thread", one_way<AsioPath>}});
+}
