@@ -32,6 +32,12 @@ TEST(Decimal, WritesEveryIntegerAsTheStandardLibraryDoes) {
             ASSERT_EQ(unsigned_text(value), std::to_string(value));
         }
     }
+    for (std::uint64_t four = 0; four < 10'000; ++four) {  // each run of four digits in each place
+        const auto eight = four * 10'000 + (9'999 - four);
+        ASSERT_EQ(unsigned_text(eight), std::to_string(eight));
+        const auto nineteen = (eight + 1) * 10'000'000'000 + eight;
+        ASSERT_EQ(unsigned_text(nineteen), std::to_string(nineteen));
+    }
     std::mt19937_64 random{1};
     for (int i = 0; i < 200'000; ++i) {
         const auto value = random() >> (random() % 64);

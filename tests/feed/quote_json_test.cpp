@@ -42,6 +42,30 @@ TEST(QuoteJson, TheSpreadIsNullUnlessBothSidesHaveShares) {
               R"("ask":{"price":189.2600,"shares":200},"spread":null,"incomplete":true})");
 }
 
+TEST(QuoteJson, PricesOfAnySizeAndSignAreExact) {
+    std::array<char, kMaxJsonBytes> buffer;
+    const auto tail_of = [&](Price bid, Price ask) {
+        auto quote = aapl();
+        quote.bid_price = bid;
+        quote.ask_price = ask;
+        const std::string text{quote_json(buffer, quote, JsonSymbol{Symbol{"A"}}, 1)};
+        return text.substr(text.find("\"bid\""));
+    };
+    EXPECT_EQ(tail_of(99'999'900, 99'999'999),  // the last below 10,000
+              R"("bid":{"price":9999.9900,"shares":300},"ask":{"price":9999.9999,"shares":200},)"
+              R"("spread":{"price":0.0099,"percent":0.0001},"incomplete":false})");
+    EXPECT_EQ(tail_of(99'999'999, 100'000'000),
+              R"("bid":{"price":9999.9999,"shares":300},"ask":{"price":10000.0000,"shares":200},)"
+              R"("spread":{"price":0.0001,"percent":0.0000},"incomplete":false})");
+    EXPECT_EQ(tail_of(1'010'000, 990'000),  // crossed
+              R"("bid":{"price":101.0000,"shares":300},"ask":{"price":99.0000,"shares":200},)"
+              R"("spread":{"price":-2.0000,"percent":-2.0000},"incomplete":false})");
+    EXPECT_EQ(tail_of(-500, 500), R"("bid":{"price":-0.0500,"shares":300},"ask":{"price":0.0500,"shares":200},)"
+                                  R"("spread":{"price":0.1000,"percent":null},"incomplete":false})");
+    EXPECT_EQ(tail_of(0, 1), R"("bid":{"price":0.0000,"shares":300},"ask":{"price":0.0001,"shares":200},)"
+                             R"("spread":{"price":0.0001,"percent":200.0000},"incomplete":false})");
+}
+
 TEST(QuoteJson, TheLargestPossibleQuoteFits) {
     std::array<char, kMaxJsonBytes + 64> buffer;
     buffer.fill('#');

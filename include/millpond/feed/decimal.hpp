@@ -1,13 +1,11 @@
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
-#include <string_view>
 
 #include <millpond/core/endian.hpp>
+#include <millpond/feed/detail/decimal_digits.hpp>
 #include <millpond/feed/event.hpp>
 
 /// Integers and prices as decimal text, exactly, without floating point and without allocation. Each writer returns the
@@ -20,57 +18,24 @@ inline constexpr std::size_t kMaxIntegerChars = 20;
 /// Characters of the longest price: sign, 15 digits, point, 4 digits.
 inline constexpr std::size_t kMaxPriceChars = 21;
 
-namespace detail {
-
-/// The eight decimal digits of value < 10^8, most significant in the lowest byte, each 0..9.
-/// Source: the halving of digits within a word is from Paul Khuong, "How to print integers really fast" (2017).
-[[nodiscard]] inline std::uint64_t eight_digits(std::uint32_t value) noexcept {
-    const std::uint64_t high = value / 10'000;
-    const std::uint64_t fours = high | ((value - high * 10'000) << 32);
-    const auto hundreds = ((fours * 10'486) >> 20) & 0x0000'007F'0000'007F;  // each of two 4-digit numbers / 100
-    const auto twos = hundreds | ((fours - hundreds * 100) << 16);
-    const auto tens = ((twos * 103) >> 10) & 0x000F'000F'000F'000F;  // each of four 2-digit numbers / 10
-    return tens | ((twos - tens * 10) << 8);
-}
-
-/// The four decimal digits of value < 10^4, likewise.
-[[nodiscard]] inline std::uint32_t four_digits(std::uint32_t value) noexcept {
-    const auto hundreds = (value * 10'486) >> 20;
-    const auto twos = hundreds | ((value - hundreds * 100) << 16);
-    const auto tens = ((twos * 103) >> 10) & 0x000F'000F;
-    return tens | ((twos - tens * 10) << 8);
-}
-
-inline char* put_digits(char* out, std::uint64_t digits) noexcept {
-    digits |= 0x3030'3030'3030'3030;
-    if constexpr (std::endian::native == std::endian::big) digits = core::swap_bytes(digits);
-    std::memcpy(out, &digits, 8);
-    return out;
-}
-
-/// value < 10^8, without leading zeros.
-inline char* write_up_to_8(char* out, std::uint32_t value) noexcept {
-    const auto digits = eight_digits(value);
-    const auto zeros = static_cast<unsigned>(std::countr_zero(digits | (std::uint64_t{1} << 56))) / 8;
-    put_digits(out, digits >> (zeros * 8));
-    return out + (8 - zeros);
-}
-
-}  // namespace detail
-
 inline char* write_unsigned(char* out, std::uint64_t value) noexcept {
-    constexpr std::uint64_t kStep = 100'000'000;
-    if (value < kStep) return detail::write_up_to_8(out, static_cast<std::uint32_t>(value));
-    const auto upper = value / kStep;
-    const auto lower = detail::eight_digits(static_cast<std::uint32_t>(value - upper * kStep));
-    if (upper < kStep) {
-        out = detail::write_up_to_8(out, static_cast<std::uint32_t>(upper));
-    } else {
-        const auto top = upper / kStep;
-        out = detail::write_up_to_8(out, static_cast<std::uint32_t>(top));
-        out = detail::put_digits(out, detail::eight_digits(static_cast<std::uint32_t>(upper - top * kStep))) + 8;
+    using namespace detail;
+    if (value < kTenTo4) return put_up_to_four(out, four_digits(static_cast<std::uint32_t>(value)));
+    if (value < kTenTo8) return put_up_to_eight(out, eight_digits(static_cast<std::uint32_t>(value)));
+    const auto upper = value / kTenTo8;
+    const auto lower = static_cast<std::uint32_t>(value - upper * kTenTo8);
+    if (value < kTenTo16) {
+        const auto digits = two_eight_digits(static_cast<std::uint32_t>(upper), lower);
+        out = put_up_to_eight(out, digits.first);
+        put_eight(out, digits.second);
+        return out + 8;
     }
-    return detail::put_digits(out, lower) + 8;
+    const auto top = upper / kTenTo8;
+    const auto digits = two_eight_digits(static_cast<std::uint32_t>(upper - top * kTenTo8), lower);
+    out = put_up_to_four(out, four_digits(static_cast<std::uint32_t>(top)));
+    put_eight(out, digits.first);
+    put_eight(out + 8, digits.second);
+    return out + 16;
 }
 
 /// The value as an unsigned magnitude; well defined for the smallest integer too.
@@ -85,17 +50,34 @@ inline char* write_signed(char* out, std::int64_t value) noexcept {
 
 /// A price given in 1/10000, with four decimals: 1892500 is "189.2500".
 inline char* write_price(char* out, Price price) noexcept {
+    using namespace detail;
     *out = '-';
     out += price < 0 ? 1 : 0;
     const auto value = magnitude(price);
-    const auto units = value / kPriceScale;
+    if (value < kTenTo8) return put_four_decimals(out, eight_digits(static_cast<std::uint32_t>(value)));
+    const auto units = value / kTenTo4;
     out = write_unsigned(out, units);
-    auto digits = detail::four_digits(static_cast<std::uint32_t>(value - units * kPriceScale)) | 0x3030'3030;
-    if constexpr (std::endian::native == std::endian::big) digits = core::swap_bytes(digits);
-    *out = '.';
-    std::memcpy(out + 1, &digits, 4);
+    const std::uint64_t digits = four_digits(static_cast<std::uint32_t>(value - units * kTenTo4));
+    core::store_le(reinterpret_cast<std::byte*>(out), (digits | kZeros >> 32) << 8 | std::uint64_t{'.'});
     return out + 5;
 }
+
+/// Two prices whose digits are made together; only for prices of 0 up to and without 10000.0000.
+class TwoPrices {
+public:
+    [[nodiscard]] static bool fit(Price first, Price second) noexcept {
+        return static_cast<std::uint64_t>(first) < detail::kTenTo8 &&
+               static_cast<std::uint64_t>(second) < detail::kTenTo8;
+    }
+    TwoPrices(Price first, Price second) noexcept
+        : digits_(detail::two_eight_digits(static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(second))) {}
+
+    char* write_first(char* out) const noexcept { return detail::put_four_decimals(out, digits_.first); }
+    char* write_second(char* out) const noexcept { return detail::put_four_decimals(out, digits_.second); }
+
+private:
+    detail::TwoWords digits_;
+};
 
 /// ask - bid. Wraps only where the true difference does not fit 64 bits.
 [[nodiscard]] constexpr Price spread_of(Price bid, Price ask) noexcept {

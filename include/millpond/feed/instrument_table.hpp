@@ -50,6 +50,14 @@ private:
         Venue venue;
         Symbol symbol;
     };
+    [[nodiscard]] static bool is_same(const Name& a, const Name& b) noexcept {
+        using Words = std::array<std::uint64_t, sizeof(Name) / sizeof(std::uint64_t)>;
+        const auto left = std::bit_cast<Words>(a);
+        const auto right = std::bit_cast<Words>(b);
+        std::uint64_t difference = 0;
+        for (std::size_t i = 0; i < left.size(); ++i) difference |= left[i] ^ right[i];
+        return difference == 0;
+    }
     struct Slot {
         std::uint32_t hash;
         InstrumentId id;
@@ -109,6 +117,7 @@ inline std::uint32_t InstrumentTable::hash_of(const Venue& venue, const Symbol& 
     const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(symbol);
     auto hash = std::bit_cast<std::uint64_t>(venue) * kOdd;
     for (const auto word : words) {
+        if (word == 0) break;  // a name is padded with zeros, so nothing follows
         hash = (hash ^ word) * kOdd;
         hash ^= hash >> 32;
     }
@@ -120,7 +129,7 @@ inline std::size_t InstrumentTable::place_of(const Venue& venue, const Symbol& s
     for (std::size_t place = hash & mask_;; place = (place + 1) & mask_) {
         const auto& slot = slots_[place];
         if (slot.id == kNoInstrument) return place;
-        if (slot.hash == hash && names_[slot.id].symbol == symbol && names_[slot.id].venue == venue) return place;
+        if (slot.hash == hash && is_same(names_[slot.id], {venue, symbol})) return place;
     }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -28,20 +30,26 @@ namespace millpond::feed {
     end = put(write_signed(end, quote.receive_utc_ns), ",\"exchange_timestamp\":");
     end = put(write_signed(end, quote.exchange_utc_ns), ",\"sequence\":");
     end = put(write_unsigned(end, sequence), ",\"bid\":{\"price\":");
-    end = quote.bid_size != 0 ? write_price(end, quote.bid_price) : put(end, "null");
-    end = put(end, ",\"shares\":");
-    end = put(write_unsigned(end, quote.bid_size), "},\"ask\":{\"price\":");
-    end = quote.ask_size != 0 ? write_price(end, quote.ask_price) : put(end, "null");
-    end = put(end, ",\"shares\":");
-    end = put(write_unsigned(end, quote.ask_size), "},\"spread\":");
-    if (quote.bid_size != 0 && quote.ask_size != 0) {
-        end = write_price(put(end, "{\"price\":"), spread_of(quote.bid_price, quote.ask_price));
-        end = put(end, ",\"percent\":");
-        const auto percent = spread_percent(quote.bid_price, quote.ask_price);
-        end = percent ? write_price(end, *percent) : put(end, "null");
-        end = put(end, "}");
+    const bool both = quote.bid_size != 0 && quote.ask_size != 0;
+    const auto spread = spread_of(quote.bid_price, quote.ask_price);
+    const auto percent = both ? spread_percent(quote.bid_price, quote.ask_price) : std::nullopt;
+    // Nearly every quote: its four decimals are made in two pairs.
+    if (percent && TwoPrices::fit(quote.bid_price, quote.ask_price) && TwoPrices::fit(spread, *percent)) [[likely]] {
+        const TwoPrices prices{quote.bid_price, quote.ask_price};
+        const TwoPrices spreads{spread, *percent};
+        end = put(prices.write_first(end), ",\"shares\":");
+        end = put(write_unsigned(end, quote.bid_size), "},\"ask\":{\"price\":");
+        end = put(prices.write_second(end), ",\"shares\":");
+        end = put(write_unsigned(end, quote.ask_size), "},\"spread\":{\"price\":");
+        end = put(spreads.write_first(end), ",\"percent\":");
+        end = put(spreads.write_second(end), "}");
     } else {
-        end = put(end, "null");
+        end = quote.bid_size != 0 ? write_price(end, quote.bid_price) : put(end, "null");
+        end = put(write_unsigned(put(end, ",\"shares\":"), quote.bid_size), "},\"ask\":{\"price\":");
+        end = quote.ask_size != 0 ? write_price(end, quote.ask_price) : put(end, "null");
+        end = put(write_unsigned(put(end, ",\"shares\":"), quote.ask_size), "},\"spread\":");
+        end = both ? put(write_price(put(end, "{\"price\":"), spread), ",\"percent\":") : put(end, "null");
+        if (both) end = put(percent ? write_price(end, *percent) : put(end, "null"), "}");
     }
     end = (quote.flags & kIncomplete) != 0 ? put(end, ",\"incomplete\":true}") : put(end, ",\"incomplete\":false}");
     return {out.data(), static_cast<std::size_t>(end - out.data())};

@@ -188,13 +188,15 @@ void QuotesDecoder::apply(const std::byte* bytes, std::uint64_t sequence, const 
     namespace at = quotes_layout;
     const auto venue_bytes = static_cast<std::size_t>(bytes[at::kVenueLengthAt]);
     const auto symbol_bytes = static_cast<std::size_t>(bytes[at::kSymbolLengthAt]);
-    const auto symbol = padded_name<Symbol::capacity()>({bytes + at::kNamesAt + venue_bytes, symbol_bytes});
-    const auto venue = padded_name<Venue::capacity()>({bytes + at::kNamesAt, venue_bytes});
-    if (!symbol || (!venue && venue_bytes != 0)) {
+    Venue venue;
+    Symbol symbol;
+    // In front of the names stand more than the eight bytes that read_name asks for.
+    if (!read_name(bytes + at::kNamesAt, venue_bytes, venue) ||
+        !read_name(bytes + at::kNamesAt + venue_bytes, symbol_bytes, symbol)) {
         counters_.rejected.add();
         return;
     }
-    const auto id = instruments_->find_or_add(venue.value_or(Venue{}), *symbol);
+    const auto id = instruments_->find_or_add(venue, symbol);
     if (id == kNoInstrument) {
         counters_.refused.add();
         return;
