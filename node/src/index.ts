@@ -34,6 +34,16 @@ export {
   UseAfterReleaseError,
   WrongPoolError,
 } from "./pool-error.js";
+export {
+  type Cursor,
+  type FieldType,
+  RecordLayout,
+  type RecordView,
+  type ScalarType,
+  type Schema,
+  type TextType,
+} from "./record.js";
 export { type ParamsOf, Route } from "./route.js";
+export { SlotPool, type SlotPoolOptions, type SlotPoolStats } from "./slot-pool.js";
 export { LatencyHistogram, PrometheusText } from "./telemetry.js";
 export { childTraceparent } from "./trace.js";

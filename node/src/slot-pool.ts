@@ -1,0 +1,127 @@
+import {
+  DoubleReleaseError,
+  PoolExhaustedError,
+  requireInteger,
+  SettingError,
+  UseAfterReleaseError,
+} from "./pool-error.js";
+import { RecordLayout, type RecordView, type Schema } from "./record.js";
+
+export interface SlotPoolOptions {
+  /** Slots in a SharedArrayBuffer, which other threads may read and write by a view of the same layout. */
+  readonly shared?: boolean;
+  /** Bytes from one slot to the next, a multiple of 8; 128 for the entries of a BroadcastRing. */
+  readonly stride?: number;
+  /** Bytes of each slot before the record; 16 in the entries of a BroadcastRing. */
+  readonly lead?: number;
+}
+
+export interface SlotPoolStats {
+  readonly capacity: number;
+  readonly inUse: number;
+  readonly acquired: number;
+  readonly highWater: number;
+}
+
+/**
+ * Messages without objects: records of one layout in fixed slots of a buffer, lent by handle. A handle is a number that
+ * is never used again, so a stale one is always found out.
+ *
+ * Threads: acquire and release on one; the records where the buffer is.
+ * Memory:  capacity * stride bytes and 12 a slot, taken once; nothing a message. A handle above 2^31 costs nothing where
+ *          it is a local variable or lies in a Float64Array.
+ */
+export class SlotPool<const Fields extends Schema> {
+  readonly layout: RecordLayout<Fields>;
+  readonly buffer: ArrayBuffer | SharedArrayBuffer;
+  readonly capacity: number;
+  // Fields of the hot path are set once and before anything else, so that the compiler may treat them as constants.
+  private readonly free: Int32Array;
+  /** The valid handle of each slot that is lent, and of a free one the last handle plus half a step. */
+  private readonly handles: Float64Array;
+  private readonly cursor: RecordView<Fields>;
+  private readonly mask: number;
+  private readonly half: number;
+  private readonly stride: number;
+  private readonly lead: number;
+  #left: number;
+  #least: number;
+
+  /** capacity: slots, 1 to 1,048,576. Throws SettingError otherwise. */
+  constructor(schema: Fields | RecordLayout<Fields>, capacity: number, options: SlotPoolOptions = {}) {
+    this.layout = schema instanceof RecordLayout ? schema : new RecordLayout(schema);
+    this.capacity = requireInteger("slot pool capacity", capacity, 1, 2 ** 20);
+    this.lead = requireInteger("lead", options.lead ?? 0, 0, 4_096);
+    const least = Math.ceil((this.lead + this.layout.bytes) / 8) * 8;
+    this.stride = requireInteger("stride", options.stride ?? least, least, 2 ** 16);
+    if (this.stride % 8 !== 0) throw new SettingError("stride", this.stride, "a multiple of 8");
+    if (this.lead % 8 !== 0) throw new SettingError("lead", this.lead, "a multiple of 8");
+    const bytes = capacity * this.stride;
+    this.buffer = options.shared === true ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes);
+    this.half = 2 ** Math.ceil(Math.log2(capacity));
+    this.mask = this.half - 1;
+    this.free = Int32Array.from({ length: capacity }, (_, slot) => capacity - 1 - slot);
+    this.handles = Float64Array.from({ length: capacity }, (_, slot) => slot + this.half);
+    this.cursor = this.layout.view(this.buffer);
+    this.#left = capacity;
+    this.#least = capacity;
+  }
+
+  /** Lends a slot, with whatever its last user left in it. Throws PoolExhaustedError when all are lent out. */
+  acquire(): number {
+    const left = this.#left - 1;
+    if (left < 0) throw new PoolExhaustedError(this.capacity);
+    this.#left = left;
+    if (left < this.#least) this.#least = left;
+    const slot = this.free[left]!;
+    const handle = this.handles[slot]! + this.half;
+    this.handles[slot] = handle;
+    return handle;
+  }
+
+  /** As `acquire`, but undefined when all are lent out. */
+  tryAcquire(): number | undefined {
+    return this.#left === 0 ? undefined : this.acquire();
+  }
+
+  /** Takes a slot back. Throws DoubleReleaseError when that loan is over. */
+  release(handle: number): void {
+    const slot = handle & this.mask;
+    if (this.handles[slot] !== handle) throw new DoubleReleaseError(slot);
+    this.handles[slot] = handle + this.half;
+    this.free[this.#left] = slot;
+    this.#left++;
+  }
+
+  /**
+   * The record of a loan, through the pool's one window: it moves with the next call, so copy what must last, or take a
+   * `view`. Throws UseAfterReleaseError when that loan is over.
+   */
+  at(handle: number): RecordView<Fields> {
+    const slot = handle & this.mask;
+    if (this.handles[slot] !== handle) throw new UseAfterReleaseError(slot);
+    return this.cursor.at(slot * this.stride + this.lead);
+  }
+
+  /** Byte offset of a loan's record in the buffer, for other threads and for `view().at(offset)`. */
+  offsetOf(handle: number): number {
+    return this.at(handle).offset;
+  }
+
+  /** Another window on the records. */
+  view(): RecordView<Fields> {
+    return this.layout.view(this.buffer);
+  }
+
+  /** Cost: one look at each slot. */
+  stats(): SlotPoolStats {
+    let acquired = 0;
+    for (const handle of this.handles) acquired += Math.floor(handle / (2 * this.half));
+    return {
+      capacity: this.capacity,
+      inUse: this.capacity - this.#left,
+      acquired,
+      highWater: this.capacity - this.#least,
+    };
+  }
+}

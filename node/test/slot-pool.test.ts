@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import {
+  DoubleReleaseError,
+  PoolExhaustedError,
+  RecordLayout,
+  SettingError,
+  SlotPool,
+  UseAfterReleaseError,
+} from "millpond";
+
+const QUOTE = {
+  instrument: "u32",
+  channel: "u16",
+  flags: "u16",
+  bid: "i64n",
+  ask: "f64",
+  time: "i64",
+  count: "u64n",
+  symbol: "text8",
+  side: "i8",
+} as const;
+
+test("fields lie where C++ lays them, and are read and written in place", () => {
+  const layout = new RecordLayout(QUOTE);
+  assert.deepEqual(
+    layout.fields.map(({ offset }) => offset),
+    [0, 4, 6, 8, 16, 24, 32, 40, 48],
+  );
+  assert.equal(layout.bytes, 56);
+  const pool = new SlotPool(layout, 4);
+  const handle = pool.acquire();
+  const quote = pool.at(handle);
+  quote.instrument = 4_000_000_000;
+  quote.channel = 65_535;
+  quote.bid = -5;
+  quote.ask = 1.25;
+  quote.time = 1_700_000_000_000_000_000n;
+  quote.count = 2 ** 52 + 1;
+  quote.symbol = "AAPL";
+  quote.side = -1;
+  assert.deepEqual(pool.at(handle).toJSON(), {
+    instrument: 4_000_000_000,
+    channel: 65_535,
+    flags: 0,
+    bid: -5,
+    ask: 1.25,
+    time: 1_700_000_000_000_000_000n,
+    count: 2 ** 52 + 1,
+    symbol: "AAPL",
+    side: -1,
+  });
+  const bytes = new DataView(pool.buffer);
+  assert.equal(bytes.getBigInt64(quote.offset + 8, true), -5n);
+  assert.equal(bytes.getUint32(quote.offset, true), 4_000_000_000);
+  assert.throws(() => {
+    quote.symbol = "TOO LONG BY FAR";
+  }, SettingError);
+});
+
+test("a stale handle is found out for ever, and a full pool says so", () => {
+  const pool = new SlotPool({ n: "i32" }, 2);
+  const [first, second] = [pool.acquire(), pool.acquire()];
+  assert.throws(() => pool.acquire(), PoolExhaustedError);
+  assert.equal(pool.tryAcquire(), undefined);
+  pool.release(first);
+  const again = pool.acquire();
+  assert.equal(pool.offsetOf(again), 0 * 8);
+  assert.throws(() => pool.at(first), UseAfterReleaseError);
+  assert.throws(() => pool.release(first), DoubleReleaseError);
+  pool.release(second);
+  pool.release(again);
+  assert.deepEqual(pool.stats(), { capacity: 2, inUse: 0, acquired: 3, highWater: 2 });
+});
+
+test("slots may lie as the entries of a broadcast ring do, in memory that threads share", () => {
+  const pool = new SlotPool({ n: "u32" }, 3, { shared: true, stride: 128, lead: 16 });
+  assert.ok(pool.buffer instanceof SharedArrayBuffer);
+  const handles = [pool.acquire(), pool.acquire()];
+  assert.deepEqual(
+    handles.map((handle) => pool.offsetOf(handle)),
+    [16, 144],
+  );
+  pool.at(handles[1]!).n = 7;
+  assert.equal(new Uint32Array(pool.buffer)[36], 7);
+  assert.equal(pool.view().at(144).n, 7);
+});
+
+test("layouts and sizes that cannot be are refused by name", () => {
+  assert.throws(() => new RecordLayout({ n: "i128" as "i64" }), /type of n is i128/);
+  assert.throws(() => new RecordLayout({ offset: "i32" }), SettingError);
+  assert.throws(() => new SlotPool({ n: "i32" }, 0), SettingError);
+  assert.throws(() => new SlotPool({ n: "i32" }, 1, { stride: 12 }), SettingError);
+});
+
+test("whatever is done with it, a slot pool does what a plain model does", () => {
+  const commands = fc.array(fc.tuple(fc.boolean(), fc.nat(1_000)), { maxLength: 200 });
+  fc.assert(
+    fc.property(commands, fc.integer({ min: 1, max: 9 }), (script, capacity) => {
+      const pool = new SlotPool({ n: "i32" }, capacity);
+      const lent = new Map<number, number>();
+      const stale: number[] = [];
+      for (const [acquire, n] of script) {
+        if (acquire) {
+          const handle = pool.tryAcquire();
+          assert.equal(handle === undefined, lent.size === capacity);
+          if (handle === undefined) continue;
+          assert.equal(lent.has(handle), false);
+          pool.at(handle).n = n;
+          lent.set(handle, n);
+        } else if (lent.size > 0) {
+          const handle = [...lent.keys()][n % lent.size]!;
+          pool.release(handle);
+          lent.delete(handle);
+          stale.push(handle);
+        }
+        for (const [handle, value] of lent) assert.equal(pool.at(handle).n, value);
+        for (const handle of stale) assert.throws(() => pool.release(handle), DoubleReleaseError);
+      }
+      assert.equal(pool.stats().inUse, lent.size);
+    }),
+    { numRuns: 150 },
+  );
+});
