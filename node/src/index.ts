@@ -46,4 +46,6 @@ export {
 export { type ParamsOf, Route } from "./route.js";
 export { SlotPool, type SlotPoolOptions, type SlotPoolStats } from "./slot-pool.js";
 export { LatencyHistogram, PrometheusText } from "./telemetry.js";
+export { MpscRing, SpscRing } from "./thread-ring.js";
 export { childTraceparent } from "./trace.js";
+export { type BridgePort, RemoteError, WorkerBridge, type WorkerBridgeOptions } from "./worker-bridge.js";

@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Worker } from "node:worker_threads";
+import { MessageSystem, MpscRing, QueueFullError, RemoteError, SettingError, SpscRing, WorkerBridge } from "millpond";
+
+const ended = (worker: Worker): Promise<number> =>
+  new Promise((resolve, reject) => worker.once("exit", resolve).once("error", reject));
+
+for (const [kind, Ring] of [
+  ["spsc", SpscRing],
+  ["mpsc", MpscRing],
+] as const) {
+  test(`${kind}: a full ring refuses, and gives everything back in order`, () => {
+    const ring = Ring.create(4, 16);
+    const message = new Uint8Array(16);
+    for (let round = 0; round < 3; round++) {
+      for (let n = 0; n < 4; n++) assert.equal(ring.tryPush(message.fill(n)), true);
+      assert.equal(ring.tryPush(message), false);
+      for (let n = 0; n < 4; n++) {
+        assert.equal(ring.tryPop(message), true);
+        assert.deepEqual([...message], new Array(16).fill(n));
+      }
+      assert.equal(ring.tryPop(message), false);
+    }
+  });
+
+  test(`${kind}: between threads nothing is lost, doubled, torn or out of order`, async () => {
+    const ring = Ring.create(256, 128);
+    const producers = kind === "spsc" ? 1 : 3;
+    const count = 100_000;
+    const workers = Array.from({ length: producers }, (_, n) => {
+      const workerData = { kind, buffer: ring.buffer, first: n * count, count };
+      return new Worker(new URL("./workers/ring-producer.js", import.meta.url), { workerData });
+    });
+    const ends = workers.map(ended);
+    const words = new Uint32Array(ring.buffer);
+    const next = workers.map((_, n) => n * count);
+    let received = 0;
+    while (received < producers * count) {
+      received += ring.poll((offset) => {
+        const n = words[offset >> 2]!;
+        assert.equal(words[(offset >> 2) + 1], ~n >>> 0);
+        const producer = Math.floor(n / count);
+        assert.equal(n, next[producer]);
+        next[producer]!++;
+      }, 10_000);
+      await ring.waitAsync(50);
+    }
+    await Promise.all(ends);
+    assert.equal(ring.front(), -1);
+  });
+
+  test(`${kind}: a sleeping consumer is woken by a message`, async () => {
+    const ring = Ring.create(4, 8);
+    const sleeping = ring.waitAsync(60_000);
+    ring.tryPush(new Uint8Array(8));
+    assert.equal(await sleeping, true);
+    assert.equal(ring.wait(60_000), true);
+    assert.equal(ring.spin(1), true);
+    ring.release();
+    assert.equal(ring.wait(1), false);
+    assert.equal(await ring.waitAsync(1), false);
+  });
+}
+
+test("a buffer that holds no such ring is refused", () => {
+  assert.throws(() => new SpscRing(new SharedArrayBuffer(1_024)), SettingError);
+  assert.throws(() => new MpscRing(SpscRing.create(4, 8).buffer), SettingError);
+  assert.throws(() => SpscRing.create(3, 8), /power of two/);
+  assert.throws(() => SpscRing.create(4, 12), /multiple of 8/);
+});
+
+test("a route may live in a worker: replies, errors and calls back come across", async () => {
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system, undefined, { ringBytes: 4_096 });
+  bridge.forward("calc://*");
+  system.on("main://echo/{n}", (message) => [message.param("n"), message.body]);
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: bridge.port });
+  const end = ended(worker);
+  const replies = await Promise.all(Array.from({ length: 40 }, (_, n) => system.send("calc://double", n)));
+  assert.deepEqual(
+    replies,
+    Array.from({ length: 40 }, (_, n) => 2 * n),
+  );
+  await assert.rejects(system.send("calc://fail") as Promise<unknown>, (error: RemoteError) => {
+    return error instanceof RemoteError && error.message === "as asked" && /bridge-end/.test(String(error.cause));
+  });
+  await assert.rejects(system.send("calc://unsendable") as Promise<unknown>, RemoteError);
+  await assert.rejects(system.send("calc://nobody") as Promise<unknown>, /no handler/);
+  assert.equal(((await system.send("calc://large", 1_500)) as string).length, 1_500);
+  await assert.rejects(system.send("calc://large", 10_000) as Promise<unknown>, /bytes/);
+  await assert.rejects(system.send("calc://double", "x".repeat(9_000)) as Promise<unknown>, QueueFullError);
+  assert.deepEqual(await system.send("calc://back/7", { deep: [1n] }), ["7", { deep: [1n] }]);
+  for (let round = 0; round < 50; round++) {
+    assert.equal(((await system.send("calc://large", (round * 37) % 1_500)) as string).length, (round * 37) % 1_500);
+  }
+  await system.send("calc://stop");
+  assert.equal(await end, 0);
+  const unanswered = system.send("calc://double", 1) as Promise<unknown>;
+  await Promise.all([assert.rejects(unanswered, /closed/), bridge.close()]);
+  await assert.rejects(system.send("calc://double", 1) as Promise<unknown>, /closed/);
+  assert.equal(system.pool.stats().inUse, 0);
+});
