@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { Gather } from "./gather.js";
 import { Hold } from "./hold.js";
-import { END, LOOK_CLOSER } from "./lease.js";
+import { DISCARD, END, LOOK_CLOSER } from "./lease.js";
 import type { Mailbox, Priority, Reply } from "./mailbox.js";
 import type { Envelope, Message } from "./message.js";
 import { isThenable, type MessagePool } from "./message-pool.js";
@@ -71,6 +71,7 @@ export class Dispatcher {
   #outstanding = 0;
   /** Lent to one handler after the other; never in the free list. */
   #ready: Message;
+  #readyIsStray = false;
   readonly #settlements: Settlement[] = [];
   readonly #finish = (settlement: Settlement, failed: boolean): void => {
     this.settle(settlement.plan!.telemetry, settlement.message!, failed);
@@ -290,7 +291,7 @@ export class Dispatcher {
   #sendAnother(plan: Plan, path: string, body: unknown, stamp: number): unknown {
     if (stamp >= 2 ** 30) {
       const spent = this.#ready;
-      this.#ready = this.#reserve();
+      this.#replaceReady();
       spent._lender = this.pool;
       spent._stamp++;
       this.pool.release(spent);
@@ -299,15 +300,21 @@ export class Dispatcher {
     return this.deliver(plan, this.pool.acquire(path, body) as Message, true, undefined, undefined);
   }
 
+  #replaceReady(): void {
+    this.pool._lendReserved(this.#readyIsStray);
+    this.#ready = this.#reserve();
+  }
+
   #reserve(): Message {
     const message = this.pool._reserve();
+    this.#readyIsStray = message._link === DISCARD;
     message._lender = this.#ourHold;
     return message;
   }
 
   /** After a handler that threw, kept its message, or sent it on. */
   #putBack(message: Message): void {
-    if (message._lender !== this.#ourHold) this.#ready = this.#reserve();
+    if (message._lender !== this.#ourHold) this.#replaceReady();
     else {
       message._stamp++;
       message._path = "";
@@ -317,7 +324,7 @@ export class Dispatcher {
   }
 
   #settleLater(plan: Plan, outcome: PromiseLike<unknown>, message: Message): unknown {
-    this.#ready = this.#reserve();
+    this.#replaceReady();
     this.#outstanding++;
     const settlement = this.#settlements.pop() ?? new Settlement(this.#finish);
     settlement.plan = plan;

@@ -9,6 +9,7 @@ export {
   SystemClosedError,
 } from "./bus-error.js";
 export type { SendOptions } from "./dispatcher.js";
+export { createMessage, globalPool, releaseMessage } from "./global-pool.js";
 export type { MailboxStats, Overflow, Priority, QueueOptions } from "./mailbox.js";
 export { type Envelope, Message } from "./message.js";
 export { type Leak, MessagePool, type MessagePoolOptions, type Pooled, type PoolStats } from "./message-pool.js";

@@ -74,6 +74,16 @@ export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;
  * Threads: one; each worker has pools of its own.
  * Memory:  grows to the number of messages in flight, at most `size`; in steady state nothing.
  * Source:  the free list linked by slot number and the stamp of each slot follow the generational index of slot maps.
+ *
+ * @example
+ * ```js
+ * import { MessagePool } from "millpond";
+ * class Order { id = 0; }
+ * const orders = new MessagePool(100, { factory: () => new Order(), reset: (order, _path, id) => { order.id = id; } });
+ * const order = orders.acquire("new", 7);
+ * console.log(order.id, orders.stats().inUse); // 7 1
+ * orders.release(order);
+ * ```
  */
 export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> implements Lender {
   #head = END;
@@ -293,7 +303,13 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   _reserve(): Message {
     const message = this.acquire("") as unknown as Message;
     message._stamp++;
+    if (message._link === DISCARD) this.#straysInUse--;
     return message;
+  }
+
+  /** @internal What was reserved is on loan after all, and will be released. `stray` is what it was when it was reserved. */
+  _lendReserved(stray: boolean): void {
+    if (stray) this.#straysInUse++;
   }
 
   /** @internal `auto` turns reuse off while the garbage collector has to run for every message's body anyway. */

@@ -67,6 +67,14 @@ export interface RouteStats {
  *
  * Threads: one.
  * Memory:  nothing a message where the handler is synchronous and the path was seen before.
+ *
+ * @example
+ * ```js
+ * import { MessageSystem } from "millpond";
+ * const system = new MessageSystem();
+ * system.onQuery("math://square", async (message) => message.body ** 2);
+ * console.log(await system.query("math://square", 12, { timeoutMs: 1_000 })); // 144
+ * ```
  */
 export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> {
   #plans = new Map<string, Plan>();
@@ -273,6 +281,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> {
     let started = 0;
     for (const mailbox of this.#mailboxes) started += mailbox.flush();
     return started;
+  }
+
+  /** True when no queue holds a message and no async handler runs. */
+  get idle(): boolean {
+    return this.dispatcher.idle;
   }
 
   /** Refuses new messages and waits until queues are empty and handlers have settled; false if that took too long. */

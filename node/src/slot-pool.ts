@@ -30,6 +30,16 @@ export interface SlotPoolStats {
  * Threads: acquire and release on one; the records where the buffer is.
  * Memory:  capacity * stride bytes and 12 a slot, taken once; nothing a message. A handle above 2^31 costs nothing where
  *          it is a local variable or lies in a Float64Array.
+ *
+ * @example
+ * ```js
+ * import { SlotPool } from "millpond";
+ * const slots = new SlotPool({ price: "f64", size: "u32" }, 16);
+ * const handle = slots.acquire();
+ * slots.at(handle).price = 1.5;
+ * console.log(slots.at(handle).toJSON()); // { price: 1.5, size: 0 }
+ * slots.release(handle);
+ * ```
  */
 export class SlotPool<const Fields extends Schema> {
   readonly layout: RecordLayout<Fields>;

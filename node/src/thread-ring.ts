@@ -141,6 +141,17 @@ function makeBuffer(kind: number, capacity: number, slotBytes: number, lead: num
  * Threads: claim and publish on one, front and release on one other; each makes its own SpscRing over the same buffer.
  * Memory:  capacity * slotBytes + 512 bytes, shared, taken once.
  * Source:  Lamport 1983; the cached opposite index follows rigtorp/SPSCQueue.
+ *
+ * @example
+ * ```js
+ * import { SpscRing } from "millpond";
+ * const ring = SpscRing.create(1_024, 128); // its `buffer` goes to the other thread, which makes `new SpscRing(buffer)`
+ * const words = new Int32Array(ring.buffer);
+ * const place = ring.claim();
+ * words[place >> 2] = 42;
+ * ring.publish(place);
+ * ring.poll((offset) => console.log(words[offset >> 2])); // 42
+ * ```
  */
 export class SpscRing extends ThreadRing {
   #tail: number;

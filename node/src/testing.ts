@@ -1,0 +1,58 @@
+import { Message } from "./message.js";
+import type { Leak, MessagePool } from "./message-pool.js";
+import type { MessageSystem } from "./message-system.js";
+import type { RouteMap } from "./path-types.js";
+import { PoolError } from "./pool-error.js";
+
+/** Messages did not come back. `leaks` says which, and in checked mode where each loan began. */
+export class MessagesOutError extends PoolError {
+  readonly code = "TESTING_MESSAGES_OUT";
+  override readonly name = "MessagesOutError";
+  constructor(readonly leaks: readonly Leak[]) {
+    const lines = leaks.map(({ path, acquiredAt }) => `${path ?? "an object"} ${acquiredAt ?? ""}`.trim());
+    super(`${leaks.length} messages did not come back:\n  ${lines.join("\n  ")}`);
+  }
+}
+
+function poolOf(owner: object): MessagePool<object> {
+  return (owner as { readonly pool?: MessagePool<object> }).pool ?? (owner as MessagePool<object>);
+}
+
+/** Throws MessagesOutError unless every message of the pool, or of the system's pool, came back. */
+export function assertAllReturned<Routes extends RouteMap<Routes>, T extends object>(
+  owner: MessagePool<T> | MessageSystem<Routes>,
+): void {
+  const pool = poolOf(owner);
+  if (pool.stats().inUse === 0) return;
+  pool.leaks();
+  throw new MessagesOutError(pool.leaks());
+}
+
+/**
+ * Runs what waits in the queues, and what that sends, until nothing waits and every handler has settled. Throws when that
+ * takes more than `turns` turns of the event loop: a handler hangs, or messages make messages for ever.
+ */
+export async function flush<Routes extends RouteMap<Routes>>(
+  system: MessageSystem<Routes>,
+  turns = 1_000,
+): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) {
+    system.flush();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    if (system.idle) return;
+  }
+  throw new MessagesOutError(poolOf(system).leaks());
+}
+
+/** A message without a pool, for calling a handler by itself; it needs no release. */
+export function messageOf<Body, Meta = undefined>(
+  path: string,
+  body: Body,
+  meta?: Meta,
+): Message<Body, Meta | undefined> {
+  const message = new Message<Body, Meta | undefined>(undefined, -1, 1, -1);
+  message._path = path;
+  message._body = body;
+  message._meta = meta;
+  return message;
+}

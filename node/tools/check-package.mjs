@@ -1,0 +1,53 @@
+// Checks the package as its users get it: publint, types for both module systems, size, and a scratch project that
+// imports and requires it. MILLPOND_NODE_BINARIES: further Node binaries to try it with, separated by colons.
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Bytes of the packed file, types and both module formats included. */
+const BUDGET = 65_536;
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const scratch = mkdtempSync(join(tmpdir(), "millpond-package-"));
+const run = (command, args, cwd) => execFileSync(command, args, { cwd, encoding: "utf8" });
+
+try {
+  const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const scripts = ["preinstall", "install", "postinstall", "prepare"].filter((name) => manifest.scripts[name]);
+  if (scripts.length > 0) throw new Error(`install scripts: ${scripts}`);
+  if (Object.keys(manifest.dependencies ?? {}).length > 0) throw new Error("the package has run-time dependencies");
+
+  const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", scratch], root));
+  const tarball = join(scratch, packed.filename);
+  console.log(`${packed.filename}: ${packed.size} bytes, budget ${BUDGET}`);
+  if (packed.size > BUDGET) throw new Error("the package is over its size budget");
+  console.log(run(join(root, "node_modules/.bin/publint"), ["run", tarball, "--strict"], root));
+  console.log(
+    run(join(root, "node_modules/.bin/attw"), [tarball, "--profile", "node16", "--no-color", "--no-emoji"], root),
+  );
+
+  writeFileSync(join(scratch, "package.json"), '{ "name": "scratch", "private": true }\n');
+  run("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], scratch);
+  const use = `
+    const system = new MessageSystem();
+    system.on("a/{b}", (message) => message.param("b") + message.body);
+    if (system.send("a/c", 1) !== "c1") throw new Error("wrong reply");
+    assertAllReturned(system);`;
+  writeFileSync(
+    join(scratch, "use.mjs"),
+    `import { MessageSystem } from "millpond";\nimport { assertAllReturned } from "millpond/testing";${use}`,
+  );
+  writeFileSync(
+    join(scratch, "use.cjs"),
+    `const { MessageSystem } = require("millpond");\nconst { assertAllReturned } = require("millpond/testing");${use}`,
+  );
+  const others = (process.env.MILLPOND_NODE_BINARIES ?? "").split(":").filter((path) => path !== "");
+  for (const node of [process.execPath, ...others]) {
+    for (const file of ["use.mjs", "use.cjs"]) run(node, [file], scratch);
+    console.log(`scratch project: import and require work on ${run(node, ["--version"], scratch).trim()}`);
+  }
+} finally {
+  rmSync(scratch, { recursive: true, force: true });
+}
