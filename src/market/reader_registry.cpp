@@ -80,7 +80,7 @@ std::vector<RegisteredReader> ReaderRegistry::list() const {
         const auto pid = record.pid.load(std::memory_order_acquire);
         // sync "seat ready": ReaderSeat::take
         if (pid == 0 || record.ready.load(std::memory_order_acquire) != pid) continue;
-        std::array<std::uint64_t, 4> name;
+        std::array<std::uint64_t, 4> name{};
         for (std::size_t k = 0; k < name.size(); ++k) name[k] = record.name[k].load(std::memory_order_relaxed);
         readers.push_back({.pid = pid,
                            .name = std::bit_cast<ReaderName>(name),

@@ -48,18 +48,21 @@ queue::BroadcastHeader* ring_header(memory::Region& region) {
 /// True for an object whose writer died while making it: no reader has accepted it.
 bool blank(memory::Region& region) { return region.size() >= sizeof(queue::BroadcastHeader) && magic_of(region) == 0; }
 
-/// Who has the ring, for the refusal.
-RingError held(const std::string& object) {
-    std::string who = "another process";
+/// Who has the ring, for the refusal. The writer of one that is being made or was just unlinked stays unnamed.
+std::string writer_of(const std::string& object) {
+    std::uint64_t pid = 0;
     try {
         auto region = memory::Region::open_shared(object);
-        if (const auto* header = ring_header(region)) {
-            who = "process " + std::to_string(header->writer_pid.load(std::memory_order_relaxed));
-        }
+        if (const auto* header = ring_header(region)) pid = header->writer_pid.load(std::memory_order_relaxed);
     } catch (const memory::RegionError&) {
-        // It is being made or was just unlinked: then its writer stays unnamed.
+        pid = 0;
     }
-    return {RingFault::held, "ring " + object + ": " + who + " writes it; stop that one or take another name"};
+    return pid == 0 ? "another process" : "process " + std::to_string(pid);
+}
+
+RingError held(const std::string& object) {
+    return {RingFault::held,
+            "ring " + object + ": " + writer_of(object) + " writes it; stop that one or take another name"};
 }
 
 /// Tells readers of the ring in `region` that another takes its name. The lock on it is held by the caller.
@@ -202,16 +205,18 @@ std::optional<Instrument> RingWriter::instrument(feed::InstrumentId id) const no
     return taken_.view.instrument(id);
 }
 
-void RingWriter::close() noexcept {
-    if (std::exchange(closed_, true)) return;
+bool RingWriter::close() noexcept {
+    if (std::exchange(closed_, true)) return true;
     const bool ours = taken_.region.name_is_current();
+    taken_.ring.mark(queue::BroadcastState::closed);
     try {
-        if (ours) ReaderRegistry::unlink(name_);
-        taken_.ring.mark(queue::BroadcastState::closed);
-        if (ours) memory::Region::unlink_shared(ring_object_name(name_));
+        if (ours) {
+            ReaderRegistry::unlink(name_);
+            memory::Region::unlink_shared(ring_object_name(name_));
+        }
+        return true;
     } catch (const std::exception&) {
-        // A folder that cannot be written any more: readers know from the mark, and the next writer replaces the
-        // object.
+        return false;
     }
 }
 

@@ -3,6 +3,8 @@
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -10,6 +12,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -453,6 +456,7 @@ TEST(MarketRing, AReaderWithoutAFreeSeatReadsUnseen) {
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 1);
     std::vector<RingReader> readers;
+    readers.reserve(5);
     for (int i = 0; i < 5; ++i) readers.emplace_back(RingReaderOptions{.name = name, .visible_as = "many"});
     EXPECT_TRUE(readers[3].registered());
     EXPECT_FALSE(readers[4].registered());
@@ -460,6 +464,68 @@ TEST(MarketRing, AReaderWithoutAFreeSeatReadsUnseen) {
     Picture picture;
     EXPECT_EQ(readers[4].poll(picture, 10), 1U);
     EXPECT_EQ(writer.readers().size(), 4U);
+}
+
+TEST(MarketRing, ThreadsJoinAndReadWhileTheWriterRunsAndSeeTheSamePicture) {
+    constexpr std::uint64_t kEvents = 40'000;
+    const auto name = fresh_name();
+    auto options = small_ring(name);
+    options.capacity = 1U << 16U;  // room for all: nothing may be missed
+    RingWriter writer{options};
+    name_instruments(writer, 6);
+    RandomFeed feed{writer, 11};
+    std::atomic<bool> done{false};
+    std::array<Picture, 3> pictures;
+    std::vector<std::thread> readers;
+    readers.reserve(pictures.size());
+    for (auto& picture : pictures) {
+        readers.emplace_back([&] {
+            RingReader reader{{.name = name, .visible_as = "thread"}};
+            reader.join(picture);
+            for (;;) {
+                const bool last = done.load(std::memory_order_acquire);
+                if (reader.poll(picture, 256) == 0) {
+                    if (last) break;
+                    std::this_thread::yield();
+                }
+            }
+        });
+    }
+    for (std::uint64_t i = 0; i < kEvents; ++i) {
+        feed.publish();
+        if (i % 64 == 0) std::this_thread::yield();
+    }
+    done.store(true, std::memory_order_release);
+    for (auto& reader : readers) reader.join();
+    for (const auto& picture : pictures) {
+        EXPECT_THAT(picture.missed, IsEmpty());
+        EXPECT_EQ(picture.sequences(), feed.picture().sequences());
+        EXPECT_EQ(picture.states, feed.picture().states);
+        EXPECT_EQ(picture.channel_states, feed.picture().channel_states);
+    }
+    EXPECT_THAT(writer.readers(), IsEmpty());
+}
+
+TEST(MarketRing, ThreadsThatTakeSeatsAtOnceGetOneEach) {
+    const auto name = fresh_name();
+    auto options = small_ring(name);
+    options.max_readers = 3;
+    RingWriter writer{options};
+    std::atomic<int> seated{0};
+    std::atomic<int> tried{0};
+    std::vector<std::thread> threads;
+    threads.reserve(5);
+    for (int i = 0; i < 5; ++i) {
+        threads.emplace_back([&] {
+            const RingReader reader{{.name = name, .visible_as = "thread"}};
+            if (reader.registered()) ++seated;
+            ++tried;
+            while (tried < 5) std::this_thread::yield();  // all keep what they got until all have tried
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(seated, 3);
+    EXPECT_THAT(writer.readers(), IsEmpty());
 }
 
 }  // namespace

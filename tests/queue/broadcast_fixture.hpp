@@ -40,7 +40,7 @@ struct Pattern {
     std::array<std::uint64_t, kWords> words;
 
     static Pattern of(std::uint64_t number) {
-        Pattern pattern;
+        Pattern pattern{};
         for (std::size_t i = 0; i < kWords; ++i) pattern.words[i] = number * 1'000 + i;
         return pattern;
     }

@@ -310,6 +310,7 @@ TEST(BroadcastRing, ThreadsReadWithoutTearingWhileTheWriterLapsThem) {
     };
     std::array<Count, 2> counts;
     std::vector<std::thread> readers;
+    readers.reserve(counts.size());
     for (auto& count : counts) {
         readers.emplace_back([&] {
             BroadcastReader reader{memory.bytes(), kContent};

@@ -117,6 +117,7 @@ TEST(PriorityLanes, CarriesEveryMessageOnceFromSeveralThreads) {
     constexpr std::size_t kLanes = 3;
     PriorityLanes<std::uint64_t, kLanes> lanes{64, 8};
     std::vector<std::thread> producers;
+    producers.reserve(2);
     for (std::uint64_t who = 0; who < 2; ++who) {
         producers.emplace_back([&lanes, who] {
             for (std::uint64_t i = 0; i < kEach; ++i) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 namespace millpond::test {
@@ -15,6 +16,7 @@ class ChildProcess {
 public:
     /// `run` returns the exit status. Start no threads before: only the calling one lives on in the child.
     template <class Run>
+        requires std::is_invocable_r_v<int, Run>
     explicit ChildProcess(Run&& run) : pid_(fork()) {
         if (pid_ < 0) throw std::runtime_error("fork failed");
         if (pid_ != 0) return;

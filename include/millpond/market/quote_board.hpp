@@ -130,7 +130,7 @@ BoardRecord<Event> copy_record(const queue::Word& sequence,
     // by the scheduler or is dead, and waiting would tie the reader to it.
     constexpr int kLooks = 1'000;
     BoardRecord<Event> record;
-    std::array<std::uint64_t, kEventWords<Event>> copy;
+    std::array<std::uint64_t, kEventWords<Event>> copy{};
     auto mark = sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
     for (int look = 0; look < kLooks; ++look) {
         if (mark == 0) return record;

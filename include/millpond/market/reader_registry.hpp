@@ -57,12 +57,12 @@ static_assert(sizeof(ReaderSeatRecord) == 128 && sizeof(ReadersHeader) == 128);
 
 /// A reader as the registry shows it.
 struct RegisteredReader {
-    std::uint64_t pid;
-    ReaderName name;
-    std::uint64_t epoch;
-    std::uint64_t next;
-    std::uint64_t missed;
-    bool alive;  ///< False when its process ended without leaving; somebody who comes will take its seat.
+    std::uint64_t pid{0};
+    ReaderName name{};
+    std::uint64_t epoch{0};
+    std::uint64_t next{0};
+    std::uint64_t missed{0};
+    bool alive{false};  ///< False when its process ended without leaving; somebody who comes will take its seat.
 };
 
 /// The registry of one ring.

@@ -57,8 +57,9 @@ public:
     /// Says that the writer lives; a few times as often as readers' patience, also when there is nothing to publish.
     void heartbeat(std::int64_t utc_ns) noexcept { taken_.ring.heartbeat(utc_ns); }
 
-    /// Marks the ring closed and takes its name away as the last act. Nothing is published after it.
-    void close() noexcept;
+    /// Marks the ring closed and takes its name away as the last act. Nothing is published after it. False when a name
+    /// could not be taken away: readers know from the mark, and the next writer replaces the object.
+    bool close() noexcept;
 
     /// True when the ring of a dead writer was gone on with. The instruments below instruments() have their names then;
     /// a table of instruments must be filled with them, in order, before the first event.

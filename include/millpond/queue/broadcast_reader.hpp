@@ -15,15 +15,15 @@ namespace millpond::queue {
 
 /// A copy of one entry.
 struct BroadcastMessage {
-    std::uint64_t number;
-    std::uint32_t kind;
-    std::uint32_t bytes;                                      ///< At most 112.
-    std::array<std::uint64_t, kBroadcastPayloadWords> words;  ///< The first bytes / 8 are set.
+    std::uint64_t number{0};
+    std::uint32_t kind{0};
+    std::uint32_t bytes{0};                                     ///< At most 112.
+    std::array<std::uint64_t, kBroadcastPayloadWords> words{};  ///< The first bytes / 8 are the payload.
 
     /// The payload as it was published; the caller has looked at `kind` and, where versions may differ, at `bytes`.
     template <BroadcastPayload Payload>
     [[nodiscard]] Payload as() const noexcept {
-        std::array<std::uint64_t, sizeof(Payload) / 8> copy;
+        std::array<std::uint64_t, sizeof(Payload) / 8> copy{};
         std::copy_n(words.begin(), copy.size(), copy.begin());
         return std::bit_cast<Payload>(copy);
     }

@@ -138,7 +138,7 @@ template <class Step>
 template <BroadcastPayload Payload>
 std::uint64_t BasicBroadcastWriter<Step>::publish(std::uint32_t kind, const Payload& payload) noexcept {
     constexpr std::size_t kWords = sizeof(Payload) / 8;
-    std::array<std::uint64_t, 1 + kWords> words;  // kind and size, then the payload: neighbours in the entry too
+    std::array<std::uint64_t, 1 + kWords> words{};  // kind and size, then the payload: neighbours in the entry too
     words[0] = std::uint64_t{kind} | std::uint64_t{sizeof(Payload)} << 32U;
     std::memcpy(words.data() + 1, &payload, sizeof payload);
     const auto number = next_++;

@@ -67,7 +67,7 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
 private:
-    struct Slot {
+    struct Slot {  // NOLINT(cppcoreguidelines-pro-type-member-init): the bytes become a message when one is pushed
         std::atomic<std::uint64_t> filled;  // position + 1 of the message inside, from when it is there; older before
         alignas(T) std::byte bytes[sizeof(T)];
 
