@@ -45,8 +45,8 @@ asan tsan: %: deps-test build-%
 callgrind: deps-test build-callgrind ## compare the instruction counts of the hot paths with the recorded ones
 	ctest --test-dir build/callgrind/bench/callgrind --output-on-failure --output-junit ../../tests.xml
 
-fuzz: deps-check build-fuzz ## fuzz every decoder for FUZZ_SECONDS each (5)
-	tools/fuzz build/fuzz $(or $(FUZZ_SECONDS),5)
+fuzz: deps-check build-fuzz ## a short run of every fuzz target
+	ctest --test-dir build/fuzz/fuzz --output-on-failure --output-junit ../tests.xml
 
 pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
 	tools/build_pgo
