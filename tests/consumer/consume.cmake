@@ -12,6 +12,10 @@ function(run)
 endfunction()
 
 file(REMOVE_RECURSE "${WORK}")
+find_program(ccache ccache)
+if(ccache)
+    set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${ccache}")
+endif()
 set(hidden -D CMAKE_DISABLE_FIND_PACKAGE_fmt=ON -D CMAKE_DISABLE_FIND_PACKAGE_spdlog=ON -D CMAKE_DISABLE_FIND_PACKAGE_Boost=ON
            -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON -D CMAKE_DISABLE_FIND_PACKAGE_GTest=ON -D CMAKE_DISABLE_FIND_PACKAGE_date=ON)
 set(prefix "")
