@@ -71,7 +71,7 @@ TEST(PriceLevels, SayThatTheyAreFullAndHoldAtLeastOneThousandFiveHundredLevels) 
         });
         EXPECT_EQ(expected, model.rend());
         for (const auto& [key, shares] : model) ASSERT_TRUE(levels.take(pool, key, shares));
-        EXPECT_FALSE(levels.best(pool));
+        EXPECT_EQ(levels.best().shares, 0U);
         EXPECT_FALSE(levels.take(pool, 1, 1));
     }
 }
@@ -85,7 +85,7 @@ TEST(PriceLevels, GiveTheirChunksBackWhenAPriceWanders) {
             ASSERT_TRUE(levels.take(pool, price - 40, 1));
         }
     }
-    EXPECT_EQ(levels.best(pool)->key, 99'999U);
+    EXPECT_EQ(levels.best().key, 99'999U);
 }
 
 TEST(PriceLevels, RefuseALevelWhenThePoolIsEmptyAndKeepTheOthers) {
@@ -94,7 +94,7 @@ TEST(PriceLevels, RefuseALevelWhenThePoolIsEmptyAndKeepTheOthers) {
     for (std::uint32_t price = 0; price < LevelChunk::kLevels; ++price) ASSERT_TRUE(levels.add(pool, price, 1));
     EXPECT_FALSE(levels.add(pool, 1'000, 1));
     EXPECT_TRUE(levels.add(pool, 63, 5));  // an existing level needs no room
-    EXPECT_EQ(levels.best(pool)->shares, 6U);
+    EXPECT_EQ(levels.best().shares, 6U);
 }
 
 // The model: orders in a hash map, levels in ordered maps.

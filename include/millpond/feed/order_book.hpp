@@ -167,14 +167,12 @@ inline OrderBook::Top OrderBook::top(std::uint16_t book) const noexcept {
     const auto& found = books_[book];
     Top top;
     if (found.generation != generation_) return top;
-    if (const auto bid = found.bids.best(levels_)) {
-        top.bid_price = bid->key;
-        top.bid_size = bid->shares;
-    }
-    if (const auto ask = found.asks.best(levels_)) {
-        top.ask_price = ~ask->key;
-        top.ask_size = ask->shares;
-    }
+    const auto& bid = found.bids.best();
+    const auto& ask = found.asks.best();
+    top.bid_size = bid.shares;
+    top.bid_price = bid.shares != 0 ? bid.key : 0;
+    top.ask_size = ask.shares;
+    top.ask_price = ask.shares != 0 ? ~ask.key : 0;
     return top;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -55,11 +56,14 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
 private:
+    static constexpr std::size_t kLeastSlots = 16;
+
     [[nodiscard]] static std::size_t checked(std::size_t capacity);
     [[nodiscard]] bool is_empty(const Order& slot) const noexcept { return slot.generation != generation_; }
     [[nodiscard]] std::size_t home_of(std::uint64_t number) const noexcept {
-        constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: numbers that count up spread evenly
-        return static_cast<std::size_t>(number * kOdd >> shift_);
+        // Fibonacci hashing of runs of eight: venues count up, so orders that come together stand together.
+        constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
+        return static_cast<std::size_t>(((number >> 3) * kOdd >> shift_) << 3 | (number & 7));
     }
     [[nodiscard]] std::size_t place_of(std::uint64_t number) const noexcept {
         auto place = home_of(number);
@@ -86,8 +90,8 @@ inline std::size_t OrderStore::checked(std::size_t capacity) {
 
 inline OrderStore::OrderStore(std::size_t capacity, std::pmr::memory_resource* memory)
     : capacity_(checked(capacity)),
-      mask_(std::bit_ceil(capacity * 2) - 1),
-      shift_(64 - std::countr_one(mask_)),
+      mask_(std::bit_ceil(std::max(capacity * 2, kLeastSlots)) - 1),
+      shift_(64 + 3 - std::countr_one(mask_)),
       slots_(mask_ + 1, Order{}, memory) {}
 
 inline bool OrderStore::put(Order order) noexcept {

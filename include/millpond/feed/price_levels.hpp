@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory_resource>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 namespace millpond::feed {
@@ -72,8 +71,8 @@ public:
     static constexpr std::size_t kChunks = 64;
 
     struct Level {
-        std::uint32_t key;
-        std::uint64_t shares;
+        std::uint32_t key{0};
+        std::uint64_t shares{0};
     };
 
     /// False when there is no room for a new level; nothing has changed then.
@@ -82,11 +81,8 @@ public:
     /// False when there is no such level. A level without shares goes.
     bool take(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
-    [[nodiscard]] std::optional<Level> best(const LevelPool& pool) const noexcept {
-        if (used_ == 0) return std::nullopt;
-        const auto& chunk = pool[chunks_[used_ - 1]];
-        return Level{chunk.keys[chunk.count - 1], chunk.shares[chunk.count - 1]};
-    }
+    /// Without shares when there is no level.
+    [[nodiscard]] const Level& best() const noexcept { return best_; }
 
     /// Calls visit(level) from the best to the worst.
     template <class Visitor>
@@ -98,7 +94,10 @@ public:
     }
 
     /// Forgets all levels without giving their chunks back: for LevelPool::reset.
-    void forget() noexcept { used_ = 0; }
+    void forget() noexcept {
+        used_ = 0;
+        best_ = {};
+    }
 
 private:
     /// The chunk in which the key stands or belongs.
@@ -118,7 +117,14 @@ private:
     [[nodiscard]] bool split(LevelPool& pool, std::size_t at) noexcept;
     void merge_if_sparse(LevelPool& pool, std::size_t left) noexcept;
 
+    [[nodiscard]] Level find_best(const LevelPool& pool) const noexcept {
+        if (used_ == 0) return {};
+        const auto& chunk = pool[chunks_[used_ - 1]];
+        return {chunk.keys[chunk.count - 1], chunk.shares[chunk.count - 1]};
+    }
+
     std::size_t used_{0};
+    Level best_;  // kept here, so that reading it touches no chunk
     std::array<std::uint32_t, kChunks> first_keys_{};
     std::array<std::uint32_t, kChunks> chunks_{};
 };
@@ -130,6 +136,7 @@ inline bool PriceLevels::add(LevelPool& pool, std::uint32_t key, std::uint64_t s
     auto i = place_of(*chunk, key);
     if (i > 0 && chunk->keys[i - 1] == key) {
         chunk->shares[i - 1] += shares;
+        if (key == best_.key) best_.shares += shares;
         return true;
     }
     if (chunk->count == LevelChunk::kLevels) {
@@ -144,6 +151,7 @@ inline bool PriceLevels::add(LevelPool& pool, std::uint32_t key, std::uint64_t s
     chunk->shares[i] = shares;
     ++chunk->count;
     first_keys_[d] = chunk->keys[0];
+    if (key > best_.key || best_.shares == 0) best_ = {key, shares};
     return true;
 }
 
@@ -155,17 +163,20 @@ inline bool PriceLevels::take(LevelPool& pool, std::uint32_t key, std::uint64_t 
     if (behind == 0 || chunk.keys[behind - 1] != key) return false;
     const auto i = behind - 1;
     chunk.shares[i] -= std::min(chunk.shares[i], shares);
+    const bool was_best = key == best_.key;
+    if (was_best) best_.shares = chunk.shares[i];
     if (chunk.shares[i] != 0) return true;
     std::copy(chunk.keys.data() + behind, chunk.keys.data() + chunk.count, &chunk.keys[i]);
     std::copy(chunk.shares.data() + behind, chunk.shares.data() + chunk.count, &chunk.shares[i]);
     --chunk.count;
     if (chunk.count == 0) {
         remove_chunk(pool, d);
-        return true;
+    } else {
+        first_keys_[d] = chunk.keys[0];
+        if (d + 1 < used_) merge_if_sparse(pool, d);
+        if (d > 0) merge_if_sparse(pool, d - 1);
     }
-    first_keys_[d] = chunk.keys[0];
-    if (d + 1 < used_) merge_if_sparse(pool, d);
-    if (d > 0) merge_if_sparse(pool, d - 1);
+    if (was_best) best_ = find_best(pool);
     return true;
 }
 
