@@ -96,26 +96,26 @@ WriterState RingReader::writer_state(std::int64_t now_utc_ns) const noexcept {
 }
 
 bool RingReader::covered(const feed::Quote& quote) const noexcept {
-    return quote.instrument < covered_.quotes.size() && message_.number <= covered_.quotes[quote.instrument];
+    return quote.instrument < covered_.quotes.size() && head_.number <= covered_.quotes[quote.instrument];
 }
 
 bool RingReader::voided(const feed::Quote& quote) const noexcept {
-    return quote.channel < covered_.clears.size() && message_.number <= covered_.clears[quote.channel];
+    return quote.channel < covered_.clears.size() && head_.number <= covered_.clears[quote.channel];
 }
 
 bool RingReader::covered(const feed::Status& status) const noexcept {
     if (status.instrument == feed::kNoInstrument) {
         return status.channel < covered_.channel_statuses.size() &&
-               message_.number <= covered_.channel_statuses[status.channel];
+               head_.number <= covered_.channel_statuses[status.channel];
     }
-    return status.instrument < covered_.statuses.size() && message_.number <= covered_.statuses[status.instrument];
+    return status.instrument < covered_.statuses.size() && head_.number <= covered_.statuses[status.instrument];
 }
 
 bool RingReader::covered(const feed::Clear& clear) const noexcept {
     if (clear.instrument == feed::kNoInstrument) {
-        return clear.channel < covered_.clears.size() && message_.number <= covered_.clears[clear.channel];
+        return clear.channel < covered_.clears.size() && head_.number <= covered_.clears[clear.channel];
     }
-    return clear.instrument < covered_.quotes.size() && message_.number <= covered_.quotes[clear.instrument];
+    return clear.instrument < covered_.quotes.size() && head_.number <= covered_.quotes[clear.instrument];
 }
 
 }  // namespace millpond::market

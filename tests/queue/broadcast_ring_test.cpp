@@ -142,6 +142,35 @@ TEST(BroadcastRing, AReaderIsLappedAsSoonAsItsEntryBeginsToBeOverwritten) {
     EXPECT_EQ(step, 6);
 }
 
+TEST(BroadcastRing, AnEntryCanBeLookedAtBeforeItIsTakenAsItsType) {
+    RingMemory memory{4};
+    auto writer = BroadcastWriter::create(memory.bytes(), 4, kContent, kEpoch);
+    BroadcastReader reader{memory.bytes(), kContent};
+    BroadcastHead head;
+    EXPECT_EQ(reader.try_peek(head), ReadOutcome::nothing);
+    publish_pattern(writer);
+    publish_pattern(writer);
+    for (int look = 0; look < 2; ++look) {
+        ASSERT_EQ(reader.try_peek(head), ReadOutcome::message);
+        EXPECT_EQ(head.number, 1U);
+        EXPECT_EQ(head.kind, 1U);
+        EXPECT_EQ(head.bytes, sizeof(Small));
+    }
+    Small small{};
+    ASSERT_TRUE(reader.try_take(small));
+    EXPECT_EQ(small, Small::of(1));
+    ASSERT_EQ(reader.try_peek(head), ReadOutcome::message);
+    EXPECT_EQ(head.number, 2U);
+    for (int i = 0; i < 3; ++i) publish_pattern(writer);  // 3, 4, 5: the slot of 1
+    publish_pattern(writer);                              // 6: the slot of 2
+    Full full{};
+    EXPECT_FALSE(reader.try_take(full));
+    EXPECT_EQ(reader.missed().first, 2U);
+    EXPECT_EQ(reader.account().delivered, 1U);
+    ASSERT_EQ(reader.try_peek(head), ReadOutcome::message);
+    EXPECT_EQ(head.number, reader.missed().last + 1);
+}
+
 TEST(BroadcastRing, TheAccountCloses) {
     RingMemory memory{16};
     auto writer = BroadcastWriter::create(memory.bytes(), 16, kContent, kEpoch);

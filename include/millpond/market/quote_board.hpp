@@ -44,7 +44,7 @@ template <BoardEvent Event>
 struct BoardRecord {
     RecordState state{RecordState::none};
     std::uint64_t number{0};  ///< Ring number of the event; when being written, of the one to come.
-    Event event{};
+    Event event{};            ///< Only when whole.
 };
 
 /// The newest quote and trading state of every instrument, in shared memory behind a ring: how a reader that joins late
@@ -130,20 +130,18 @@ BoardRecord<Event> copy_record(const queue::Word& sequence,
     // by the scheduler or is dead, and waiting would tie the reader to it.
     constexpr int kLooks = 1'000;
     BoardRecord<Event> record;
-    std::array<std::uint64_t, kEventWords<Event>> copy{};
-    auto mark = sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
+    auto mark = sequence.load(std::memory_order_acquire);  // sync "n complete": mark_complete
     for (int look = 0; look < kLooks; ++look) {
         if (mark == 0) return record;
         if (queue::is_complete(mark)) {
-            queue::load_words(words.data(), copy.data(), copy.size());
+            queue::load_words(words.data(), record.event);
             if (queue::still_marked(sequence, mark)) {
-                record.event = std::bit_cast<Event>(copy);
                 record.state = RecordState::whole;
                 record.number = queue::marked_number(mark);
                 return record;
             }
         }
-        mark = sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
+        mark = sequence.load(std::memory_order_acquire);  // sync "n complete": mark_complete
     }
     // Every mark after the first look is of an event that was not in the ring when the reader came to this record.
     record.state = RecordState::being_written;
@@ -154,8 +152,9 @@ BoardRecord<Event> copy_record(const queue::Word& sequence,
 template <BoardEvent Event>
 void store_record(queue::Word& sequence, std::array<queue::Word, kEventWords<Event>>& words, const Event& event,
                   std::uint64_t number) noexcept {
-    const auto values = std::bit_cast<std::array<std::uint64_t, kEventWords<Event>>>(event);
-    queue::store_sequenced(sequence, words.data(), values.data(), values.size(), number);
+    queue::mark_writing(sequence, number);
+    queue::store_words(words.data(), event);
+    queue::mark_complete(sequence, number);
 }
 
 }  // namespace detail

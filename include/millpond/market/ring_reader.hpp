@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +72,7 @@ public:
     void seek(std::uint64_t number) noexcept;
 
     /// Ring number of the event that poll or join is delivering, for use inside the handler.
-    [[nodiscard]] std::uint64_t current() const noexcept { return message_.number; }
+    [[nodiscard]] std::uint64_t current() const noexcept { return head_.number; }
     [[nodiscard]] std::uint64_t oldest() const noexcept { return ring_.oldest(); }
     [[nodiscard]] std::uint64_t newest() const noexcept { return ring_.cursor(); }
     [[nodiscard]] RingAccount account() const noexcept;
@@ -139,7 +140,7 @@ private:
     memory::Region region_;
     QuoteBoard board_;
     queue::BroadcastReader ring_;
-    queue::BroadcastMessage message_{};
+    queue::BroadcastHead head_{};  // of the entry that is being delivered
     Covered covered_;
     std::uint64_t filtered_{0};
     std::uint64_t from_board_{0};
@@ -206,7 +207,7 @@ void RingReader::deliver_board(Handler& handler, const Copy& copy) {
     const auto deliver_whole = [&](const auto& record) {
         if (record.state != RecordState::whole) return;
         ++from_board_;
-        message_.number = record.number;
+        head_.number = record.number;
         handler.on(record.event);
     };
     for (const auto& record : copy.channel_statuses) deliver_whole(record);
@@ -223,7 +224,7 @@ template <RingHandler Handler>
 std::size_t RingReader::poll(Handler& handler, std::size_t max) {
     std::size_t taken = 0;
     for (; taken < max; ++taken) {
-        const auto outcome = ring_.try_read(message_);
+        const auto outcome = ring_.try_peek(head_);
         if (outcome == queue::ReadOutcome::nothing) break;
         if (outcome == queue::ReadOutcome::missed) {
             handler.on(ring_.missed());
@@ -237,32 +238,36 @@ std::size_t RingReader::poll(Handler& handler, std::size_t max) {
 
 template <RingHandler Handler>
 void RingReader::dispatch(Handler& handler) {
-    switch (static_cast<feed::EventKind>(message_.kind)) {
+    switch (static_cast<feed::EventKind>(head_.kind)) {
         case feed::EventKind::quote: return deliver<feed::Quote>(handler);
         case feed::EventKind::trade: return deliver<feed::Trade>(handler);
         case feed::EventKind::status: return deliver<feed::Status>(handler);
         case feed::EventKind::gap: return deliver<feed::Gap>(handler);
         case feed::EventKind::clear: return deliver<feed::Clear>(handler);
     }
+    std::array<std::uint64_t, 1> unknown{};
+    if (!ring_.try_take(unknown)) return handler.on(ring_.missed());
     ++filtered_;
 }
 
 template <class Event, RingHandler Handler>
 void RingReader::deliver(Handler& handler) {
-    if (message_.bytes != sizeof(Event)) {
+    Event event;
+    if (!ring_.try_take(event)) return handler.on(ring_.missed());
+    if (head_.bytes != sizeof(Event)) {
         ++filtered_;
         return;
     }
-    auto event = message_.template as<Event>();
-    if (message_.number <= covered_.until) {
+    if (head_.number <= covered_.until) {
         if (covered(event)) {
             ++filtered_;
             return;
         }
         if constexpr (std::is_same_v<Event, feed::Quote>) {
             // The Clear behind it is in the copy already and will be filtered: what it leaves is no quote.
-            if (voided(event))
+            if (voided(event)) {
                 event = emptied(event.instrument, event.channel, event.receive_utc_ns, event.receive_ticks);
+            }
         }
     }
     handler.on(event);

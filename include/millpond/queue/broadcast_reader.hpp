@@ -13,11 +13,15 @@
 
 namespace millpond::queue {
 
-/// A copy of one entry.
-struct BroadcastMessage {
+/// What stands at an entry's begin.
+struct BroadcastHead {
     std::uint64_t number{0};
     std::uint32_t kind{0};
-    std::uint32_t bytes{0};                                     ///< At most 112.
+    std::uint32_t bytes{0};  ///< Of the payload, at most 112.
+};
+
+/// A copy of one entry.
+struct BroadcastMessage : BroadcastHead {
     std::array<std::uint64_t, kBroadcastPayloadWords> words{};  ///< The first bytes / 8 are the payload.
 
     /// The payload as it was published; the caller has looked at `kind` and, where versions may differ, at `bytes`.
@@ -66,6 +70,14 @@ public:
     /// lap the reader goes on an eighth of the ring behind the oldest entry, so that it is not lapped again at once.
     [[nodiscard]] ReadOutcome try_read(BroadcastMessage& into) noexcept;
 
+    /// try_read in two steps, for readers that know the payload's type by its kind: look at the next entry's head, then
+    /// take its payload. Looking passes nothing over.
+    [[nodiscard]] ReadOutcome try_peek(BroadcastHead& into) noexcept;
+    /// Only after try_peek said `message`. False when the entry was overwritten meanwhile, which counts as `missed`;
+    /// `into` is then worthless. What of `into` lies beyond the payload's size is left-over.
+    template <BroadcastPayload Payload>
+    [[nodiscard]] bool try_take(Payload& into) noexcept;
+
     /// The range of the last outcome `missed`.
     [[nodiscard]] MissedRange missed() const noexcept { return missed_range_; }
     /// Entries in all ranges missed since the reader began.
@@ -83,7 +95,7 @@ public:
     [[nodiscard]] std::uint64_t oldest() const noexcept;
     /// True when the next entry to be read is already being overwritten: the next read will say `missed`.
     [[nodiscard]] bool overrun() const noexcept {
-        // sync "n begun": store_sequenced; what the caller read before is ordered before this by its own acquires.
+        // sync "n begun": mark_writing; what the caller read before is ordered before this by its own acquires.
         return entries_[next_ & mask_].sequence.load(std::memory_order_acquire) > complete_mark(next_);
     }
     /// Number of the next entry to be read.
@@ -128,23 +140,40 @@ BasicBroadcastReader<Step>::BasicBroadcastReader(std::span<const std::byte> memo
 }
 
 template <class Step>
-ReadOutcome BasicBroadcastReader<Step>::try_read(BroadcastMessage& into) noexcept {
+ReadOutcome BasicBroadcastReader<Step>::try_peek(BroadcastHead& into) noexcept {
     const auto& entry = entries_[next_ & mask_];
     const auto wanted = complete_mark(next_);
-    const auto mark = entry.sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
+    const auto mark = entry.sequence.load(std::memory_order_acquire);  // sync "n complete": mark_complete
     step_();
     if (mark < wanted) return ReadOutcome::nothing;
     if (mark > wanted) return lapped();
-    std::uint64_t kind_and_bytes;
-    load_words(&entry.kind_and_bytes, &kind_and_bytes, 1, step_);
+    std::uint64_t kind_and_bytes = 0;
+    load_words(&entry.kind_and_bytes, kind_and_bytes, step_);
     into.number = next_;
     into.kind = static_cast<std::uint32_t>(kind_and_bytes);
     into.bytes = std::min(static_cast<std::uint32_t>(kind_and_bytes >> 32U),
                           static_cast<std::uint32_t>(8 * kBroadcastPayloadWords));
-    load_words(entry.payload.data(), into.words.data(), into.bytes / 8, step_);
-    if (!still_marked(entry.sequence, wanted)) return lapped();
-    ++next_;
     return ReadOutcome::message;
+}
+
+template <class Step>
+template <BroadcastPayload Payload>
+bool BasicBroadcastReader<Step>::try_take(Payload& into) noexcept {
+    const auto& entry = entries_[next_ & mask_];
+    load_words(entry.payload.data(), into, step_);
+    if (!still_marked(entry.sequence, complete_mark(next_))) {
+        (void)lapped();
+        return false;
+    }
+    ++next_;
+    return true;
+}
+
+template <class Step>
+ReadOutcome BasicBroadcastReader<Step>::try_read(BroadcastMessage& into) noexcept {
+    const auto outcome = try_peek(into);
+    if (outcome != ReadOutcome::message) return outcome;
+    return try_take(into.words) ? ReadOutcome::message : ReadOutcome::missed;
 }
 
 template <class Step>

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -126,7 +124,7 @@ void BasicBroadcastWriter<Step>::recover() noexcept {
     // The cursor may be one entry behind: its writer may have ended between an entry's last store and the cursor's.
     std::uint64_t newest = header_->cursor.load(std::memory_order_relaxed);
     for (std::uint64_t i = 0; i <= mask_; ++i) {
-        const auto mark = entries_[i].sequence.load(std::memory_order_acquire);  // sync "n complete": store_sequenced
+        const auto mark = entries_[i].sequence.load(std::memory_order_acquire);  // sync "n complete": mark_complete
         if (is_complete(mark) && marked_number(mark) > newest) newest = marked_number(mark);
     }
     next_ = newest + 1;
@@ -137,13 +135,14 @@ void BasicBroadcastWriter<Step>::recover() noexcept {
 template <class Step>
 template <BroadcastPayload Payload>
 std::uint64_t BasicBroadcastWriter<Step>::publish(std::uint32_t kind, const Payload& payload) noexcept {
-    constexpr std::size_t kWords = sizeof(Payload) / 8;
-    std::array<std::uint64_t, 1 + kWords> words{};  // kind and size, then the payload: neighbours in the entry too
-    words[0] = std::uint64_t{kind} | std::uint64_t{sizeof(Payload)} << 32U;
-    std::memcpy(words.data() + 1, &payload, sizeof payload);
     const auto number = next_++;
     auto& entry = entries_[number & mask_];
-    store_sequenced(entry.sequence, &entry.kind_and_bytes, words.data(), words.size(), number, step_);
+    mark_writing(entry.sequence, number);
+    step_();
+    store_words(&entry.kind_and_bytes, std::uint64_t{kind} | std::uint64_t{sizeof(Payload)} << 32U, step_);
+    store_words(entry.payload.data(), payload, step_);
+    mark_complete(entry.sequence, number);
+    step_();
     header_->cursor.store(number, std::memory_order_release);  // sync "n complete": the readers' cursor loads
     step_();
     return number;

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 /// A record of 64-bit words that one thread replaces and others copy whole or not at all, in any process.
 ///
@@ -39,27 +41,37 @@ struct NoStep {
     void operator()() const noexcept {}
 };
 
-/// W1 to W3. Writer's thread only; `number` is above every number that the record had.
-template <class Step = NoStep>
-inline void store_sequenced(Word& sequence, Word* words, const std::uint64_t* values, std::size_t count,
-                            std::uint64_t number, Step&& step = {}) noexcept {
+/// W1. Writer's thread only; `number` is above every number that the record had.
+inline void mark_writing(Word& sequence, std::uint64_t number) noexcept {
     sequence.store(writing_mark(number), std::memory_order_release);  // sync "n begun": says the record before is gone
-    step();
-#pragma GCC unroll 16
-    for (std::size_t i = 0; i < count; ++i) {
-        words[i].store(values[i], std::memory_order_release);  // sync "n begun": the loads in load_words
-        step();
-    }
-    sequence.store(complete_mark(number), std::memory_order_release);  // sync "n complete": the load before load_words
-    step();
 }
 
-/// R2: copies words; what they are worth is known only after `still_marked`.
-template <class Step = NoStep>
-inline void load_words(const Word* words, std::uint64_t* into, std::size_t count, Step&& step = {}) noexcept {
+/// W2: copies the words of `value`, one by one and without a detour, so that none is read wider than it was written.
+template <class T, class Step = NoStep>
+    requires(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(Word) == 0)
+inline void store_words(Word* words, const T& value, Step&& step = {}) noexcept {
 #pragma GCC unroll 16
-    for (std::size_t i = 0; i < count; ++i) {
-        into[i] = words[i].load(std::memory_order_acquire);  // sync "n begun": the stores in store_sequenced
+    for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, reinterpret_cast<const std::byte*>(&value) + i * sizeof word, sizeof word);
+        words[i].store(word, std::memory_order_release);  // sync "n begun": the loads in load_words
+        step();
+    }
+}
+
+/// W3.
+inline void mark_complete(Word& sequence, std::uint64_t number) noexcept {
+    sequence.store(complete_mark(number), std::memory_order_release);  // sync "n complete": R1
+}
+
+/// R2: copies words into `value`; what it is worth is known only after `still_marked`.
+template <class T, class Step = NoStep>
+    requires(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(Word) == 0)
+inline void load_words(const Word* words, T& value, Step&& step = {}) noexcept {
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) {
+        const auto word = words[i].load(std::memory_order_acquire);  // sync "n begun": the stores in store_words
+        std::memcpy(reinterpret_cast<std::byte*>(&value) + i * sizeof word, &word, sizeof word);
         step();
     }
 }
