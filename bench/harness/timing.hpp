@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include <sched.h>
 #include <sys/types.h>
@@ -12,6 +13,8 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+
+#include "bench/harness/statistics.hpp"
 
 namespace millpond::bench {
 
@@ -21,6 +24,14 @@ template <class Work>
     const auto start = core::monotonic_nanos();
     std::forward<Work>(work)();
     return static_cast<double>(core::monotonic_nanos() - start) / static_cast<double>(count);
+}
+
+/// The median of that over `passes` calls of `work`, so that a pass in which the thread was preempted does not count.
+template <class Work>
+[[nodiscard]] double typical_nanos_each(std::size_t passes, std::size_t count, Work&& work) {
+    std::vector<double> nanos(passes);
+    for (auto& pass : nanos) pass = nanos_each(count, work);
+    return median(std::move(nanos));
 }
 
 /// Two processors for a bench whose two sides run at the same time.

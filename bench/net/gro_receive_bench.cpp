@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -59,7 +60,8 @@ private:
     std::uint64_t number_{0};
 };
 
-// recvmsg alone, with UDP_GRO or without.
+// recvmsg alone, with UDP_GRO or without; with kTimes it asks the kernel for the receive time too.
+template <bool kTimes>
 class BareSocket {
 public:
     explicit BareSocket(bool gro) : socket_(socket(AF_INET, SOCK_DGRAM, 0)) {
@@ -68,9 +70,11 @@ public:
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t length = sizeof address;
         const int on = gro ? 1 : 0;
+        const int times = kTimes ? 1 : 0;
         if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
             getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
-            setsockopt(socket_, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0) {
+            setsockopt(socket_, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0 ||
+            setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &times, sizeof times) != 0) {
             throw std::runtime_error("no bare socket with UDP_GRO");
         }
         port_ = ntohs(address.sin_port);
@@ -85,7 +89,7 @@ public:
     template <class Take>
     std::size_t poll(Take&& take) {
         iovec vector{buffer_.data(), buffer_.size()};
-        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control;
+        alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(timespec))> control;
         msghdr header{};
         header.msg_iov = &vector;
         header.msg_iovlen = 1;
@@ -94,10 +98,14 @@ public:
         const auto size = recvmsg(socket_, &header, MSG_DONTWAIT);
         if (size <= 0) return 0;
         auto segment = static_cast<std::size_t>(size);
-        if (const auto* part = CMSG_FIRSTHDR(&header); part != nullptr && part->cmsg_type == UDP_GRO) {
-            int bytes = 0;
-            std::memcpy(&bytes, CMSG_DATA(part), sizeof bytes);
-            segment = static_cast<std::size_t>(bytes);
+        for (auto* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+            if (part->cmsg_type == UDP_GRO) {
+                int bytes = 0;
+                std::memcpy(&bytes, CMSG_DATA(part), sizeof bytes);
+                segment = static_cast<std::size_t>(bytes);
+            } else if (kTimes && part->cmsg_type == SO_TIMESTAMPNS) {
+                std::memcpy(&time_, CMSG_DATA(part), sizeof time_);
+            }
         }
         std::size_t count = 0;
         for (std::size_t at = 0; at < static_cast<std::size_t>(size); at += segment, ++count) {
@@ -109,6 +117,7 @@ public:
 private:
     int socket_;
     std::uint16_t port_;
+    timespec time_{};
     std::array<std::byte, 65'536> buffer_;
 };
 
@@ -161,8 +170,9 @@ int main() {
                     .goals = {{.contender = "UdpReceiver, UDP_GRO", .to = "bare recvmsg, UDP_GRO", .at_least = 0.85}},
                     .measured = "taking queued 256-byte datagrams, sent in trains of 32, out of a loopback socket",
                     .not_measured = "the kernel's work before the socket's queue, sending, waiting"},
-                   {{"bare recvmsg, UDP_GRO", [] { return drain<BareSocket>(true); }},
+                   {{"bare recvmsg, UDP_GRO", [] { return drain<BareSocket<false>>(true); }},
+                    {"bare recvmsg, UDP_GRO, time", [] { return drain<BareSocket<true>>(true); }},
                     {"UdpReceiver, UDP_GRO", [] { return drain<Receiver>(true); }},
-                    {"bare recvmsg", [] { return drain<BareSocket>(false); }},
+                    {"bare recvmsg", [] { return drain<BareSocket<false>>(false); }},
                     {"UdpReceiver", [] { return drain<Receiver>(false); }}});
 }

@@ -16,7 +16,8 @@ import json, os, sys
 name = os.path.basename(sys.argv[0])
 folder = sys.argv[sys.argv.index("--results") + 1]
 estimate = {{"median": 1, "low": 1, "high": 1, "count": 9}}
-machine = dict.fromkeys(("cpu", "cores", "kernel", "compiler", "flags", "commit", "date", "command", "load"), "x")
+machine = dict.fromkeys(("cpu", "cores", "kernel", "compiler", "flags", "commit", "date", "load"), "x")
+machine["command"] = sys.argv[0]
 contender = {{"name": "a", "value": estimate, "min": 1, "max": 1, "ratio": None, "discarded": 0, "samples": [1]}}
 result = {{"name": name, "question": name + "?", "unit": "ns", "measured": "", "not_measured": "", "machine": machine,
           "rounds": 9, "quick": "--quick" in sys.argv, "ratio_to": "a", "probabilities": [], "contenders": [contender],
@@ -58,6 +59,11 @@ class Run(unittest.TestCase):
         self.run_benches({"a_bench": WORKS}, "--quick")
         with open(os.path.join(self.results, "a_bench.json"), encoding="utf-8") as file:
             self.assertTrue(json.load(file)["quick"])
+
+    def test_the_command_in_a_result_holds_no_path_of_the_machine(self):
+        self.run_benches({"a_bench": WORKS})
+        with open(os.path.join(self.results, "a_bench.json"), encoding="utf-8") as file:
+            self.assertFalse(os.path.isabs(json.load(file)["machine"]["command"]))
 
     def test_only_those_asked_for_run(self):
         self.run_benches({"a_bench": WORKS, "b_bench": WORKS}, "--only", "b*")
