@@ -126,9 +126,7 @@ export class Dispatcher {
     }
     if (message._lender === this.#ourHold && message._link !== LOOK_CLOSER) {
       message._stamp = stamp + 1;
-      message._path = "";
       message._body = undefined;
-      message._meta = undefined;
     } else this.#putBack(message);
     return outcome;
   }
@@ -301,6 +299,7 @@ export class Dispatcher {
   }
 
   #replaceReady(): void {
+    if (this.#readyIsStray) this.#ready._link = DISCARD;
     this.pool._lendReserved(this.#readyIsStray);
     this.#ready = this.#reserve();
   }
@@ -308,6 +307,7 @@ export class Dispatcher {
   #reserve(): Message {
     const message = this.pool._reserve();
     this.#readyIsStray = message._link === DISCARD;
+    message._link = END;
     message._lender = this.#ourHold;
     return message;
   }

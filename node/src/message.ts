@@ -63,6 +63,7 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   set meta(meta: Meta) {
     if ((this._stamp & 1) === 0) refuse(this);
     this._meta = meta;
+    if (this._link !== DISCARD) this._link = LOOK_CLOSER;
   }
 
   /** W3C `traceparent` of this message, where tracing is on or the sender gave one. */

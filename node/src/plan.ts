@@ -14,6 +14,8 @@ export interface Middleware {
   readonly error?: (error: unknown, message: Message) => unknown;
 }
 
+const NO_PARAMETERS = new Route("-");
+
 /** @internal */
 export type Run = (message: Message) => unknown;
 
@@ -58,7 +60,9 @@ export class Plan {
     this.#shortcut = direct;
     const only = entries.length === 1 ? entries[0] : undefined;
     this.direct = direct && only !== undefined && only.mailbox === undefined ? only.run : undefined;
-    this.route = Route.merge(entries.map((entry) => entry.route));
+    const route = Route.merge(entries.map((entry) => entry.route));
+    // One for all, so that sending to them in turn stores nothing.
+    this.route = route.names.length === 0 ? NO_PARAMETERS : route;
   }
 
   /** This plan with the handlers of a subscriber's template behind its own. */

@@ -1,0 +1,220 @@
+// Measured:     from the call until the handler has run, and its promise has settled where it is awaited.
+// Not measured: registering handlers.
+import { EventEmitter } from "node:events";
+import Emittery from "emittery";
+import { EventEmitter as EventEmitter3 } from "eventemitter3";
+import findMyWay from "find-my-way";
+import { MessageSystem } from "millpond";
+import mitt from "mitt";
+import { ServiceBroker } from "moleculer";
+import { createNanoEvents } from "nanoevents";
+import { compare, nowNanos, timeBatches } from "./harness.mjs";
+
+const BATCH = 1_024;
+const body = { n: 1 };
+const PATHS = Array.from({ length: 64 }, (_, n) => `svc://orders/route${n}`);
+
+/** `make(hit)` gives what sends number n of a batch; a handler must call `hit` with the body. */
+function contender(name, count, make) {
+  let hits = 0;
+  let wrong = 0;
+  const batch = make((given) => {
+    hits++;
+    if (given !== body) wrong++;
+  });
+  return {
+    name,
+    run() {
+      hits = 0;
+      const { value, operations } = timeBatches(batch, BATCH, count);
+      return { value, answer: hits - wrong, expected: operations };
+    },
+  };
+}
+
+function emitterContender(name, count, emitter) {
+  return contender(name, count, (hit) => {
+    for (const path of PATHS) emitter.on(path, (given) => hit(given));
+    return () => {
+      for (let n = 0; n < BATCH; n++) emitter.emit(PATHS[n & 63], body);
+    };
+  });
+}
+
+const STATIC = 2_000_000;
+await compare(
+  {
+    name: "dispatch-static",
+    question: "What does a send to one of 64 static paths with a synchronous handler cost?",
+    unit: "ns/message",
+    goals: [
+      { contender: "send", to: "limit: Map.get + call", atMost: 1.5 },
+      { contender: "target.send", to: "limit: Map.get + call", atMost: 1.0 },
+    ],
+  },
+  [
+    contender("limit: Map.get + call", STATIC, (hit) => {
+      const handlers = new Map(PATHS.map((path) => [path, (given) => hit(given)]));
+      return () => {
+        for (let n = 0; n < BATCH; n++) handlers.get(PATHS[n & 63])(body);
+      };
+    }),
+    contender("send", STATIC, (hit) => {
+      const system = new MessageSystem({ pool: 2_000 });
+      for (const path of PATHS) system.on(path, (message) => hit(message.body));
+      return () => {
+        for (let n = 0; n < BATCH; n++) system.send(PATHS[n & 63], body);
+      };
+    }),
+    contender("send, plain messages", STATIC, (hit) => {
+      const system = new MessageSystem({ pool: 0 });
+      for (const path of PATHS) system.on(path, (message) => hit(message.body));
+      return () => {
+        for (let n = 0; n < BATCH; n++) system.send(PATHS[n & 63], body);
+      };
+    }),
+    contender("target.send", STATIC, (hit) => {
+      const system = new MessageSystem({ pool: 2_000 });
+      for (const path of PATHS) system.on(path, (message) => hit(message.body));
+      const targets = PATHS.map((path) => system.target(path));
+      return () => {
+        for (let n = 0; n < BATCH; n++) targets[n & 63].send(body);
+      };
+    }),
+    emitterContender("EventEmitter", STATIC, new EventEmitter()),
+    emitterContender("eventemitter3", STATIC, new EventEmitter3()),
+    emitterContender("mitt", STATIC, mitt()),
+    emitterContender("nanoevents", STATIC, createNanoEvents()),
+  ],
+);
+
+// 65,536 paths with two parameters over 100 routes, in random order.
+const MANY = Array.from({ length: 65_536 }, (_, n) => `/s${n % 100}/orders/${(n * 7_919) % 65_536}/items/${n}`);
+const ORDER = new Uint16Array(1 << 18);
+for (let n = 0, state = 12_345; n < ORDER.length; n++) {
+  state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
+  ORDER[n] = state >> 8;
+}
+const PARAMS = 400_000;
+function paramsContender(name, make) {
+  let at = 0;
+  return contender(name, PARAMS, (hit) => {
+    const send = make(hit);
+    return () => {
+      for (let n = 0; n < BATCH; n++) {
+        send(MANY[ORDER[at]]);
+        at = (at + 1) & (ORDER.length - 1);
+      }
+    };
+  });
+}
+const sendOf = (routes) => (hit) => {
+  const system = new MessageSystem({ pool: 2_000 });
+  for (let n = 0; n < routes; n++) system.on(`/s${n}/orders/{order}/items/{item}`, (message) => hit(message.body));
+  return (path) => system.send(path, body);
+};
+await compare(
+  {
+    name: "dispatch-params",
+    question: "What does a send to one of 65,536 paths with two parameters cost, with 100 and with 10,000 routes?",
+    unit: "ns/message",
+    notMeasured: "the first two sends to each path, after which it is remembered",
+    goals: [
+      { contender: "send, 100 routes", to: "limit: one Map.get + call", atMost: 1.2 },
+      { contender: "send, 10,000 routes", to: "send, 100 routes", atMost: 1.05 },
+    ],
+  },
+  [
+    paramsContender("limit: one Map.get + call", (hit) => {
+      const handlers = new Map(MANY.map((path) => [path, (given) => hit(given)]));
+      return (path) => handlers.get(path)(body);
+    }),
+    paramsContender("send, 100 routes", sendOf(100)),
+    paramsContender("send, 10,000 routes", sendOf(10_000)),
+    paramsContender("send, 100 routes, no memory of paths", (hit) => {
+      const system = new MessageSystem({ pool: 2_000, pathCache: 0 });
+      for (let n = 0; n < 100; n++) system.on(`/s${n}/orders/{order}/items/{item}`, (message) => hit(message.body));
+      return (path) => system.send(path, body);
+    }),
+    paramsContender("find-my-way, 100 routes", (hit) => {
+      const router = findMyWay();
+      for (let n = 0; n < 100; n++)
+        router.on("GET", `/s${n}/orders/:order/items/:item`, (_1, _2, _3, store) => hit(store.body), { body });
+      return (path) => {
+        const found = router.find("GET", path);
+        found.handler(null, null, found.params, found.store);
+      };
+    }),
+  ],
+);
+
+const AWAITED = 100_000;
+function awaited(name, make) {
+  let hits = 0;
+  let wrong = 0;
+  const call = make((given) => {
+    hits++;
+    if (given !== body) wrong++;
+    return given;
+  });
+  return {
+    name,
+    async run() {
+      hits = 0;
+      const start = nowNanos();
+      for (let n = 0; n < AWAITED; n++) if ((await call()) !== body) wrong++;
+      return { value: (nowNanos() - start) / AWAITED, answer: hits - wrong, expected: AWAITED };
+    },
+  };
+}
+const broker = new ServiceBroker({ logger: false, metrics: false });
+let brokerHit = () => {};
+broker.createService({
+  name: "bench",
+  actions: { sync: (context) => brokerHit(context.params), async: async (context) => brokerHit(context.params) },
+});
+await broker.start();
+for (const kind of ["sync", "async"]) {
+  await compare(
+    {
+      name: `dispatch-awaited-${kind}`,
+      question: `What does an awaited call of one ${kind === "sync" ? "synchronous" : "async"} handler cost?`,
+      unit: "ns/call",
+      goals: [{ contender: "await send", to: "limit: await call", atMost: kind === "sync" ? 1.1 : 2.0 }],
+    },
+    [
+      awaited("limit: await call", (hit) => {
+        const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
+        return () => handler(body);
+      }),
+      ...["await send", "await target.send", "await request"].map((name) =>
+        awaited(name, (hit) => {
+          const system = new MessageSystem({ pool: 2_000 });
+          system.on(
+            "svc://one",
+            kind === "sync" ? (message) => hit(message.body) : async (message) => hit(message.body),
+          );
+          const target = system.target("svc://one");
+          if (name === "await request") return () => system.request("svc://one", body);
+          return name === "await send" ? () => system.send("svc://one", body) : () => target.send(body);
+        }),
+      ),
+      awaited("emittery", (hit) => {
+        const emitter = new Emittery();
+        emitter.on(
+          "one",
+          kind === "sync" ? ({ data }) => void hit(data ?? body) : async ({ data }) => void hit(data ?? body),
+        );
+        return () => emitter.emit("one", body).then(() => body);
+      }),
+      awaited("moleculer", (hit) => {
+        const check = hit;
+        return () => {
+          brokerHit = check;
+          return broker.call(`bench.${kind}`, body);
+        };
+      }),
+    ],
+  );
+}
+await broker.stop();
