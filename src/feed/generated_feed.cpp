@@ -124,7 +124,9 @@ std::span<const std::byte> GeneratedFeed::next_quotes(Buffer buffer, std::int64_
 
 std::span<const std::byte> GeneratedFeed::next_miax_tom(Buffer buffer, std::int64_t utc_ns) noexcept {
     // The longest step is a two-sided wide quote behind a trade.
-    constexpr std::size_t kFit = (kMaxDatagramBytes - 17) / (2 * 12 + 35 + 28);
+    namespace at = miax_tom_layout;
+    constexpr auto kLongest = 2 * at::kHeaderBytes + at::kTradeBytes + at::kSideAt + 2 * at::kWide.bytes;
+    constexpr auto kFit = (kMaxDatagramBytes - at::kHeaderBytes - at::kSystemTimeBytes) / kLongest;
     const auto nanos = static_cast<std::uint32_t>(utc_ns % kSecondNanos);
     miax_.begin(buffer);
     if (utc_ns / kSecondNanos != second_) {
@@ -149,7 +151,8 @@ std::span<const std::byte> GeneratedFeed::next_miax_tom(Buffer buffer, std::int6
 
 std::span<const std::byte> GeneratedFeed::next_itch(Buffer buffer, std::int64_t utc_ns) noexcept {
     // The longest step adds an order to each side.
-    constexpr std::size_t kFit = (kMaxDatagramBytes - moldudp64_layout::kHeaderBytes) / (2 * (2 + 36));
+    constexpr auto kLongest = 2 * (moldudp64_layout::kLengthBytes + itch_layout::order_added::kBytes);
+    constexpr auto kFit = (kMaxDatagramBytes - moldudp64_layout::kHeaderBytes) / kLongest;
     mold_.begin(buffer);
     itch_.set_head(0, utc_ns % kDayNanos);
     if (add_prologue()) return mold_.finish();

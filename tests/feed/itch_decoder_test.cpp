@@ -399,7 +399,8 @@ TEST_F(RealAapl, AgreesQuoteForQuoteWithAPlainBookOfOrderedMaps) {
     std::map<std::uint32_t, std::int64_t> levels[2];
     const auto change = [&](const Order& order, std::int64_t shares) {
         auto& side = levels[order.side == 'B' ? 0 : 1];
-        if ((side[order.price] += shares) == 0) side.erase(order.price);
+        side[order.price] += shares;
+        if (side[order.price] == 0) side.erase(order.price);
     };
     const auto u32 = [](const std::byte* at) { return core::load_be<std::uint32_t>(at); };
     const auto u64 = [](const std::byte* at) { return core::load_be<std::uint64_t>(at); };
@@ -410,7 +411,8 @@ TEST_F(RealAapl, AgreesQuoteForQuoteWithAPlainBookOfOrderedMaps) {
         const auto take = [&](std::uint64_t number, std::uint32_t shares) {
             auto& order = orders.at(number);
             change(order, -std::int64_t{shares});
-            if ((order.shares -= shares) == 0) orders.erase(number);
+            order.shares -= shares;
+            if (order.shares == 0) orders.erase(number);
         };
         switch (static_cast<char>(m[0])) {
             case 'A':

@@ -231,6 +231,34 @@ TEST_F(MiaxTom, AProductIsCalledByItsNameWhereThereIsOne) {
     EXPECT_EQ(table.venue(0).view(), "MIAX");
 }
 
+TEST_F(MiaxTom, ManyMessagesInDuplicatedDatagramsAreNoRestart) {
+    for (int i = 0; i < 5; ++i) {
+        const auto bytes = datagram([](auto& to) {
+            for (std::uint32_t product = 1; product <= 40; ++product) (void)to.bid(product, 7, 10'000, 1);
+        });
+        feed(bytes);
+        feed(bytes);
+        feed(bytes);
+    }
+    EXPECT_EQ(decoder_.sequence().counters().duplicates.read(), 5U * 80);
+    EXPECT_EQ(decoder_.sequence().counters().restarts.read(), 0U);
+    EXPECT_TRUE(seen_.clears.empty());
+}
+
+TEST_F(MiaxTom, ALoopedReplayIsHeardAgain) {
+    std::vector<std::vector<std::byte>> loop;
+    for (int i = 0; i < 100; ++i) {
+        loop.push_back(datagram([](auto& to) {
+            for (std::uint32_t product = 1; product <= 30; ++product) (void)to.bid(product, 7, 10'000, 1);
+        }));
+    }
+    for (const auto& bytes : loop) feed(bytes);
+    EXPECT_EQ(seen_.quotes.size(), 3'000U);
+    for (const auto& bytes : loop) feed(bytes);
+    EXPECT_EQ(seen_.quotes.size(), 6'000U - MiaxTomDecoder::kBelieveAfter);
+    EXPECT_EQ(seen_.clears.size(), 1U);
+}
+
 class RealMiaxTom : public testing::Test {
 protected:
     void SetUp() override {

@@ -113,8 +113,10 @@ public:
         const bool too_many = shares > order.shares;
         shares = std::min(shares, order.shares);
         auto& side = levels(order.book, order.is_bid);
-        if ((side[order.price] -= shares) == 0) side.erase(order.price);
-        if ((order.shares -= shares) == 0) orders_.erase(found);
+        side[order.price] -= shares;
+        if (side[order.price] == 0) side.erase(order.price);
+        order.shares -= shares;
+        if (order.shares == 0) orders_.erase(found);
         return too_many ? Outcome::too_many_shares : Outcome::done;
     }
     Outcome remove(std::uint64_t number) {

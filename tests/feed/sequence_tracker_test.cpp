@@ -102,12 +102,24 @@ TEST(SequenceTracker, DuplicatesBetweenNewNumbersNeverLookLikeARestart) {
     EXPECT_EQ(tracker.counters().restarts.read(), 0U);
 }
 
-TEST(SequenceTracker, ALongLateRunFillsItsHoleAndIsNoRestart) {
+TEST(SequenceTracker, ALateRunFillsItsHoleAndIsNoRestart) {
+    constexpr std::uint64_t kRun = SequenceTracker::kRestartAfter;
     SequenceTracker tracker;
     tracker.observe(1, 1);
-    tracker.observe(201, 1);
-    for (std::uint64_t i = 2; i <= 200; ++i) ASSERT_FALSE(tracker.observe(i, 1).restarted);
-    EXPECT_EQ(tracker.counters().late.read(), 199U);
+    tracker.observe(2 + kRun, 1);
+    for (std::uint64_t i = 2; i < 2 + kRun; ++i) ASSERT_FALSE(tracker.observe(i, 1).restarted);
+    EXPECT_EQ(tracker.counters().late.read(), kRun);
+    EXPECT_EQ(tracker.counters().restarts.read(), 0U);
+}
+
+TEST(SequenceTracker, OneWrongNumberFarAheadDoesNotDeafenTheChannel) {
+    SequenceTracker tracker;
+    tracker.observe(1, 1);
+    tracker.observe(1'000'000'000'000, 1);
+    std::uint64_t applied = 0;
+    for (std::uint64_t i = 2; i < 100; ++i) applied += tracker.observe(i, 1).old == 0 ? 1U : 0U;
+    EXPECT_EQ(applied, 98U - SequenceTracker::kRestartAfter);
+    EXPECT_EQ(tracker.counters().restarts.read(), 1U);
 }
 
 TEST(SequenceTracker, NumbersThatNoChannelCanReachAreNotApplied) {

@@ -34,6 +34,8 @@ namespace millpond::feed {
 /// Memory:  about 110 bytes an instrument of the table's capacity, taken once from `memory` in the constructor.
 class MiaxTomDecoder {
 public:
+    /// Old messages in a row before the sender is believed to have begun again.
+    static constexpr std::uint32_t kBelieveAfter = 1'024;
     struct Options {
         Venue venue{"XMIO"};
         ProductNames names{};  ///< A product without a name is called by its number.
@@ -50,7 +52,6 @@ public:
 
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
-
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
@@ -95,8 +96,8 @@ private:
     std::uint32_t time_generation_{0};  // in which the second below was named
     std::int64_t second_utc_ns_{0};
     std::int64_t midnight_utc_ns_{0};
-    SessionFollower<std::uint8_t> session_;
-    SequenceTracker tracker_;
+    SessionFollower<std::uint8_t> session_{kBelieveAfter};
+    SequenceTracker tracker_{kBelieveAfter};
     DecodeCounters counters_;
 };
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -24,7 +23,7 @@ public:
     explicit MoldUdp64Encoder(std::string_view session, std::uint64_t first_sequence = 1) noexcept
         : sequence_(first_sequence) {
         session_.fill(' ');
-        std::copy_n(session.data(), std::min(session.size(), session_.size()), session_.data());
+        session.copy(session_.data(), session_.size());
     }
 
     void begin(std::span<std::byte> buffer) noexcept {

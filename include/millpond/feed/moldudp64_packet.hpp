@@ -62,7 +62,7 @@ MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Look&
     packet.end = at::kHeaderBytes;
     const auto count = core::load_be<std::uint16_t>(datagram.data() + at::kCountAt);
     packet.end_of_session = count == at::kEndOfSession;
-    const auto blocks = packet.end_of_session ? 0 : count;
+    const auto blocks = packet.end_of_session ? std::uint16_t{0} : count;
     for (; packet.messages < blocks; ++packet.messages) {
         const auto left = size - packet.end;
         if (left < at::kLengthBytes) {

@@ -35,8 +35,9 @@ struct SequenceCounters {
 /// In order costs O(1). An old number is looked for in at most kMaxRanges missing ranges; when more are missing, the
 /// oldest range is forgotten and its numbers count as unresolved should they come.
 ///
-/// A sender that begins again at a lower number without saying so (a looped replay) looks like duplicates at first:
-/// after kRestartAfter such datagrams that follow each other without a hole the next one is believed.
+/// A sender that begins again at a lower number without saying so (a looped replay) looks like duplicates at first, and
+/// behind a single wrong number far ahead a sound sender looks late: after a run of old datagrams (kRestartAfter) that
+/// follow each other without a hole the next one is believed.
 ///
 /// Threads: one; counters() may be read on any.
 class SequenceTracker {
@@ -53,6 +54,10 @@ public:
 
         [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
     };
+
+    /// restart_after: old datagrams in a row before the sender is believed to have begun again. More than kRestartAfter
+    /// where each message is observed by itself, so that a few duplicated datagrams do not look like it.
+    explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter) noexcept : restart_after_(restart_after) {}
 
     /// A datagram that carries `count` numbers from `first` on; count 0 announces that `first` comes next. A range that
     /// would pass the largest 64-bit number is ignored: all of it is old.
@@ -75,9 +80,9 @@ private:
     void remember(Range missing) noexcept;
     void account_old(Range old) noexcept;
     [[nodiscard]] bool looks_restarted(Range old) noexcept;
-    [[nodiscard]] bool fills_a_hole(Range old) const noexcept;
     void drop(std::size_t index) noexcept;
 
+    std::uint32_t restart_after_;
     std::uint64_t next_{0};
     std::uint64_t forgotten_{0};  // highest number of a range that was dropped for want of room
     std::uint64_t restart_next_{0};
@@ -138,16 +143,9 @@ inline void SequenceTracker::start(std::uint64_t first) noexcept {
 }
 
 inline bool SequenceTracker::looks_restarted(Range old) noexcept {
-    restart_run_ = fills_a_hole(old) ? 0 : old.first == restart_next_ ? restart_run_ + 1 : 1;
+    restart_run_ = old.first == restart_next_ ? restart_run_ + 1 : 1;
     restart_next_ = old.last + 1;
-    return restart_run_ > kRestartAfter;
-}
-
-inline bool SequenceTracker::fills_a_hole(Range old) const noexcept {
-    for (std::size_t i = 0; i < ranges_; ++i) {
-        if (old.first <= missing_[i].last && missing_[i].first <= old.last) return true;
-    }
-    return false;
+    return restart_run_ > restart_after_;
 }
 
 inline void SequenceTracker::remember(Range missing) noexcept {

@@ -23,6 +23,9 @@ public:
         past,     ///< Do not apply the datagram.
     };
 
+    /// believe_after: datagrams of a past session in a row before it is believed.
+    explicit SessionFollower(std::uint32_t believe_after = kBelieveAfter) noexcept : believe_after_(believe_after) {}
+
     Verdict observe(const Session& session, bool known_older = false) noexcept {
         if (!joined_) {
             joined_ = true;
@@ -36,7 +39,7 @@ public:
         if (known_older || session == left_) {
             past_run_ = session == past_ ? past_run_ + 1 : 1;
             past_ = session;
-            if (past_run_ <= kBelieveAfter) return Verdict::past;
+            if (past_run_ <= believe_after_) return Verdict::past;
         }
         past_run_ = 0;
         left_ = current_;
@@ -48,6 +51,7 @@ public:
     [[nodiscard]] const Session& session() const noexcept { return current_; }
 
 private:
+    std::uint32_t believe_after_;
     bool joined_{false};
     std::uint32_t past_run_{0};
     Session current_{};
