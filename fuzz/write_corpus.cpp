@@ -28,6 +28,55 @@ void write(const std::filesystem::path& folder, int number, std::string_view inp
     std::ofstream{folder / std::to_string(number), std::ios::binary} << input;
 }
 
+/// A capture of one frame: these layers, in hexadecimal, around a datagram of four bytes from port 1 to port 2.
+std::string capture(std::uint32_t link_type, std::string_view layers) {
+    std::string file;
+    const auto u32 = [&file](std::uint32_t value) {
+        std::array<std::byte, 4> bytes;
+        millpond::core::store_le(bytes.data(), value);
+        file.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    };
+    std::string frame;
+    for (const auto text : {layers, std::string_view{"00010002000c0000aabbccdd"}}) {
+        for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+            frame += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
+    }
+    for (const std::uint32_t value : {0xA1B2C3D4U, 0x00040002U, 0U, 0U, 65'535U, link_type}) u32(value);
+    const auto size = static_cast<std::uint32_t>(frame.size());
+    for (const std::uint32_t value : {1U, 2U, size, size}) u32(value);
+    return file + frame;
+}
+
+void write_captures(const std::filesystem::path& folder) {
+    const std::string ipv4 =
+        "450000200000000040110000"
+        "0a000001"
+        "e0000001";
+    const std::string ipv6 =
+        "60000000000c1140"
+        "20010db8000000000000000000000001"
+        "ff150000000000000000000000000002";
+    const std::string hop_by_hop =
+        "6000000000140040"
+        "20010db8000000000000000000000001"
+        "ff150000000000000000000000000002"
+        "1100010400000000";
+    write(folder, 0,
+          capture(1,
+                  "01005e000001000203040506"
+                  "0800" +
+                      ipv4));
+    write(folder, 1,
+          capture(1,
+                  "01005e000001000203040506"
+                  "88a800018100000286dd" +
+                      ipv6));
+    write(folder, 2, capture(113, "00000001000600020304050600000800" + ipv4));
+    write(folder, 3, capture(276, "86dd000000000001000100060002030405060000" + ipv6));
+    write(folder, 4, capture(101, hop_by_hop));
+    write(folder, 5, capture(228, ipv4));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -51,6 +100,9 @@ int main(int argc, char** argv) {
             write(root / feed::to_string(format), number, input);
         }
     }
+    write_captures(root / "pcap");
+    using namespace std::string_view_literals;
+    write(root / "itch_file", 0, "\0\3abc\0\1d\0\0"sv);
     write(root / "product_names", 0, "# number, symbol\n1,AAPL\n2 MSFT\n");
     write(root / "quote_text", 0, std::string(200, 'A'));
 }

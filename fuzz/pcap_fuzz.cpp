@@ -1,0 +1,30 @@
+#include <string>
+
+#include <millpond/net/pcap_reader.hpp>
+
+#include "fuzz/fuzz_target.hpp"
+
+/// A file of any bytes is read to an end; each frame is counted once; what is handed out lies inside the file.
+MILLPOND_FUZZ_TARGET {
+    using namespace millpond::net;
+    try {
+        PcapReader reader{input, "fuzz"};
+        CapturedDatagram datagram;
+        while (reader.next(datagram)) {
+            const bool inside = datagram.payload.empty() ||
+                                (datagram.payload.data() >= input.data() &&
+                                 datagram.payload.data() + datagram.payload.size() <= input.data() + input.size());
+            millpond::feed::require_kept(inside ? "" : "a payload lies inside the file");
+        }
+        const auto& counts = reader.counts();
+        const auto sum =
+            counts.datagrams + counts.not_ip + counts.not_udp + counts.fragments + counts.cut + counts.malformed;
+        millpond::feed::require_kept(sum == counts.frames ? "" : "every frame is in one count");
+        const bool whole = reader.offset() == input.size();
+        millpond::feed::require_kept(whole == reader.error().empty() ? ""
+                                                                     : "a file that is not read whole has an error");
+        CapturedDatagram after;
+        millpond::feed::require_kept(reader.next(after) ? "an ended file stays ended" : "");
+    } catch (const FileFormatError&) {  // no capture at all
+    }
+}
