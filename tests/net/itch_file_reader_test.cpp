@@ -1,6 +1,10 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <millpond/net/itch_file_reader.hpp>
@@ -70,6 +75,43 @@ TEST(ItchFileReader, AFileThatEndsTooEarlyIsToldWithThePlaceAtEveryLength) {
                                      " of the message's 5 bytes");
         }
     }
+}
+
+TEST(ItchFileReader, ReadsAPipeThatIsLongerThanItsBuffer) {
+    std::string file;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; file.size() < (std::size_t{5} << 20); ++i) {
+        const std::size_t size = 1 + i * 7919 % 60'000;
+        file += {static_cast<char>(size >> 8), static_cast<char>(size & 0xFF)};
+        file.append(size, static_cast<char>('a' + i % 26));
+        bytes += size;
+    }
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
+    const detail::Descriptor read_end{ends[0]};
+    std::thread writer{[&file, end = ends[1]] {
+        const detail::Descriptor write_end{end};
+        for (std::size_t at = 0; at < file.size();) {
+            const auto written =
+                ::write(write_end.get(), file.data() + at, std::min<std::size_t>(977, file.size() - at));
+            if (written <= 0) return;
+            at += static_cast<std::size_t>(written);
+        }
+    }};
+    ItchFileReader reader{"/proc/self/fd/" + std::to_string(read_end.get())};
+    std::span<const std::byte> message;
+    std::size_t read = 0;
+    bool in_order = true;
+    while (reader.next(message)) {
+        const auto expected = static_cast<std::byte>('a' + (reader.messages() - 1) % 26);
+        in_order &= message.front() == expected && message.back() == expected;
+        read += message.size();
+    }
+    writer.join();
+    EXPECT_EQ(reader.error(), "");
+    EXPECT_EQ(read, bytes);
+    EXPECT_TRUE(in_order);
+    EXPECT_EQ(reader.offset(), file.size());
 }
 
 TEST(ItchFileReader, AFileThatCannotBeReadIsAnErrorThatNamesIt) {
