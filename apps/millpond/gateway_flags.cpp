@@ -7,8 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "apps/millpond/command.hpp"
 #include "gateway/config/read.hpp"
 #include "gateway/config/schema.hpp"
+#include "gateway/config/value.hpp"
 
 namespace millpond::app {
 
@@ -54,8 +56,12 @@ void GatewayFlags::add_to(CLI::App& options) {
 gateway::Config GatewayFlags::read() const {
     gateway::Config config;
     if (!file_.empty()) gateway::read_file(file_, config);
-    for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);
-    for (const auto& [table, text] : *tables_) gateway::read_table_flag(table, text, config);
+    try {
+        for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);
+        for (const auto& [table, text] : *tables_) gateway::read_table_flag(table, text, config);
+    } catch (const gateway::ConfigError& error) {
+        throw UsageError(error.what());
+    }
     return config;
 }
 

@@ -17,7 +17,8 @@ public:
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(CLI::App& options);
 
-    /// The file first, then the flags over it. Not completed. Throws gateway::ConfigError.
+    /// The file first, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
+    /// UsageError for the flags.
     [[nodiscard]] gateway::Config read() const;
 
 private:

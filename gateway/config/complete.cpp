@@ -25,6 +25,12 @@ public:
         }
     }
 
+    /// Port 0 is a port of its own each time.
+    void add(const net::SocketAddress& address, std::string_view user, std::string_view interface = {}) {
+        if (address.port() != 0)
+            add(fmt::format("{}{}{}", address.to_string(), interface.empty() ? "" : "%", interface), user);
+    }
+
 private:
     std::string_view what_;
     std::set<std::string> seen_;
@@ -65,7 +71,7 @@ void complete_feeds(Config& config) {
         if (!feed.channel) feed.channel = static_cast<std::uint16_t>(i);
         choose_ring(config, user, feed.ring);
         names.add(feed.name, user);
-        addresses.add(feed.listen.to_string() + (feed.interface.empty() ? "" : "%" + feed.interface), user);
+        addresses.add(feed.listen, user, feed.interface);
         channels.add(fmt::format("{}", *feed.channel), user);
         try {
             date::locate_zone(feed.timezone);
@@ -82,7 +88,7 @@ void complete_sinks(Config& config) {
         const auto user = fmt::format("[[tcp]] '{}'", sink.name);
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
-        outputs.add(sink.listen.to_string(), user);
+        outputs.add(sink.listen, user);
     }
     for (auto& sink : config.csv) {
         const auto user = fmt::format("[[csv]] '{}'", sink.name);
@@ -96,9 +102,9 @@ void complete_sinks(Config& config) {
         if (sink.to.empty()) throw ConfigError(user + ": key 'to' is missing");
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
-        outputs.add(sink.to.to_string(), user);
+        outputs.add(sink.to, user);
     }
-    if (!config.metrics.empty()) outputs.add(config.metrics.to_string(), "metrics");
+    if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
 }
 
 }  // namespace

@@ -71,6 +71,7 @@ Program::~Program() {
 void Program::signal(int number) const { kill(pid_, number); }
 
 bool Program::read_more(int timeout_ms) {
+    if (out_ < 0 && err_ < 0) return false;
     std::array<pollfd, 2> waiting{pollfd{out_, POLLIN, 0}, pollfd{err_, POLLIN, 0}};
     if (poll(waiting.data(), waiting.size(), timeout_ms) <= 0) return true;
     if (waiting[0].revents != 0) drain(out_, outcome_.out);
@@ -87,6 +88,14 @@ bool Program::says(const std::string& text) {
         }
     }
     return false;
+}
+
+std::string Program::word_behind(const std::string& mark) const {
+    const auto text = outcome_.out + outcome_.err;
+    const auto at = text.find(mark);
+    if (at == std::string::npos) return {};
+    const auto begin = at + mark.size();
+    return text.substr(begin, text.find_first_of(" ,\n", begin) - begin);
 }
 
 Outcome Program::wait() {

@@ -28,6 +28,10 @@ public:
     /// Reads on until standard output or error holds `text`; false when the program ended or a minute passed before.
     [[nodiscard]] bool says(const std::string& text);
 
+    /// What stands between `mark` and the next blank, comma or line's end in what was said so far; empty when it was
+    /// not said.
+    [[nodiscard]] std::string word_behind(const std::string& mark) const;
+
     /// Waits for the end and gives everything that was said.
     Outcome wait();
 

@@ -19,11 +19,12 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "tests/gateway/events.hpp"
-#include "tests/gateway/line_client.hpp"
+#include "tests/support/line_client.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
 
+using test::LineClient;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -55,7 +56,7 @@ protected:
     }
     LineClient connect(int receive_buffer = 0) {
         const auto before = sink_->counters().accepted.read();
-        LineClient client{sink_->address(), receive_buffer};
+        LineClient client{sink_->address().port(), receive_buffer};
         EXPECT_TRUE(run_until([&] { return sink_->counters().accepted.read() > before; }));
         return client;
     }
@@ -329,7 +330,7 @@ TEST_F(TcpSinkTest, AClientThatOnlyListensMayCloseItsSide) {
 
 TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
     open();
-    LineClient client{sink_->address(), kSmallBuffer};
+    LineClient client{sink_->address().port(), kSmallBuffer};
     ASSERT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }));
     // The sink stops reading once its answers find no room, so at some point the kernel takes no more of ours.
     std::uint64_t requests = 0;
@@ -354,7 +355,7 @@ TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {
     open({.max_clients = 2});
     auto first = connect();
     auto second = connect();
-    LineClient third{sink_->address()};
+    LineClient third{sink_->address().port()};
     ASSERT_TRUE(run_until([&] {
         third.receive();
         return third.over();

@@ -93,7 +93,7 @@ Taken UdpSink::on(const feed::Quote& quote, std::uint64_t) {
 Taken UdpSink::on(const feed::Clear&, std::uint64_t) {
     clear_asked_ = true;
     flush();
-    return Taken::filtered;
+    return Taken::kept;
 }
 
 void UdpSink::step(std::int64_t monotonic_ns) {

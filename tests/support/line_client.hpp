@@ -3,33 +3,35 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <millpond/net/socket_address.hpp>
+namespace millpond::test {
 
-namespace millpond::gateway {
-
-/// A TCP client that reads lines when it is told to.
+/// A TCP client of a port on this machine that reads lines when it is told to.
 class LineClient {
 public:
     /// receive_buffer: bytes that the kernel keeps for a client that does not read; 0 is the default.
-    explicit LineClient(const net::SocketAddress& to, int receive_buffer = 0) {
-        sockaddr_storage address{};
-        const auto length = to.to_kernel(address);
-        socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    explicit LineClient(std::uint16_t port, int receive_buffer = 0) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_port = htons(port);
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (receive_buffer != 0) {
             setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
         }
-        if (connect(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0) {
-            throw std::runtime_error("cannot connect to " + to.to_string());
+        if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+            throw std::runtime_error("cannot connect to port " + std::to_string(port));
         }
     }
     ~LineClient() { leave(); }
@@ -53,6 +55,11 @@ public:
     }
     void send_no_more() { shutdown(socket_, SHUT_WR); }
 
+    /// Returns when there is something to receive, or after that time.
+    void wait(int longest_ms = 1'000) const {
+        pollfd readable{socket_, POLLIN, 0};
+        poll(&readable, 1, longest_ms);
+    }
     /// Takes what has come without waiting.
     void receive() {
         std::array<char, 16'384> buffer;
@@ -76,6 +83,7 @@ public:
         }
         return result;
     }
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
     [[nodiscard]] bool ends_in_a_line() const { return text_.empty() || text_.back() == '\n'; }
     /// Whether the other side has closed.
     [[nodiscard]] bool over() const noexcept { return over_; }
@@ -86,4 +94,4 @@ private:
     bool over_{false};
 };
 
-}  // namespace millpond::gateway
+}  // namespace millpond::test

@@ -1,0 +1,112 @@
+#include "gateway/sinks/udp/udp_sink.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "tests/gateway/events.hpp"
+
+namespace millpond::gateway::udp {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+/// What the next gateway in the chain makes of the datagrams.
+class UdpSinkTest : public ::testing::Test {
+public:
+    void on(const feed::Quote& quote) { bids_.push_back(quote.bid_price); }
+    void on(const feed::Trade&) {}
+    void on(const feed::Status&) {}
+    void on(const feed::Gap&) { ++gaps_; }
+    void on(const feed::Clear&) { ++clears_; }
+
+protected:
+    UdpSinkTest()
+        : receiver_({.local = net::SocketAddress::parse("127.0.0.1:0")}),
+          sink_({.to = receiver_.report().local, .channel = 7, .heartbeat = std::chrono::seconds{1}}, 42,
+                [](Severity, std::string_view, const std::string&) {}) {
+        sink_.name(0, feed::Venue{"X"}, feed::Symbol{"AAPL"});
+        sink_.name(1, feed::Venue{"X"}, feed::Symbol{"MSFT"});
+    }
+
+    /// Takes datagrams until `count` more have come.
+    void receive(std::uint64_t count) {
+        const auto deadline = core::monotonic_nanos() + 20 * kSecondNs;
+        const auto goal = decoder_.counters().datagrams.read() + count;
+        while (decoder_.counters().datagrams.read() < goal && core::monotonic_nanos() < deadline) {
+            for (const auto& datagram : receiver_.poll()) {
+                ASSERT_TRUE(decoder_.decode(datagram.bytes, {}, *this).ok());
+            }
+        }
+        ASSERT_EQ(decoder_.counters().datagrams.read(), goal);
+    }
+
+    net::UdpReceiver receiver_;
+    UdpSink sink_;
+    feed::InstrumentTable instruments_{16};
+    feed::QuotesDecoder decoder_{instruments_, {}};
+    std::vector<feed::Price> bids_;
+    int gaps_{0};
+    int clears_{0};
+};
+
+TEST_F(UdpSinkTest, TheNextGatewayReadsEveryQuoteInOrder) {
+    constexpr std::uint64_t kQuotes = 100;
+    std::uint64_t sent = 0;
+    while (sent < kQuotes) {
+        for (auto room = sink_.room(); room != 0 && sent < kQuotes; --room) {
+            ++sent;
+            EXPECT_EQ(
+                sink_.on(quote_of(static_cast<feed::InstrumentId>(sent % 2), static_cast<feed::Price>(sent)), sent),
+                Taken::kept);
+        }
+    }
+    sink_.step(kSecondNs);
+    EXPECT_EQ(sink_.held(), 0U);
+    receive(sink_.sender().counts().datagrams.read());
+    ASSERT_EQ(bids_.size(), kQuotes);
+    for (std::uint64_t i = 0; i < kQuotes; ++i) EXPECT_EQ(bids_[i], static_cast<feed::Price>(i + 1));
+    EXPECT_EQ(gaps_, 0);
+    EXPECT_EQ(instruments_.symbol(1).view(), "AAPL");
+}
+
+TEST_F(UdpSinkTest, AQuoteWaitsForNoOther) {
+    sink_.on(quote_of(0, 5), 1);
+    EXPECT_EQ(sink_.held(), 1U);
+    sink_.step(kSecondNs);
+    EXPECT_EQ(sink_.held(), 0U);
+    receive(1);
+    EXPECT_EQ(bids_.size(), 1U);
+}
+
+TEST_F(UdpSinkTest, AClearReachesReceiversBeforeTheNextQuote) {
+    sink_.on(quote_of(0, 5), 1);
+    sink_.step(kSecondNs);
+    EXPECT_EQ(sink_.on(feed::Clear{}, 2), Taken::kept);
+    sink_.step(kSecondNs + 1);
+    receive(sink_.sender().counts().datagrams.read());
+    EXPECT_EQ(clears_, 1);
+}
+
+TEST_F(UdpSinkTest, SilenceBringsHeartbeats) {
+    const auto now = core::monotonic_nanos();
+    sink_.step(now);
+    sink_.step(now + 1);
+    EXPECT_EQ(sink_.sender().counts().datagrams.read(), 1U);
+    sink_.step(now + 2 * kSecondNs);
+    EXPECT_EQ(sink_.sender().counts().datagrams.read(), 2U);
+    receive(2);
+    EXPECT_EQ(decoder_.counters().heartbeats.read(), 2U);
+}
+
+}  // namespace
+}  // namespace millpond::gateway::udp
