@@ -268,10 +268,13 @@ TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {
         EXPECT_EQ(result.error->kind, DecodeErrorKind::truncated);
         EXPECT_EQ(result.messages, length >= 20 + 38 ? 1U : 0U);
     }
-    ASSERT_FALSE(feed(std::span{bytes}.first(bytes.size() - 1)).ok());
-    say(bid(3, 100, 1'000'200));
+    ASSERT_TRUE(feed(bytes).ok());
+    const auto next = datagram(bid(3, 100, 1'000'200), bid(4, 100, 1'000'300));
+    ASSERT_FALSE(feed(std::span{next}.first(next.size() - 1)).ok());
+    EXPECT_EQ(last().bid_price, 1'000'200);
+    say(bid(5, 100, 1'000'400));
     ASSERT_EQ(seen_.gaps.size(), 1U);
-    EXPECT_EQ(seen_.gaps[0].first, 2U);
+    EXPECT_EQ(seen_.gaps[0].first, 4U);
     EXPECT_TRUE(last_is_incomplete());
     auto longer = bytes;
     longer.push_back(std::byte{0});
@@ -279,6 +282,20 @@ TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {
     auto no_sequence = bytes;
     core::store_be(no_sequence.data() + moldudp64_layout::kSequenceAt, std::uint64_t{0});
     EXPECT_EQ(feed(no_sequence).error->kind, DecodeErrorKind::bad_sequence);
+}
+
+TEST_F(Itch, ADatagramThatIsNotWholeNeverBeginsASession) {
+    say(bid(1, 100, 1'000'000));
+    MoldUdp64Encoder other{"S2"};
+    std::array<std::byte, 128> buffer;
+    other.begin(buffer);
+    ASSERT_TRUE(other.add(itch_.order_added(9, 'B', 1, "AAPL", 1)));
+    const auto bytes = other.finish();
+    EXPECT_FALSE(feed(bytes.first(bytes.size() - 1)).ok());
+    EXPECT_TRUE(seen_.clears.empty());
+    say(bid(2, 100, 1'000'100));
+    EXPECT_EQ(last().bid_price, 1'000'100);
+    EXPECT_FALSE(last_is_incomplete());
 }
 
 TEST_F(Itch, LateAndDuplicatedDatagramsAreCountedAndNotApplied) {

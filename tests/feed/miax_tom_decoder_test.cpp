@@ -194,7 +194,23 @@ TEST_F(MiaxTom, UnknownTypesAreSkippedByLengthAndWrongLengthsRejected) {
     EXPECT_EQ(decoder_.counters().messages.read(), 3U);
 }
 
+TEST_F(MiaxTom, ADatagramThatIsNotWholeNeverBeginsASession) {
+    bid(1, 10'000);
+    encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};
+    const auto bytes = datagram([](auto& to) {
+        (void)to.bid(1, 7, 20'000, 1);
+        (void)to.bid(2, 7, 20'000, 1);
+    });
+    EXPECT_FALSE(feed(std::span{bytes}.first(bytes.size() - 1)).ok());
+    EXPECT_TRUE(seen_.clears.empty());
+    EXPECT_EQ(seen_.quotes.size(), 1U);
+    EXPECT_TRUE(feed(bytes).ok());
+    EXPECT_EQ(seen_.clears.size(), 1U);
+    EXPECT_EQ(seen_.quotes.size(), 3U);
+}
+
 TEST_F(MiaxTom, ATruncatedDatagramGivesWhatIsWholeAndTheRestIsMissing) {
+    bid(3, 10'000);
     const auto bytes = datagram([](auto& to) {
         (void)to.bid(1, 7, 10'000, 1);
         (void)to.bid(2, 7, 10'000, 1);
@@ -205,7 +221,7 @@ TEST_F(MiaxTom, ATruncatedDatagramGivesWhatIsWholeAndTheRestIsMissing) {
     EXPECT_EQ(result.error->offset, 28U + 8);
     EXPECT_EQ(result.error->found, 22U);
     EXPECT_EQ(result.error->bound, 28U);
-    EXPECT_EQ(seen_.quotes.size(), 1U);
+    EXPECT_EQ(seen_.quotes.size(), 2U);
     EXPECT_EQ(decoder_.counters().dropped_bytes.read(), 22U);
     bid(3, 10'000);
     EXPECT_EQ(seen_.gaps.size(), 1U);

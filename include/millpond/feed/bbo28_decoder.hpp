@@ -65,8 +65,7 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
     counters_.datagrams.add();
     counters_.bytes.add(datagram.size());
     if (datagram.size() < kBbo28Bytes) {
-        counters_.malformed.add();
-        counters_.dropped_bytes.add(datagram.size());
+        counters_.add_malformed(datagram.size());
         return {.error = DecodeError{DecodeErrorKind::truncated, 0, datagram.size(), kBbo28Bytes}};
     }
     counters_.messages.add();
@@ -77,8 +76,7 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
         const auto name = padded_name<Symbol::capacity()>({bytes + 20, 8});
         if (!name) {
             counters_.rejected.add();
-            counters_.malformed.add();
-            counters_.dropped_bytes.add(datagram.size());
+            counters_.add_malformed(datagram.size());
             return {.messages = 1,
                     .error = DecodeError{DecodeErrorKind::bad_symbol, datagram.size() - 8, key >> 56, 0x7E}};
         }

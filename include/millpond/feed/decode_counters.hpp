@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <millpond/core/tally.hpp>
@@ -32,6 +33,12 @@ struct DecodeCounters {
     core::Tally gaps;
     core::Tally clears;
     core::Tally crossed;  ///< Quotes whose bid is above the ask; published as they came.
+
+    /// A datagram with an error, of which so many bytes were not decoded.
+    void add_malformed(std::size_t undecoded_bytes) noexcept {
+        malformed.add();
+        dropped_bytes.add(undecoded_bytes);
+    }
 
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -23,6 +22,7 @@ public:
 
     struct Entry {
         InstrumentId instrument{kNoInstrument};
+        std::uint16_t locate{0};
         std::uint16_t flags{0};  ///< Of the last published quote.
         bool halted{false};
         bool published{false};
@@ -49,15 +49,15 @@ public:
         const auto id = instruments_->find_or_add(venue_, *symbol);
         if (id == kNoInstrument) return kNone;
         of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
-        entries_.push_back({.instrument = id});  // never allocates: reserved in the constructor
+        entries_.push_back({.instrument = id, .locate = locate});  // never allocates: reserved in the constructor
         return of_locate_[locate];
     }
 
     [[nodiscard]] Entry& operator[](std::uint16_t book) noexcept { return entries_[book]; }
 
-    /// A new session: locates may mean other stocks, and nothing has been published. O(locates).
+    /// A new session: locates may mean other stocks, and nothing has been published. O(books).
     void clear() noexcept {
-        std::fill(of_locate_.begin(), of_locate_.end(), kNone);
+        for (const auto& entry : entries_) of_locate_[entry.locate] = kNone;
         entries_.clear();
     }
 

@@ -45,4 +45,13 @@ struct MachPacket {
     return std::nullopt;
 }
 
+/// True when the datagram consists of whole packets from byte `place` on.
+[[nodiscard]] inline bool mach_packets_are_whole(std::span<const std::byte> datagram, std::size_t place) noexcept {
+    MachPacket packet;
+    while (place < datagram.size()) {
+        if (next_mach_packet(datagram, place, packet)) return false;
+    }
+    return true;
+}
+
 }  // namespace millpond::feed

@@ -61,7 +61,7 @@ public:
 
 private:
     template <class Handler>
-    void on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler);
+    void on_packet(const MachPacket& packet, bool trusted, const Arrival& arrival, Handler& handler);
     template <class Handler>
     [[nodiscard]] bool follow(std::uint64_t first, std::uint64_t count, const Arrival& arrival, Handler& handler);
     template <class Handler>
@@ -121,22 +121,21 @@ DecodeResult MiaxTomDecoder::decode(std::span<const std::byte> datagram, const A
         result.error = next_mach_packet(datagram, place, packet);
         if (result.error) break;
         if (packet.has_message()) ++result.messages;
-        on_packet(packet, arrival, handler);
+        // Rubbish must not look like a new session.
+        const bool trusted = !session_.is_new(packet.session) || mach_packets_are_whole(datagram, place);
+        on_packet(packet, trusted, arrival, handler);
     }
-    if (result.error) {
-        counters_.malformed.add();
-        counters_.dropped_bytes.add(datagram.size() - place);
-    }
+    if (result.error) counters_.add_malformed(datagram.size() - place);
     return result;
 }
 
 template <class Handler>
-void MiaxTomDecoder::on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
+void MiaxTomDecoder::on_packet(const MachPacket& packet, bool trusted, const Arrival& arrival, Handler& handler) {
     using Verdict = SessionFollower<std::uint8_t>::Verdict;
     const bool application = packet.type == miax_tom_layout::kApplicationData;
     if (packet.has_message()) counters_.messages.add();
     if (packet.has_message() && !application) return counters_.unknown.add();
-    const auto verdict = session_.observe(packet.session);
+    const auto verdict = trusted ? session_.observe(packet.session) : Verdict::past;
     if (verdict == Verdict::past) {
         if (application) counters_.stale.add();
         return;

@@ -97,9 +97,9 @@ private:
     }
 
     std::uint32_t generation_{1};
+    std::pmr::vector<Book> books_;  // first: it is small and checks the options
     OrderStore orders_;
     LevelPool levels_;
-    std::pmr::vector<Book> books_;
 };
 
 inline std::size_t OrderBook::checked(const Options& options) {
@@ -112,9 +112,9 @@ inline std::size_t OrderBook::checked(const Options& options) {
 }
 
 inline OrderBook::OrderBook(const Options& options, std::pmr::memory_resource* memory)
-    : orders_(options.orders, memory),
-      levels_(options.level_chunks, memory),
-      books_(checked(options), Book{}, memory) {}
+    : books_(checked(options), Book{}, memory),
+      orders_(options.orders, memory),
+      levels_(options.level_chunks, memory) {}
 
 inline OrderBook::Book& OrderBook::current(std::uint16_t book) noexcept {
     auto& found = books_[book];

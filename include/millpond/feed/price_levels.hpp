@@ -41,8 +41,9 @@ public:
     }
     void release(std::uint32_t index) noexcept { free_[free_count_++] = index; }
 
-    /// Takes all chunks back, in O(chunks).
+    /// Takes all chunks back, in O(chunks) unless all are there.
     void reset() noexcept {
+        if (free_count_ == free_.size()) return;
         std::iota(free_.begin(), free_.end(), std::uint32_t{0});
         free_count_ = free_.size();
     }

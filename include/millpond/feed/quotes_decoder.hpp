@@ -81,8 +81,7 @@ DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Ar
     Header header{};
     DecodeResult result{.error = check(datagram, header)};
     if (result.error) {
-        counters_.malformed.add();
-        counters_.dropped_bytes.add(datagram.size());
+        counters_.add_malformed(datagram.size());
         return result;
     }
     // Which quotes are whole is known before a sequence number is taken, so that the rest counts as missing.
@@ -97,8 +96,7 @@ DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Ar
         result.error = DecodeError{DecodeErrorKind::oversized, end, datagram.size(), end};
     }
     if (result.error) {
-        counters_.malformed.add();
-        counters_.dropped_bytes.add(datagram.size() - end);
+        counters_.add_malformed(datagram.size() - end);
     }
     counters_.messages.add(result.messages);
     if (!wire_channel_) wire_channel_ = header.channel;

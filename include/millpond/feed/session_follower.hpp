@@ -47,6 +47,9 @@ public:
         return Verdict::changed;
     }
 
+    /// True when observe would not say `current`. A datagram that is not whole should not be the first of a session.
+    [[nodiscard]] bool is_new(const Session& session) const noexcept { return !joined_ || session != current_; }
+
     /// Of the datagram that was applied last.
     [[nodiscard]] const Session& session() const noexcept { return current_; }
 

@@ -16,8 +16,7 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
         if (message.size() >= kOrderAt + 8) book_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
     });
     if (packet.error) {
-        counters_.malformed.add();
-        counters_.dropped_bytes.add(datagram.size() - packet.end);
+        counters_.add_malformed(datagram.size() - packet.end);
         if (!packet.has_header()) return {.error = packet.error};
     }
     const auto old = follow(packet, arrival, handler);
@@ -37,7 +36,9 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
 template <class Handler>
 std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler) {
     using Verdict = SessionFollower<moldudp64_layout::Session>::Verdict;
-    const auto verdict = session_.observe(packet.session);
+    // Rubbish must not look like a new session.
+    const bool trusted = !packet.error || !session_.is_new(packet.session);
+    const auto verdict = trusted ? session_.observe(packet.session) : Verdict::past;
     if (verdict == Verdict::past) return packet.messages;
     if (verdict == Verdict::joined) complete_ = complete_ || packet.sequence == 1;
     if (verdict == Verdict::changed) {
