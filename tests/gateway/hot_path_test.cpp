@@ -85,11 +85,16 @@ TYPED_TEST(HotPath, FromDatagramToRingNeedsNoHeapNoFaultNoSystemCall) {
     Datagrams datagrams{TestFixture::format()};
     typename TestFixture::Thread thread;
     thread.take(datagrams.next());
-    test::expect_free_of_cost([&] {
+    const auto work = [&] {
         const auto before = thread.publisher.published().read();
         thread.take(datagrams.next());
         return thread.publisher.published().read() - before >= kDatagrams / 4;
-    });
+    };
+#if defined(__SANITIZE_THREAD__)
+    EXPECT_TRUE(work());  // what the race detector itself needs is not the program's
+#else
+    test::expect_free_of_cost(work);
+#endif
 }
 
 TEST(DecodeBatch, ARejectedDatagramIsNoticedAndTheNextOneIsPublished) {

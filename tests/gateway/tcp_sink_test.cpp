@@ -183,6 +183,8 @@ TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNobody) {
         ASSERT_EQ(number_in(lines[i], "sequence"), static_cast<std::int64_t>(i + 1));
     }
     EXPECT_EQ(account_of(reader), (Account{.published = kRounds * kPerRound, .delivered = kRounds * kPerRound}));
+    EXPECT_GT(sink_->counters().missed.read(), 0U);
+#if !defined(__SANITIZE_THREAD__)  // through windows of 4 KiB, catching up takes the race detector minutes
     // Now it reads, and is told to the event what it lost.
     std::uint64_t told = 0;
     std::uint64_t quotes = 0;
@@ -201,6 +203,7 @@ TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNobody) {
     const auto end = account_of(stuck);
     EXPECT_TRUE(end.closes());
     EXPECT_GT(end.missed, 0U);
+#endif
 }
 
 TEST_F(TcpSinkTest, AConflatingClientThatDoesNotReadGetsTheNewestOfEachInstrument) {

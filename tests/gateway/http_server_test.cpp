@@ -1,0 +1,82 @@
+#include "gateway/http_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "tests/support/line_client.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using test::LineClient;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+HttpServer::Page page_of(const std::string& path) {
+    if (path == "/good") return {"text/plain", "fine\n"};
+    if (path == "/bad") return {"text/plain", "broken\n", false};
+    return {};
+}
+
+class HttpServerTest : public ::testing::Test {
+protected:
+    [[nodiscard]] std::string answer(const std::string& request) const {
+        LineClient client{server_.address().port()};
+        client.send_text(request);
+        return rest_of(client);
+    }
+    static std::string rest_of(LineClient& client) {
+        while (!client.over()) {
+            client.wait();
+            client.receive();
+        }
+        return client.text();
+    }
+    HttpServer server_{net::SocketAddress::parse("127.0.0.1:0"), page_of};
+};
+
+TEST_F(HttpServerTest, APageIsServedWithItsTypeAndState) {
+    EXPECT_THAT(
+        answer("GET /good HTTP/1.0\r\n\r\n"),
+        AllOf(StartsWith("HTTP/1.0 200 OK\r\n"), HasSubstr("Content-Type: text/plain"), HasSubstr("\r\n\r\nfine\n")));
+    EXPECT_THAT(answer("GET /good?x=1 HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200 OK\r\n"));
+    EXPECT_THAT(answer("GET /bad HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 503"));
+    EXPECT_THAT(answer("GET /other HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
+    EXPECT_THAT(answer("DELETE /good HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 405"));
+}
+
+TEST_F(HttpServerTest, AConnectionMayBeUsedAgain) {
+    LineClient client{server_.address().port()};
+    client.send_text("GET /good HTTP/1.1\r\nHost: x\r\n\r\nGET /good HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    const auto text = rest_of(client);
+    EXPECT_NE(text.find("fine"), text.rfind("fine"));
+}
+
+TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNobody) {
+    LineClient silent{server_.address().port()};
+    LineClient half{server_.address().port()};
+    half.send_text("GET /go");
+    EXPECT_EQ(answer("\x01\x02 nonsense\r\n\r\n"), "");
+    EXPECT_EQ(answer("GET /good HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n"), "");
+    EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {
+    try {
+        const HttpServer second{server_.address(), page_of};
+        FAIL() << "no error";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(std::string{error.what()},
+                  "metrics: cannot listen on " + server_.address().to_string() + ": Address already in use");
+    }
+}
+
+}  // namespace
+}  // namespace millpond::gateway
