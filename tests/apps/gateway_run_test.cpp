@@ -221,6 +221,7 @@ TEST(Gateway, APortInUseIsNamed) {
                              "listen=127.0.0.1:0", "--tcp", "listen=" + address});
     EXPECT_EQ(second.exit_code, 1);
     EXPECT_THAT(second.err, HasSubstr("tcp sink 'tcp': cannot listen on " + address + ": Address already in use\n"));
+    EXPECT_EQ(first.end().exit_code, 0);
 }
 
 }  // namespace
