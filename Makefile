@@ -18,8 +18,6 @@ demo: build-release ## install what it needs, build, and run the gateway on a ge
 
 test: deps-test build-dev ## install what it needs and run every test
 	ctest --preset dev -j $(JOBS) --output-junit tests.xml
-	@command -v npm >/dev/null || tools/install_packages node
-	node/run_tests
 
 check: format-check layers test headers lint asan tsan callgrind fuzz ## tests, formatting, lint, layers, headers, sanitizers, counts
 
