@@ -59,6 +59,7 @@ void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
     if (config_.send_last_processed && config_.version >= Version::fix42) {
         writer.add<tag::kLastMsgSeqNumProcessed>(store_->next_target() - 1);
     }
+    if (config_.version == Version::fixt11) add_unless_empty(writer, tag::kApplVerId, routing.appl_ver_id);
 }
 
 void Session::hand_over(std::string_view bytes, std::int64_t utc_ns) {

@@ -102,6 +102,7 @@ TEST(DictionaryXml, TheDictionariesOfAllVersionsAreRead) {
         const auto dictionary = read_dictionary(xml);
         EXPECT_EQ(dictionary.version_name(), expected.version);
         EXPECT_EQ(dictionary.messages().size(), expected.messages) << expected.file;
+        EXPECT_NE(dictionary.data_fields().data_of(95), 0U);
     }
 }
 

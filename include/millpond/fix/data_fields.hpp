@@ -13,7 +13,7 @@ namespace millpond::fix {
 /// Threads: a value; built at start-up, then only read.
 class DataFields {
 public:
-    static constexpr std::size_t kCapacity = 64;
+    static constexpr std::size_t kCapacity = 256;
 
     /// Knows none.
     constexpr DataFields() noexcept = default;

@@ -28,6 +28,7 @@ struct Routing {
     std::string_view deliver_to_sub_id{};
     std::string_view on_behalf_of_location_id{};
     std::string_view deliver_to_location_id{};
+    std::string_view appl_ver_id{};  ///< ApplVerID(1128), where it is not the session's default.
     bool poss_resend{false};
 
     /// The way back of a message.

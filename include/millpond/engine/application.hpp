@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include <millpond/fix/session.hpp>
+
+namespace millpond::engine {
+
+/// A session as the application sees it: what it is and a way to send.
+///
+/// Threads: the engine's thread.
+class SessionLink {
+public:
+    /// As fix::Session::send, at this moment.
+    template <class Fill>
+    [[nodiscard]] bool send(std::string_view msg_type, Fill&& fill, const fix::Routing& routing = {}) {
+        return session().send(msg_type, now(), std::forward<Fill>(fill), routing);
+    }
+    void logout(std::string_view reason) { session().logout(reason, now()); }
+    [[nodiscard]] virtual fix::Session& session() noexcept = 0;
+
+protected:
+    ~SessionLink() = default;
+    [[nodiscard]] virtual std::int64_t now() const noexcept = 0;
+};
+
+/// What the engine calls when something happened in a session, on its own thread.
+class Application {
+public:
+    virtual ~Application() = default;
+
+    [[nodiscard]] virtual bool may_log_on(SessionLink& link, const fix::Message& logon) {
+        static_cast<void>(link), static_cast<void>(logon);
+        return true;
+    }
+    virtual void on_logon(SessionLink& link) { static_cast<void>(link); }
+    virtual void on_logout(SessionLink& link, std::string_view text) {
+        static_cast<void>(link), static_cast<void>(text);
+    }
+    [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
+    virtual void on_reject(SessionLink& link, const fix::Message& reject) {
+        static_cast<void>(link), static_cast<void>(reject);
+    }
+};
+
+}  // namespace millpond::engine
