@@ -22,6 +22,7 @@ public:
 };
 
 Command config_command(CLI::App& program);
+Command fix_command(CLI::App& program);
 Command gateway_command(CLI::App& program);
 Command generate_command(CLI::App& program);
 Command replay_command(CLI::App& program);

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "apps/millpond/command.hpp"
+
+/// The subcommands of `millpond fix`, one file each.
+namespace millpond::app {
+
+Command fix_acceptor_command(CLI::App& fix);
+Command fix_dictionary_command(CLI::App& fix);
+
+}  // namespace millpond::app
