@@ -87,7 +87,8 @@ export async function compare(question, contenders) {
   }
   const figure = (finding, of = "value") => {
     if (of === "value") return finding.value;
-    const sorted = finding.sorted ?? (finding.sorted = [...finding.latencies].sort((a, b) => a - b));
+    finding.sorted ??= [...finding.latencies].sort((a, b) => a - b);
+    const { sorted } = finding;
     return of === "mean"
       ? sorted.reduce((a, b) => a + b, 0) / sorted.length
       : quantile(sorted, { p50: 0.5, p99: 0.99, p999: 0.999, p9999: 0.9999, max: 1 }[of]);
