@@ -11,6 +11,18 @@ export {
 export type { SendOptions } from "./dispatcher.js";
 export { createMessage, globalPool, releaseMessage } from "./global-pool.js";
 export type { MailboxStats, Overflow, Priority, QueueOptions } from "./mailbox.js";
+export { type MarketAccount, MarketData, type MarketDataOptions } from "./market-data.js";
+export type {
+  MarketClear,
+  MarketConnected,
+  MarketEvent,
+  MarketGap,
+  MarketMissed,
+  MarketQuote,
+  MarketSide,
+  MarketStatus,
+  MarketTrade,
+} from "./market-event.js";
 export { type Envelope, Message } from "./message.js";
 export { type Leak, MessagePool, type MessagePoolOptions, type Pooled, type PoolStats } from "./message-pool.js";
 export {

@@ -1,0 +1,102 @@
+/** One side of a quote. `price` is null and `shares` 0 where nobody quotes. */
+export interface MarketSide {
+  readonly price: number | null;
+  readonly shares: number;
+}
+
+/** Times are UTC nanoseconds: `timestamp` when the gateway received it, `exchange_timestamp` by the venue, 0n where unknown. */
+interface Stamped {
+  readonly symbol: string;
+  readonly timestamp: bigint;
+  readonly exchange_timestamp: bigint;
+  readonly sequence: number;
+}
+
+export interface MarketQuote extends Stamped {
+  readonly type: "quote";
+  readonly bid: MarketSide;
+  readonly ask: MarketSide;
+  readonly spread: { readonly price: number; readonly percent: number | null } | null;
+  /** Made from a book with a hole: a better price may exist. */
+  readonly incomplete: boolean;
+}
+
+export interface MarketTrade extends Stamped {
+  readonly type: "trade";
+  readonly price: number;
+  readonly shares: number;
+  readonly trade_id: number;
+}
+
+/** `symbol` null: the whole channel. */
+export interface MarketStatus extends Omit<Stamped, "symbol"> {
+  readonly type: "status";
+  readonly symbol: string | null;
+  readonly channel: number;
+  readonly state: string;
+  readonly reason: string;
+}
+
+/** Numbers of the feed that did not arrive at the gateway. */
+export interface MarketGap {
+  readonly type: "gap";
+  readonly channel: number;
+  readonly timestamp: bigint;
+  readonly sequence: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Quotes to be forgotten: one instrument's, or with `symbol` null the channel's. */
+export interface MarketClear {
+  readonly type: "clear";
+  readonly symbol: string | null;
+  readonly channel: number;
+  readonly timestamp: bigint;
+  readonly sequence: number;
+  readonly reason: string;
+}
+
+/** Events that did not reach this client: it was too slow, or its own buffer was full (`here`). */
+export interface MarketMissed {
+  readonly type: "missed";
+  readonly count: number;
+  readonly here: boolean;
+}
+
+/** The connection is new: all that was known is void, and the board comes next. */
+export interface MarketConnected {
+  readonly type: "connected";
+  readonly connections: number;
+}
+
+export type MarketEvent =
+  | MarketQuote
+  | MarketTrade
+  | MarketStatus
+  | MarketGap
+  | MarketClear
+  | MarketMissed
+  | MarketConnected;
+
+/** Times of 19 digits do not fit a double: they travel through JSON.parse as text. */
+const LONG_TIME = /("(?:exchange_)?timestamp":)(\d+)/g;
+
+/** @internal A line of the gateway's TCP sink; undefined when it is no JSON object with a type. */
+export function parseMarketLine(
+  line: string,
+): (MarketEvent | { readonly type: string; readonly text?: string }) | undefined {
+  let parsed: Record<string, unknown>;
+  try {
+    parsed = JSON.parse(line.replace(LONG_TIME, '$1"$2"'));
+  } catch {
+    return undefined;
+  }
+  if (typeof parsed !== "object" || parsed === null || typeof parsed["type"] !== "string") return undefined;
+  for (const name of ["timestamp", "exchange_timestamp"]) {
+    const time = parsed[name];
+    if (typeof time === "string" && /^\d+$/.test(time)) parsed[name] = BigInt(time);
+  }
+  if (parsed["type"] === "missed") parsed["here"] = false;
+  return parsed as unknown as MarketEvent;
+}

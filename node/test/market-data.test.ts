@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { test } from "node:test";
+import { MarketData, type MarketEvent, type MarketQuote, MessageSystem } from "millpond";
+
+// The lines that feed/quote_json.hpp, feed/event_json.hpp and gateway/sinks/tcp document.
+const QUOTE =
+  '{"type":"quote","symbol":"AAPL","timestamp":1580398200000000001,"exchange_timestamp":1580398199999990003,' +
+  '"sequence":17,"bid":{"price":189.2400,"shares":300},"ask":{"price":null,"shares":0},"spread":null,"incomplete":false}\n';
+const TRADE =
+  '{"type":"trade","symbol":"AAPL","timestamp":1580398200000000001,"exchange_timestamp":0,"sequence":18,"price":189.2500,' +
+  '"shares":100,"trade_id":4711}\n';
+const CLEAR = '{"type":"clear","symbol":null,"channel":0,"timestamp":5,"sequence":21,"reason":"new_session"}\n';
+
+async function gateway(greet: (socket: Socket, connection: number) => void) {
+  let connections = 0;
+  const requests: string[] = [];
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    sockets.push(socket);
+    socket.on("data", (text) => requests.push(String(text)));
+    socket.on("error", () => {});
+    greet(socket, ++connections);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const stop = (): void => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  return { port: (server.address() as AddressInfo).port, requests, sockets, stop };
+}
+
+async function take(market: MarketData, count: number): Promise<MarketEvent[]> {
+  const events: MarketEvent[] = [];
+  for await (const event of market) {
+    events.push(event);
+    if (events.length === count) break;
+  }
+  return events;
+}
+
+test("events come as the gateway sent them, times to the nanosecond, however the bytes were cut", async () => {
+  const served = await gateway(async (socket) => {
+    const text = `${QUOTE}${TRADE}not json\n{"type":"later"}\n${CLEAR}{"type":"missed","count":3}\n`;
+    for (let at = 0; at < text.length; at += 7) {
+      socket.write(text.slice(at, at + 7));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  });
+  using market = new MarketData({ port: served.port });
+  const events = await take(market, 5);
+  assert.deepEqual(
+    events.map((event) => event.type),
+    ["connected", "quote", "trade", "clear", "missed"],
+  );
+  const quote = events[1] as MarketQuote;
+  assert.equal(quote.timestamp, 1_580_398_200_000_000_001n);
+  assert.equal(quote.exchange_timestamp, 1_580_398_199_999_990_003n);
+  assert.deepEqual([quote.bid, quote.ask.price, quote.spread], [{ price: 189.24, shares: 300 }, null, null]);
+  const account = market.account();
+  assert.deepEqual([account.badLines, account.missedThere, account.received, account.delivered], [1, 3, 5, 5]);
+  served.stop();
+});
+
+test("routes get their symbol's events", async () => {
+  const served = await gateway((socket) => socket.write(QUOTE + TRADE + CLEAR));
+  const system = new MessageSystem();
+  const seen: unknown[] = [];
+  const done = new Promise<void>((resolve) => {
+    system.on(
+      "bbo://{symbol}",
+      (message) => void seen.push(message.param("symbol"), (message.body as MarketQuote).sequence),
+    );
+    system.on("trade://AAPL", (message) => void seen.push(message.path));
+    system.on("clear://0", () => resolve());
+  });
+  using market = new MarketData({ port: served.port, system });
+  await done;
+  assert.deepEqual(seen, ["AAPL", 17, "trade://AAPL"]);
+  assert.equal(market.account().received, market.account().delivered);
+  served.stop();
+});
+
+test("a lost connection is made anew with the same wishes, and said", async () => {
+  const served = await gateway((socket, connection) => {
+    if (connection === 1) socket.end(QUOTE);
+    else socket.write(TRADE);
+  });
+  using market = new MarketData({ port: served.port, subscribe: ["AAPL"], mode: "conflate", reconnectMs: 1 });
+  const events = await take(market, 4);
+  assert.deepEqual(
+    events.map((event) => event.type),
+    ["connected", "quote", "connected", "trade"],
+  );
+  const wishes = /\{"mode":"conflate"\}\n\{"subscribe":\["AAPL"\]\}\n/g;
+  while (served.requests.join("").match(wishes)?.length !== 2) await new Promise((resolve) => setImmediate(resolve));
+  market.subscribe("MSFT");
+  market.unsubscribe("AAPL");
+  market.setMode("every");
+  while (!served.requests.join("").includes('{"mode":"every"}')) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(served.requests.join(""), /\{"subscribe":\["MSFT"\]\}\n\{"unsubscribe":\["AAPL"\]\}/);
+  served.stop();
+});
+
+test("a reader that is too slow loses events, exactly counted, and is told", async () => {
+  const served = await gateway((socket) => socket.write(TRADE.repeat(50)));
+  using market = new MarketData({ port: served.port, buffer: 10 });
+  while (market.account().received < 51) await new Promise((resolve) => setImmediate(resolve));
+  const { received, missedHere, waiting } = market.account();
+  assert.deepEqual([received, missedHere, waiting], [51, 41, 10]);
+  const events = await take(market, 11);
+  assert.deepEqual(events[10], { type: "missed", count: 41, here: true });
+  served.stop();
+});
+
+test("what the gateway says of refusals, and lines without end, are errors and no crash", async () => {
+  const served = await gateway((socket, connection) => {
+    if (connection === 1) socket.end('{"type":"bye","text":"2 clients are connected already"}\n');
+    else socket.write("x".repeat(100_000));
+  });
+  using market = new MarketData({ port: served.port, reconnectMs: 1 });
+  while (market.account().lastError?.startsWith("2 clients") !== true)
+    await new Promise((resolve) => setImmediate(resolve));
+  while (market.account().lastError?.startsWith("a line of more") !== true)
+    await new Promise((resolve) => setImmediate(resolve));
+  served.stop();
+});
