@@ -42,10 +42,14 @@ lint: deps-check build-dev
 asan tsan: %: deps-test build-%
 	ctest --preset $* -j $(JOBS) --output-junit tests.xml
 
-callgrind: deps-test build-callgrind ## compare the instruction counts of the hot paths with the recorded ones
+callgrind: deps-test deps-build ## compare the instruction counts of the hot paths with the recorded ones
+	cmake --preset callgrind
+	cmake --build build/callgrind -j $(JOBS) --target bench/callgrind/all
 	ctest --test-dir build/callgrind/bench/callgrind --output-on-failure --output-junit ../../tests.xml
 
-fuzz: deps-check build-fuzz ## a short run of every fuzz target
+fuzz: deps-check deps-build ## a short run of every fuzz target
+	cmake --preset fuzz
+	cmake --build build/fuzz -j $(JOBS) --target fuzz/all
 	ctest --test-dir build/fuzz/fuzz --output-on-failure --output-junit ../tests.xml
 
 pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
