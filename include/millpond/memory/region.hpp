@@ -66,6 +66,9 @@ public:
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data_, size_}; }
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
 
+    /// Size of the mapping's pages. Transparent huge ones are told by `report` only.
+    [[nodiscard]] std::size_t page_bytes() const noexcept { return page_bytes_; }
+
     [[nodiscard]] bool writable() const noexcept { return access_ == Access::writable; }
 
     /// True when this call gave the object its size, so that all bytes were zero. Exact only with options.exclusive.

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <millpond/memory/detail/block_cache.hpp>
+#include <millpond/memory/detail/block_ledger.hpp>
+#include <millpond/memory/detail/depot.hpp>
+#include <millpond/memory/detail/pool_layout.hpp>
+#include <millpond/memory/detail/thread_slots.hpp>
+#include <millpond/memory/pool_options.hpp>
+#include <millpond/memory/pool_policy.hpp>
+#include <millpond/memory/region.hpp>
+
+namespace millpond::memory {
+
+/// Hands out the fixed-size blocks of one Region. Acquire and release are O(1), on any thread, in any order.
+///
+/// Threads: any. A thread keeps free blocks in a cache of its own, which goes back when the thread ends; up to
+///          PoolOptions::max_caches threads have one, others share one behind a lock and are counted
+///          (stats().uncached). No thread may use the pool while it is made or destroyed; one that used it may end
+///          later. After fork only the child of a process with one thread may go on using it.
+/// Memory:  one Region, taken in the constructor; 8 KiB of heap a thread at its first use, see prewarm.
+/// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; docs/memory.md says what is different here.
+template <class Policy = Unchecked>
+class BasicBlockPool {
+public:
+    using Place = typename Policy::Place;
+    class Cache;
+
+    /// block_bytes: size of each block. capacity: N; the pool does not refuse while fewer than N blocks are in use.
+    /// Throws std::invalid_argument naming the value and the bound, RegionError, std::length_error at 1024 pools.
+    BasicBlockPool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options = {});
+    BasicBlockPool(const BasicBlockPool&) = delete;
+    BasicBlockPool& operator=(const BasicBlockPool&) = delete;
+    /// A checked pool ends the program when blocks are in use, naming where one was acquired.
+    ~BasicBlockPool();
+
+    /// An uninitialised block; null, and counted, when the pool is exhausted.
+    [[nodiscard]] void* try_acquire(Place place = Place::current()) noexcept;
+
+    /// Takes back a block that this pool handed out. A pointer that is none of its blocks ends the program with a
+    /// message, in every build.
+    void release(void* block) noexcept;
+
+    /// Fills all of `blocks`, or none and gives false. O(blocks.size()).
+    [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept;
+    void release_batch(std::span<void* const> blocks) noexcept;
+
+    /// Gives the calling thread its cache now, so that its first acquire does not. False when it gets none.
+    bool prewarm() noexcept { return cache_of_this_thread() != nullptr; }
+
+    /// Whether `block` is one of this pool's, in use or not.
+    [[nodiscard]] bool owns(const void* block) const noexcept { return grid_.index_of(block) < grid_.count; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return layout_.capacity; }
+    [[nodiscard]] std::size_t block_bytes() const noexcept { return layout_.block_bytes; }
+    [[nodiscard]] std::size_t alignment() const noexcept { return layout_.alignment; }
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const Region& region() const noexcept { return region_; }
+
+    /// Sums the counters of all caches; never stops anybody.
+    [[nodiscard]] PoolStats stats() const;
+
+    /// Calls visit(void*) for each block in use. Only while nobody uses the pool. O(owned), allocates.
+    template <class Visit>
+    void for_each_live(Visit&& visit) const;
+
+    /// Verifies that every block is in one place and every magazine accounted for: empty, or what is wrong. Only while
+    /// nobody uses the pool. O(owned), allocates.
+    [[nodiscard]] std::string audit() const;
+
+private:
+    using BlockCache = detail::BlockCache;
+    struct NoLedger {};
+    using Ledger = std::conditional_t<Policy::kChecked, detail::BlockLedger, NoLedger>;
+    static constexpr std::size_t kRecordBytes = Policy::kChecked ? sizeof(detail::BlockLedger::Record) : 0;
+    static constexpr std::size_t kGuardBytes = Policy::kChecked ? detail::BlockLedger::kGuardBytes : 0;
+
+    [[nodiscard]] void* acquire_with(BlockCache& cache, Place place) noexcept;
+    void release_with(BlockCache& cache, void* block) noexcept;
+    [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<void*> blocks, Place place) noexcept;
+    void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
+    [[nodiscard]] void* acquire_uncached(Place place) noexcept;
+    void release_uncached(void* block) noexcept;
+
+    [[nodiscard]] std::uint32_t checked_index(const void* block) const noexcept;
+    void put(BlockCache& cache, std::uint32_t index) noexcept;
+    [[nodiscard]] bool take_credits(std::uint64_t count) noexcept;
+    [[nodiscard]] BlockCache* cache_of_this_thread() noexcept;
+    [[nodiscard]] BlockCache* attach() noexcept;
+    void detach(BlockCache& cache) noexcept;
+    [[nodiscard]] std::span<BlockCache> caches() const noexcept { return {caches_, layout_.caches + std::size_t{1}}; }
+    [[nodiscard]] BlockCache& shared_cache() const noexcept { return caches_[layout_.caches]; }
+    [[nodiscard]] std::vector<bool> free_blocks(std::string& fault) const;
+    static Ledger make_ledger(const std::string& name, std::byte* memory, const detail::PoolLayout& layout, bool fill);
+
+    std::string name_;
+    detail::PoolLayout layout_;
+    Region region_;
+    detail::BlockGrid grid_;
+    BlockCache* caches_;  // The last one is the shared one.
+    [[no_unique_address]] Ledger ledger_;
+    detail::Depot<Policy> depot_;
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> credits_;  // Blocks that a strict pool may still lend.
+    std::atomic<std::uint64_t> least_credits_;
+    alignas(core::kFalseSharingRange) mutable std::mutex mutex_;  // For the shared cache, and who has which cache.
+    core::Tally uncached_;
+    alignas(core::kFalseSharingRange) detail::PoolSlot slot_;  // Last, so that threads forget the pool first.
+};
+
+using BlockPool = BasicBlockPool<Unchecked>;
+using CheckedBlockPool = BasicBlockPool<Checked>;
+
+/// A cache held explicitly: the shortest way to a block. It does not look up the calling thread's.
+///
+/// Threads: one at a time. Must end before its pool.
+template <class Policy>
+class BasicBlockPool<Policy>::Cache {
+public:
+    /// Throws std::length_error when all of the pool's max_caches are taken.
+    explicit Cache(BasicBlockPool& pool);
+    Cache(const Cache&) = delete;
+    Cache& operator=(const Cache&) = delete;
+    /// Gives the blocks that lie in it back to the pool.
+    ~Cache() { pool_.detach(*cache_); }
+
+    [[nodiscard]] void* try_acquire(Place place = Place::current()) noexcept {
+        return pool_.acquire_with(*cache_, place);
+    }
+    void release(void* block) noexcept { pool_.release_with(*cache_, block); }
+    [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept {
+        return pool_.acquire_batch_with(*cache_, blocks, place);
+    }
+    void release_batch(std::span<void* const> blocks) noexcept { pool_.release_batch_with(*cache_, blocks); }
+
+private:
+    BasicBlockPool& pool_;
+    BlockCache* cache_;
+};
+
+}  // namespace millpond::memory
+
+#include <millpond/memory/detail/block_pool_cold.hpp>
+#include <millpond/memory/detail/block_pool_hot.hpp>

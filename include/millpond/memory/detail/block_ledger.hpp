@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <millpond/memory/detail/thread_slots.hpp>
+#include <millpond/memory/pool_policy.hpp>
+
+namespace millpond::memory::detail {
+
+/// Lets AddressSanitizer report every access to [begin, begin + bytes), or none; nothing without it.
+void set_poisoned(void* begin, std::size_t bytes, bool poisoned) noexcept;
+
+/// What a checked pool remembers of its blocks, apart from them.
+///
+/// Threads: any, for blocks that they own; two that release the same block are told apart.
+/// Memory:  24 bytes a block in the pool's Region, 16 more after each block.
+class BlockLedger {
+public:
+    struct Record {
+        std::atomic<std::uint32_t> generation{0};  ///< Odd while the block is in use.
+        std::uint32_t line{0};
+        const char* file{""};
+    };
+    /// After each block; an overrun changes it.
+    static constexpr std::size_t kGuardBytes = 16;
+
+    BlockLedger(const char* pool, std::byte* records, std::uint32_t blocks, std::size_t block_bytes,
+                bool fill) noexcept;
+
+    /// The block at `index` goes out to a user.
+    void acquired(std::uint32_t index, std::byte* block, Checked::Place place) noexcept;
+    /// The block at `index` comes back. Ends the program, naming the fault, if it was not out or was overrun.
+    void released(std::uint32_t index, std::byte* block) noexcept;
+
+    [[nodiscard]] bool is_out(std::uint32_t index) const noexcept {
+        return records_[index].generation.load(std::memory_order_relaxed) % 2 == 1;
+    }
+    /// How often the block was acquired and released: twice its trips.
+    [[nodiscard]] std::uint32_t generation(std::uint32_t index) const noexcept {
+        return records_[index].generation.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] const Record& record(std::uint32_t index) const noexcept { return records_[index]; }
+
+    [[noreturn]] void fault(const char* what, std::uint32_t index, const void* block) const noexcept {
+        misuse(pool_, what, block, records_[index].file, records_[index].line);
+    }
+
+private:
+    static constexpr std::uint64_t kGuard = 0xC0DE'FACE'5AFE'B10C;
+    static constexpr unsigned char kReleased = 0xDD;
+
+    [[nodiscard]] bool is_filled(const std::byte* block) const noexcept;
+
+    const char* pool_;
+    Record* records_;
+    std::size_t block_bytes_;
+    bool fill_;
+};
+
+inline void BlockLedger::acquired(std::uint32_t index, std::byte* block, Checked::Place place) noexcept {
+    auto& record = records_[index];
+    set_poisoned(block, block_bytes_, false);
+    const auto generation = record.generation.load(std::memory_order_relaxed);
+    if (fill_ && generation > 0 && !is_filled(block)) fault("was written to after its release", index, block);
+    record.file = place.file();
+    record.line = place.line();
+    const std::uint64_t guards[2]{kGuard, kGuard ^ index};
+    std::memcpy(block + block_bytes_, guards, sizeof guards);
+    record.generation.store(generation + 1, std::memory_order_relaxed);
+}
+
+inline void BlockLedger::released(std::uint32_t index, std::byte* block) noexcept {
+    auto& record = records_[index];
+    auto generation = record.generation.load(std::memory_order_relaxed);
+    // An exchange, because the second of two releases may come at the same time, on another thread.
+    if (generation % 2 == 0 ||
+        !record.generation.compare_exchange_strong(generation, generation + 1, std::memory_order_relaxed)) {
+        fault("was released twice", index, block);
+    }
+    const std::uint64_t guards[2]{kGuard, kGuard ^ index};
+    if (std::memcmp(block + block_bytes_, guards, sizeof guards) != 0) {
+        fault("was written beyond its end", index, block);
+    }
+    if (fill_) std::memset(block, kReleased, block_bytes_);
+    set_poisoned(block, block_bytes_, true);
+}
+
+}  // namespace millpond::memory::detail

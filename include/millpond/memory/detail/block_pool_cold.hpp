@@ -1,0 +1,214 @@
+#pragma once
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include <millpond/memory/block_pool.hpp>
+
+// Bodies of BasicBlockPool that run once a pool, once a thread, or for threads without a cache.
+namespace millpond::memory {
+
+template <class Policy>
+BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options)
+    : name_(options.name),
+      layout_(detail::plan_pool(block_bytes, capacity, options, kRecordBytes, kGuardBytes)),
+      region_(Region::anonymous(layout_.region_bytes, options.region)),
+      grid_(region_.data(), layout_.stride, layout_.owned),
+      caches_(reinterpret_cast<BlockCache*>(region_.data() + layout_.caches_at)),
+      ledger_(make_ledger(name_, region_.data(), layout_, options.fill_released)),
+      depot_(region_.data(), layout_),
+      credits_(layout_.capacity),
+      least_credits_(layout_.capacity),
+      slot_(
+          this,
+          [](void* pool, void* cache) noexcept {
+              static_cast<BasicBlockPool*>(pool)->detach(*static_cast<BlockCache*>(cache));
+          },
+          region_.data(), region_.data() + std::size_t{layout_.owned} * layout_.stride, name_.c_str()) {
+    std::uninitialized_default_construct_n(caches_, caches().size());
+    for (auto& cache : caches()) {
+        cache.grid = grid_;
+        cache.magazine_blocks = layout_.magazine_blocks;
+    }
+    depot_.equip(shared_cache());
+}
+
+template <class Policy>
+BasicBlockPool<Policy>::~BasicBlockPool() {
+    if constexpr (Policy::kChecked) {
+        for (std::uint32_t index = 0; index < grid_.count; ++index) {
+            if (ledger_.is_out(index)) ledger_.fault("ends while a block is in use", index, grid_.block(index));
+        }
+        detail::set_poisoned(region_.data(), region_.size(), false);
+    }
+}
+
+template <class Policy>
+auto BasicBlockPool<Policy>::make_ledger(const std::string& name, std::byte* memory, const detail::PoolLayout& layout,
+                                         bool fill) -> Ledger {
+    if constexpr (Policy::kChecked) {
+        return {name.c_str(), memory + layout.records_at, layout.owned, layout.block_bytes, fill};
+    } else {
+        return {};
+    }
+}
+
+template <class Policy>
+void* BasicBlockPool<Policy>::acquire_uncached(Place place) noexcept {
+    if (auto* const cache = cache_of_this_thread()) return acquire_with(*cache, place);
+    const std::lock_guard lock(mutex_);
+    uncached_.add();
+    return acquire_with(shared_cache(), place);
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::release_uncached(void* block) noexcept {
+    if (auto* const cache = cache_of_this_thread()) return release_with(*cache, block);
+    const std::lock_guard lock(mutex_);
+    uncached_.add();
+    release_with(shared_cache(), block);
+}
+
+template <class Policy>
+bool BasicBlockPool<Policy>::try_acquire_batch(std::span<void*> blocks, Place place) noexcept {
+    if (auto* const cache = cache_of_this_thread()) return acquire_batch_with(*cache, blocks, place);
+    const std::lock_guard lock(mutex_);
+    uncached_.add();
+    return acquire_batch_with(shared_cache(), blocks, place);
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::release_batch(std::span<void* const> blocks) noexcept {
+    if (auto* const cache = cache_of_this_thread()) return release_batch_with(*cache, blocks);
+    const std::lock_guard lock(mutex_);
+    uncached_.add();
+    release_batch_with(shared_cache(), blocks);
+}
+
+template <class Policy>
+auto BasicBlockPool<Policy>::cache_of_this_thread() noexcept -> BlockCache* {
+    if (auto* const mine = static_cast<BlockCache*>(slot_.mine())) return mine;
+    if (!detail::PoolSlot::thread_may_keep()) return nullptr;
+    auto* const cache = attach();
+    if (cache == nullptr) return nullptr;
+    try {
+        slot_.remember(cache);
+    } catch (const std::exception&) {  // No memory for the thread's table: it goes without.
+        detach(*cache);
+        return nullptr;
+    }
+    return cache;
+}
+
+template <class Policy>
+auto BasicBlockPool<Policy>::attach() noexcept -> BlockCache* {
+    const std::lock_guard lock(mutex_);
+    for (auto& cache : caches().first(layout_.caches)) {
+        if (cache.taken) continue;
+        cache.taken = true;
+        depot_.equip(cache);
+        return &cache;
+    }
+    return nullptr;
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::detach(BlockCache& cache) noexcept {
+    const std::lock_guard lock(mutex_);
+    do {
+        while (cache.level > 0) put(shared_cache(), cache.pop());
+    } while (cache.use_full_spare());
+    depot_.strip(cache);
+    cache.taken = false;
+}
+
+template <class Policy>
+BasicBlockPool<Policy>::Cache::Cache(BasicBlockPool& pool) : pool_(pool), cache_(pool.attach()) {
+    if (cache_ == nullptr) {
+        throw std::length_error("pool '" + pool.name() + "': all " + std::to_string(pool.layout_.caches) +
+                                " caches are taken; raise max_caches");
+    }
+}
+
+template <class Policy>
+PoolStats BasicBlockPool<Policy>::stats() const {
+    PoolStats stats;
+    stats.capacity = layout_.capacity;
+    stats.owned = layout_.owned;
+    stats.block_bytes = layout_.block_bytes;
+    stats.stride_bytes = layout_.stride;
+    stats.region_bytes = region_.size();
+    stats.page_bytes = region_.page_bytes();
+    stats.magazine_blocks = layout_.magazine_blocks;
+    stats.strict = layout_.strict || layout_.magazine_blocks == 0;
+    // Releases first: a block that comes back meanwhile is then counted as in use, never as less than none.
+    for (const auto& cache : caches()) stats.released += cache.released.read();
+    for (const auto& cache : caches()) {
+        stats.acquired += cache.acquired.read();
+        stats.refused += cache.refused.read();
+        stats.exchanges += cache.exchanges.read();
+    }
+    stats.in_use = stats.acquired - stats.released;
+    stats.high_water =
+        layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed) : depot_.most_outside();
+    stats.uncached = uncached_.read();
+    return stats;
+}
+
+template <class Policy>
+std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const {
+    std::vector<bool> free(layout_.owned, false);
+    const auto found = [&](std::uint32_t index) {
+        if (index >= layout_.owned || free[index]) {
+            fault = "pool '" + name_ + "': block " + std::to_string(index) + " is in two places";
+        } else {
+            free[index] = true;
+        }
+    };
+    depot_.for_each_block(found);
+    std::size_t equipped = 0;
+    for (const auto& cache : caches()) {
+        if (cache.loaded == nullptr || (!cache.taken && &cache != &shared_cache())) continue;
+        ++equipped;
+        for (std::uint32_t i = 0; i < cache.level; ++i) found(cache.loaded[i]);
+        for (std::uint32_t i = 0; cache.spare_is_full && i < layout_.magazine_blocks; ++i) found(cache.spare[i]);
+    }
+    if (layout_.magazine_blocks > 0) {
+        std::size_t full = 0;
+        depot_.for_each_block([&](std::uint32_t) { ++full; });
+        const auto counted = full / layout_.magazine_blocks + depot_.count_empty() + 2 * equipped;
+        if (counted != layout_.magazines) {
+            fault = "pool '" + name_ + "': " + std::to_string(counted) + " magazines are in place, " +
+                    std::to_string(layout_.magazines) + " were made";
+        }
+    }
+    return free;
+}
+
+template <class Policy>
+std::string BasicBlockPool<Policy>::audit() const {
+    std::string fault;
+    const auto free = free_blocks(fault);
+    if (!fault.empty()) return fault;
+    const auto live = static_cast<std::uint64_t>(std::count(free.begin(), free.end(), false));
+    std::uint64_t in_use = 0;
+    for (const auto& cache : caches()) in_use += cache.acquired.read() - cache.released.read();
+    if (live != in_use) {
+        return "pool '" + name_ + "': " + std::to_string(live) + " blocks are out, " + std::to_string(in_use) +
+               " were acquired and not released";
+    }
+    return {};
+}
+
+template <class Policy>
+template <class Visit>
+void BasicBlockPool<Policy>::for_each_live(Visit&& visit) const {
+    std::string fault;
+    const auto free = free_blocks(fault);
+    for (std::uint32_t index = 0; index < layout_.owned; ++index) {
+        if (!free[index]) visit(static_cast<void*>(grid_.block(index)));
+    }
+}
+
+}  // namespace millpond::memory

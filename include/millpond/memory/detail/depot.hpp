@@ -1,0 +1,180 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include <millpond/core/cache_line.hpp>
+#include <millpond/memory/detail/block_cache.hpp>
+#include <millpond/memory/detail/index_stack.hpp>
+#include <millpond/memory/detail/pool_layout.hpp>
+
+namespace millpond::memory::detail {
+
+/// Where full and empty magazines wait. A magazine is moved whole, by one compare-and-swap.
+///
+/// Threads: any, each with a cache of its own.
+/// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; its depot is locked, this one is two lock-free stacks.
+template <class Policy>
+class Depot {
+public:
+    /// Fills the magazines with all blocks, lowest first. `memory`: the start of the pool's Region.
+    Depot(std::byte* memory, const PoolLayout& layout);
+
+    /// Exchanges the cache's empty magazine for a full one. False when there is none; nothing has changed then.
+    /// Only while the cache holds no block.
+    [[nodiscard]] bool refill(BlockCache& cache) noexcept;
+
+    /// Exchanges one of the cache's two full magazines for an empty one.
+    void make_room(BlockCache& cache) noexcept;
+
+    /// Gives the cache its two empty magazines; takes them back.
+    void equip(BlockCache& cache) noexcept;
+    void strip(BlockCache& cache) noexcept;
+
+    /// A block goes straight back, in a pool without magazines.
+    void push_block(std::uint32_t index) noexcept {
+        full_.push(links_, index);
+        full_count_.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    /// Most blocks that were outside the depot at once.
+    [[nodiscard]] std::uint64_t most_outside() const noexcept {
+        const std::uint64_t inside = least_full_.load(std::memory_order_relaxed);
+        return layout_.owned - inside * std::max(layout_.magazine_blocks, 1U);
+    }
+
+    /// Calls visit(index of a block) for each block in the depot. Only while nobody uses the pool.
+    template <class Visit>
+    void for_each_block(Visit&& visit) const;
+    /// How many magazines are empty. Only while nobody uses the pool.
+    [[nodiscard]] std::size_t count_empty() const noexcept;
+
+private:
+    static constexpr std::uint32_t kNone = IndexStack<Policy>::kNone;
+
+    [[nodiscard]] std::uint32_t* magazine(std::uint32_t number) const noexcept {
+        return magazines_ + std::size_t{number} * layout_.magazine_words;
+    }
+    [[nodiscard]] std::uint32_t number_of(const std::uint32_t* magazine) const noexcept {
+        return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_words);
+    }
+    void count_out() noexcept;
+
+    PoolLayout layout_;
+    std::atomic<std::uint32_t>* links_;
+    std::uint32_t* magazines_;
+    IndexStack<Policy> full_;
+    IndexStack<Policy> empty_;
+    alignas(core::kFalseSharingRange) std::atomic<std::uint32_t> full_count_{0};
+    std::atomic<std::uint32_t> least_full_{0};
+};
+
+template <class Policy>
+Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout)
+    : layout_(layout),
+      links_(reinterpret_cast<std::atomic<std::uint32_t>*>(memory + layout.links_at)),
+      magazines_(reinterpret_cast<std::uint32_t*>(memory + layout.magazines_at)) {
+    const auto size = layout.magazine_blocks;
+    const auto full = size == 0 ? layout.owned : layout.owned / size;
+    std::uninitialized_value_construct_n(links_, std::max(full, layout.magazines));
+    for (auto number = layout.magazines; number-- > full;) empty_.push(links_, number);
+    for (auto number = full; number-- > 0;) {
+        // A cache pops from the top: the lowest index lies there.
+        for (std::uint32_t i = 0; i < size; ++i) magazine(number)[i] = (number + 1) * size - 1 - i;
+        full_.push(links_, number);
+    }
+    full_count_.store(full, std::memory_order_relaxed);
+    least_full_.store(full, std::memory_order_relaxed);
+}
+
+template <class Policy>
+bool Depot<Policy>::refill(BlockCache& cache) noexcept {
+    if (cache.use_full_spare()) return true;
+    const auto number = full_.pop(links_);
+    if (number == kNone) return false;
+    count_out();
+    if (cache.magazine_blocks == 0) {
+        cache.single = number;
+        cache.level = 1;
+        return true;
+    }
+    Policy::racy_point();
+    empty_.push(links_, number_of(cache.loaded));
+    cache.loaded = magazine(number);
+    cache.level = cache.magazine_blocks;
+    cache.exchanges.add();
+    // The first blocks are written soon; the lines may lie in the cache of the core that released them.
+    for (std::uint32_t i = 1; i <= 4 && i <= cache.level; ++i) {
+        __builtin_prefetch(cache.grid.block(cache.loaded[cache.level - i]), 1);
+    }
+    return true;
+}
+
+template <class Policy>
+void Depot<Policy>::make_room(BlockCache& cache) noexcept {
+    if (cache.use_empty_spare()) return;
+    const auto number = empty_.pop(links_);
+    assert(number != kNone && "there are two more magazines than caches and blocks can fill");
+    Policy::racy_point();
+    full_.push(links_, number_of(cache.loaded));
+    full_count_.fetch_add(1, std::memory_order_relaxed);
+    cache.loaded = magazine(number);
+    cache.level = 0;
+    cache.exchanges.add();
+}
+
+template <class Policy>
+void Depot<Policy>::equip(BlockCache& cache) noexcept {
+    cache.level = 0;
+    cache.spare_is_full = false;
+    if (cache.magazine_blocks == 0) {
+        cache.loaded = &cache.single;
+        return;
+    }
+    cache.loaded = magazine(empty_.pop(links_));
+    cache.spare = magazine(empty_.pop(links_));
+}
+
+template <class Policy>
+void Depot<Policy>::strip(BlockCache& cache) noexcept {
+    assert(cache.level == 0 && !cache.spare_is_full);
+    if (cache.magazine_blocks == 0) return;
+    empty_.push(links_, number_of(cache.loaded));
+    empty_.push(links_, number_of(cache.spare));
+}
+
+template <class Policy>
+void Depot<Policy>::count_out() noexcept {
+    const auto left = full_count_.fetch_sub(1, std::memory_order_relaxed) - 1;
+    auto least = least_full_.load(std::memory_order_relaxed);
+    // A count that ran ahead of its push is no level that was reached.
+    const auto below = [&] { return static_cast<std::int32_t>(left) >= 0 && left < least; };
+    while (below() && !least_full_.compare_exchange_weak(least, left, std::memory_order_relaxed)) {
+    }
+}
+
+template <class Policy>
+template <class Visit>
+void Depot<Policy>::for_each_block(Visit&& visit) const {
+    for (auto number = full_.look(links_).index(); number != kNone;
+         number = links_[number].load(std::memory_order_relaxed)) {
+        if (layout_.magazine_blocks == 0) visit(number);
+        for (std::uint32_t i = 0; i < layout_.magazine_blocks; ++i) visit(magazine(number)[i]);
+    }
+}
+
+template <class Policy>
+std::size_t Depot<Policy>::count_empty() const noexcept {
+    std::size_t count = 0;
+    for (auto number = empty_.look(links_).index(); number != kNone;
+         number = links_[number].load(std::memory_order_relaxed)) {
+        ++count;
+    }
+    return count;
+}
+
+}  // namespace millpond::memory::detail

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <millpond/memory/pool_options.hpp>
+
+namespace millpond::memory::detail {
+
+/// The sizes of a pool's parts and where each begins in its Region: blocks, then what the pool needs to know of them.
+///
+/// With caches of two magazines each, C threads and the shared cache can hold blocks that a further thread needs, so a
+/// pool of N owns N + 2 * C * M blocks. Magazines: one for each M blocks, and two for each cache that are not full.
+/// Whoever fills two magazines then always finds an empty one (tests/memory/depot.pml states and checks both).
+struct PoolLayout {
+    std::size_t block_bytes{0};
+    std::size_t stride{0};
+    std::size_t alignment{0};
+    std::uint32_t capacity{0};
+    std::uint32_t owned{0};
+    std::uint32_t magazine_blocks{0};  ///< M; 0: the depot hands out single blocks, caches only count.
+    std::uint32_t magazine_words{0};   ///< From one magazine to the next, in 32-bit words.
+    std::uint32_t magazines{0};
+    std::uint32_t caches{0};  ///< C, without the shared one.
+    bool strict{false};
+
+    std::size_t links_at{0};
+    std::size_t magazines_at{0};
+    std::size_t caches_at{0};
+    std::size_t records_at{0};
+    std::size_t region_bytes{0};
+};
+
+/// record_bytes, guard_bytes: what a checked pool keeps a block, and after a block.
+/// Throws std::invalid_argument naming the value and its bound.
+[[nodiscard]] PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options,
+                                   std::size_t record_bytes, std::size_t guard_bytes);
+
+}  // namespace millpond::memory::detail

@@ -1,0 +1,93 @@
+#include <millpond/memory/detail/pool_layout.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/core/cache_line.hpp>
+#include <millpond/memory/detail/block_cache.hpp>
+
+namespace millpond::memory::detail {
+namespace {
+
+/// Above this a power-of-two stride would put the first lines of all blocks into few sets of the caches.
+constexpr std::size_t kSetConflictBytes = 512;
+constexpr std::uint32_t kLargestMagazine = 65'535;
+constexpr std::uint32_t kLargestAutomatic = 64;
+constexpr std::uint32_t kMostBlocks = std::numeric_limits<std::uint32_t>::max() / 2;
+
+[[noreturn]] void refuse(const PoolOptions& options, const std::string& what) {
+    throw std::invalid_argument("pool '" + options.name + "': " + what);
+}
+
+std::size_t align(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+/// Bytes from one element to the next, an odd number of cache lines where elements are large.
+std::size_t spread(std::size_t bytes, std::size_t alignment) {
+    const auto stride = align(bytes, alignment);
+    return stride % kSetConflictBytes == 0 && alignment <= core::kCacheLine ? stride + core::kCacheLine : stride;
+}
+
+std::uint32_t magazine_size(std::size_t capacity, const PoolOptions& options) {
+    if (options.max_caches == 0) return 0;
+    if (options.magazine_blocks != kAutomaticMagazine) return options.magazine_blocks;
+    // What caches may hold is then at most half of the capacity.
+    const auto fair = capacity / (4 * (std::size_t{options.max_caches} + 1));
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(fair, 1, kLargestAutomatic));
+}
+
+}  // namespace
+
+PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options,
+                     std::size_t record_bytes, std::size_t guard_bytes) {
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    if (block_bytes == 0) refuse(options, "blocks of 0 bytes, the least is 1");
+    if (capacity == 0) refuse(options, "a capacity of 0 blocks, the least is 1");
+    if (!std::has_single_bit(options.alignment) || options.alignment > page) {
+        refuse(options, "alignment " + std::to_string(options.alignment) + " is not a power of two up to " +
+                            std::to_string(page));
+    }
+    if (options.magazine_blocks != kAutomaticMagazine && options.magazine_blocks > kLargestMagazine) {
+        refuse(options, "magazines of " + std::to_string(options.magazine_blocks) + " blocks, the most is " +
+                            std::to_string(kLargestMagazine));
+    }
+
+    PoolLayout layout;
+    layout.block_bytes = block_bytes;
+    layout.alignment = options.alignment;
+    layout.magazine_blocks = magazine_size(capacity, options);
+    const std::size_t size = layout.magazine_blocks;
+    layout.caches = options.max_caches;
+    const auto held = 2 * size * layout.caches;
+    const auto owned = size == 0 ? capacity : align(capacity + held, size);
+    const auto magazines = size == 0 ? 0 : owned / size + 2 * (std::size_t{layout.caches} + 1);
+    if (owned > kMostBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) {
+        refuse(options, std::to_string(capacity) + " blocks of " + std::to_string(block_bytes) +
+                            " bytes, the most is " + std::to_string(kMostBlocks) + " blocks and what can be addressed");
+    }
+    layout.stride = spread(block_bytes + guard_bytes, options.alignment);
+    layout.capacity = static_cast<std::uint32_t>(capacity);
+    layout.owned = static_cast<std::uint32_t>(owned);
+    layout.magazines = static_cast<std::uint32_t>(magazines);
+    layout.magazine_words =
+        static_cast<std::uint32_t>(spread(size * sizeof(std::uint32_t), core::kCacheLine) / sizeof(std::uint32_t));
+    // Without magazines the depot itself stops at N, because it owns no more.
+    layout.strict = size != 0 && (options.capacity_policy == Capacity::strict ||
+                                  (options.capacity_policy == Capacity::automatic && held > capacity));
+
+    const auto links = size == 0 ? owned : magazines;
+    layout.links_at = align(owned * layout.stride, core::kFalseSharingRange);
+    layout.magazines_at = align(layout.links_at + links * sizeof(std::atomic<std::uint32_t>), core::kFalseSharingRange);
+    layout.caches_at = align(layout.magazines_at + magazines * layout.magazine_words * sizeof(std::uint32_t),
+                             core::kFalseSharingRange);
+    layout.records_at = layout.caches_at + (layout.caches + std::size_t{1}) * sizeof(BlockCache);
+    layout.region_bytes = layout.records_at + owned * record_bytes;
+    return layout;
+}
+
+}  // namespace millpond::memory::detail

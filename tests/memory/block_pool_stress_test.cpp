@@ -1,0 +1,171 @@
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/memory/block_pool.hpp>
+
+#include "tests/memory/preempting.hpp"
+
+namespace millpond::memory {
+namespace {
+
+using PreemptedPool = BasicBlockPool<Preempting>;
+
+/// Acquire and release pairs over all threads. The long run of docs/memory.md sets MILLPOND_TEST_PAIRS=1000000000.
+std::uint64_t pairs_to_run() {
+    if (const char* const wanted = std::getenv("MILLPOND_TEST_PAIRS")) return std::stoull(wanted);
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    return 100'000;
+#else
+    return 1'000'000;
+#endif
+}
+
+/// Four threads acquire, hand blocks to each other through a table and release what others acquired. The first word of
+/// a block is 1 while it is out.
+class Traffic {
+public:
+    Traffic(PreemptedPool& pool, std::size_t most_held) : pool_(pool), most_held_(most_held) {}
+
+    void run(std::uint64_t pairs, int rounds) {
+        for (int round = 0; round < rounds; ++round) {
+            std::vector<std::thread> threads;
+            for (unsigned i = 0; i < 4; ++i) {
+                const auto seed = static_cast<unsigned>(round) * 4 + i;
+                threads.emplace_back([=, this] { work(pairs / 4 / static_cast<std::uint64_t>(rounds), seed); });
+            }
+            for (auto& thread : threads) thread.join();
+        }
+        for (auto& place : table_) {
+            if (auto* const block = place.exchange(nullptr)) release(block);
+        }
+    }
+
+    [[nodiscard]] std::uint64_t doubly_owned() const { return doubly_owned_.load(); }
+    [[nodiscard]] std::uint64_t refused() const { return refused_.load(); }
+    [[nodiscard]] std::int64_t most_out() const { return most_out_.load(); }
+
+private:
+    using Word = std::atomic<std::uint64_t>;
+
+    Word* acquire() {
+        auto* const word = static_cast<Word*>(pool_.try_acquire());
+        if (word == nullptr) {
+            refused_.fetch_add(1, std::memory_order_relaxed);
+            return nullptr;
+        }
+        if (word->exchange(1, std::memory_order_relaxed) != 0) doubly_owned_.fetch_add(1, std::memory_order_relaxed);
+        const auto out = out_.fetch_add(1, std::memory_order_relaxed) + 1;
+        auto most = most_out_.load(std::memory_order_relaxed);
+        while (out > most && !most_out_.compare_exchange_weak(most, out, std::memory_order_relaxed)) {
+        }
+        return word;
+    }
+
+    void release(Word* word) {
+        if (word->exchange(0, std::memory_order_relaxed) != 1) doubly_owned_.fetch_add(1, std::memory_order_relaxed);
+        out_.fetch_sub(1, std::memory_order_relaxed);
+        pool_.release(word);
+    }
+
+    void work(std::uint64_t pairs, unsigned seed) {
+        std::minstd_rand random(seed + 1);
+        std::vector<Word*> held;
+        for (std::uint64_t pair = 0; pair < pairs;) {
+            const auto dice = random();
+            if (held.size() < most_held_ && dice % 4 != 0) {
+                if (auto* const word = acquire()) held.push_back(word);
+                ++pair;
+            } else if (!held.empty()) {
+                std::swap(held[dice % held.size()], held.back());
+                // What lay there came from any thread, and is released here.
+                auto* const other = table_[dice % table_.size()].exchange(held.back(), std::memory_order_acq_rel);
+                held.pop_back();
+                if (other != nullptr) release(other);
+            }
+        }
+        for (auto* const word : held) release(word);
+    }
+
+    PreemptedPool& pool_;
+    std::size_t most_held_;
+    std::array<std::atomic<Word*>, 8> table_{};
+    std::atomic<std::uint64_t> doubly_owned_{0};
+    std::atomic<std::uint64_t> refused_{0};
+    std::atomic<std::int64_t> out_{0};
+    std::atomic<std::int64_t> most_out_{0};
+};
+
+TEST(BlockPoolStress, FourPreemptedThreadsNeverOwnTheSameBlock) {
+    PreemptedPool pool(64, 4 * 16 + 8, {.capacity_policy = Capacity::elastic, .magazine_blocks = 4, .max_caches = 4});
+    Traffic traffic(pool, 16);
+    traffic.run(pairs_to_run(), 1);
+    EXPECT_EQ(traffic.doubly_owned(), 0U);
+    EXPECT_EQ(traffic.refused(), 0U) << "never more than its capacity was in use";
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPoolStress, ThreadsThatComeAndGoAndShareACacheLoseNothing) {
+    PreemptedPool pool(64, 4 * 16 + 8, {.capacity_policy = Capacity::elastic, .magazine_blocks = 3, .max_caches = 2});
+    Traffic traffic(pool, 16);
+    traffic.run(pairs_to_run() / 20, 5);
+    EXPECT_EQ(traffic.doubly_owned(), 0U);
+    EXPECT_EQ(traffic.refused(), 0U);
+    EXPECT_GT(pool.stats().uncached, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPoolStress, AStrictPoolStopsExactlyAtItsCapacity) {
+    constexpr std::int64_t kCapacity = 40;
+    PreemptedPool pool(64, kCapacity, {.capacity_policy = Capacity::strict, .magazine_blocks = 4, .max_caches = 4});
+    Traffic traffic(pool, 64);
+    traffic.run(pairs_to_run() / 20, 1);
+    EXPECT_EQ(traffic.doubly_owned(), 0U);
+    EXPECT_GT(traffic.refused(), 0U);
+    EXPECT_LE(traffic.most_out(), kCapacity);
+    EXPECT_EQ(pool.stats().refused, traffic.refused());
+    EXPECT_EQ(pool.stats().high_water, static_cast<std::uint64_t>(kCapacity));
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPoolStress, SingleBlocksThroughTheDepotAloneStaySound) {
+    PreemptedPool pool(64, 4 * 16 + 8, {.magazine_blocks = 0, .max_caches = 4});
+    Traffic traffic(pool, 16);
+    traffic.run(pairs_to_run() / 50, 1);
+    EXPECT_EQ(traffic.doubly_owned(), 0U);
+    EXPECT_EQ(traffic.refused(), 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPoolStress, BatchesReleasedByManyThreadsAtOnceStaySound) {
+    BlockPool pool(64, 1000, {.magazine_blocks = 16, .max_caches = 4});
+    std::array<std::vector<void*>, 4> batches;
+    for (auto& batch : batches) {
+        batch.resize(250);
+        ASSERT_TRUE(pool.try_acquire_batch(batch));
+    }
+    std::vector<std::thread> threads;
+    for (auto& batch : batches) {
+        threads.emplace_back([&pool, &batch] {
+            for (int i = 0; i < 50; ++i) {
+                pool.release_batch(batch);
+                while (!pool.try_acquire_batch(batch)) std::this_thread::yield();
+            }
+            pool.release_batch(batch);
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+}  // namespace
+}  // namespace millpond::memory

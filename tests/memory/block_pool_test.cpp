@@ -1,0 +1,453 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <millpond/memory/block_pool.hpp>
+
+#include "tests/support/allocation_counter.hpp"
+#include "tests/support/page_fault_counter.hpp"
+#include "tests/support/syscall_guard.hpp"
+
+namespace millpond::memory {
+namespace {
+
+using testing::HasSubstr;
+
+/// Acquires until the pool refuses.
+std::vector<void*> take_all(BlockPool& pool) {
+    std::vector<void*> blocks;
+    while (void* const block = pool.try_acquire()) blocks.push_back(block);
+    return blocks;
+}
+
+void give_back(BlockPool& pool, const std::vector<void*>& blocks) {
+    for (void* const block : blocks) pool.release(block);
+}
+
+TEST(BlockPool, BlocksAreAlignedAndDoNotOverlap) {
+    for (const auto bytes : std::array<std::size_t, 9>{1, 7, 24, 64, 100, 192, 512, 640, 4096}) {
+        for (const auto alignment : std::array<std::size_t, 5>{1, 8, 64, 256, 4096}) {
+            BlockPool pool(bytes, 50, {.alignment = alignment});
+            auto blocks = take_all(pool);
+            ASSERT_GE(blocks.size(), 50U);
+            std::ranges::sort(blocks);
+            for (std::size_t i = 0; i < blocks.size(); ++i) {
+                ASSERT_EQ(reinterpret_cast<std::uintptr_t>(blocks[i]) % alignment, 0U);
+                if (i > 0) {
+                    ASSERT_GE(static_cast<std::byte*>(blocks[i]) - static_cast<std::byte*>(blocks[i - 1]),
+                              static_cast<std::ptrdiff_t>(bytes));
+                }
+                std::memset(blocks[i], 0xFF, bytes);
+            }
+            give_back(pool, blocks);
+            ASSERT_EQ(pool.audit(), "");
+        }
+    }
+}
+
+TEST(BlockPool, AnOverAlignedBlockCostsNoMoreThanItsStride) {
+    const BlockPool pool(4096, 10, {.alignment = 4096});
+    EXPECT_EQ(pool.stats().stride_bytes, 4096U);
+}
+
+TEST(BlockPool, ALargePowerOfTwoStrideIsSpreadOverTheSetsOfTheCache) {
+    EXPECT_EQ(BlockPool(1024, 10).stats().stride_bytes, 1024U + 64U);
+    EXPECT_EQ(BlockPool(192, 10).stats().stride_bytes, 192U);
+}
+
+TEST(BlockPool, WrongArgumentsAreNamedWithTheirBound) {
+    EXPECT_THROW(BlockPool(0, 10), std::invalid_argument);
+    EXPECT_THROW(BlockPool(64, 0), std::invalid_argument);
+    EXPECT_THROW(BlockPool(64, std::size_t{1} << 40), std::invalid_argument);
+    EXPECT_THROW(BlockPool(std::size_t{1} << 60, 1000), std::invalid_argument);
+    EXPECT_THROW(BlockPool(64, 10, {.magazine_blocks = 100'000}), std::invalid_argument);
+    try {
+        const BlockPool pool(64, 10, {.name = "orders", .alignment = 48});
+        FAIL() << "alignment 48 was accepted";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(), "pool 'orders': alignment 48 is not a power of two up to 4096");
+    }
+}
+
+/// Capacity, magazine size and policy of a pool under test.
+struct Shape {
+    std::size_t capacity;
+    std::uint32_t magazine_blocks;
+    Capacity policy;
+};
+
+class BlockPoolShapes : public testing::TestWithParam<Shape> {
+protected:
+    [[nodiscard]] PoolOptions options(std::uint32_t max_caches) const {
+        return {.capacity_policy = GetParam().policy,
+                .magazine_blocks = GetParam().magazine_blocks,
+                .max_caches = max_caches};
+    }
+};
+
+TEST_P(BlockPoolShapes, APoolNeverRefusesBelowItsCapacityWhateverOtherThreadsKeepInTheirCaches) {
+    const auto [capacity, magazine_blocks, policy] = GetParam();
+    constexpr int kHoarders = 3;
+    BlockPool pool(64, capacity, options(kHoarders + 1));
+    // Each hoarder ends with both of its magazines as full as it can make them, and keeps its cache.
+    std::vector<std::unique_ptr<BlockPool::Cache>> hoarders;
+    for (int i = 0; i < kHoarders; ++i) {
+        auto& cache = *hoarders.emplace_back(std::make_unique<BlockPool::Cache>(pool));
+        std::vector<void*> blocks;
+        for (std::size_t n = 0; n < 2 * std::size_t{pool.stats().magazine_blocks} + 1 && n < capacity; ++n) {
+            blocks.push_back(cache.try_acquire());
+            ASSERT_NE(blocks.back(), nullptr);
+        }
+        for (void* const block : blocks) cache.release(block);
+    }
+    const auto blocks = take_all(pool);
+    EXPECT_GE(blocks.size(), capacity);
+    EXPECT_LE(blocks.size(), pool.stats().owned);
+    EXPECT_TRUE(!pool.stats().strict || blocks.size() == capacity);
+    EXPECT_EQ(std::set<void*>(blocks.begin(), blocks.end()).size(), blocks.size());
+    EXPECT_EQ(pool.stats().in_use, blocks.size());
+    EXPECT_EQ(pool.stats().refused, 1U);
+    EXPECT_GE(pool.stats().high_water, blocks.size());
+    give_back(pool, blocks);
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST_P(BlockPoolShapes, EverythingComesBackInAnyOrderAgainAndAgain) {
+    BlockPool pool(64, GetParam().capacity, options(4));
+    const auto first = take_all(pool);
+    give_back(pool, first);
+    for (int round = 0; round < 3; ++round) {
+        auto blocks = take_all(pool);
+        ASSERT_EQ(blocks.size(), first.size());
+        std::ranges::reverse(blocks);
+        give_back(pool, blocks);
+        ASSERT_EQ(pool.audit(), "");
+    }
+}
+
+TEST_P(BlockPoolShapes, ABatchThatDoesNotFitTakesNothing) {
+    BlockPool pool(64, GetParam().capacity, options(4));
+    std::vector<void*> batch(pool.stats().owned + 1);
+    EXPECT_FALSE(pool.try_acquire_batch(batch));
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.audit(), "");
+    batch.resize(GetParam().capacity);
+    ASSERT_TRUE(pool.try_acquire_batch(batch));
+    EXPECT_EQ(std::set<void*>(batch.begin(), batch.end()).size(), batch.size());
+    pool.release_batch(batch);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST_P(BlockPoolShapes, BlocksOfAThreadThatEndedComeBack) {
+    BlockPool pool(64, GetParam().capacity, options(2));
+    const auto all = take_all(pool).size();
+    pool.for_each_live([&](void* block) { pool.release(block); });
+    for (int i = 0; i < 20; ++i) {
+        std::thread([&] {
+            std::vector<void*> blocks;
+            for (std::size_t n = 0; n < GetParam().capacity; ++n) blocks.push_back(pool.try_acquire());
+            ASSERT_NE(blocks.back(), nullptr);
+            give_back(pool, blocks);
+        }).join();
+        ASSERT_EQ(pool.audit(), "");
+    }
+    const auto again = take_all(pool);
+    EXPECT_GE(again.size(), GetParam().capacity);
+    EXPECT_LE(again.size(), pool.stats().owned);
+    EXPECT_GE(all, GetParam().capacity);
+    give_back(pool, again);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, BlockPoolShapes,
+    testing::Values(Shape{1000, 0, Capacity::automatic}, Shape{1000, 1, Capacity::elastic},
+                    Shape{1000, 16, Capacity::elastic}, Shape{1000, 64, Capacity::elastic},
+                    Shape{1000, 256, Capacity::elastic}, Shape{1000, 256, Capacity::automatic},
+                    Shape{1000, 16, Capacity::strict}, Shape{1000, 1, Capacity::strict},
+                    Shape{1000, kAutomaticMagazine, Capacity::automatic},
+                    Shape{1, kAutomaticMagazine, Capacity::automatic},
+                    Shape{7, kAutomaticMagazine, Capacity::automatic}, Shape{7, 64, Capacity::elastic}),
+    [](const auto& test) {
+        const auto& shape = test.param;
+        return std::to_string(shape.capacity) + "_magazine_" +
+               (shape.magazine_blocks == kAutomaticMagazine ? "automatic" : std::to_string(shape.magazine_blocks)) +
+               "_policy_" + std::to_string(static_cast<int>(shape.policy));
+    });
+
+TEST(BlockPool, SmallPoolsAreStrictByDefaultAndLargeOnesAreNot) {
+    EXPECT_TRUE(BlockPool(64, 8).stats().strict);
+    EXPECT_FALSE(BlockPool(64, 10'000).stats().strict);
+    EXPECT_TRUE(BlockPool(64, 1000, {.magazine_blocks = 256}).stats().strict);
+}
+
+TEST(BlockPool, AnExchangeMovesAWholeMagazine) {
+    BlockPool pool(64, 1000, {.magazine_blocks = 50, .max_caches = 2});
+    BlockPool::Cache cache(pool);
+    std::vector<void*> blocks;
+    for (int i = 0; i < 500; ++i) blocks.push_back(cache.try_acquire());
+    EXPECT_EQ(pool.stats().exchanges, 10U);
+    for (void* const block : blocks) cache.release(block);
+    EXPECT_EQ(pool.stats().exchanges, 10U + 8U) << "two magazines of the ten stay with the cache";
+}
+
+TEST(BlockPool, AcquiringAndReleasingAtTheEdgeOfAMagazineDoesNotExchangeEachTime) {
+    BlockPool pool(64, 1000, {.magazine_blocks = 10, .max_caches = 2});
+    BlockPool::Cache cache(pool);
+    std::vector<void*> blocks;
+    for (int i = 0; i < 10; ++i) blocks.push_back(cache.try_acquire());
+    const auto before = pool.stats().exchanges;
+    for (int i = 0; i < 1000; ++i) {
+        std::array<void*, 2> two{cache.try_acquire(), cache.try_acquire()};
+        for (void* const block : two) cache.release(block);
+    }
+    EXPECT_LE(pool.stats().exchanges - before, 1U);
+    for (void* const block : blocks) cache.release(block);
+}
+
+TEST(BlockPool, AcquireHereReleaseThereGoesOnForEver) {
+    BlockPool pool(64, 100, {.magazine_blocks = 8, .max_caches = 2});
+    BlockPool::Cache producer(pool);
+    BlockPool::Cache consumer(pool);
+    for (int i = 0; i < 10'000; ++i) {
+        void* const block = producer.try_acquire();
+        ASSERT_NE(block, nullptr);
+        consumer.release(block);
+    }
+    EXPECT_EQ(pool.stats().in_use, 0U);
+}
+
+TEST(BlockPool, AThreadFindsItsCacheInAnyNumberOfPools) {
+    std::vector<std::unique_ptr<BlockPool>> pools;
+    for (int i = 0; i < 64; ++i) pools.push_back(std::make_unique<BlockPool>(64, 10));
+    std::vector<void*> blocks;
+    for (auto& pool : pools) blocks.push_back(pool->try_acquire());
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+        EXPECT_TRUE(pools[i]->owns(blocks[i]));
+        EXPECT_EQ(std::ranges::count_if(pools, [&](const auto& pool) { return pool->owns(blocks[i]); }), 1);
+        pools[i]->release(blocks[i]);
+        EXPECT_EQ(pools[i]->stats().uncached, 0U);
+    }
+}
+
+TEST(BlockPool, PoolsComeAndGoWhileAThreadGoesOnUsingOthers) {
+    BlockPool lasting(64, 100);
+    void* const kept = lasting.try_acquire();
+    for (int i = 0; i < 50; ++i) {
+        BlockPool passing(64, 100);
+        void* const block = passing.try_acquire();
+        ASSERT_TRUE(passing.owns(block));
+        ASSERT_EQ(passing.stats().in_use, 1U) << "a new pool under an old number begins with no cache";
+        passing.release(block);
+    }
+    lasting.release(kept);
+    EXPECT_EQ(lasting.audit(), "");
+}
+
+TEST(BlockPool, APoolMayEndBeforeAThreadThatUsedIt) {
+    std::optional<BlockPool> pool(std::in_place, 64, 100);
+    std::atomic<int> step{0};
+    std::thread user([&] {
+        pool->release(pool->try_acquire());
+        step = 1;
+        step.notify_all();
+        step.wait(1);
+    });
+    step.wait(0);
+    pool.reset();
+    BlockPool successor(64, 100);
+    step = 2;
+    step.notify_all();
+    user.join();
+    EXPECT_EQ(successor.audit(), "");
+}
+
+TEST(BlockPool, AThreadLocalThatOutlivesTheThreadsCacheStillReleases) {
+    BlockPool pool(64, 100);
+    struct Holder {
+        BlockPool* pool{nullptr};
+        void* block{nullptr};
+        ~Holder() {
+            if (pool != nullptr) pool->release(block);
+        }
+    };
+    std::thread([&] {
+        static thread_local Holder holder;  // Made before the thread's caches, so it ends after them.
+        holder.pool = &pool;
+        holder.block = pool.try_acquire();
+    }).join();
+    EXPECT_EQ(pool.stats().in_use, 0U);
+    EXPECT_EQ(pool.stats().uncached, 1U);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPool, ThreadsBeyondTheCachesShareOneAndAreCounted) {
+    BlockPool pool(64, 100, {.max_caches = 1});
+    const BlockPool::Cache only(pool);
+    EXPECT_THROW(BlockPool::Cache second(pool), std::length_error);
+    EXPECT_FALSE(pool.prewarm());
+    const auto blocks = take_all(pool);
+    EXPECT_GE(blocks.size(), 100U);
+    give_back(pool, blocks);
+    EXPECT_EQ(pool.stats().uncached, 2 * blocks.size() + 1);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPool, APoolWithoutCachesWorks) {
+    BlockPool pool(64, 100, {.max_caches = 0});
+    const auto blocks = take_all(pool);
+    EXPECT_EQ(blocks.size(), 100U);
+    give_back(pool, blocks);
+    EXPECT_EQ(pool.audit(), "");
+}
+
+TEST(BlockPool, EveryPointerThatIsNoBlockIsTold) {
+    for (const auto bytes : std::array<std::size_t, 6>{1, 24, 64, 192, 640, 4096}) {
+        BlockPool pool(bytes, 10, {.alignment = 8});
+        auto* const block = static_cast<std::byte*>(pool.try_acquire());
+        const auto stride = static_cast<std::ptrdiff_t>(pool.stats().stride_bytes);
+        EXPECT_TRUE(pool.owns(block));
+        for (std::ptrdiff_t off = 1; off < stride; ++off) ASSERT_FALSE(pool.owns(block + off)) << bytes << " " << off;
+        const auto* const first = pool.region().data();
+        const auto owned = static_cast<std::ptrdiff_t>(pool.stats().owned);
+        EXPECT_TRUE(pool.owns(first));
+        EXPECT_TRUE(pool.owns(first + (owned - 1) * stride));
+        EXPECT_FALSE(pool.owns(first + owned * stride));
+        EXPECT_FALSE(pool.owns(first - stride));
+        EXPECT_FALSE(pool.owns(nullptr));
+        EXPECT_FALSE(pool.owns(&pool));
+        pool.release(block);
+    }
+}
+
+TEST(BlockPoolDeathTest, AForeignOrMisalignedReleaseIsCaughtWithoutChecks) {
+    BlockPool orders(64, 10, {.name = "orders"});
+    BlockPool quotes(64, 10, {.name = "quotes"});
+    int local = 0;
+    auto* const block = static_cast<std::byte*>(orders.try_acquire());
+    EXPECT_DEATH(orders.release(&local), "pool 'orders': release of what is none of its blocks: .* of no pool");
+    EXPECT_DEATH(quotes.release(block), "pool 'quotes': release of what is none of its blocks: .* of pool 'orders'");
+    EXPECT_DEATH(orders.release(block + 8), "pool 'orders': release of what is none of its blocks");
+    EXPECT_DEATH(orders.release(nullptr), "pool 'orders': release of what is none of its blocks");
+    std::array<void*, 2> batch{block, &local};
+    EXPECT_DEATH(orders.release_batch(batch), "pool 'orders': release of what is none of its blocks");
+    orders.release(block);
+}
+
+TEST(BlockPool, AWriteAfterReleaseCannotHarmThePool) {
+    BlockPool pool(64, 100, {.max_caches = 1});
+    const auto blocks = take_all(pool);
+    give_back(pool, blocks);
+    for (void* const block : blocks) std::memset(block, 0xFF, 64);
+    EXPECT_EQ(pool.audit(), "");
+    const auto again = take_all(pool);
+    EXPECT_EQ(std::set<void*>(again.begin(), again.end()), std::set<void*>(blocks.begin(), blocks.end()));
+    give_back(pool, again);
+}
+
+TEST(BlockPool, TheAuditFindsADoubleRelease) {
+    BlockPool pool(64, 100);
+    void* const block = pool.try_acquire();
+    pool.release(block);
+    pool.release(block);
+    EXPECT_THAT(pool.audit(), HasSubstr("is in two places"));
+}
+
+TEST(BlockPool, LiveBlocksAreVisitedEachOnce) {
+    BlockPool pool(64, 100);
+    std::set<void*> live;
+    for (int i = 0; i < 30; ++i) live.insert(pool.try_acquire());
+    void* const released = *live.begin();
+    live.erase(released);
+    pool.release(released);
+    std::set<void*> visited;
+    pool.for_each_live([&](void* block) { EXPECT_TRUE(visited.insert(block).second); });
+    EXPECT_EQ(visited, live);
+    for (void* const block : live) pool.release(block);
+}
+
+TEST(BlockPool, StatisticsTellWhatHappened) {
+    BlockPool pool(100, 1000, {.capacity_policy = Capacity::strict, .magazine_blocks = 10, .max_caches = 2});
+    const auto blocks = take_all(pool);
+    give_back(pool, blocks);
+    pool.release(pool.try_acquire());
+    const auto stats = pool.stats();
+    EXPECT_EQ(stats.capacity, 1000U);
+    EXPECT_EQ(stats.owned, 1040U);
+    EXPECT_EQ(stats.block_bytes, 100U);
+    EXPECT_EQ(stats.stride_bytes, 128U);
+    EXPECT_EQ(stats.magazine_blocks, 10U);
+    EXPECT_EQ(stats.acquired, 1001U);
+    EXPECT_EQ(stats.released, 1001U);
+    EXPECT_EQ(stats.refused, 1U);
+    EXPECT_EQ(stats.high_water, 1000U);
+    EXPECT_EQ(stats.in_use, 0U);
+    EXPECT_EQ(stats.page_bytes, static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+    EXPECT_EQ(stats.region_bytes, pool.region().size());
+}
+
+TEST(BlockPool, AcquireAndReleaseAllocateNothingFaultNothingAndCallNoKernel) {
+    BlockPool pool(192, 1000);
+    ASSERT_TRUE(pool.prewarm());
+    std::array<void*, 300> blocks{};
+    const auto trip = [&] {
+        for (auto& block : blocks) {
+            block = pool.try_acquire();
+            std::memset(block, 1, 192);
+        }
+        for (void* const block : blocks) pool.release(block);
+        const bool batch = pool.try_acquire_batch(blocks);
+        if (batch) pool.release_batch(blocks);
+        return batch;
+    };
+    const test::AllocationCounter allocations;
+    const test::PageFaultCounter faults;
+    const bool done = trip();
+    const auto faulted = faults.faults();
+    const auto allocated = allocations.allocations();
+    EXPECT_TRUE(done);
+    EXPECT_EQ(allocated, 0U);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Their shadow memory faults.
+    EXPECT_EQ(faulted, 0U);
+#else
+    static_cast<void>(faulted);
+#endif
+    const auto outcome = test::run_guarded([&](test::SyscallGuard& guard) {
+        guard.forbid_all();
+        return trip() && trip();
+    });
+    if (outcome.end == test::GuardedOutcome::End::unavailable) GTEST_SKIP() << outcome;
+    EXPECT_EQ(outcome.end, test::GuardedOutcome::End::done) << outcome;
+}
+
+TEST(BlockPool, AForkedChildOfOneThreadHasACopyOfItsOwn) {
+    BlockPool pool(64, 100);
+    void* const block = pool.try_acquire();
+    const auto child = fork();
+    if (child == 0) {
+        pool.release(block);
+        const auto taken = take_all(pool);
+        _exit(taken.size() >= 100 && pool.audit().empty() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_EQ(pool.stats().in_use, 1U);
+    pool.release(block);
+}
+
+}  // namespace
+}  // namespace millpond::memory
