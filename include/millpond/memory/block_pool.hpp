@@ -50,8 +50,13 @@ public:
     void release(void* block) noexcept;
 
     /// Fills all of `blocks`, or none and gives false. O(blocks.size()).
-    [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept;
+    [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept {
+        return acquire_batch_as(blocks, place);
+    }
     void release_batch(std::span<void* const> blocks) noexcept;
+    /// As try_acquire_batch, into pointers to what will be built in the blocks.
+    template <class Element>
+    [[nodiscard]] bool acquire_batch_as(std::span<Element*> blocks, Place place) noexcept;
 
     /// Gives the calling thread its cache now, so that its first acquire does not. False when it gets none.
     bool prewarm() noexcept { return cache_of_this_thread() != nullptr; }
@@ -66,6 +71,9 @@ public:
 
     /// Sums the counters of all caches; never stops anybody.
     [[nodiscard]] PoolStats stats() const;
+
+    /// Forgets what was counted. False, and nothing happens, while a block is in use. Only while nobody uses the pool.
+    bool reset() noexcept;
 
     /// Calls visit(void*) for each block in use. Only while nobody uses the pool. O(owned), allocates.
     template <class Visit>
@@ -84,7 +92,8 @@ private:
 
     [[nodiscard]] void* acquire_with(BlockCache& cache, Place place) noexcept;
     void release_with(BlockCache& cache, void* block) noexcept;
-    [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<void*> blocks, Place place) noexcept;
+    template <class Element>
+    [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept;
     void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
     [[nodiscard]] void* acquire_uncached(Place place) noexcept;
     void release_uncached(void* block) noexcept;

@@ -71,7 +71,8 @@ void BasicBlockPool<Policy>::release_uncached(void* block) noexcept {
 }
 
 template <class Policy>
-bool BasicBlockPool<Policy>::try_acquire_batch(std::span<void*> blocks, Place place) noexcept {
+template <class Element>
+bool BasicBlockPool<Policy>::acquire_batch_as(std::span<Element*> blocks, Place place) noexcept {
     if (auto* const cache = cache_of_this_thread()) return acquire_batch_with(*cache, blocks, place);
     const std::lock_guard lock(mutex_);
     uncached_.add();
@@ -154,6 +155,20 @@ PoolStats BasicBlockPool<Policy>::stats() const {
         layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed) : depot_.most_outside();
     stats.uncached = uncached_.read();
     return stats;
+}
+
+template <class Policy>
+bool BasicBlockPool<Policy>::reset() noexcept {
+    std::uint64_t in_use = 0;
+    for (const auto& cache : caches()) in_use += cache.acquired.read() - cache.released.read();
+    if (in_use != 0) return false;
+    for (auto& cache : caches()) {
+        for (auto* const tally : {&cache.acquired, &cache.released, &cache.refused, &cache.exchanges}) tally->set(0);
+    }
+    uncached_.set(0);
+    least_credits_.store(layout_.capacity, std::memory_order_relaxed);
+    depot_.forget_most_outside();
+    return true;
 }
 
 template <class Policy>

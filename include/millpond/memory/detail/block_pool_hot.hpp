@@ -78,7 +78,8 @@ bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
 }
 
 template <class Policy>
-bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<void*> blocks, Place place) noexcept {
+template <class Element>
+bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
     if (layout_.strict && !take_credits(blocks.size())) {
         cache.refused.add();
         return false;
@@ -92,13 +93,15 @@ bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<voi
             return false;
         }
         const auto round = std::min<std::size_t>(blocks.size() - done, cache.level);
-        for (std::size_t i = 0; i < round; ++i) blocks[done + i] = cache.grid.block(cache.pop());
+        for (std::size_t i = 0; i < round; ++i) {
+            blocks[done + i] = static_cast<Element*>(static_cast<void*>(cache.grid.block(cache.pop())));
+        }
         done += round;
     }
     cache.acquired.add(done);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) {
-            ledger_.acquired(checked_index(block), static_cast<std::byte*>(block), place);
+            ledger_.acquired(checked_index(block), static_cast<std::byte*>(static_cast<void*>(block)), place);
         }
     }
     return true;

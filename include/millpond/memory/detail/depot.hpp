@@ -47,6 +47,11 @@ public:
         return layout_.owned - inside * std::max(layout_.magazine_blocks, 1U);
     }
 
+    /// Begins to count the most from here.
+    void forget_most_outside() noexcept {
+        least_full_.store(full_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+
     /// Calls visit(index of a block) for each block in the depot. Only while nobody uses the pool.
     template <class Visit>
     void for_each_block(Visit&& visit) const;
