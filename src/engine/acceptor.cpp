@@ -24,7 +24,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr std::size_t kInputBytes = 128U * 1024U;
+constexpr std::size_t kInputBytes = std::size_t{128} * 1024;
 constexpr int kEventsAtOnce = 64;
 constexpr int kListenBacklog = 128;
 // How long the peer may take to read what is left and to close its side: closing at once would make the kernel throw

@@ -65,7 +65,7 @@ std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
             unit /= 10;
         }
     }
-    return (std::int64_t{hour} * 3600 + minute * 60 + second) * kSecond + nanos;
+    return (std::int64_t{hour} * 3600 + std::int64_t{minute} * 60 + second) * kSecond + nanos;
 }
 
 std::optional<std::int64_t> parse_utc_timestamp(std::string_view text) noexcept {

@@ -23,12 +23,12 @@ struct Totals {
 };
 
 Totals totals(std::string_view bytes) noexcept {
-    static const auto kScan = detail::scan_function(detail::best_supported());
+    static const auto scan = detail::scan_function(detail::best_supported());
     detail::DelimiterMasks masks;
     Totals all;
     for (std::size_t at = 0; at < bytes.size(); at += detail::kScanBytes) {
         const auto size = std::min(detail::kScanBytes, bytes.size() - at);
-        all.sum += kScan(bytes.data() + at, size, masks);
+        all.sum += scan(bytes.data() + at, size, masks);
         for (std::size_t word = 0; word * 64 < size; ++word) {
             all.delimiters += static_cast<std::size_t>(std::popcount(masks.delimiters[word]));
         }

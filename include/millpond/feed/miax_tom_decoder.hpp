@@ -171,7 +171,7 @@ bool MiaxTomDecoder::follow(std::uint64_t first, std::uint64_t count, const Arri
 
 template <class Handler>
 void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
-    if (!expect(packet.message.size() != 0)) return;
+    if (!expect(!packet.message.empty())) return;
     switch (static_cast<char>(packet.message[0])) {
         case 'B':
         case 'h': return on_quote(packet, true, false, false, arrival, handler);

@@ -28,7 +28,7 @@ struct BadFrame {
 };
 
 /// Longest message that is waited for unless the caller says otherwise.
-inline constexpr std::size_t kDefaultMaxFrameBytes = 64U * 1024U;
+inline constexpr std::size_t kDefaultMaxFrameBytes = std::size_t{64} * 1024;
 
 /// Finds the message at the front of a stream's bytes in a few steps that do not depend on its length. After garbled
 /// bytes it goes on at the next `8=FIX` behind the extent that the garbled message stated for itself.

@@ -40,9 +40,9 @@ struct SessionConfig {
 
     std::uint64_t resend_request_chunk{0};  ///< Numbers asked for at once; 0: all that are missing.
     std::size_t resend_burst{64};           ///< Messages resent before the caller gets its turn.
-    std::size_t max_message_bytes{16U * 1024U};
+    std::size_t max_message_bytes{std::size_t{16} * 1024};
     std::size_t held_messages{1024};  ///< Messages that came too early and wait for the missing ones.
-    std::size_t held_bytes{256U * 1024U};
+    std::size_t held_bytes{std::size_t{256} * 1024};
 
     Validator::Options validation{};
     std::optional<Schedule> schedule{};  ///< When the session runs; not set: always.

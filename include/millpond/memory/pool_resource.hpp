@@ -49,7 +49,7 @@ public:
 
 private:
     static constexpr std::size_t kStep = 64;
-    static constexpr std::size_t kLargest = 64 * 1024;
+    static constexpr std::size_t kLargest = kStep * 1024;
     static constexpr std::uint8_t kNoClass = 255;
 
     void* do_allocate(std::size_t bytes, std::size_t alignment) override;
