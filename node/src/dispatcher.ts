@@ -276,7 +276,7 @@ export class Dispatcher {
       if (mailbox !== undefined) {
         const reply = emitted ? gather.unattended((error) => this.#onError(error, path)) : gather.part(index === 0);
         if (!emitted && mailbox.waits && mailbox.full) {
-          mailbox.claim().then(() => mailbox.push(message, options?.priority ?? "medium", reply, true));
+          void mailbox.claim().then(() => mailbox.push(message, options?.priority ?? "medium", reply, true));
         } else if (mailbox.push(message, options?.priority ?? "medium", reply)) reached++;
         continue;
       }

@@ -34,6 +34,8 @@ export interface MarketAccount {
   readonly missedHere: number;
   readonly waiting: number;
   readonly badLines: number;
+  /** Events whose handlers in the system threw or rejected. */
+  readonly failedHandlers: number;
   /** The last thing that the gateway, or the network, had to say. */
   readonly lastError: string | undefined;
 }
@@ -65,6 +67,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   #missedThere = 0;
   #missedHere = 0;
   #badLines = 0;
+  #failedHandlers = 0;
   #lastError: string | undefined;
 
   /** Begins to connect. */
@@ -102,6 +105,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
       missedHere: this.#missedHere,
       waiting: this.#events.length - this.#next,
       badLines: this.#badLines,
+      failedHandlers: this.#failedHandlers,
       lastError: this.#lastError,
     };
   }
@@ -195,7 +199,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     const { system } = this.#options;
     if (system !== undefined) {
       const path = pathOf(event);
-      if (system.has(path)) system.emit(path, event);
+      if (system.has(path)) this.#emit(system, path, event);
       if (!this.#reading) {
         this.#delivered++;
         return;
@@ -208,6 +212,19 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
     this.#events.push(event);
     this.#wake?.();
+  }
+
+  /** A handler that throws must not end the connection. */
+  #emit(system: MessageSystem, path: string, event: MarketEvent): void {
+    const failed = (error: unknown): void => {
+      this.#failedHandlers++;
+      this.#lastError = String(error);
+    };
+    try {
+      Promise.resolve(system.emit(path, event)).catch(failed);
+    } catch (error) {
+      failed(error);
+    }
   }
 }
 

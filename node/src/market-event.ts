@@ -71,13 +71,7 @@ export interface MarketConnected {
 }
 
 export type MarketEvent =
-  | MarketQuote
-  | MarketTrade
-  | MarketStatus
-  | MarketGap
-  | MarketClear
-  | MarketMissed
-  | MarketConnected;
+  MarketQuote | MarketTrade | MarketStatus | MarketGap | MarketClear | MarketMissed | MarketConnected;
 
 /** Times of 19 digits do not fit a double: they travel through JSON.parse as text. */
 const LONG_TIME = /("(?:exchange_)?timestamp":)(\d+)/g;

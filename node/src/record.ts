@@ -226,9 +226,7 @@ export class RecordLayout<const Fields extends Schema> {
   /** Bytes of one record, a multiple of 8. */
   readonly bytes: number;
   readonly fields: readonly Field[];
-  readonly #View: new (
-    buffer: ArrayBufferLike,
-  ) => Window;
+  readonly #View: new (buffer: ArrayBufferLike) => Window;
 
   constructor(schema: Fields) {
     const fields: Field[] = [];

@@ -82,6 +82,21 @@ test("routes get their symbol's events", async () => {
   served.stop();
 });
 
+test("handlers that throw or reject are counted and end nothing", async () => {
+  const served = await gateway((socket) => socket.write(QUOTE + TRADE + CLEAR));
+  const system = new MessageSystem();
+  system.on("bbo://AAPL", () => {
+    throw new Error("no quotes");
+  });
+  system.on("trade://AAPL", () => Promise.reject(new Error("no trades")));
+  const done = new Promise<void>((resolve) => system.on("clear://0", () => resolve()));
+  using market = new MarketData({ port: served.port, system });
+  await done;
+  while (market.account().failedHandlers < 2) await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual([market.account().received, market.account().delivered], [4, 4]);
+  served.stop();
+});
+
 test("a lost connection is made anew with the same wishes, and said", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end(QUOTE);

@@ -154,7 +154,7 @@ test("checked mode finds a stale release even after the slot was lent again, and
   assert.throws(() => first.body, UseAfterReleaseError);
   assert.equal(second.body, 2);
   try {
-    first.path;
+    assert.fail(first.path);
   } catch (error) {
     assert.match((error as UseAfterReleaseError).acquiredAt!, /message-pool\.test/);
   }

@@ -9,6 +9,6 @@ const wanted = process.argv.slice(2);
 const tests = readdirSync(join(root, "build/test"))
   .filter((file) => file.endsWith(".test.js") && (wanted.length === 0 || wanted.some((part) => file.includes(part))))
   .map((file) => join("build/test", file));
-const flags = ["--expose-gc", "--test", "--test-concurrency=1"];
+const flags = ["--expose-gc", "--test", "--test-concurrency=1", "--test-reporter=spec"];
 const { status } = spawnSync(process.execPath, [...flags, ...tests], { cwd: root, stdio: "inherit" });
 process.exit(status ?? 1);
