@@ -22,15 +22,18 @@ namespace {
 
 using namespace millpond;
 
-constexpr std::size_t kDatagrams = 4096;
+// So many that no processor learns the order of their symbols by heart.
+constexpr std::size_t kDatagrams = 16'384;
 const auto kInput = bench::bbo28_datagrams(bench::wandering_quotes(kDatagrams));
 
 // Runs `decode(datagram, sum)` over the input again and again.
 template <class Decode>
 bench::Finding run(Decode&& decode) {
     bench::Sum sum;
-    const auto nanos = bench::typical_nanos_each(bench::scaled(500), kDatagrams, [&] {
-        for (const auto& datagram : kInput) decode(datagram, sum);
+    const auto nanos = bench::typical_nanos_each(bench::scaled(120), kDatagrams, [&] {
+        bench::Sum pass;
+        for (const auto& datagram : kInput) decode(datagram, pass);
+        sum.value += pass.value;
         bench::keep(sum);
     });
     return {.value = nanos, .answer = sum.value};
@@ -116,14 +119,14 @@ int main() {
     feed::Bbo28Decoder decoder(instruments, {});
     const FixedOffsets fixed_offsets;
     DoublesAndStrings doubles_and_strings;
-    bench::compare({.question = "What does decoding a bbo28 datagram cost?",
-                    .unit = "ns/datagram",
-                    .goals = {{.contender = "Bbo28Decoder", .to = "limit: fixed offsets", .at_most = 1.2},
-                              {.contender = "Bbo28Decoder", .at_most = 3.0}},
-                    .measured = "from the bytes in cache to a Quote that a handler has added up; the symbol looked up",
-                    .not_measured = "receiving, publishing, a symbol's first datagram"},
-                   {{"limit: fixed offsets", [&] { return run(fixed_offsets); }},
-                    {"Bbo28Decoder",
-                     [&] { return run([&](const auto& bytes, auto& sum) { (void)decoder.decode(bytes, {}, sum); }); }},
-                    {"doubles and std::string", [&] { return run(doubles_and_strings); }}});
+    bench::compare(
+        {.question = "What does decoding a bbo28 datagram cost?",
+         .unit = "ns/datagram",
+         .goals = {{.contender = "Bbo28Decoder", .at_most = 3.0}},
+         .measured = "from the bytes in cache to a Quote that a handler has added up; the symbol looked up",
+         .not_measured = "receiving, publishing, a symbol's first datagram; bbo28_parse_bench has the parse alone"},
+        {{"limit: fixed offsets", [&] { return run(fixed_offsets); }},
+         {"Bbo28Decoder",
+          [&] { return run([&](const auto& bytes, auto& sum) { (void)decoder.decode(bytes, {}, sum); }); }},
+         {"doubles and std::string", [&] { return run(doubles_and_strings); }}});
 }

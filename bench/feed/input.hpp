@@ -4,14 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <millpond/core/endian.hpp>
-#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/bbo28_layout.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/miax_tom_encoder.hpp>
 #include <millpond/feed/quotes_encoder.hpp>
@@ -57,15 +55,14 @@ using Bbo28Bytes = std::array<std::byte, feed::kBbo28Bytes>;
 inline std::vector<Bbo28Bytes> bbo28_datagrams(const std::vector<feed::Quote>& quotes) {
     std::vector<Bbo28Bytes> datagrams;
     for (const auto& quote : quotes) {
-        auto& bytes = datagrams.emplace_back();
-        const std::array fields{quote.ask_price - quote.bid_price, static_cast<feed::Price>(quote.ask_size),
-                                quote.ask_price, static_cast<feed::Price>(quote.bid_size), quote.bid_price};
-        for (std::size_t i = 0; i < fields.size(); ++i) {
-            core::store_be(bytes.data() + 4 * i, static_cast<std::uint32_t>(fields[i]));
-        }
-        std::memset(bytes.data() + 20, ' ', 8);
         const auto symbol = symbol_of(quote.instrument);
-        std::memcpy(bytes.data() + 20, symbol.view().data(), symbol.size());
+        const auto narrow = [](auto value) { return static_cast<std::uint32_t>(value); };
+        feed::write_bbo28(datagrams.emplace_back().data(), {.spread = narrow(quote.ask_price - quote.bid_price),
+                                                            .ask_size = narrow(quote.ask_size),
+                                                            .ask_price = narrow(quote.ask_price),
+                                                            .bid_size = narrow(quote.bid_size),
+                                                            .bid_price = narrow(quote.bid_price),
+                                                            .symbol = symbol.view()});
     }
     return datagrams;
 }

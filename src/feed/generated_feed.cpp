@@ -3,7 +3,7 @@
 #include <string>
 
 #include <millpond/core/endian.hpp>
-#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/bbo28_layout.hpp>
 #include <millpond/feed/generated_feed.hpp>
 
 namespace millpond::feed {
@@ -96,14 +96,12 @@ std::span<const std::byte> GeneratedFeed::heartbeat(Buffer buffer, std::int64_t 
 std::span<const std::byte> GeneratedFeed::next_bbo28(Buffer buffer) noexcept {
     const auto& step = market_.next();
     ++steps_;
-    auto* const out = buffer.data();
-    core::store_be(out, static_cast<std::uint32_t>(step.ask_price - step.bid_price));
-    core::store_be(out + 4, step.ask_size);
-    core::store_be(out + 8, static_cast<std::uint32_t>(step.ask_price));
-    core::store_be(out + 12, step.bid_size);
-    core::store_be(out + 16, static_cast<std::uint32_t>(step.bid_price));
-    const auto symbol = market_.symbol(step.instrument).view();
-    for (std::size_t i = 0; i < 8; ++i) out[20 + i] = std::byte(i < symbol.size() ? symbol[i] : ' ');
+    write_bbo28(buffer.data(), {.spread = static_cast<std::uint32_t>(step.ask_price - step.bid_price),
+                                .ask_size = step.ask_size,
+                                .ask_price = static_cast<std::uint32_t>(step.ask_price),
+                                .bid_size = step.bid_size,
+                                .bid_price = static_cast<std::uint32_t>(step.bid_price),
+                                .symbol = market_.symbol(step.instrument).view()});
     return buffer.first(kBbo28Bytes);
 }
 

@@ -1,5 +1,8 @@
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -54,6 +57,31 @@ TEST(WireKeyIndex, FindsEachKeyItWasGivenAndNoOther) {
     EXPECT_FALSE(index.add(7, 7));
     for (std::uint64_t key = 0; key < kKeys; ++key) ASSERT_EQ(index.find(key << 32), key);
     EXPECT_EQ(index.find(1), kNoInstrument);
+}
+
+TEST(WireKeyIndex, FindsKeysThatCrowdAroundOnePlaceAndAroundTheLast) {
+    WireKeyIndex index{30};  // 64 slots, so the upper six bits of key * kOdd are a key's home
+    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;
+    std::uint64_t inverse = kOdd;  // of kOdd modulo 2^64: each step doubles the bits that are right
+    for (int step = 0; step < 5; ++step) inverse *= 2 - kOdd * inverse;
+    ASSERT_EQ(inverse * kOdd, 1U);
+    std::vector<std::uint64_t> keys;
+    for (const std::uint64_t home : {std::uint64_t{20}, std::uint64_t{63}}) {
+        for (std::uint64_t i = 0; i < 15; ++i) keys.push_back((home << 58 | (i + 1)) * inverse);
+    }
+    EXPECT_EQ(index.find(0), kNoInstrument);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+        EXPECT_EQ(index.find(keys[i]), kNoInstrument);
+        ASSERT_TRUE(index.add(keys[i], static_cast<InstrumentId>(i)));
+        for (std::size_t j = 0; j <= i; ++j) ASSERT_EQ(index.find(keys[j]), j);
+    }
+}
+
+TEST(WireKeyIndex, FindsKeyZeroOnlyWhenItWasAdded) {
+    WireKeyIndex index{4};
+    EXPECT_EQ(index.find(0), kNoInstrument);
+    ASSERT_TRUE(index.add(0, 3));
+    EXPECT_EQ(index.find(0), 3U);
 }
 
 }  // namespace

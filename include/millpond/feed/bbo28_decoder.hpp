@@ -5,7 +5,7 @@
 #include <memory_resource>
 #include <span>
 
-#include <millpond/core/endian.hpp>
+#include <millpond/feed/bbo28_layout.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/event.hpp>
@@ -14,14 +14,6 @@
 #include <millpond/feed/wire_key_index.hpp>
 
 namespace millpond::feed {
-
-/// The bbo28 datagram: its last 28 bytes are one best bid and offer, big-endian, prices in 1/10000.
-/// ```
-///  0  u32 spread   4  u32 ask size   8  u32 ask price   12  u32 bid size   16  u32 bid price
-/// 20  8 characters of symbol, padded with spaces on the right
-/// ```
-/// What stands before them is not looked at. The format has no sequence number and no exchange time.
-inline constexpr std::size_t kBbo28Bytes = 28;
 
 /// Makes one Quote of each bbo28 datagram.
 ///
@@ -69,11 +61,11 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
         return {.error = DecodeError{DecodeErrorKind::truncated, 0, datagram.size(), kBbo28Bytes}};
     }
     counters_.messages.add();
-    const auto* const bytes = datagram.data() + datagram.size() - kBbo28Bytes;
-    const auto key = core::load_be<std::uint64_t>(bytes + 20);
+    const Bbo28View message(datagram.data() + datagram.size() - kBbo28Bytes);
+    const auto key = message.symbol();
     auto id = index_.find(key);
     if (id == kNoInstrument) [[unlikely]] {
-        const auto name = padded_name<Symbol::capacity()>({bytes + 20, 8});
+        const auto name = padded_name<Symbol::capacity()>(message.symbol_bytes());
         if (!name) {
             counters_.rejected.add();
             counters_.add_malformed(datagram.size());
@@ -90,15 +82,15 @@ DecodeResult Bbo28Decoder::decode(std::span<const std::byte> datagram, const Arr
     Quote quote;
     quote.instrument = id;
     quote.channel = arrival.channel;
-    quote.ask_size = core::load_be<std::uint32_t>(bytes + 4);
-    quote.bid_size = core::load_be<std::uint32_t>(bytes + 12);
-    quote.ask_price = quote.ask_size != 0 ? core::load_be<std::uint32_t>(bytes + 8) : 0;
-    quote.bid_price = quote.bid_size != 0 ? core::load_be<std::uint32_t>(bytes + 16) : 0;
+    quote.ask_size = message.ask_size();
+    quote.bid_size = message.bid_size();
+    quote.ask_price = quote.ask_size != 0 ? message.ask_price() : 0;
+    quote.bid_price = quote.bid_size != 0 ? message.bid_price() : 0;
     quote.receive_utc_ns = arrival.receive_utc_ns;
     quote.receive_ticks = arrival.receive_ticks;
-    const auto spread = core::load_be<std::uint32_t>(bytes);
     const bool both = quote.bid_size != 0 && quote.ask_size != 0;
-    if (both && spread != static_cast<std::uint32_t>(quote.ask_price - quote.bid_price)) spread_mismatches_.add();
+    if (both && message.spread() != static_cast<std::uint32_t>(quote.ask_price - quote.bid_price))
+        spread_mismatches_.add();
     counters_.applied.add();
     emit(counters_, handler, quote);
     return {.messages = 1};

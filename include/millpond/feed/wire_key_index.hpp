@@ -21,7 +21,7 @@ public:
     explicit WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// kNoInstrument when the key was never added.
-    [[nodiscard]] InstrumentId find(std::uint64_t key) const noexcept { return slots_[place_of(key)].id; }
+    [[nodiscard]] InstrumentId find(std::uint64_t key) const noexcept;
 
     /// False when full. The key must not be there yet, and `id` must not be kNoInstrument.
     bool add(std::uint64_t key, InstrumentId id) noexcept;
@@ -32,6 +32,10 @@ private:
         InstrumentId id;
     };
 
+    [[nodiscard]] std::size_t home_of(std::uint64_t key) const noexcept {
+        constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // 2^64 / golden ratio, as in Fibonacci hashing
+        return static_cast<std::size_t>(key * kOdd >> shift_);
+    }
     [[nodiscard]] std::size_t place_of(std::uint64_t key) const noexcept;
 
     std::size_t capacity_;
@@ -41,11 +45,21 @@ private:
     std::pmr::vector<Slot> slots_;
 };
 
+// One slot more than the mask reaches, always free, so that `find` may look behind any home.
 inline WireKeyIndex::WireKeyIndex(std::size_t capacity, std::pmr::memory_resource* memory)
     : capacity_(capacity),
       mask_(std::bit_ceil(capacity * 2 + 2) - 1),
       shift_(64 - std::countr_one(mask_)),
-      slots_(mask_ + 1, Slot{0, kNoInstrument}, memory) {}
+      slots_(mask_ + 2, Slot{0, kNoInstrument}, memory) {}
+
+inline InstrumentId WireKeyIndex::find(std::uint64_t key) const noexcept {
+    // Most keys are at home, most others one place further. Which of the two cannot be foreseen: so no branch on it.
+    auto place = home_of(key);
+    place += static_cast<std::size_t>(slots_[place].key != key);
+    if (slots_[place].key == key) [[likely]]
+        return slots_[place].id;
+    return slots_[place_of(key)].id;
+}
 
 inline bool WireKeyIndex::add(std::uint64_t key, InstrumentId id) noexcept {
     if (size_ == capacity_) return false;
@@ -55,8 +69,7 @@ inline bool WireKeyIndex::add(std::uint64_t key, InstrumentId id) noexcept {
 }
 
 inline std::size_t WireKeyIndex::place_of(std::uint64_t key) const noexcept {
-    constexpr std::uint64_t kOdd = 0x9E37'79B9'7F4A'7C15;  // Fibonacci hashing: the high bits of the product are mixed
-    auto place = static_cast<std::size_t>((key ^ (key >> 29)) * kOdd >> shift_);
+    auto place = home_of(key);
     while (slots_[place].id != kNoInstrument && slots_[place].key != key) place = (place + 1) & mask_;
     return place;
 }
