@@ -16,8 +16,11 @@ build-%: deps-build
 demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
 	@build/release/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
 
-test: deps-test build-dev ## install what it needs and run every test
-	ctest --preset dev -j $(JOBS) --output-junit tests.xml
+test: dev node ## install what it needs and run every test
+
+node: ## the tests of the npm package
+	@command -v npm >/dev/null || tools/install_packages node
+	node/run_tests
 
 check: format-check layers test headers lint asan tsan callgrind fuzz ## tests, formatting, lint, layers, headers, sanitizers, counts
 
@@ -39,7 +42,7 @@ headers: build-dev
 lint: deps-check build-dev
 	tools/lint build/dev
 
-asan tsan: %: deps-test build-%
+dev asan tsan: %: deps-test build-%
 	ctest --preset $* -j $(JOBS) --output-junit tests.xml
 
 callgrind: deps-test deps-build ## compare the instruction counts of the hot paths with the recorded ones
@@ -58,4 +61,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test check format format-check layers headers lint asan tsan bench callgrind fuzz pgo clean
+.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz pgo clean

@@ -88,7 +88,7 @@ private:
     void on_written(beast::error_code error, std::size_t) {
         if (error) return;
         if (response_.keep_alive()) return read();
-        stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+        static_cast<void>(stream_.socket().shutdown(tcp::socket::shutdown_send, error));
     }
 
     beast::tcp_stream stream_;

@@ -49,8 +49,8 @@ std::string_view TailPrinter::symbol_of(feed::InstrumentId id) const noexcept {
 }
 
 const feed::JsonSymbol& TailPrinter::json_of(feed::InstrumentId id) const noexcept {
-    static const feed::JsonSymbol kNone;
-    return id == feed::kNoInstrument ? kNone : names_[id].json;
+    static const feed::JsonSymbol none;
+    return id == feed::kNoInstrument ? none : names_[id].json;
 }
 
 void TailPrinter::write(const feed::Quote& quote, std::uint64_t number) {

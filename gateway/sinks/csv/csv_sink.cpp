@@ -17,7 +17,7 @@
 namespace millpond::gateway::csv {
 namespace {
 
-constexpr std::size_t kWriteBytes = 64U * 1024;  ///< So many waiting bytes are written at once.
+constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waiting bytes are written at once.
 constexpr std::size_t kMostBytes = 4 * kWriteBytes;
 constexpr std::int64_t kRetryNs = 250'000'000;
 
