@@ -67,16 +67,14 @@ class BroadcastLink {
 public:
     void send(const Message& message) noexcept { writer_.publish(1, message); }
     bool receive(Message& into) noexcept {
-        if (reader_.try_read(buffer_) != queue::ReadOutcome::message) return false;
-        into = buffer_.words;
-        return true;
+        queue::BroadcastHead head;
+        return reader_.try_peek(head) == queue::ReadOutcome::message && reader_.try_take(into);
     }
 
 private:
     memory::Region region_{memory::Region::anonymous(queue::broadcast_bytes(kLinkCapacity), {.prefault = true})};
     queue::BroadcastWriter writer_{queue::BroadcastWriter::create(region_.bytes(), kLinkCapacity, 1, 1)};
     alignas(core::kFalseSharingRange) queue::BroadcastReader reader_{region_.bytes(), 1};
-    queue::BroadcastMessage buffer_{};
 };
 
 class SpscLink {

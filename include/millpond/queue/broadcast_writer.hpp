@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <millpond/core/cache_line.hpp>
 #include <millpond/queue/broadcast_layout.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
@@ -19,8 +20,7 @@ namespace millpond::queue {
 ///
 /// Threads: publish, heartbeat and mark on one thread; readers anywhere.
 /// Memory:  the caller's (broadcast_bytes(capacity), aligned to 128), which outlives the writer. That there is one
-/// writer
-///          only is for the caller to see to: market::RingWriter holds a lock on the object.
+///          writer only is for the caller to see to: market::RingWriter holds a lock on the object.
 /// Source:  sequenced_words.hpp for the entry's protocol.
 template <class Step = NoStep>
 class BasicBroadcastWriter {
@@ -62,6 +62,14 @@ public:
 private:
     BasicBroadcastWriter(std::span<std::byte> memory, std::uint64_t capacity, Step step) noexcept;
     void recover() noexcept;
+    /// Asks for the lines of an entry to come, which readers had last: the stores that will fill it then find them
+    /// here, where the processor's store buffer holds the stores of a few entries only.
+    void fetch_ahead(std::uint64_t number) const noexcept {
+        constexpr std::uint64_t kEntries = 8;
+        const auto& ahead = entries_[(number + kEntries) & mask_];
+        __builtin_prefetch(&ahead, 1);
+        __builtin_prefetch(reinterpret_cast<const std::byte*>(&ahead) + core::kCacheLine, 1);
+    }
 
     BroadcastHeader* header_;
     BroadcastEntry* entries_;
@@ -137,6 +145,7 @@ template <BroadcastPayload Payload>
 std::uint64_t BasicBroadcastWriter<Step>::publish(std::uint32_t kind, const Payload& payload) noexcept {
     const auto number = next_++;
     auto& entry = entries_[number & mask_];
+    fetch_ahead(number);
     mark_writing(entry.sequence, number);
     step_();
     store_words(&entry.kind_and_bytes, std::uint64_t{kind} | std::uint64_t{sizeof(Payload)} << 32U, step_);
