@@ -12,7 +12,6 @@ namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 /// A file in the test's own folder, gone afterwards.
 class ScratchFile {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -21,7 +22,7 @@ using ::testing::HasSubstr;
 
 std::vector<ListSource::Item> numbered(int count) {
     std::vector<ListSource::Item> items;
-    for (int i = 0; i < count; ++i) items.push_back({i * 10, std::to_string(i), 2});
+    for (int i = 0; i < count; ++i) items.push_back({std::int64_t{i} * 10, std::to_string(i), 2});
     return items;
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kLongestMessage =
     ItchSource::kMaxDatagramBytes - feed::moldudp64_layout::kHeaderBytes - feed::moldudp64_layout::kLengthBytes;
 constexpr int kEnds = 3;
 
-const ItchSource::Options& checked(const ItchSource::Options& options) {
+ItchSource::Options checked(const ItchSource::Options& options) {
     if (options.session.size() > kSessionCharacters)
         throw std::invalid_argument("session '" + options.session + "' is longer than 10 characters");
     return options;

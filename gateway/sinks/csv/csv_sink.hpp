@@ -19,7 +19,7 @@ struct Options {
     std::string name{"csv"};
     std::string path{};
     Delivery mode{Delivery::every};
-    std::uint64_t rotate_bytes{256U * 1024 * 1024};
+    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
     std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
 };
 
@@ -55,6 +55,7 @@ public:
     [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
     void board(const feed::Quote& quote, std::uint64_t number) override;
+    void board(const feed::Status&, std::uint64_t) override {}
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
