@@ -40,6 +40,13 @@ Gateway::~Gateway() {
     http_.reset();
 }
 
+template <class Settings>
+void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say) {
+    const SinkThread::Options options{
+        .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin};
+    sinks_.push_back(std::make_unique<SinkThread>(options, std::move(sink), say));
+}
+
 void Gateway::open_sinks(const Config& config) {
     const Say say = [this](Severity severity, std::string_view cause, const std::string& text) {
         log_.say(severity, cause, text);
@@ -55,27 +62,28 @@ void Gateway::open_sinks(const Config& config) {
                                                    say);
         log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
         if (tcp_address_.empty()) tcp_address_ = made->address();
-        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+        run_sink(sink, std::move(made), say);
     }
     for (const auto& sink : config.csv) {
-        auto made = std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
-                                                                .path = sink.path,
-                                                                .mode = sink.mode,
-                                                                .rotate_bytes = sink.rotate_bytes,
-                                                                .flush = std::chrono::milliseconds{sink.flush_ms}},
-                                                   say);
-        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+        run_sink(sink,
+                 std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
+                                                             .path = sink.path,
+                                                             .mode = sink.mode,
+                                                             .rotate_bytes = sink.rotate_bytes,
+                                                             .flush = std::chrono::milliseconds{sink.flush_ms}},
+                                                say),
+                 say);
     }
     for (const auto& sink : config.udp) {
-        auto made =
-            std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
-                                                        .to = sink.to,
-                                                        .interface = sink.interface,
-                                                        .channel = sink.channel,
-                                                        .mode = sink.mode,
-                                                        .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
-                                           static_cast<std::uint64_t>(core::utc_nanos()), say);
-        sinks_.push_back(std::make_unique<SinkThread>(SinkThread::Options{sink.ring, sink.name}, std::move(made), say));
+        run_sink(sink,
+                 std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
+                                                             .to = sink.to,
+                                                             .interface = sink.interface,
+                                                             .channel = sink.channel,
+                                                             .mode = sink.mode,
+                                                             .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
+                                                static_cast<std::uint64_t>(core::utc_nanos()), say),
+                 say);
     }
 }
 

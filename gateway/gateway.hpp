@@ -54,6 +54,8 @@ public:
 
 private:
     void open_sinks(const Config& config);
+    template <class Settings>
+    void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say);
     void serve_metrics(const net::SocketAddress& listen);
     void list_metrics();
     void list_pipeline(const Pipeline& pipeline);

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -21,38 +19,6 @@ namespace millpond::gateway {
 enum class Delivery : std::uint8_t {
     every,     ///< Pass on every event; what falls out of the buffer is counted as missed.
     conflate,  ///< Pass on the newest quote of each instrument; older ones are counted as conflated.
-};
-
-/// What became of the events published since a consumer joined, in events:
-/// published = delivered + filtered + conflated + missed + queued.
-struct Account {
-    std::uint64_t published{0};
-    std::uint64_t delivered{0};  ///< Handed to the file, the socket or the client.
-    std::uint64_t filtered{0};   ///< Of a kind or an instrument that the consumer does not take.
-    std::uint64_t conflated{0};  ///< Replaced by a newer quote of the same instrument before it went out.
-    std::uint64_t missed{0};     ///< Overwritten before the consumer came to them.
-    std::uint64_t queued{0};     ///< In the ring, or held by the consumer.
-    std::uint64_t snapshot{0};   ///< Quotes of the board that were passed on at joining: not part of the sum.
-
-    [[nodiscard]] constexpr bool closes() const noexcept {
-        return published == delivered + filtered + conflated + missed + queued;
-    }
-    friend constexpr bool operator==(const Account&, const Account&) noexcept = default;
-};
-
-/// An Account that one thread writes as a whole and any thread reads as a whole.
-///
-/// Threads: write on the owner's thread, read on any; a read repeats while a write is going on.
-/// Source:  the sequence lock of Boehm, "Can seqlocks get along with programming language memory models?", 2012, with
-///          atomic words in place of fences.
-class SharedAccount {
-public:
-    void write(const Account& account) noexcept;
-    [[nodiscard]] Account read() const noexcept;
-
-private:
-    std::atomic<std::uint64_t> version_{0};  // odd while a write is going on
-    std::array<std::atomic<std::uint64_t>, sizeof(Account) / sizeof(std::uint64_t)> words_{};
 };
 
 enum class Severity : std::uint8_t { debug, info, warning, error };
@@ -85,8 +51,10 @@ public:
 
     /// An instrument's name; comes before its first event, in the order of the ids.
     virtual void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) = 0;
-    /// The standing quote of an instrument when the sink joined; comes before all events. number: of its ring entry.
+    /// The standing quote of an instrument, or the state of an instrument or a channel, when the sink joined; they come
+    /// before all events. number: of the newest ring entry that the board stands for.
     virtual void board(const feed::Quote& quote, std::uint64_t number) = 0;
+    virtual void board(const feed::Status& status, std::uint64_t number) = 0;
 
     /// An event with the number of its ring entry. Events other than quotes may come when there is no room.
     virtual Taken on(const feed::Quote& quote, std::uint64_t number) = 0;
@@ -111,27 +79,5 @@ public:
     /// Calls visit(name, help, tally) for each metric of its own; counters end in _total. On any thread.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
 };
-
-inline void SharedAccount::write(const Account& account) noexcept {
-    const std::array<std::uint64_t, 7> values{account.published, account.delivered, account.filtered, account.conflated,
-                                              account.missed,    account.queued,    account.snapshot};
-    const auto version = version_.load(std::memory_order_relaxed);
-    version_.store(version + 1, std::memory_order_relaxed);
-    // Each word's release makes the odd version visible to whoever sees the word: sync "write begun", in read.
-    for (std::size_t i = 0; i < values.size(); ++i) words_[i].store(values[i], std::memory_order_release);
-    version_.store(version + 2, std::memory_order_release);  // sync "write done": the first load in read
-}
-
-inline Account SharedAccount::read() const noexcept {
-    for (;;) {
-        const auto before = version_.load(std::memory_order_acquire);  // sync "write done": the last store in write
-        std::array<std::uint64_t, 7> values;
-        // sync "write begun": the stores of the words in write
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = words_[i].load(std::memory_order_acquire);
-        if ((before & 1U) == 0 && version_.load(std::memory_order_relaxed) == before) {
-            return {values[0], values[1], values[2], values[3], values[4], values[5], values[6]};
-        }
-    }
-}
 
 }  // namespace millpond::gateway

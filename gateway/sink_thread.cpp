@@ -7,18 +7,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <future>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include <sys/prctl.h>
+
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
+#include <millpond/core/pinning.hpp>
 
 namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kMostPerRound = 4'096;
 constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
+/// While the ring brings nothing, and while it brings something all the time, the sink's own descriptors are looked at
+/// once in so many polls and once in so long.
+constexpr int kPollsBetweenLooks = 32;
+constexpr std::int64_t kLookEveryNs = 20'000;
+/// After so much silence sleeps are long ones, so that an idle gateway costs next to nothing.
+constexpr std::int64_t kSilenceNs = 100'000'000;
+constexpr std::chrono::milliseconds kLongSleep{1};
+/// What the kernel may add to a sleep. Its default of 50 us would more than double the shortest one.
+constexpr unsigned long kTimerSlackNs = 1'000;
+
+/// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
+/// client that it just woke, from running.
+core::IdleLimits limits_of(core::Poll poll) {
+    using std::chrono::microseconds;
+    if (poll == core::Poll::block) return {.first_wait = microseconds{50}, .longest_wait = kLongSleep};
+    return {.spins = 20, .yields = 200, .first_wait = microseconds{20}, .longest_wait = microseconds{200}};
+}
 
 }  // namespace
 
@@ -48,18 +70,24 @@ struct SinkThread::Board {
 
     void on(const feed::Quote& quote) {
         of.name_up_to(quote.instrument);
-        // The board stands for all entries up to this one.
-        of.sink_->board(quote, std::max<std::uint64_t>(of.reader_.account().since, 2) - 1);
+        of.sink_->board(quote, number());
+    }
+    void on(const feed::Status& status) {
+        of.name_up_to(status.instrument);
+        of.sink_->board(status, number());
     }
     void on(const feed::Trade&) {}
-    void on(const feed::Status&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}
     void on(const queue::MissedRange&) {}
+    /// The board stands for all entries up to this one.
+    [[nodiscard]] std::uint64_t number() const { return std::max<std::uint64_t>(of.reader_.account().since, 2) - 1; }
 };
 
 SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say)
     : name_(options.name),
+      poll_(options.poll),
+      pin_(options.pin),
       sink_(std::move(sink)),
       say_(std::move(say)),
       reader_({.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity())}) {
@@ -71,7 +99,21 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
 SinkThread::~SinkThread() { stop(); }
 
 void SinkThread::start() {
-    thread_ = std::thread{[this] { run(); }};
+    std::promise<void> ready;
+    auto is_ready = ready.get_future();
+    thread_ = std::thread{[this, ready = std::move(ready)]() mutable {
+        try {
+            if (pin_) core::pin_this_thread(static_cast<int>(*pin_));
+            // Only sleeps that are not exact ask for slack, so a refusal costs accuracy and nothing else.
+            static_cast<void>(prctl(PR_SET_TIMERSLACK, kTimerSlackNs));
+        } catch (const std::exception& error) {
+            return ready.set_exception(
+                std::make_exception_ptr(std::runtime_error(fmt::format("sink '{}': {}", name_, error.what()))));
+        }
+        ready.set_value();
+        run();
+    }};
+    is_ready.get();
 }
 
 void SinkThread::stop() {
@@ -104,22 +146,31 @@ void SinkThread::drain_waiting() {
     }
 }
 
-std::size_t SinkThread::round(std::int64_t monotonic_ns) {
+std::size_t SinkThread::take() {
     Events events{*this};
     std::size_t taken = 0;
     if (sink_->mode() == Delivery::conflate) {
         taken = reader_.poll(events, kMostPerRound);
         drain_waiting();
-    } else {
-        while (taken < kMostPerRound) {
-            const auto room = std::min(sink_->room(), kMostPerRound - taken);
-            const auto got = room == 0 ? 0 : reader_.poll(events, room);
-            taken += got;
-            if (got == 0 || got < room) break;
-        }
+        return taken;
     }
+    while (taken < kMostPerRound) {
+        const auto room = std::min(sink_->room(), kMostPerRound - taken);
+        const auto got = room == 0 ? 0 : reader_.poll(events, room);
+        taken += got;
+        if (got == 0 || got < room) break;
+    }
+    return taken;
+}
+
+void SinkThread::step(std::int64_t monotonic_ns) {
     sink_->step(monotonic_ns);
     publish_account();
+}
+
+std::size_t SinkThread::round(std::int64_t monotonic_ns) {
+    const auto taken = take();
+    step(monotonic_ns);
     return taken;
 }
 
@@ -135,18 +186,40 @@ void SinkThread::publish_account() {
                     .snapshot = ring.from_board});
 }
 
+std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
+    for (int polls = 0; polls < kPollsBetweenLooks; ++polls) {
+        if (idle.pause()) {
+            sink_->wait(silence ? kLongSleep : idle.wait_time());
+            return 0;
+        }
+        if (const auto taken = take(); taken != 0) return taken;
+    }
+    sink_->wait(std::chrono::nanoseconds{0});
+    return 0;
+}
+
 void SinkThread::run() try {
-    core::Idle idle{core::Poll::block, {.first_wait = std::chrono::microseconds{50}}};
+    core::Idle idle{poll_, limits_of(poll_)};
     std::int64_t stop_at = 0;
+    std::int64_t worked_ns = 0;
+    std::int64_t looked_ns = 0;
+    std::size_t found = 0;  // by the rest before this round
     for (;;) {
         const auto now = core::monotonic_nanos();
         // sync "stop asked": stop
         if (stop_at == 0 && stopping_.load(std::memory_order_acquire)) stop_at = now + kLastPatienceNs;
-        const auto taken = round(now);
+        const auto taken = found + round(now);
         if (stop_at != 0 && (account().queued == 0 || now >= stop_at)) break;
-        if (taken != 0) idle.worked();
-        const bool rest = taken == 0 && idle.pause();
-        sink_->wait(rest ? idle.wait_time() : std::chrono::nanoseconds{0});
+        if (taken == 0) {
+            found = rest(idle, now - worked_ns > kSilenceNs);
+            continue;
+        }
+        found = 0;
+        idle.worked();
+        worked_ns = now;
+        if (now - looked_ns < kLookEveryNs) continue;
+        looked_ns = now;
+        sink_->wait(std::chrono::nanoseconds{0});
     }
     sink_->finish();
     publish_account();

@@ -1,15 +1,19 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include <millpond/core/idle.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
+#include "gateway/account.hpp"
 #include "gateway/conflator.hpp"
 #include "gateway/sink.hpp"
 
@@ -18,12 +22,19 @@ namespace millpond::gateway {
 /// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
 /// account. Whatever the sink does, nobody else waits for it.
 ///
+/// The ring's writer knows no reader and wakes none, so the thread looks at the ring again and again. How it spends the
+/// time between is `poll`: `spin` never sleeps; `adaptive` looks without a pause for a short while after an event,
+/// giving its processor to whoever wants it, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
+/// nothing came for long; `block` sleeps for up to a millisecond.
+///
 /// Threads: start, stop and account on any; the rest inside.
 class SinkThread {
 public:
     struct Options {
         std::string ring;
         std::string name;
+        core::Poll poll{core::Poll::adaptive};
+        std::optional<std::uint32_t> pin{};  ///< Processor of the thread.
     };
 
     /// Joins the ring, board first: every event published from here on is in the account. Throws market::RingError.
@@ -33,6 +44,7 @@ public:
     SinkThread(const SinkThread&) = delete;
     SinkThread& operator=(const SinkThread&) = delete;
 
+    /// Starts the thread, when it is pinned. Throws std::runtime_error that names the sink when it cannot be.
     void start();
     /// Lets the sink pass on what is in the ring, for at most two seconds, and ends it.
     void stop();
@@ -51,6 +63,12 @@ private:
     struct Board;
 
     void run();
+    /// Takes from the ring what the sink has room for.
+    std::size_t take();
+    /// Lets the sink pass on what it holds.
+    void step(std::int64_t monotonic_ns);
+    /// Waits as `idle` says; how many entries it found meanwhile.
+    std::size_t rest(core::Idle& idle, bool silence);
     void name_up_to(feed::InstrumentId id);
     template <class Event>
     void pass_on(const Event& event, std::uint64_t number);
@@ -58,6 +76,8 @@ private:
     void publish_account();
 
     std::string name_;
+    core::Poll poll_;
+    std::optional<std::uint32_t> pin_;
     std::unique_ptr<Sink> sink_;
     Say say_;
     market::RingReader reader_;

@@ -59,8 +59,10 @@ struct TcpConfig {
     Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
     std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
     std::uint64_t max_clients{1'024};
-    std::uint64_t send_buffer{256U * 1024};  ///< Bytes that the kernel may hold for a client.
-    std::uint64_t stall_seconds{10};         ///< A client that takes nothing for so long is disconnected.
+    std::uint64_t send_buffer{256ULL * 1024};  ///< Bytes that the kernel may hold for a client.
+    std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
+    core::Poll poll{core::Poll::adaptive};     ///< How the sink waits for the ring.
+    std::optional<std::uint32_t> pin;          ///< CPU of the sink's thread.
 };
 
 /// Rows in a rotated file: `[[csv]]`.
@@ -71,6 +73,8 @@ struct CsvConfig {
     Delivery mode{Delivery::every};
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
     std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
+    core::Poll poll{core::Poll::block};                ///< Rows wait longer than any sleep.
+    std::optional<std::uint32_t> pin;                  ///< CPU of the sink's thread.
 };
 
 /// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
@@ -82,6 +86,8 @@ struct UdpConfig {
     std::uint16_t channel{0};  ///< Channel number in the datagrams.
     Delivery mode{Delivery::every};
     std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
+    core::Poll poll{core::Poll::adaptive};
+    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
 };
 
 struct Config {

@@ -132,6 +132,10 @@ constexpr Key<TcpConfig> kTcpKeys[] = {
      [](TcpConfig& s, const Value& v) { s.send_buffer = v.bytes(); }},
     {"stall_seconds", "N", "a client that takes nothing for so long is disconnected (10)",
      [](TcpConfig& s, const Value& v) { s.stall_seconds = v.integer(1, 86'400); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (adaptive)",
+     [](TcpConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](TcpConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
 constexpr Key<CsvConfig> kCsvKeys[] = {
@@ -146,6 +150,10 @@ constexpr Key<CsvConfig> kCsvKeys[] = {
      [](CsvConfig& s, const Value& v) { s.rotate_bytes = v.bytes(); }},
     {"flush_ms", "N", "rows wait in memory for at most so long (200)",
      [](CsvConfig& s, const Value& v) { s.flush_ms = v.integer(1, 60'000); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (block)",
+     [](CsvConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](CsvConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
 constexpr Key<UdpConfig> kUdpKeys[] = {
@@ -162,6 +170,10 @@ constexpr Key<UdpConfig> kUdpKeys[] = {
      [](UdpConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
     {"heartbeat_ms", "N", "a datagram without quotes after so much silence (1000)",
      [](UdpConfig& s, const Value& v) { s.heartbeat_ms = v.integer(1, 3'600'000); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (adaptive)",
+     [](UdpConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](UdpConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
 /// How many single-character edits lie between two words (Levenshtein 1966).

@@ -211,7 +211,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"PinToNoProcessor",
                 {"--metrics", "off", "--feed", "listen=127.0.0.1:0", "--pin", "1000"},
                 1,
-                "may not run on processor 1000"}),
+                "may not run on processor 1000"},
+        Refusal{"SinkPinnedToNoProcessor",
+                {"--metrics", "off", "--feed", "listen=127.0.0.1:0", "--tcp", "listen=127.0.0.1:0,pin=1000"},
+                1,
+                "millpond: sink 'tcp': pin: this thread may not run on processor 1000"}),
     [](const auto& refusal) { return refusal.param.name; });
 
 TEST(Gateway, APortInUseIsNamed) {

@@ -13,7 +13,6 @@
 namespace millpond::gateway {
 namespace {
 
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 Config from_toml(std::string_view text) {
@@ -81,6 +80,8 @@ TEST(Config, EveryTableOfAFileIsRead) {
         backlog = 256
         max_clients = 10
         stall_seconds = 3
+        poll = "spin"
+        pin = 2
         [[csv]]
         path = "/var/tmp/quotes.csv"
         rotate_bytes = 1000000
@@ -113,10 +114,15 @@ TEST(Config, EveryTableOfAFileIsRead) {
     ASSERT_EQ(config.tcp.size(), 1U);
     EXPECT_EQ(config.tcp[0].mode, Delivery::conflate);
     EXPECT_EQ(config.tcp[0].backlog, 256U);
+    EXPECT_EQ(config.tcp[0].poll, core::Poll::spin);
+    EXPECT_EQ(config.tcp[0].pin, 2U);
     ASSERT_EQ(config.csv.size(), 1U);
     EXPECT_EQ(config.csv[0].rotate_bytes, 1'000'000U);
+    EXPECT_EQ(config.csv[0].poll, core::Poll::block);
+    EXPECT_FALSE(config.csv[0].pin.has_value());
     ASSERT_EQ(config.udp.size(), 1U);
     EXPECT_EQ(config.udp[0].channel, 9U);
+    EXPECT_EQ(config.udp[0].poll, core::Poll::adaptive);
 }
 
 struct Fault {
@@ -138,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
               "gw.toml:3: unknown key 'fromat' of [[feed]]; did you mean 'format'?"},
         Fault{"UnknownKeyLikeNoOther", "[[udp]]\nxyzzyxyzzy = 1",
               "gw.toml:2: unknown key 'xyzzyxyzzy' of [[udp]]; known are: name, ring, to, interface, channel, mode, "
-              "heartbeat_ms"},
+              "heartbeat_ms, poll, pin"},
         Fault{"WrongType", "[[feed]]\nchannel = 'one'",
               "gw.toml:2: key 'channel' of [[feed]] expects an integer from 0 to 65535, found the string 'one'"},
         Fault{"NumberForText", "[[ring]]\nname = 5",

@@ -7,11 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "gateway/account.hpp"
 #include "gateway/conflator.hpp"
 #include "tests/gateway/events.hpp"
 #include "tests/gateway/ring_fixture.hpp"
@@ -34,6 +36,7 @@ public:
         names.emplace_back(symbol.view());
     }
     void board(const feed::Quote& quote, std::uint64_t) override { board_bids.push_back(quote.bid_price); }
+    void board(const feed::Status& status, std::uint64_t) override { board_states.push_back(status); }
     Taken on(const feed::Quote& quote, std::uint64_t number) override {
         bids.push_back(quote.bid_price);
         numbers.push_back(number);
@@ -54,6 +57,7 @@ public:
     std::uint64_t held_now{0};
     std::vector<std::string> names;
     std::vector<feed::Price> board_bids;
+    std::vector<feed::Status> board_states;
     std::vector<feed::Price> bids;
     std::vector<std::uint64_t> numbers;
     std::uint64_t lost{0};
@@ -64,10 +68,12 @@ private:
 };
 
 struct Reading {
-    Reading(const TestRing& ring, Delivery mode) {
+    Reading(const TestRing& ring, Delivery mode, core::Poll poll = core::Poll::adaptive,
+            std::optional<std::uint32_t> pin = std::nullopt) {
         auto made = std::make_unique<Recorder>(mode);
         sink = made.get();
-        thread = std::make_unique<SinkThread>(SinkThread::Options{ring.name, "recorder"}, std::move(made), kSilent);
+        thread = std::make_unique<SinkThread>(SinkThread::Options{ring.name, "recorder", poll, pin}, std::move(made),
+                                              kSilent);
     }
     /// Rounds until one finds nothing.
     void drain() const {
@@ -89,6 +95,45 @@ TEST(SinkThread, GetsNamesAndBoardAtJoiningAndEveryEventFromThereOn) {
     EXPECT_THAT(run.sink->bids, ElementsAre(6, 7, 8));
     EXPECT_THAT(run.sink->numbers, ElementsAre(6U, 7U, 8U));
     EXPECT_EQ(run.thread->account(), (Account{.published = 3, .delivered = 3, .snapshot = 2}));
+}
+
+TEST(SinkThread, GetsTheTradingStatesOfTheBoardAtJoining) {
+    TestRing ring{"states"};
+    ring.writer.publish(feed::Status{.channel = 3, .state = feed::TradingState::start_of_market_hours});
+    ring.writer.publish(feed::Status{.instrument = 1, .state = feed::TradingState::trading});
+    ring.writer.publish(feed::Status{.instrument = 1, .state = feed::TradingState::halted});
+    Reading run{ring, Delivery::every};
+    EXPECT_THAT(run.sink->names, ElementsAre("AAPL", "MSFT"));
+    ASSERT_EQ(run.sink->board_states.size(), 2U);
+    EXPECT_EQ(run.sink->board_states[0].channel, 3U);
+    EXPECT_EQ(run.sink->board_states[0].instrument, feed::kNoInstrument);
+    EXPECT_EQ(run.sink->board_states[1].state, feed::TradingState::halted);
+    EXPECT_EQ(run.thread->account(), (Account{.published = 0, .snapshot = 2}));
+}
+
+TEST(SinkThread, InEveryPollModeItTakesWhatComesAndEnds) {
+    for (const auto poll : {core::Poll::spin, core::Poll::block, core::Poll::adaptive}) {
+        TestRing ring{"poll"};
+        Reading run{ring, Delivery::every, poll};
+        run.thread->start();
+        for (std::uint64_t i = 1; i <= 20; ++i) {
+            ring.publish_quotes(1);
+            while (run.thread->account().delivered < i) std::this_thread::yield();
+        }
+        run.thread->stop();
+        EXPECT_EQ(run.thread->account(), (Account{.published = 20, .delivered = 20}));
+    }
+}
+
+TEST(SinkThread, AProcessorOnWhichItMayNotRunIsRefusedByNameOfTheSink) {
+    TestRing ring{"pin"};
+    Reading run{ring, Delivery::every, core::Poll::block, 1'000};
+    try {
+        run.thread->start();
+        FAIL() << "no error";
+    } catch (const std::runtime_error& error) {
+        EXPECT_THAT(error.what(), ::testing::StartsWith("sink 'recorder': pin: this thread may not run on processor"));
+    }
 }
 
 TEST(SinkThread, WhatASinkDoesNotTakeIsFiltered) {

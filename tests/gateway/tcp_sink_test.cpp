@@ -134,6 +134,54 @@ TEST_F(TcpSinkTest, TheBoardComesFirstAndIsNoPartOfTheAccount) {
     EXPECT_EQ(account_of(client), (Account{.published = 1, .delivered = 1, .snapshot = 2}));
 }
 
+TEST_F(TcpSinkTest, ALateClientGetsTheTradingStatesBeforeTheQuotes) {
+    using feed::TradingState;
+    open();
+    sink_->board(feed::Status{.channel = 2, .state = TradingState::start_of_market_hours}, 40);
+    sink_->board(feed::Status{.instrument = 1, .state = TradingState::halted}, 41);
+    sink_->board(quote_of(1, 777), 41);
+    auto first = connect();
+    ASSERT_TRUE(run_until_lines(first, 3));
+    EXPECT_THAT(first.lines(),
+                ElementsAre(AllOf(HasSubstr(R"("type":"status","symbol":null,"channel":2)"),
+                                  HasSubstr(R"("sequence":40)"), HasSubstr("start_of_market_hours")),
+                            AllOf(HasSubstr(R"("type":"status","symbol":"MSFT")"), HasSubstr(R"("state":"halted")")),
+                            HasSubstr(R"("type":"quote","symbol":"MSFT")")));
+    EXPECT_EQ(account_of(first), (Account{.published = 0, .snapshot = 3}));
+    // A state that came while the sink ran replaces the board's for whoever comes later.
+    sink_->on(feed::Status{.instrument = 1, .state = TradingState::paused}, 42);
+    auto second = connect();
+    ASSERT_TRUE(run_until_lines(second, 3));
+    EXPECT_THAT(second.lines()[1], AllOf(HasSubstr(R"("state":"paused")"), HasSubstr(R"("sequence":42)")));
+    EXPECT_EQ(account_of(second), (Account{.published = 0, .snapshot = 3}));
+}
+
+TEST_F(TcpSinkTest, SubscribingBringsTheTradingStateToo) {
+    open();
+    auto client = connect();
+    client.send_text("{\"unsubscribe\":[\"*\"]}\n");
+    EXPECT_EQ(account_of(client), Account{});
+    sink_->on(feed::Status{.instrument = 0, .state = feed::TradingState::halted}, 1);
+    sink_->on(feed::Status{.instrument = 1, .state = feed::TradingState::halted}, 2);
+    EXPECT_EQ(account_of(client), (Account{.published = 2, .filtered = 2}));
+    client.send_text("{\"subscribe\":[\"AAPL\"]}\n");
+    ASSERT_TRUE(run_until_lines(client, 3));
+    EXPECT_THAT(client.lines()[2], AllOf(HasSubstr("AAPL"), HasSubstr(R"("state":"halted")")));
+    EXPECT_EQ(account_of(client), (Account{.published = 2, .filtered = 2, .snapshot = 1}));
+}
+
+TEST_F(TcpSinkTest, AClientThatStopsReadingKeepsNearlyAllOfItsBacklog) {
+    constexpr std::uint64_t kBacklog = 1'024;
+    open({.backlog = kBacklog});
+    auto stuck = connect(kSmallBuffer);
+    while (sink_->counters().missed.read() == 0) {
+        publish(64);
+        sink_->step(core::monotonic_nanos());
+    }
+    // Room is made for a sixteenth of the log at once.
+    EXPECT_LE(sink_->counters().missed.read(), kBacklog / 16 + 64);
+}
+
 TEST_F(TcpSinkTest, ASubscriberGetsItsSymbolsAndTheOthersAreFiltered) {
     open();
     auto client = connect();

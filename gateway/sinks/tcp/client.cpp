@@ -56,7 +56,13 @@ Client::Client(int socket, Delivery mode, const LineLog& log, const Standing& st
 }
 
 void Client::owe_board(feed::InstrumentId id) {
+    if (standing_.has_state(id)) owed_states_.insert(id);
     if (standing_.has_quote(id)) owed_.insert(id);
+}
+
+bool Client::owes() noexcept {
+    return owes_channels_ || untold_losses_ != 0 || owed_states_.first() != feed::kNoInstrument ||
+           owed_.first() != feed::kNoInstrument;
 }
 
 void Client::named(feed::InstrumentId id) {
@@ -162,6 +168,25 @@ void Client::write_owed() {
         text_ += fmt::format("{{\"type\":\"missed\",\"count\":{}}}\n", untold_losses_);
         untold_losses_ = 0;
     }
+    if (std::exchange(owes_channels_, false)) text_snapshot_ += standing_.write_channels(next_, text_);
+    write_owed_states();
+    write_owed_quotes();
+}
+
+void Client::write_owed_states() {
+    while (text_.size() < kMostText) {
+        const auto id = owed_states_.first();
+        if (id == feed::kNoInstrument) return;
+        owed_states_.erase(id);
+        const auto line = standing_.state_line(id);
+        const bool newer_line_follows = line != Standing::kNoLine && line >= next_;
+        if (newer_line_follows || !wants(id)) continue;
+        standing_.write_state(id, text_);
+        ++text_snapshot_;
+    }
+}
+
+void Client::write_owed_quotes() {
     while (text_.size() < kMostText) {
         const auto id = owed_.first();
         if (id == feed::kNoInstrument) return;
@@ -261,7 +286,7 @@ Flow Client::pump(std::int64_t now_ns) {
         if (text_.empty() && !ending_) write_owed();
         flow = send_text();
         if (flow != Flow::idle || ending_) break;
-        if (owed_.first() != feed::kNoInstrument || untold_losses_ != 0) continue;
+        if (owes()) continue;
         flow = send_lines();
         break;
     }

@@ -11,6 +11,7 @@
 
 #include <millpond/feed/event.hpp>
 
+#include "gateway/account.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sinks/tcp/id_set.hpp"
 #include "gateway/sinks/tcp/line_log.hpp"
@@ -97,7 +98,10 @@ private:
         return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
     }
     void owe_board(feed::InstrumentId id);
+    [[nodiscard]] bool owes() noexcept;
     void write_owed();
+    void write_owed_states();
+    void write_owed_quotes();
     Flow send_text();
     Flow send_lines();
     void gather(Gathered& gathered) const;
@@ -116,8 +120,10 @@ private:
     std::set<std::string, std::less<>> wanted_symbols_;
     IdSet wanted_;
 
-    IdSet owed_;         // instruments whose standing quote is to be sent
-    IdSet owed_events_;  // those of them that stand for an event
+    bool owes_channels_{true};  // the channels' states are to be sent
+    IdSet owed_states_;         // instruments whose standing state is to be sent
+    IdSet owed_;                // instruments whose standing quote is to be sent
+    IdSet owed_events_;         // those of them that stand for an event
     std::uint64_t owed_count_{0};
     std::uint64_t untold_losses_{0};
 

@@ -1,51 +1,52 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
 
 namespace millpond::gateway::tcp {
 
-/// The newest quote of every instrument with its name, and which line of the log told it: what a client is given that
-/// joins, or that fell so far behind that the line is gone.
+/// The newest quote and trading state of every instrument with its name, the newest state of every channel, and which
+/// lines of the log told them: what a client is given that joins, or that fell so far behind that the line is gone.
 ///
 /// Threads: one.
 class Standing {
 public:
     static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 
-    void name(const feed::Symbol& symbol) {
-        instruments_.push_back({feed::JsonSymbol{symbol}, symbol, {}, 0, kNoLine});
-    }
+    void name(const feed::Symbol& symbol) { instruments_.push_back({feed::JsonSymbol{symbol}, symbol, {}, {}}); }
 
-    /// A quote of the board when the sink joined: no line told it.
-    void put(const feed::Quote& quote, std::uint64_t number) { put(quote, number, kNoLine); }
-    /// A quote that line `line` tells.
-    void put(const feed::Quote& quote, std::uint64_t number, std::uint64_t line) {
-        auto& instrument = instruments_[quote.instrument];
-        instrument.quote = quote;
-        instrument.number = number;
-        instrument.line = line;
+    /// A quote with the number of its ring entry, and the line that tells it: none does when it is of the board.
+    void put(const feed::Quote& quote, std::uint64_t number, std::uint64_t line = kNoLine) {
+        instruments_[quote.instrument].quote = {quote, number, line};
+    }
+    /// A state, likewise; of the whole channel when its instrument is kNoInstrument.
+    void put(const feed::Status& status, std::uint64_t number, std::uint64_t line = kNoLine) {
+        const bool all = status.instrument == feed::kNoInstrument;
+        (all ? channels_[status.channel] : instruments_[status.instrument].state) = {status, number, line};
     }
     /// The quotes of the channel (of one instrument, unless kNoInstrument) are void.
     void clear(const feed::Clear& clear) noexcept {
         for (auto& instrument : instruments_) {
-            if (instrument.quote.channel != clear.channel) continue;
-            if (clear.instrument != feed::kNoInstrument && clear.instrument != instrument.quote.instrument) continue;
-            instrument.number = 0;
-            instrument.line = kNoLine;
+            auto& quote = instrument.quote;
+            if (quote.event.channel != clear.channel) continue;
+            if (clear.instrument != feed::kNoInstrument && clear.instrument != quote.event.instrument) continue;
+            quote.number = 0;
+            quote.line = kNoLine;
         }
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return instruments_.size(); }
-    [[nodiscard]] bool has_quote(feed::InstrumentId id) const noexcept { return instruments_[id].number != 0; }
+    [[nodiscard]] bool has_quote(feed::InstrumentId id) const noexcept { return instruments_[id].quote.number != 0; }
+    [[nodiscard]] bool has_state(feed::InstrumentId id) const noexcept { return instruments_[id].state.number != 0; }
     [[nodiscard]] const feed::JsonSymbol& json_symbol(feed::InstrumentId id) const noexcept {
         return instruments_[id].json;
     }
@@ -53,25 +54,54 @@ public:
         return instruments_[id].symbol.view();
     }
     /// The line that told the newest quote; kNoLine when none did.
-    [[nodiscard]] std::uint64_t line(feed::InstrumentId id) const noexcept { return instruments_[id].line; }
+    [[nodiscard]] std::uint64_t line(feed::InstrumentId id) const noexcept { return instruments_[id].quote.line; }
+    /// The line that told the newest state; kNoLine when none did.
+    [[nodiscard]] std::uint64_t state_line(feed::InstrumentId id) const noexcept { return instruments_[id].state.line; }
 
     /// Appends the newest quote as JSON with a newline.
     void write(feed::InstrumentId id, std::string& out) const {
         std::array<char, feed::kMaxJsonBytes> buffer;
-        const auto& instrument = instruments_[id];
-        out += feed::quote_json(buffer, instrument.quote, instrument.json, instrument.number);
+        const auto& [json, symbol, quote, state] = instruments_[id];
+        out += feed::quote_json(buffer, quote.event, json, quote.number);
         out += '\n';
+    }
+    /// Appends the newest state likewise.
+    void write_state(feed::InstrumentId id, std::string& out) const {
+        write(instruments_[id].state, instruments_[id].json, out);
+    }
+    /// Appends the state of each channel that no line from `next` on will tell; returns how many.
+    std::uint64_t write_channels(std::uint64_t next, std::string& out) const {
+        std::uint64_t count = 0;
+        for (const auto& [channel, state] : channels_) {
+            if (state.line != kNoLine && state.line >= next) continue;
+            write(state, feed::JsonSymbol{}, out);
+            ++count;
+        }
+        return count;
     }
 
 private:
+    template <class Event>
+    struct Newest {
+        Event event{};
+        std::uint64_t number{0};  ///< Of its ring entry; 0: there is none.
+        std::uint64_t line{kNoLine};
+    };
     struct Instrument {
         feed::JsonSymbol json;
         feed::Symbol symbol;
-        feed::Quote quote;
-        std::uint64_t number;  ///< Of the quote's ring entry; 0: no quote.
-        std::uint64_t line;
+        Newest<feed::Quote> quote;
+        Newest<feed::Status> state;
     };
+
+    static void write(const Newest<feed::Status>& state, const feed::JsonSymbol& symbol, std::string& out) {
+        std::array<char, feed::kMaxJsonBytes> buffer;
+        out += feed::status_json(buffer, state.event, symbol, state.number);
+        out += '\n';
+    }
+
     std::vector<Instrument> instruments_;
+    std::map<std::uint16_t, Newest<feed::Status>> channels_;
 };
 
 }  // namespace millpond::gateway::tcp

@@ -42,6 +42,7 @@ public:
     [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
     void board(const feed::Quote& quote, std::uint64_t number) override;
+    void board(const feed::Status&, std::uint64_t) override {}
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }

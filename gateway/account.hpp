@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include <millpond/queue/sequenced_words.hpp>
+
+namespace millpond::gateway {
+
+/// What became of the events published since a consumer joined, in events:
+/// published = delivered + filtered + conflated + missed + queued.
+struct Account {
+    std::uint64_t published{0};
+    std::uint64_t delivered{0};  ///< Handed to the file, the socket or the client.
+    std::uint64_t filtered{0};   ///< Of a kind or an instrument that the consumer does not take.
+    std::uint64_t conflated{0};  ///< Replaced by a newer quote of the same instrument before it went out.
+    std::uint64_t missed{0};     ///< Overwritten before the consumer came to them.
+    std::uint64_t queued{0};     ///< In the ring, or held by the consumer.
+    std::uint64_t snapshot{0};  ///< Quotes and states of the board that were passed on at joining: not part of the sum.
+
+    [[nodiscard]] constexpr bool closes() const noexcept {
+        return published == delivered + filtered + conflated + missed + queued;
+    }
+    friend constexpr bool operator==(const Account&, const Account&) noexcept = default;
+};
+
+/// An Account that one thread writes as a whole and any thread reads as a whole.
+///
+/// Threads: write on the owner's thread, read on any; a read repeats while a write is going on.
+class SharedAccount {
+public:
+    void write(const Account& account) noexcept {
+        queue::mark_writing(sequence_, ++writes_);
+        queue::store_words(words_.data(), account);
+        queue::mark_complete(sequence_, writes_);
+    }
+
+    /// All zero before the first write.
+    [[nodiscard]] Account read() const noexcept {
+        for (Account account;; std::this_thread::yield()) {
+            const auto mark = sequence_.load(std::memory_order_acquire);  // sync "n complete": mark_complete
+            if (mark == 0) return account;
+            if (!queue::is_complete(mark)) continue;
+            queue::load_words(words_.data(), account);
+            if (queue::still_marked(sequence_, mark)) return account;
+        }
+    }
+
+private:
+    queue::Word sequence_{0};
+    std::array<queue::Word, sizeof(Account) / sizeof(queue::Word)> words_{};
+    std::uint64_t writes_{0};
+};
+
+}  // namespace millpond::gateway

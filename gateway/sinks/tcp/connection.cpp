@@ -1,0 +1,137 @@
+#include "gateway/sinks/tcp/connection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "gateway/sinks/tcp/request.hpp"
+
+namespace millpond::gateway::tcp {
+namespace {
+
+constexpr std::size_t kLongestRequest = 4'096;
+constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
+
+}  // namespace
+
+Connection::Connection(const Shared& shared, int socket, std::string peer, const LineLog& log, const Standing& standing,
+                       std::int64_t now_ns)
+    : shared_(shared), client_(socket, shared.options.mode, log, standing, now_ns), peer_(std::move(peer)) {
+    epoll_event event{};
+    event.events = watched_ = EPOLLIN;
+    event.data.ptr = this;
+    epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket, &event);
+}
+
+Connection::~Connection() { close(client_.socket()); }
+
+void Connection::note(std::uint32_t events) noexcept {
+    if ((events & EPOLLIN) != 0) readable_ = true;
+    if ((events & EPOLLOUT) != 0) writable_ = true;
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) broken_ = true;
+}
+
+bool Connection::serve(std::int64_t now_ns) {
+    const bool goes_on = pass_on(now_ns);
+    count();
+    if (goes_on) watch();
+    return goes_on;
+}
+
+bool Connection::pass_on(std::int64_t now_ns) {
+    if (readable_ && !deaf_ && !client_.ending() && !client_.overfull()) read_requests();
+    if (broken_) return false;
+    const auto flow = writable_ || client_.ending() ? client_.pump(now_ns) : Flow::blocked;
+    writable_ = flow == Flow::idle;
+    if (flow == Flow::broken) return false;
+    if (client_.ending()) {
+        if (ending_since_ns_ == 0) ending_since_ns_ = now_ns;
+        const auto patience = std::min<std::int64_t>(kLeastGoodbyeNs, shared_.options.stall.count());
+        return flow == Flow::blocked && now_ns - ending_since_ns_ < patience;
+    }
+    end_if_stalled(flow, now_ns);
+    return true;
+}
+
+void Connection::read_requests() {
+    readable_ = false;
+    std::array<char, kLongestRequest> buffer;
+    const auto got = recv(client_.socket(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (got > 0) {
+        input_.append(buffer.data(), static_cast<std::size_t>(got));
+        obey_lines();
+    } else if (got == 0) {
+        deaf_ = true;  // it may still want to listen; a send shows when it is gone
+    } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+        broken_ = true;
+    }
+}
+
+void Connection::obey_lines() {
+    std::size_t begin = 0;
+    for (auto end = input_.find('\n'); end != std::string::npos; end = input_.find('\n', begin)) {
+        const auto line = std::string_view{input_}.substr(begin, end - begin);
+        begin = end + 1;
+        if (line.size() > kLongestRequest) break;
+        try {
+            client_.obey(parse_request(line));
+        } catch (const RequestError& error) {
+            shared_.counters.bad_requests.add();
+            client_.tell("error", error.what());
+        }
+    }
+    input_.erase(0, begin);
+    if (input_.size() > kLongestRequest) {
+        shared_.counters.overlong.add();
+        input_.clear();
+        client_.end(fmt::format("a request line may have {} bytes", kLongestRequest));
+        shared_.say(Severity::warning, shared_.options.name + ".overlong",
+                    fmt::format("tcp sink '{}': client {}: over-long request line", shared_.options.name, peer_));
+    }
+}
+
+void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
+    const auto stall = shared_.options.stall;
+    if (flow != Flow::blocked || now_ns - client_.alive_ns() <= stall.count()) return;
+    shared_.counters.stalled.add();
+    client_.end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
+    shared_.say(Severity::warning, shared_.options.name + ".stalled",
+                fmt::format("tcp sink '{}': client {} took nothing for too long and is disconnected",
+                            shared_.options.name, peer_));
+}
+
+void Connection::watch() noexcept {
+    const std::uint32_t wanted = (deaf_ || client_.overfull() || client_.ending() ? 0U : std::uint32_t{EPOLLIN}) |
+                                 (writable_ ? 0U : std::uint32_t{EPOLLOUT});
+    if (wanted == watched_) return;
+    epoll_event event{};
+    event.events = watched_ = wanted;
+    event.data.ptr = this;
+    epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, client_.socket(), &event);
+}
+
+void Connection::count() {
+    const auto now = client_.account();
+    auto& counters = shared_.counters;
+    counters.delivered.add(now.delivered - counted_.delivered);
+    counters.filtered.add(now.filtered - counted_.filtered);
+    counters.conflated.add(now.conflated - counted_.conflated);
+    counters.missed.add(now.missed - counted_.missed);
+    counters.bytes.add(client_.bytes_sent() - counted_bytes_);
+    counted_ = now;
+    counted_bytes_ = client_.bytes_sent();
+}
+
+}  // namespace millpond::gateway::tcp

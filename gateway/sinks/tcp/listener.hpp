@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/sinks/tcp/options.hpp"
+
+namespace millpond::gateway::tcp {
+
+/// The socket that clients connect to.
+///
+/// Threads: one.
+class Listener {
+public:
+    /// What a call to accept found.
+    struct Accepted {
+        int socket{-1};           ///< -1: none. It does not block; whoever takes it closes it.
+        int error{0};             ///< Why there is none, 0 when nobody waits.
+        net::SocketAddress peer;  ///< Of the socket.
+    };
+
+    /// Listens at once. Throws std::system_error that names the sink and the address.
+    explicit Listener(const Options& options);
+    ~Listener();
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+    [[nodiscard]] Accepted accept() const;
+
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+    /// With the port that the kernel chose.
+    [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }
+
+private:
+    int descriptor_{-1};
+    net::SocketAddress address_;
+};
+
+/// Sends at once; keeps at most `send_buffer` bytes in the kernel; notices a dead peer also when there is nothing to
+/// send.
+void set_client_options(int socket, std::size_t send_buffer);
+
+}  // namespace millpond::gateway::tcp
