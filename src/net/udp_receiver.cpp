@@ -223,8 +223,15 @@ bool UdpReceiver::receive() noexcept {
     next_message_ = 0;
     received_ = 0;
     // MSG_TRUNC: the length of a datagram that does not fit is its own, not that of the buffer.
-    const int count =
-        recvmmsg(socket_.get(), messages_.data(), static_cast<unsigned>(wanted_), MSG_DONTWAIT | MSG_TRUNC, nullptr);
+    constexpr int kFlags = MSG_DONTWAIT | MSG_TRUNC;
+    int count = 0;
+    if (wanted_ == 1) {
+        const auto length = recvmsg(socket_.get(), &messages_[0].msg_hdr, kFlags);
+        messages_[0].msg_len = static_cast<unsigned>(length);
+        count = length < 0 ? -1 : 1;
+    } else {
+        count = recvmmsg(socket_.get(), messages_.data(), static_cast<unsigned>(wanted_), kFlags, nullptr);
+    }
     ticks_ = core::ticks();
     if (count < 0) {
         wanted_ = 1;
@@ -240,8 +247,11 @@ bool UdpReceiver::receive() noexcept {
 }
 
 void UdpReceiver::deliver() noexcept {
+    // Not members until the end: what is written to the list could be any of them, for all that the compiler knows.
+    auto* out = datagrams_.data();
+    auto* const room = out + datagrams_.size();
     std::uint64_t bytes = 0;
-    while (next_message_ != received_) {
+    for (; next_message_ != received_ && out != room; ++next_message_) {
         auto& header = messages_[next_message_].msg_hdr;
         const std::size_t length = messages_[next_message_].msg_len;
         const auto stamps = read_control(header);
@@ -249,26 +259,31 @@ void UdpReceiver::deliver() noexcept {
             counts_.truncated.add();
             counts_.longest_truncated.set(std::max<std::uint64_t>(counts_.longest_truncated.read(), length));
         } else {
-            const auto* start = static_cast<const std::byte*>(vectors_[next_message_].iov_base);
             const auto segment = stamps.segment == 0 ? length : stamps.segment;
             const auto utc = stamps.nic != 0 ? stamps.nic : stamps.kernel;
+            const auto* const first = out;
+            const auto* at = static_cast<const std::byte*>(vectors_[next_message_].iov_base) + next_offset_;
+            auto left = length - next_offset_;
+            bytes += left;
             do {
-                if (delivered_ == datagrams_.size()) {
-                    counts_.datagrams.add(delivered_);
-                    counts_.bytes.add(bytes);
-                    return;
-                }
-                const auto size = std::min(segment, length - next_offset_);
-                datagrams_[delivered_++] = {{start + next_offset_, size}, utc, ticks_};
-                next_offset_ += size;
-                bytes += size;
-                if (report_.nic_time && stamps.nic == 0) counts_.without_nic_time.add();
-            } while (next_offset_ < length);
+                const auto size = std::min(segment, left);
+                *out++ = {{at, size}, utc, ticks_};
+                at += size;
+                left -= size;
+            } while (left != 0 && out != room);
+            if (segment < length) wanted_ = 1;  // a train is a batch by itself
+            bytes -= left;
+            if (report_.nic_time && stamps.nic == 0)
+                counts_.without_nic_time.add(static_cast<std::size_t>(out - first));
+            if (left != 0) {
+                next_offset_ = length - left;
+                break;
+            }
         }
         header.msg_controllen = kControlBytes;
         next_offset_ = 0;
-        ++next_message_;
     }
+    delivered_ = static_cast<std::size_t>(out - datagrams_.data());
     counts_.datagrams.add(delivered_);
     counts_.bytes.add(bytes);
 }

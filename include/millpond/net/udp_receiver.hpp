@@ -28,10 +28,11 @@ struct Datagram {
 ///
 /// Threads: poll and refresh_kernel_drops on one thread; counts on any.
 /// Memory:  a Region of `batch` buffers of max_datagram bytes (65,536 with GRO), and lists; all in the constructor.
-/// Source:  recvmmsg(2), socket(7), ip(7), udp(7), RFC 3678 (joins), Linux Documentation/networking/timestamping.rst.
+/// Source:  recvmsg(2), recvmmsg(2), socket(7), ip(7), udp(7), RFC 3678 (joins),
+///          Linux Documentation/networking/timestamping.rst.
 ///
 /// A poll asks for one datagram and, as long as the answer is full, for twice as many in the next poll, up to `batch`:
-/// a lone datagram is handed on without a further look at the socket, a burst takes few system calls.
+/// a lone datagram is handed on without a further look at the socket, a burst takes few system calls. So is a train.
 class UdpReceiver {
 public:
     struct Options {
