@@ -10,7 +10,6 @@
 #include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/generated_feed.hpp>
 #include <millpond/feed/itch_decoder.hpp>
-#include <millpond/feed/itch_file.hpp>
 #include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/moldudp64_encoder.hpp>
 #include <millpond/feed/quotes_decoder.hpp>
@@ -148,13 +147,10 @@ TEST(DecoderRobustness, MutatedCapturesNeverBreakAPromise) {
     Datagrams orders;
     MoldUdp64Encoder mold{"AAPL"};
     std::array<std::byte, 1472> buffer;
-    for (std::size_t place = 0; place < aapl.size();) {
+    const auto messages = itch_messages(aapl);
+    for (std::size_t next = 0; next < messages.size();) {
         mold.begin(buffer);
-        for (int i = 0; i < 3 && place < aapl.size(); ++i) {
-            std::span<const std::byte> message;
-            ASSERT_FALSE(next_itch_record(aapl, place, message));
-            ASSERT_TRUE(mold.add(message));
-        }
+        for (int i = 0; i < 3 && next < messages.size(); ++i) ASSERT_TRUE(mold.add(messages[next++]));
         const auto bytes = mold.finish();
         orders.emplace_back(bytes.begin(), bytes.end());
     }

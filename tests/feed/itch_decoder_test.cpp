@@ -12,7 +12,6 @@
 #include <millpond/feed/generated_feed.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/itch_encoder.hpp>
-#include <millpond/feed/itch_file.hpp>
 #include <millpond/feed/moldudp64_encoder.hpp>
 
 #include "tests/feed/real_data.hpp"
@@ -378,12 +377,7 @@ protected:
     }
     template <class OnMessage>
     void each(OnMessage on_message) {
-        std::size_t place = 0;
-        std::span<const std::byte> message;
-        while (place < file_.size()) {
-            ASSERT_FALSE(next_itch_record(file_, place, message));
-            on_message(message);
-        }
+        for (const auto message : itch_messages(file_)) on_message(message);
     }
     std::vector<std::byte> file_;
     InstrumentTable table_{4};

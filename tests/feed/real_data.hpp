@@ -52,4 +52,16 @@ struct CapturedDatagram {
     return datagrams;
 }
 
+/// The messages of an ITCH file, each behind its big-endian length; they stand in `file`.
+[[nodiscard]] inline std::vector<std::span<const std::byte>> itch_messages(std::span<const std::byte> file) {
+    std::vector<std::span<const std::byte>> messages;
+    while (!file.empty()) {
+        const std::size_t end = file.size() < 2 ? file.size() + 1 : 2U + core::load_be<std::uint16_t>(file.data());
+        if (end > file.size()) throw std::runtime_error("an ITCH file that ends within a message");
+        messages.push_back(file.subspan(2, end - 2));
+        file = file.subspan(end);
+    }
+    return messages;
+}
+
 }  // namespace millpond::feed
