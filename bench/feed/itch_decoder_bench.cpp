@@ -1,6 +1,5 @@
 // Measured:     from the bytes of a MoldUDP64 datagram of three ITCH messages to order books of full depth and the
-// Quotes
-//               and Trades that a handler has added up; 64 books.
+//               Quotes and Trades that a handler has added up; 64 books.
 // Not measured: receiving, publishing, the directory at the start.
 #include <array>
 #include <bit>
@@ -8,9 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <millpond/core/endian.hpp>
@@ -20,9 +17,8 @@
 #include <millpond/feed/moldudp64_layout.hpp>
 
 #include "bench/feed/itch_input.hpp"
+#include "bench/feed/stream.hpp"
 #include "bench/harness/compare.hpp"
-#include "bench/harness/statistics.hpp"
-#include "bench/harness/timing.hpp"
 
 namespace {
 
@@ -32,21 +28,12 @@ namespace mold = feed::moldudp64_layout;
 
 constexpr std::size_t kMessages = 30'000;
 constexpr std::size_t kWarmDatagrams = 1'000;
-const auto kInput = bench::itch_datagrams(kMessages);
+const bench::Stream kStream{
+    .datagrams = bench::itch_datagrams(kMessages), .warm = kWarmDatagrams, .messages = kMessages - 3 * kWarmDatagrams};
 
 template <class Decode>
 bench::Finding run() {
-    bench::Sum sum;
-    std::vector<double> passes(bench::scaled(40));
-    for (auto& nanos : passes) {
-        const auto decode = std::make_unique<Decode>();
-        for (std::size_t i = 0; i < kWarmDatagrams; ++i) (*decode)(kInput[i], sum);
-        nanos = bench::nanos_each(kMessages - 3 * kWarmDatagrams, [&] {
-            for (std::size_t i = kWarmDatagrams; i < kInput.size(); ++i) (*decode)(kInput[i], sum);
-            bench::keep(sum);
-        });
-    }
-    return {.value = bench::median(std::move(passes)), .answer = sum.value};
+    return bench::decode_stream<Decode>(kStream, bench::scaled(40));
 }
 
 // Walks the messages into books of the given kind, which has add(id, book, is_bid, price, shares), and

@@ -4,10 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <millpond/core/endian.hpp>
@@ -16,9 +14,8 @@
 #include <millpond/feed/miax_tom_layout.hpp>
 
 #include "bench/feed/input.hpp"
+#include "bench/feed/stream.hpp"
 #include "bench/harness/compare.hpp"
-#include "bench/harness/statistics.hpp"
-#include "bench/harness/timing.hpp"
 
 namespace {
 
@@ -26,25 +23,14 @@ using namespace millpond;
 namespace at = feed::miax_tom_layout;
 
 constexpr std::size_t kMessages = 8'192;
-constexpr std::size_t kWarmDatagrams = 512;
-const auto kInput = bench::miax_datagrams(bench::wandering_quotes(kMessages));
+constexpr std::size_t kWarmDatagrams = 512;  // of two or three messages
+const bench::Stream kStream{.datagrams = bench::miax_datagrams(bench::wandering_quotes(kMessages)),
+                            .warm = kWarmDatagrams,
+                            .messages = kMessages - kWarmDatagrams * 5 / 2};
 
-// Feeds the decoder that make() gives the whole stream, again and again with a new one: a sequenced stream cannot be
-// repeated. The value is the median over the passes.
-template <class Make>
-bench::Finding run(Make&& make) {
-    constexpr std::size_t kWarmMessages = kWarmDatagrams * 5 / 2;
-    bench::Sum sum;
-    std::vector<double> passes(bench::scaled(200));
-    for (auto& nanos : passes) {
-        const auto decode = make();
-        for (std::size_t i = 0; i < kWarmDatagrams; ++i) (*decode)(kInput[i], sum);
-        nanos = bench::nanos_each(kMessages - kWarmMessages, [&] {
-            for (std::size_t i = kWarmDatagrams; i < kInput.size(); ++i) (*decode)(kInput[i], sum);
-            bench::keep(sum);
-        });
-    }
-    return {.value = bench::median(std::move(passes)), .answer = sum.value};
+template <class Decode>
+bench::Finding run() {
+    return bench::decode_stream<Decode>(kStream, bench::scaled(200));
 }
 
 // Calls on_side(is_bid, product, price in 1/100, size) for each message of the datagram; all are narrow.
@@ -121,11 +107,6 @@ struct Decoder {
     }
 };
 
-template <class Decode>
-bench::Finding run_new() {
-    return run([] { return std::make_unique<Decode>(); });
-}
-
 }  // namespace
 
 int main() {
@@ -135,7 +116,7 @@ int main() {
          .measured = "from the bytes in cache to a two-sided Quote that a handler has added up; two or three "
                      "one-sided messages a datagram, sequence followed, product looked up",
          .not_measured = "receiving, publishing, a product's first message"},
-        {{"limit: fixed offsets", run_new<FixedOffsets>},
-         {"MiaxTomDecoder", run_new<Decoder>},
-         {"doubles and std::string", run_new<DoublesAndStrings>}});
+        {{"limit: fixed offsets", run<FixedOffsets>},
+         {"MiaxTomDecoder", run<Decoder>},
+         {"doubles and std::string", run<DoublesAndStrings>}});
 }

@@ -3,10 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include <millpond/core/endian.hpp>
@@ -15,9 +13,8 @@
 #include <millpond/feed/quotes_layout.hpp>
 
 #include "bench/feed/input.hpp"
+#include "bench/feed/stream.hpp"
 #include "bench/harness/compare.hpp"
-#include "bench/harness/statistics.hpp"
-#include "bench/harness/timing.hpp"
 
 namespace {
 
@@ -26,24 +23,13 @@ namespace at = feed::quotes_layout;
 
 constexpr std::size_t kQuotes = 8'192;
 constexpr std::size_t kWarm = 1024;  // quotes at the beginning, which name every instrument
-const auto kInput = bench::quotes_datagrams(bench::wandering_quotes(kQuotes));
+const bench::Stream kStream{.datagrams = bench::quotes_datagrams(bench::wandering_quotes(kQuotes)),
+                            .warm = kWarm / 8,
+                            .messages = kQuotes - kWarm};
 
-// Feeds the decoder that make() gives the whole stream, again and again with a new one: a sequenced stream cannot be
-// repeated. The value is the median over the passes.
-template <class Make>
-bench::Finding run(Make&& make) {
-    constexpr std::size_t kWarmDatagrams = kWarm / 8;
-    bench::Sum sum;
-    std::vector<double> passes(bench::scaled(200));
-    for (auto& nanos : passes) {
-        const auto decode = make();
-        for (std::size_t i = 0; i < kWarmDatagrams; ++i) (*decode)(kInput[i], sum);
-        nanos = bench::nanos_each(kQuotes - kWarm, [&] {
-            for (std::size_t i = kWarmDatagrams; i < kInput.size(); ++i) (*decode)(kInput[i], sum);
-            bench::keep(sum);
-        });
-    }
-    return {.value = bench::median(std::move(passes)), .answer = sum.value};
+template <class Decode>
+bench::Finding run() {
+    return bench::decode_stream<Decode>(kStream, bench::scaled(200));
 }
 
 // Walks the quotes of a datagram by their two length bytes.
@@ -96,7 +82,7 @@ private:
         std::uint16_t next = 0;
         bool distinct = true;
         for (std::size_t i = 0; i < bench::kInstruments / 8; ++i) {
-            walk(kInput[i], [&](const std::byte* bytes, std::size_t, std::size_t symbol_length) {
+            walk(kStream.datagrams[i], [&](const std::byte* bytes, std::size_t, std::size_t symbol_length) {
                 auto& id = ids_[place(key(bytes, symbol_length))];
                 distinct = distinct && id == kFree;
                 id = next++;
@@ -146,11 +132,6 @@ struct Decoder {
     }
 };
 
-template <class Decode>
-bench::Finding run_new() {
-    return run([] { return std::make_unique<Decode>(); });
-}
-
 }  // namespace
 
 int main() {
@@ -159,7 +140,7 @@ int main() {
                     .measured = "from the bytes in cache to a Quote that a handler has added up; eight a datagram, "
                                 "sequence followed, symbol looked up",
                     .not_measured = "receiving, publishing, a symbol's first quote"},
-                   {{"limit: fixed offsets", run_new<FixedOffsets>},
-                    {"QuotesDecoder", run_new<Decoder>},
-                    {"doubles and std::string", run_new<DoublesAndStrings>}});
+                   {{"limit: fixed offsets", run<FixedOffsets>},
+                    {"QuotesDecoder", run<Decoder>},
+                    {"doubles and std::string", run<DoublesAndStrings>}});
 }

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "bench/feed/input.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/statistics.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace millpond::bench {
+
+/// The datagrams of a sequenced stream, which no decoder can be given twice.
+struct Stream {
+    std::vector<std::vector<std::byte>> datagrams;
+    std::size_t warm;      ///< Datagrams at the beginning that are not timed: they name the instruments.
+    std::size_t messages;  ///< In all others.
+};
+
+/// Has a new Decode decode the whole stream in each pass: decode(datagram, sum). The value is the median over the
+/// passes, for a message.
+template <class Decode>
+[[nodiscard]] Finding decode_stream(const Stream& stream, std::size_t passes) {
+    Sum sum;
+    std::vector<double> nanos(passes);
+    for (auto& pass : nanos) {
+        const auto decode = std::make_unique<Decode>();
+        for (std::size_t i = 0; i < stream.warm; ++i) (*decode)(stream.datagrams[i], sum);
+        pass = nanos_each(stream.messages, [&] {
+            for (std::size_t i = stream.warm; i < stream.datagrams.size(); ++i) (*decode)(stream.datagrams[i], sum);
+            keep(sum);
+        });
+    }
+    return {.value = median(std::move(nanos)), .answer = sum.value};
+}
+
+}  // namespace millpond::bench
