@@ -74,8 +74,7 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
     layout.capacity = static_cast<std::uint32_t>(capacity);
     layout.owned = static_cast<std::uint32_t>(owned);
     layout.magazines = static_cast<std::uint32_t>(magazines);
-    layout.magazine_words =
-        static_cast<std::uint32_t>(spread(size * sizeof(std::uint32_t), core::kCacheLine) / sizeof(std::uint32_t));
+    layout.magazine_places = static_cast<std::uint32_t>(spread(size * sizeof(void*), core::kCacheLine) / sizeof(void*));
     // Without magazines the depot itself stops at N, because it owns no more.
     layout.strict = size != 0 && (options.capacity_policy == Capacity::strict ||
                                   (options.capacity_policy == Capacity::automatic && held > capacity));
@@ -83,8 +82,8 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
     const auto links = size == 0 ? owned : magazines;
     layout.links_at = align(owned * layout.stride, core::kFalseSharingRange);
     layout.magazines_at = align(layout.links_at + links * sizeof(std::atomic<std::uint32_t>), core::kFalseSharingRange);
-    layout.caches_at = align(layout.magazines_at + magazines * layout.magazine_words * sizeof(std::uint32_t),
-                             core::kFalseSharingRange);
+    layout.caches_at =
+        align(layout.magazines_at + magazines * layout.magazine_places * sizeof(void*), core::kFalseSharingRange);
     layout.records_at = layout.caches_at + (layout.caches + std::size_t{1}) * sizeof(BlockCache);
     layout.region_bytes = layout.records_at + owned * record_bytes;
     return layout;

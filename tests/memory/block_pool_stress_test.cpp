@@ -24,7 +24,7 @@ std::uint64_t pairs_to_run() {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
     return 100'000;
 #else
-    return 1'000'000;
+    return 10'000'000;
 #endif
 }
 

@@ -69,7 +69,7 @@ public:
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const Region& region() const noexcept { return region_; }
 
-    /// Sums the counters of all caches; never stops anybody.
+    /// Sums the counters of all caches. Stops nobody who has a cache.
     [[nodiscard]] PoolStats stats() const;
 
     /// Forgets what was counted. False, and nothing happens, while a block is in use. Only while nobody uses the pool.
@@ -90,22 +90,45 @@ private:
     static constexpr std::size_t kRecordBytes = Policy::kChecked ? sizeof(detail::BlockLedger::Record) : 0;
     static constexpr std::size_t kGuardBytes = Policy::kChecked ? detail::BlockLedger::kGuardBytes : 0;
 
-    [[nodiscard]] void* acquire_with(BlockCache& cache, Place place) noexcept;
-    void release_with(BlockCache& cache, void* block) noexcept;
+    [[nodiscard, gnu::always_inline]] void* acquire_with(BlockCache& cache, Place place) noexcept;
+    [[gnu::always_inline]] void release_with(BlockCache& cache, void* block) noexcept;
+    [[nodiscard, gnu::noinline]] void* acquire_slowly(BlockCache& cache, Place place) noexcept;
+    [[gnu::noinline]] void release_slowly(BlockCache& cache, std::byte* block) noexcept;
     template <class Element>
     [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept;
     void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
     [[nodiscard]] void* acquire_uncached(Place place) noexcept;
     void release_uncached(void* block) noexcept;
 
-    [[nodiscard]] std::uint32_t checked_index(const void* block) const noexcept;
-    void put(BlockCache& cache, std::uint32_t index) noexcept;
+    void put(BlockCache& cache, std::byte* block) noexcept;
+    [[noreturn, gnu::noinline]] void refuse_foreign(const void* block) const noexcept;
+    [[nodiscard]] std::uint32_t index_of(const void* block) const noexcept {
+        return static_cast<std::uint32_t>(grid_.index_of(block));
+    }
+    template <class Element>
+    [[nodiscard]] static std::byte* bytes_of(Element* element) noexcept {
+        return static_cast<std::byte*>(static_cast<void*>(element));
+    }
+    template <class Element>
+    [[nodiscard]] static Element* element_of(std::byte* block) noexcept {
+        return static_cast<Element*>(static_cast<void*>(block));
+    }
     [[nodiscard]] bool take_credits(std::uint64_t count) noexcept;
     [[nodiscard]] BlockCache* cache_of_this_thread() noexcept;
     [[nodiscard]] BlockCache* attach() noexcept;
+    [[nodiscard]] bool attach(BlockCache& held);
     void detach(BlockCache& cache) noexcept;
-    [[nodiscard]] std::span<BlockCache> caches() const noexcept { return {caches_, layout_.caches + std::size_t{1}}; }
+    void detach_held(BlockCache& cache) noexcept;
+    void drain(BlockCache& cache) noexcept;
+    /// Those of threads, then the shared one.
+    [[nodiscard]] std::span<BlockCache> own_caches() const noexcept {
+        return {caches_, layout_.caches + std::size_t{1}};
+    }
     [[nodiscard]] BlockCache& shared_cache() const noexcept { return caches_[layout_.caches]; }
+    /// Calls visit(BlockCache&) for each that counts or has counted; under the mutex.
+    template <class Visit>
+    void for_each_cache(Visit&& visit) const;
+    [[nodiscard]] std::uint64_t count_in_use() const noexcept;
     [[nodiscard]] std::vector<bool> free_blocks(std::string& fault) const;
     static Ledger make_ledger(const std::string& name, std::byte* memory, const detail::PoolLayout& layout, bool fill);
 
@@ -118,7 +141,10 @@ private:
     detail::Depot<Policy> depot_;
     alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> credits_;  // Blocks that a strict pool may still lend.
     std::atomic<std::uint64_t> least_credits_;
-    alignas(core::kFalseSharingRange) mutable std::mutex mutex_;  // For the shared cache, and who has which cache.
+    alignas(core::kFalseSharingRange) mutable std::mutex mutex_;  // For all below and the shared cache.
+    std::uint32_t attached_{0};
+    std::vector<BlockCache*> held_;  // The explicit ones.
+    mutable BlockCache gone_;        // What explicit ones counted that are gone.
     core::Tally uncached_;
     alignas(core::kFalseSharingRange) detail::PoolSlot slot_;  // Last, so that threads forget the pool first.
 };
@@ -129,6 +155,7 @@ using CheckedBlockPool = BasicBlockPool<Checked>;
 /// A cache held explicitly: the shortest way to a block. It does not look up the calling thread's.
 ///
 /// Threads: one at a time. Must end before its pool.
+/// Memory:  256 bytes, of lines that nobody else writes.
 template <class Policy>
 class BasicBlockPool<Policy>::Cache {
 public:
@@ -137,20 +164,20 @@ public:
     Cache(const Cache&) = delete;
     Cache& operator=(const Cache&) = delete;
     /// Gives the blocks that lie in it back to the pool.
-    ~Cache() { pool_.detach(*cache_); }
+    ~Cache() { pool_.detach_held(cache_); }
 
     [[nodiscard]] void* try_acquire(Place place = Place::current()) noexcept {
-        return pool_.acquire_with(*cache_, place);
+        return pool_.acquire_with(cache_, place);
     }
-    void release(void* block) noexcept { pool_.release_with(*cache_, block); }
+    void release(void* block) noexcept { pool_.release_with(cache_, block); }
     [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept {
-        return pool_.acquire_batch_with(*cache_, blocks, place);
+        return pool_.acquire_batch_with(cache_, blocks, place);
     }
-    void release_batch(std::span<void* const> blocks) noexcept { pool_.release_batch_with(*cache_, blocks); }
+    void release_batch(std::span<void* const> blocks) noexcept { pool_.release_batch_with(cache_, blocks); }
 
 private:
+    BlockCache cache_;
     BasicBlockPool& pool_;
-    BlockCache* cache_;
 };
 
 }  // namespace millpond::memory

@@ -15,7 +15,8 @@ void set_poisoned(void* begin, std::size_t bytes, bool poisoned) noexcept;
 
 /// What a checked pool remembers of its blocks, apart from them.
 ///
-/// Threads: any, for blocks that they own; two that release the same block are told apart.
+/// Threads: any, for blocks that they own. Of two releases at the very same moment the second is found when the block
+///          is acquired for the second time.
 /// Memory:  24 bytes a block in the pool's Region, 16 more after each block.
 class BlockLedger {
 public:
@@ -52,6 +53,13 @@ private:
     static constexpr std::uint64_t kGuard = 0xC0DE'FACE'5AFE'B10C;
     static constexpr unsigned char kReleased = 0xDD;
 
+    // One by one, as they are written: a wider load would wait for the stores.
+    static void put_word(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
+    static std::uint64_t word_at(const std::byte* at) noexcept {
+        std::uint64_t word = 0;
+        std::memcpy(&word, at, sizeof word);
+        return word;
+    }
     [[nodiscard]] bool is_filled(const std::byte* block) const noexcept;
 
     const char* pool_;
@@ -64,24 +72,21 @@ inline void BlockLedger::acquired(std::uint32_t index, std::byte* block, Checked
     auto& record = records_[index];
     set_poisoned(block, block_bytes_, false);
     const auto generation = record.generation.load(std::memory_order_relaxed);
+    if (generation % 2 == 1) fault("was released twice", index, block);
     if (fill_ && generation > 0 && !is_filled(block)) fault("was written to after its release", index, block);
     record.file = place.file();
     record.line = place.line();
-    const std::uint64_t guards[2]{kGuard, kGuard ^ index};
-    std::memcpy(block + block_bytes_, guards, sizeof guards);
+    put_word(block + block_bytes_, kGuard);
+    put_word(block + block_bytes_ + sizeof kGuard, kGuard ^ index);
     record.generation.store(generation + 1, std::memory_order_relaxed);
 }
 
 inline void BlockLedger::released(std::uint32_t index, std::byte* block) noexcept {
     auto& record = records_[index];
-    auto generation = record.generation.load(std::memory_order_relaxed);
-    // An exchange, because the second of two releases may come at the same time, on another thread.
-    if (generation % 2 == 0 ||
-        !record.generation.compare_exchange_strong(generation, generation + 1, std::memory_order_relaxed)) {
-        fault("was released twice", index, block);
-    }
-    const std::uint64_t guards[2]{kGuard, kGuard ^ index};
-    if (std::memcmp(block + block_bytes_, guards, sizeof guards) != 0) {
+    const auto generation = record.generation.load(std::memory_order_relaxed);
+    if (generation % 2 == 0) fault("was released twice", index, block);
+    record.generation.store(generation + 1, std::memory_order_relaxed);
+    if (word_at(block + block_bytes_) != kGuard || word_at(block + block_bytes_ + sizeof kGuard) != (kGuard ^ index)) {
         fault("was written beyond its end", index, block);
     }
     if (fill_) std::memset(block, kReleased, block_bytes_);

@@ -17,7 +17,7 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
       grid_(region_.data(), layout_.stride, layout_.owned),
       caches_(reinterpret_cast<BlockCache*>(region_.data() + layout_.caches_at)),
       ledger_(make_ledger(name_, region_.data(), layout_, options.fill_released)),
-      depot_(region_.data(), layout_),
+      depot_(region_.data(), layout_, grid_),
       credits_(layout_.capacity),
       least_credits_(layout_.capacity),
       slot_(
@@ -26,12 +26,11 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
               static_cast<BasicBlockPool*>(pool)->detach(*static_cast<BlockCache*>(cache));
           },
           region_.data(), region_.data() + std::size_t{layout_.owned} * layout_.stride, name_.c_str()) {
-    std::uninitialized_default_construct_n(caches_, caches().size());
-    for (auto& cache : caches()) {
-        cache.grid = grid_;
-        cache.magazine_blocks = layout_.magazine_blocks;
-    }
+    std::uninitialized_default_construct_n(caches_, own_caches().size());
+    for (auto& cache : own_caches()) cache.describe(grid_, layout_.magazine_blocks, layout_.strict);
+    held_.reserve(layout_.caches);
     depot_.equip(shared_cache());
+    shared_cache().taken = true;
 }
 
 template <class Policy>
@@ -105,28 +104,68 @@ auto BasicBlockPool<Policy>::cache_of_this_thread() noexcept -> BlockCache* {
 template <class Policy>
 auto BasicBlockPool<Policy>::attach() noexcept -> BlockCache* {
     const std::lock_guard lock(mutex_);
-    for (auto& cache : caches().first(layout_.caches)) {
-        if (cache.taken) continue;
-        cache.taken = true;
-        depot_.equip(cache);
-        return &cache;
-    }
-    return nullptr;
+    if (attached_ == layout_.caches) return nullptr;
+    auto& cache = *std::ranges::find(own_caches(), false, &BlockCache::taken);
+    ++attached_;
+    cache.taken = true;
+    depot_.equip(cache);
+    return &cache;
+}
+
+template <class Policy>
+bool BasicBlockPool<Policy>::attach(BlockCache& held) {
+    const std::lock_guard lock(mutex_);
+    if (attached_ == layout_.caches) return false;
+    ++attached_;
+    held.describe(grid_, layout_.magazine_blocks, layout_.strict);
+    held.taken = true;
+    depot_.equip(held);
+    held_.push_back(&held);
+    return true;
 }
 
 template <class Policy>
 void BasicBlockPool<Policy>::detach(BlockCache& cache) noexcept {
     const std::lock_guard lock(mutex_);
-    do {
-        while (cache.level > 0) put(shared_cache(), cache.pop());
-    } while (cache.use_full_spare());
-    depot_.strip(cache);
-    cache.taken = false;
+    drain(cache);
 }
 
 template <class Policy>
-BasicBlockPool<Policy>::Cache::Cache(BasicBlockPool& pool) : pool_(pool), cache_(pool.attach()) {
-    if (cache_ == nullptr) {
+void BasicBlockPool<Policy>::drain(BlockCache& cache) noexcept {
+    do {
+        while (!cache.is_empty()) put(shared_cache(), cache.pop());
+    } while (cache.use_full_spare());
+    depot_.strip(cache);
+    cache.taken = false;
+    --attached_;
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::detach_held(BlockCache& cache) noexcept {
+    const std::lock_guard lock(mutex_);
+    drain(cache);
+    gone_.add_counts_of(cache);
+    std::erase(held_, &cache);
+}
+
+template <class Policy>
+template <class Visit>
+void BasicBlockPool<Policy>::for_each_cache(Visit&& visit) const {
+    for (auto& cache : own_caches()) visit(cache);
+    for (auto* const cache : held_) visit(*cache);
+    visit(gone_);
+}
+
+template <class Policy>
+std::uint64_t BasicBlockPool<Policy>::count_in_use() const noexcept {
+    std::uint64_t in_use = 0;
+    for_each_cache([&](const BlockCache& cache) { in_use += cache.acquired.read() - cache.released.read(); });
+    return in_use;
+}
+
+template <class Policy>
+BasicBlockPool<Policy>::Cache::Cache(BasicBlockPool& pool) : pool_(pool) {
+    if (!pool.attach(cache_)) {
         throw std::length_error("pool '" + pool.name() + "': all " + std::to_string(pool.layout_.caches) +
                                 " caches are taken; raise max_caches");
     }
@@ -143,13 +182,14 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.page_bytes = region_.page_bytes();
     stats.magazine_blocks = layout_.magazine_blocks;
     stats.strict = layout_.strict || layout_.magazine_blocks == 0;
+    const std::lock_guard lock(mutex_);
     // Releases first: a block that comes back meanwhile is then counted as in use, never as less than none.
-    for (const auto& cache : caches()) stats.released += cache.released.read();
-    for (const auto& cache : caches()) {
+    for_each_cache([&](const BlockCache& cache) { stats.released += cache.released.read(); });
+    for_each_cache([&](const BlockCache& cache) {
         stats.acquired += cache.acquired.read();
         stats.refused += cache.refused.read();
         stats.exchanges += cache.exchanges.read();
-    }
+    });
     stats.in_use = stats.acquired - stats.released;
     stats.high_water =
         layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed) : depot_.most_outside();
@@ -159,12 +199,9 @@ PoolStats BasicBlockPool<Policy>::stats() const {
 
 template <class Policy>
 bool BasicBlockPool<Policy>::reset() noexcept {
-    std::uint64_t in_use = 0;
-    for (const auto& cache : caches()) in_use += cache.acquired.read() - cache.released.read();
-    if (in_use != 0) return false;
-    for (auto& cache : caches()) {
-        for (auto* const tally : {&cache.acquired, &cache.released, &cache.refused, &cache.exchanges}) tally->set(0);
-    }
+    const std::lock_guard lock(mutex_);
+    if (count_in_use() != 0) return false;
+    for_each_cache([](BlockCache& cache) { cache.forget_counts(); });
     uncached_.set(0);
     least_credits_.store(layout_.capacity, std::memory_order_relaxed);
     depot_.forget_most_outside();
@@ -174,7 +211,8 @@ bool BasicBlockPool<Policy>::reset() noexcept {
 template <class Policy>
 std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const {
     std::vector<bool> free(layout_.owned, false);
-    const auto found = [&](std::uint32_t index) {
+    const auto found = [&](const void* block) {
+        const auto index = index_of(block);
         if (index >= layout_.owned || free[index]) {
             fault = "pool '" + name_ + "': block " + std::to_string(index) + " is in two places";
         } else {
@@ -183,15 +221,16 @@ std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const 
     };
     depot_.for_each_block(found);
     std::size_t equipped = 0;
-    for (const auto& cache : caches()) {
-        if (cache.loaded == nullptr || (!cache.taken && &cache != &shared_cache())) continue;
+    const std::lock_guard lock(mutex_);
+    for_each_cache([&](const BlockCache& cache) {
+        if (!cache.taken) return;
         ++equipped;
-        for (std::uint32_t i = 0; i < cache.level; ++i) found(cache.loaded[i]);
+        for (const auto* place = cache.bottom; place != cache.top; ++place) found(*place);
         for (std::uint32_t i = 0; cache.spare_is_full && i < layout_.magazine_blocks; ++i) found(cache.spare[i]);
-    }
+    });
     if (layout_.magazine_blocks > 0) {
         std::size_t full = 0;
-        depot_.for_each_block([&](std::uint32_t) { ++full; });
+        depot_.for_each_block([&](const void*) { ++full; });
         const auto counted = full / layout_.magazine_blocks + depot_.count_empty() + 2 * equipped;
         if (counted != layout_.magazines) {
             fault = "pool '" + name_ + "': " + std::to_string(counted) + " magazines are in place, " +
@@ -207,8 +246,8 @@ std::string BasicBlockPool<Policy>::audit() const {
     const auto free = free_blocks(fault);
     if (!fault.empty()) return fault;
     const auto live = static_cast<std::uint64_t>(std::count(free.begin(), free.end(), false));
-    std::uint64_t in_use = 0;
-    for (const auto& cache : caches()) in_use += cache.acquired.read() - cache.released.read();
+    const std::lock_guard lock(mutex_);
+    const auto in_use = count_in_use();
     if (live != in_use) {
         return "pool '" + name_ + "': " + std::to_string(live) + " blocks are out, " + std::to_string(in_use) +
                " were acquired and not released";

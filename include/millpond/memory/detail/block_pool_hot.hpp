@@ -25,41 +25,58 @@ void BasicBlockPool<Policy>::release(void* block) noexcept {
 }
 
 template <class Policy>
-void* BasicBlockPool<Policy>::acquire_with(BlockCache& cache, Place place) noexcept {
-    if (layout_.strict && !take_credits(1)) {
-        cache.refused.add();
-        return nullptr;
-    }
-    if (cache.level == 0 && !depot_.refill(cache)) [[unlikely]] {
-        cache.refused.add();
-        if (layout_.strict) credits_.fetch_add(1, std::memory_order_release);
-        return nullptr;
-    }
-    const auto index = cache.pop();
-    auto* const block = cache.grid.block(index);
+inline void* BasicBlockPool<Policy>::acquire_with(BlockCache& cache, Place place) noexcept {
+    if (cache.strict || cache.is_empty()) [[unlikely]]
+        return acquire_slowly(cache, place);
+    auto* const block = cache.pop();
     cache.acquired.add();
-    if constexpr (Policy::kChecked) ledger_.acquired(index, block, place);
+    if constexpr (Policy::kChecked) ledger_.acquired(index_of(block), block, place);
     return block;
 }
 
 template <class Policy>
-void BasicBlockPool<Policy>::release_with(BlockCache& cache, void* block) noexcept {
+inline void BasicBlockPool<Policy>::release_with(BlockCache& cache, void* block) noexcept {
     const auto index = cache.grid.index_of(block);
     if (index >= cache.grid.count) [[unlikely]]
-        detail::misuse(name_.c_str(), "release of what is none of its blocks", block);
+        refuse_foreign(block);
     if constexpr (Policy::kChecked) ledger_.released(static_cast<std::uint32_t>(index), static_cast<std::byte*>(block));
-    put(cache, static_cast<std::uint32_t>(index));
+    if (cache.strict || cache.is_full()) [[unlikely]]
+        return release_slowly(cache, static_cast<std::byte*>(block));
+    cache.push(static_cast<std::byte*>(block));
     cache.released.add();
-    if (layout_.strict) credits_.fetch_add(1, std::memory_order_release);  // sync "credit back": take_credits
 }
 
 template <class Policy>
-void BasicBlockPool<Policy>::put(BlockCache& cache, std::uint32_t index) noexcept {
-    if (cache.level == cache.magazine_blocks) [[unlikely]] {
-        if (cache.magazine_blocks == 0) return depot_.push_block(index);
+void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noexcept {
+    if (cache.strict && !take_credits(1)) {
+        cache.refused.add();
+        return nullptr;
+    }
+    if (cache.is_empty() && !depot_.refill(cache)) {
+        cache.refused.add();
+        if (cache.strict) credits_.fetch_add(1, std::memory_order_release);
+        return nullptr;
+    }
+    auto* const block = cache.pop();
+    cache.acquired.add();
+    if constexpr (Policy::kChecked) ledger_.acquired(index_of(block), block, place);
+    return block;
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::release_slowly(BlockCache& cache, std::byte* block) noexcept {
+    put(cache, block);
+    cache.released.add();
+    if (cache.strict) credits_.fetch_add(1, std::memory_order_release);  // sync "credit back": take_credits
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::put(BlockCache& cache, std::byte* block) noexcept {
+    if (cache.is_full()) [[unlikely]] {
+        if (cache.magazine_blocks == 0) return depot_.push_block(index_of(block));
         depot_.make_room(cache);
     }
-    cache.push(index);
+    cache.push(block);
 }
 
 template <class Policy>
@@ -80,51 +97,58 @@ bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
-    if (layout_.strict && !take_credits(blocks.size())) {
+    if (cache.strict && !take_credits(blocks.size())) {
         cache.refused.add();
         return false;
     }
     std::size_t done = 0;
     while (done < blocks.size()) {
-        if (cache.level == 0 && !depot_.refill(cache)) {
-            while (done > 0) put(cache, static_cast<std::uint32_t>(grid_.index_of(blocks[--done])));
+        if (cache.is_empty() && !depot_.refill(cache)) {
+            while (done > 0) put(cache, bytes_of(blocks[--done]));
             cache.refused.add();
-            if (layout_.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);
+            if (cache.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);
             return false;
         }
-        const auto round = std::min<std::size_t>(blocks.size() - done, cache.level);
-        for (std::size_t i = 0; i < round; ++i) {
-            blocks[done + i] = static_cast<Element*>(static_cast<void*>(cache.grid.block(cache.pop())));
-        }
+        const auto round = std::min(blocks.size() - done, cache.level());
+        cache.top -= round;
+        for (std::size_t i = 0; i < round; ++i) blocks[done + i] = element_of<Element>(cache.top[i]);
         done += round;
     }
     cache.acquired.add(done);
     if constexpr (Policy::kChecked) {
-        for (auto* block : blocks) {
-            ledger_.acquired(checked_index(block), static_cast<std::byte*>(static_cast<void*>(block)), place);
-        }
+        for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }
     return true;
 }
 
 template <class Policy>
 void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept {
-    for (auto* const block : blocks) {
-        const auto index = checked_index(block);
-        if constexpr (Policy::kChecked) ledger_.released(index, static_cast<std::byte*>(block));
-        put(cache, index);
+    // All are looked at before any is taken, without a branch for each.
+    bool all_ours = true;
+    for (const void* const block : blocks) all_ours &= cache.grid.index_of(block) < cache.grid.count;
+    if (!all_ours) [[unlikely]] {
+        refuse_foreign(*std::ranges::find_if_not(blocks, [&](const void* block) { return owns(block); }));
+    }
+    if constexpr (Policy::kChecked) {
+        for (void* const block : blocks) ledger_.released(index_of(block), static_cast<std::byte*>(block));
+    }
+    for (std::size_t done = 0; done < blocks.size();) {
+        if (cache.is_full()) {
+            put(cache, static_cast<std::byte*>(blocks[done++]));
+            continue;
+        }
+        const auto round = std::min(blocks.size() - done, cache.room());
+        for (std::size_t i = 0; i < round; ++i) cache.top[i] = static_cast<std::byte*>(blocks[done + i]);
+        cache.top += round;
+        done += round;
     }
     cache.released.add(blocks.size());
-    if (layout_.strict)
-        credits_.fetch_add(blocks.size(), std::memory_order_release);  // sync "credit back": take_credits
+    if (cache.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);  // sync "credit back": take_credits
 }
 
 template <class Policy>
-std::uint32_t BasicBlockPool<Policy>::checked_index(const void* block) const noexcept {
-    const auto index = grid_.index_of(block);
-    if (index >= grid_.count) [[unlikely]]
-        detail::misuse(name_.c_str(), "release of what is none of its blocks", block);
-    return static_cast<std::uint32_t>(index);
+void BasicBlockPool<Policy>::refuse_foreign(const void* block) const noexcept {
+    detail::misuse(name_.c_str(), "release of what is none of its blocks", block);
 }
 
 }  // namespace millpond::memory

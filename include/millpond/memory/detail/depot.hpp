@@ -21,8 +21,10 @@ namespace millpond::memory::detail {
 template <class Policy>
 class Depot {
 public:
+    using Block = BlockCache::Block;
+
     /// Fills the magazines with all blocks, lowest first. `memory`: the start of the pool's Region.
-    Depot(std::byte* memory, const PoolLayout& layout);
+    Depot(std::byte* memory, const PoolLayout& layout, const BlockGrid& grid);
 
     /// Exchanges the cache's empty magazine for a full one. False when there is none; nothing has changed then.
     /// Only while the cache holds no block.
@@ -52,7 +54,7 @@ public:
         least_full_.store(full_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
 
-    /// Calls visit(index of a block) for each block in the depot. Only while nobody uses the pool.
+    /// Calls visit(block) for each block in the depot. Only while nobody uses the pool.
     template <class Visit>
     void for_each_block(Visit&& visit) const;
     /// How many magazines are empty. Only while nobody uses the pool.
@@ -61,17 +63,18 @@ public:
 private:
     static constexpr std::uint32_t kNone = IndexStack<Policy>::kNone;
 
-    [[nodiscard]] std::uint32_t* magazine(std::uint32_t number) const noexcept {
-        return magazines_ + std::size_t{number} * layout_.magazine_words;
+    [[nodiscard]] Block* magazine(std::uint32_t number) const noexcept {
+        return magazines_ + std::size_t{number} * layout_.magazine_places;
     }
-    [[nodiscard]] std::uint32_t number_of(const std::uint32_t* magazine) const noexcept {
-        return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_words);
+    [[nodiscard]] std::uint32_t number_of(const Block* magazine) const noexcept {
+        return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_places);
     }
     void count_out() noexcept;
 
     PoolLayout layout_;
+    BlockGrid grid_;
     std::atomic<std::uint32_t>* links_;
-    std::uint32_t* magazines_;
+    Block* magazines_;
     IndexStack<Policy> full_;
     IndexStack<Policy> empty_;
     alignas(core::kFalseSharingRange) std::atomic<std::uint32_t> full_count_{0};
@@ -79,17 +82,18 @@ private:
 };
 
 template <class Policy>
-Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout)
+Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout, const BlockGrid& grid)
     : layout_(layout),
+      grid_(grid),
       links_(reinterpret_cast<std::atomic<std::uint32_t>*>(memory + layout.links_at)),
-      magazines_(reinterpret_cast<std::uint32_t*>(memory + layout.magazines_at)) {
+      magazines_(reinterpret_cast<Block*>(memory + layout.magazines_at)) {
     const auto size = layout.magazine_blocks;
     const auto full = size == 0 ? layout.owned : layout.owned / size;
     std::uninitialized_value_construct_n(links_, std::max(full, layout.magazines));
     for (auto number = layout.magazines; number-- > full;) empty_.push(links_, number);
     for (auto number = full; number-- > 0;) {
         // A cache pops from the top: the lowest index lies there.
-        for (std::uint32_t i = 0; i < size; ++i) magazine(number)[i] = (number + 1) * size - 1 - i;
+        for (std::uint32_t i = 0; i < size; ++i) magazine(number)[i] = grid.block((number + 1) * size - 1 - i);
         full_.push(links_, number);
     }
     full_count_.store(full, std::memory_order_relaxed);
@@ -103,19 +107,16 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     if (number == kNone) return false;
     count_out();
     if (cache.magazine_blocks == 0) {
-        cache.single = number;
-        cache.level = 1;
+        cache.single = grid_.block(number);
+        ++cache.top;
         return true;
     }
     Policy::racy_point();
-    empty_.push(links_, number_of(cache.loaded));
-    cache.loaded = magazine(number);
-    cache.level = cache.magazine_blocks;
+    empty_.push(links_, number_of(cache.bottom));
+    cache.load(magazine(number), cache.magazine_blocks);
     cache.exchanges.add();
     // The first blocks are written soon; the lines may lie in the cache of the core that released them.
-    for (std::uint32_t i = 1; i <= 4 && i <= cache.level; ++i) {
-        __builtin_prefetch(cache.grid.block(cache.loaded[cache.level - i]), 1);
-    }
+    for (auto* next = cache.top; next != cache.bottom && cache.top - next < 4;) __builtin_prefetch(*--next, 1);
     return true;
 }
 
@@ -125,30 +126,25 @@ void Depot<Policy>::make_room(BlockCache& cache) noexcept {
     const auto number = empty_.pop(links_);
     assert(number != kNone && "there are two more magazines than caches and blocks can fill");
     Policy::racy_point();
-    full_.push(links_, number_of(cache.loaded));
+    full_.push(links_, number_of(cache.bottom));
     full_count_.fetch_add(1, std::memory_order_relaxed);
-    cache.loaded = magazine(number);
-    cache.level = 0;
+    cache.load(magazine(number), 0);
     cache.exchanges.add();
 }
 
 template <class Policy>
 void Depot<Policy>::equip(BlockCache& cache) noexcept {
-    cache.level = 0;
     cache.spare_is_full = false;
-    if (cache.magazine_blocks == 0) {
-        cache.loaded = &cache.single;
-        return;
-    }
-    cache.loaded = magazine(empty_.pop(links_));
+    if (cache.magazine_blocks == 0) return cache.load(&cache.single, 0);
+    cache.load(magazine(empty_.pop(links_)), 0);
     cache.spare = magazine(empty_.pop(links_));
 }
 
 template <class Policy>
 void Depot<Policy>::strip(BlockCache& cache) noexcept {
-    assert(cache.level == 0 && !cache.spare_is_full);
+    assert(cache.is_empty() && !cache.spare_is_full);
     if (cache.magazine_blocks == 0) return;
-    empty_.push(links_, number_of(cache.loaded));
+    empty_.push(links_, number_of(cache.bottom));
     empty_.push(links_, number_of(cache.spare));
 }
 
@@ -167,7 +163,7 @@ template <class Visit>
 void Depot<Policy>::for_each_block(Visit&& visit) const {
     for (auto number = full_.look(links_).index(); number != kNone;
          number = links_[number].load(std::memory_order_relaxed)) {
-        if (layout_.magazine_blocks == 0) visit(number);
+        if (layout_.magazine_blocks == 0) visit(grid_.block(number));
         for (std::uint32_t i = 0; i < layout_.magazine_blocks; ++i) visit(magazine(number)[i]);
     }
 }

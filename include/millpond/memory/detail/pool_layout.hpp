@@ -19,7 +19,7 @@ struct PoolLayout {
     std::uint32_t capacity{0};
     std::uint32_t owned{0};
     std::uint32_t magazine_blocks{0};  ///< M; 0: the depot hands out single blocks, caches only count.
-    std::uint32_t magazine_words{0};   ///< From one magazine to the next, in 32-bit words.
+    std::uint32_t magazine_places{0};  ///< From one magazine to the next.
     std::uint32_t magazines{0};
     std::uint32_t caches{0};  ///< C, without the shared one.
     bool strict{false};
