@@ -37,7 +37,8 @@ struct BlockGrid {
     /// The index of the block at `pointer`; `count` or more for every pointer that is no block's.
     [[nodiscard]] std::uint64_t index_of(const void* pointer) const noexcept {
         const auto distance = reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(first);
-        return std::rotr(distance * inverse, static_cast<int>(shift));
+        const auto product = distance * inverse;
+        return (product >> shift) | (product << (-shift % 64));  // As std::rotr, in a form that is vectorised.
     }
 };
 

@@ -110,8 +110,8 @@ bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Ele
             return false;
         }
         const auto round = std::min(blocks.size() - done, cache.level());
-        cache.top -= round;
-        for (std::size_t i = 0; i < round; ++i) blocks[done + i] = element_of<Element>(cache.top[i]);
+        const auto* const from = cache.top -= round;
+        for (std::size_t i = 0; i < round; ++i) blocks[done + i] = element_of<Element>(from[i]);
         done += round;
     }
     cache.acquired.add(done);
@@ -124,9 +124,10 @@ bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Ele
 template <class Policy>
 void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept {
     // All are looked at before any is taken, without a branch for each.
-    bool all_ours = true;
-    for (const void* const block : blocks) all_ours &= cache.grid.index_of(block) < cache.grid.count;
-    if (!all_ours) [[unlikely]] {
+    const auto grid = cache.grid;
+    std::uint64_t highest = 0;
+    for (const void* const block : blocks) highest = std::max(highest, grid.index_of(block));
+    if (highest >= grid.count) [[unlikely]] {
         refuse_foreign(*std::ranges::find_if_not(blocks, [&](const void* block) { return owns(block); }));
     }
     if constexpr (Policy::kChecked) {
@@ -138,8 +139,9 @@ void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<voi
             continue;
         }
         const auto round = std::min(blocks.size() - done, cache.room());
-        for (std::size_t i = 0; i < round; ++i) cache.top[i] = static_cast<std::byte*>(blocks[done + i]);
-        cache.top += round;
+        auto* const to = cache.top;
+        for (std::size_t i = 0; i < round; ++i) to[i] = static_cast<std::byte*>(blocks[done + i]);
+        cache.top = to + round;
         done += round;
     }
     cache.released.add(blocks.size());
