@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/memory/block_pool.hpp>
+
+#include "bench/harness/compare.hpp"
+#include "bench/memory/block_sources.hpp"
+#include "bench/rivals/allocators.hpp"
+#include "bench/rivals/dpdk_pool.hpp"
+#include "bench/rivals/pools.hpp"
+
+namespace millpond::bench {
+
+inline constexpr const char* kArray = "limit: array";
+inline constexpr const char* kCache = "BlockPool::Cache";
+inline constexpr const char* kPool = "BlockPool";
+inline constexpr const char* kStrict = "BlockPool, strict";
+inline constexpr const char* kChecked = "CheckedBlockPool";
+
+/// The sources of a bench, each of which does `pattern(source)` when it is its turn.
+template <class Pattern>
+class Contenders {
+public:
+    Contenders(std::size_t bytes, std::size_t capacity, Pattern pattern)
+        : bytes_(bytes), capacity_(capacity), pattern_(std::move(pattern)) {}
+
+    template <class Source, class... More>
+    void add(std::string name, More... more) {
+        all_.push_back({std::move(name), [bytes = bytes_, capacity = capacity_, pattern = pattern_, more...] {
+                            const auto source = std::make_unique<Source>(bytes, capacity, more...);
+                            return pattern(*source);
+                        }});
+    }
+
+    void add_ours() {
+        using memory::BlockPool;
+        add<CachedBlocks<BlockPool>>(kCache);
+        add<PoolBlocks<BlockPool>>(kPool);
+        add<CachedBlocks<BlockPool>>(kStrict, memory::PoolOptions{.capacity_policy = memory::Capacity::strict});
+        add<CachedBlocks<memory::CheckedBlockPool>>(kChecked);
+    }
+
+    /// Pools and allocators that any thread may use.
+    void add_rivals() {
+#ifdef MILLPOND_RIVAL_CRATES
+        add_rival<Mimalloc3Blocks>("mimalloc 3");
+        add_rival<SnmallocBlocks>("snmalloc 0.7");
+#else
+        absent_.insert(absent_.end(), {"mimalloc 3", "snmalloc 0.7"});
+#endif
+#ifdef MILLPOND_RIVAL_DPDK
+        add_rival<DpdkBlocks>("rte_mempool");
+#else
+        absent_.emplace_back("rte_mempool");
+#endif
+        static const LibraryAllocator kLibraries[]{
+            {"mimalloc 2", "libmimalloc.so.2.0", "mi_malloc", "mi_free"},
+            {"tcmalloc", "libtcmalloc_minimal.so.4", "tc_malloc", "tc_free"},
+            {"TBB", "libtbbmalloc.so.2", "scalable_malloc", "scalable_free"},
+        };
+        for (const auto& library : kLibraries) {
+            if (library.present()) {
+                add_function(library.name, [library, bytes = bytes_] { return LibraryBlocks(library, bytes); });
+            } else {
+                absent_.emplace_back(library.name);
+            }
+        }
+        static const Jemalloc kJemalloc;
+        if (kJemalloc.present()) {
+            add_function("jemalloc", [bytes = bytes_] { return JemallocBlocks(kJemalloc, bytes); });
+        } else {
+            absent_.emplace_back("jemalloc");
+        }
+        add_rival<GlibcBlocks>("glibc");
+        add_rival<LockfreeStackBlocks>("boost::lockfree::stack");
+    }
+
+    /// One that takes too long where threads meet: some 100 microseconds a message.
+    void add_slow_rivals() { add_rival<PmrSynchronizedBlocks>("pmr::synchronized_pool"); }
+
+    /// Pools for one thread.
+    void add_unsafe() {
+        add<BoostPoolBlocks>("limit: boost::pool, one thread");
+        add<PmrUnsynchronizedBlocks>("limit: pmr::unsynchronized_pool, one thread");
+    }
+
+    /// One goal a rival: no slower than it.
+    [[nodiscard]] std::vector<Goal> ahead_of_rivals(const char* ours) const {
+        std::vector<Goal> goals;
+        for (const auto& rival : rivals_) goals.push_back({.contender = ours, .to = rival, .at_most = 1.0});
+        return goals;
+    }
+
+    /// Says who could not be asked.
+    [[nodiscard]] std::string absent() const {
+        std::string text;
+        for (const auto& name : absent_) text += "; absent: " + name;
+        return text;
+    }
+
+    [[nodiscard]] const std::vector<Contender>& all() const noexcept { return all_; }
+
+private:
+    template <class Source>
+    void add_rival(const char* name) {
+        add<Source>(name);
+        rivals_.emplace_back(name);
+    }
+    template <class Make>
+    void add_function(const char* name, Make make) {
+        all_.push_back({name, [make, pattern = pattern_] {
+                            auto source = make();
+                            return pattern(source);
+                        }});
+        rivals_.emplace_back(name);
+    }
+
+    std::size_t bytes_;
+    std::size_t capacity_;
+    Pattern pattern_;
+    std::vector<Contender> all_;
+    std::vector<std::string> rivals_;
+    std::vector<std::string> absent_;
+};
+
+}  // namespace millpond::bench
