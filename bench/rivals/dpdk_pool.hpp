@@ -61,7 +61,7 @@ private:
         static const bool kStarted = [] {
             cpu_set_t allowed;
             sched_getaffinity(0, sizeof allowed, &allowed);
-            std::array<std::string, 9> words{"bench", "--no-huge",      "--no-shconf",         "--no-pci",  "-m",
+            std::array<std::string, 9> words{"bench", "--no-huge",      "--no-shconf",       "--no-pci",  "-m",
                                              "256",   "--no-telemetry", "--log-level=error", "--lcores=0"};
             std::array<char*, 9> arguments{};
             for (std::size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();

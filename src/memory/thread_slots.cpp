@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -93,7 +93,9 @@ bool PoolSlot::thread_may_keep() { return !thread_has_ended; }
 void PoolSlot::remember(void* cache) { caches_of_this_thread().set(number_, cache); }
 
 const char* PoolSlot::owner_of(const void* pointer) noexcept {
-    const std::lock_guard lock(registry_mutex);
+    // Asked on the way to the program's end: a thread that holds the lock may wait for this one.
+    const std::unique_lock lock(registry_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return nullptr;
     for (const auto& entry : pools) {
         if (entry.pool != nullptr && !std::less<>{}(pointer, entry.begin) && std::less<>{}(pointer, entry.end)) {
             return entry.name;
@@ -118,7 +120,7 @@ void misuse(const char* pool, const char* what, const void* block, const char* f
     const auto at = std::min(placed ? end - 1 : end, text.size() - digits - 2);
     if (placed) std::snprintf(text.data() + at, text.size() - at, "%s\n", number.data());
     [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), placed ? at + digits + 1 : end);
-    std::abort();
+    std::terminate();
 }
 
 }  // namespace millpond::memory::detail

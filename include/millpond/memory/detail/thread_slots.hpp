@@ -42,14 +42,15 @@ public:
     /// Remembers `cache` for the calling thread, which may keep one.
     void remember(void* cache);
 
-    /// The name of the pool that has a block at `pointer`; null when none has.
+    /// The name of the pool that has a block at `pointer`; null when none has or a thread is just giving its caches
+    /// back.
     [[nodiscard]] static const char* owner_of(const void* pointer) noexcept;
 
 private:
     std::size_t number_;
 };
 
-/// Ends the program, as a failed assertion does, after writing `pool 'name': what` to the error stream.
+/// Ends the program by std::terminate after writing `pool 'name': what` to the error stream.
 [[noreturn]] void misuse(const char* pool, const char* what, const void* block, const char* file = "",
                          unsigned line = 0) noexcept;
 
