@@ -66,6 +66,12 @@ market::RingWriterOptions writer_options(const RingConfig& ring, const Config& c
     return options;
 }
 
+market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
+    return market::RingWriter{writer_options(ring, config)};
+} catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("ring '{}': {}", ring.name, error.what()));
+}
+
 feed::ProductNames names_of(const FeedConfig& config) {
     if (config.symbols.empty()) return {};
     std::ifstream in{config.symbols};
@@ -110,7 +116,7 @@ net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
 
 Pipeline::Pipeline(const RingConfig& ring, const Config& config)
     : config_(ring),
-      writer_(writer_options(ring, config)),
+      writer_(open_ring(ring, config)),
       instruments_(ring.max_instruments),
       publisher_(writer_, instruments_, notices_) {
     take_over_names();

@@ -69,6 +69,8 @@ public:
     virtual void step(std::int64_t monotonic_ns) = 0;
     /// Sleeps until there is something to do besides the ring, for at most `longest`.
     virtual void wait(std::chrono::nanoseconds longest) { std::this_thread::sleep_for(longest); }
+    /// The end is near: from here on nothing is held back for a better moment.
+    virtual void hurry() {}
     /// Nothing comes any more: passes on what it holds and closes. What cannot go out stays part of held().
     virtual void finish() = 0;
 

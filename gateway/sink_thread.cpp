@@ -23,7 +23,9 @@ namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kMostPerRound = 4'096;
+/// At the end what is in the ring goes out for so long at most, and for so long while nothing moves.
 constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
+constexpr std::int64_t kStandstillNs = 300'000'000;
 /// While the ring brings nothing, and while it brings something all the time, the sink's own descriptors are looked at
 /// once in so many polls and once in so long.
 constexpr int kPollsBetweenLooks = 32;
@@ -201,15 +203,25 @@ std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
 void SinkThread::run() try {
     core::Idle idle{poll_, limits_of(poll_)};
     std::int64_t stop_at = 0;
+    std::int64_t moved_ns = 0;
+    std::uint64_t queued = 0;
     std::int64_t worked_ns = 0;
     std::int64_t looked_ns = 0;
     std::size_t found = 0;  // by the rest before this round
     for (;;) {
         const auto now = core::monotonic_nanos();
         // sync "stop asked": stop
-        if (stop_at == 0 && stopping_.load(std::memory_order_acquire)) stop_at = now + kLastPatienceNs;
+        if (stop_at == 0 && stopping_.load(std::memory_order_acquire)) {
+            stop_at = now + kLastPatienceNs;
+            sink_->hurry();
+        }
         const auto taken = found + round(now);
-        if (stop_at != 0 && (account().queued == 0 || now >= stop_at)) break;
+        if (stop_at != 0) {
+            const auto left = account().queued;
+            if (moved_ns == 0 || left != queued) moved_ns = now;
+            queued = left;
+            if (queued == 0 || now >= stop_at || now - moved_ns >= kStandstillNs) break;
+        }
         if (taken == 0) {
             found = rest(idle, now - worked_ns > kSilenceNs);
             continue;

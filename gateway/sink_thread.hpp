@@ -46,7 +46,7 @@ public:
 
     /// Starts the thread, when it is pinned. Throws std::runtime_error that names the sink when it cannot be.
     void start();
-    /// Lets the sink pass on what is in the ring, for at most two seconds, and ends it.
+    /// Lets the sink pass on what is in the ring, for at most two seconds and while that moves on, and ends it.
     void stop();
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }

@@ -96,8 +96,8 @@ std::vector<float> latencies_of(const metrics::HistogramSnapshot& snapshot) {
 
 bench::Finding receive_path(Stopped stopped) {
     constexpr std::int64_t kPaceNanos = 20'000;
-    constexpr std::size_t kWarm = 1'000;
-    const auto count = bench::scaled(20'000);
+    constexpr std::size_t kWarm = 500;
+    const auto count = bench::scaled(10'000);
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});
     const Folder folder;

@@ -31,7 +31,7 @@ bench::Finding one_way() {
     net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.port()))});
     bench::run_on(cores.first);
     bench::Finding found;
-    const auto count = bench::scaled(20'000);
+    const auto count = bench::scaled(10'000);
     for (std::size_t i = 0; i < kWarm + count; ++i) {
         const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i));
         std::optional<feed::Price> price;

@@ -17,6 +17,7 @@ public:
         std::string format{"miax-tom"};
         std::string feed{};               ///< Further keys of the feed, each with a comma in front.
         std::vector<std::string> more{};  ///< Further arguments.
+        std::string huge_pages{"none"};   ///< For the ring.
     };
 
     /// Returns when it receives. Throws std::runtime_error with what it said when it ended instead.

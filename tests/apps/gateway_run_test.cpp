@@ -5,10 +5,16 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -98,6 +104,7 @@ TEST(Gateway, AStuckClientAndAFullDiskDisturbNobody) {
                   "name=good,listen=127.0.0.1:0,backlog=65536,stall_seconds=600", "--csv", "path=/dev/full"}}};
     test::LineClient stuck{gateway.tcp_port("stuck"), 4'096};
     test::LineClient good{gateway.tcp_port("good")};
+    ASSERT_TRUE(gateway.program().says("tcp sink 'good': client"));  // from here on every event is a line to it
     market::RingReader reader{{.name = gateway.ring()}};
     Counter counter;
     reader.join(counter);
@@ -217,6 +224,55 @@ INSTANTIATE_TEST_SUITE_P(
                 1,
                 "millpond: sink 'tcp': pin: this thread may not run on processor 1000"}),
     [](const auto& refusal) { return refusal.param.name; });
+
+TEST(Gateway, RealtimeWithoutTheCapabilityIsRefusedByItsName) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &none), 0);
+    Outcome outcome;
+    // What a thread drops from its bounding set, the programs that it starts cannot have. Without the right to drop it
+    // there is none to have either.
+    std::thread{[&outcome] {
+        static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
+        outcome = run({"gateway", "--ring", "name=" + unique_ring("realtime"), "--feed", "listen=127.0.0.1:0",
+                       "--metrics", "off", "--realtime", "50"});
+    }}.join();
+    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &before), 0);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("realtime: SCHED_FIFO priority 50 was refused; grant CAP_SYS_NICE"));
+}
+
+/// Whether the system has pages of 2 MiB that a gateway could take.
+bool has_free_huge_pages() {
+    std::ifstream info{"/proc/meminfo"};
+    std::string line;
+    while (std::getline(info, line)) {
+        if (line.starts_with("HugePages_Free:")) return std::atol(line.c_str() + line.find(':') + 1) != 0;
+    }
+    return false;
+}
+
+TEST(Gateway, RequiredHugePagesThatAreNotThereAreAnErrorThatNamesTheSetting) {
+    if (has_free_huge_pages()) GTEST_SKIP() << "this system has free huge pages";
+    const auto ring = unique_ring("huge");
+    const auto outcome = run({"gateway", "--ring", "name=" + ring + ",huge_pages=require", "--feed",
+                              "listen=127.0.0.1:0", "--metrics", "off"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, ::testing::StartsWith("millpond: ring '" + ring + "': huge pages: "));
+    EXPECT_THAT(outcome.err, ::testing::AnyOf(HasSubstr("hugetlbfs"), HasSubstr("nr_hugepages")));
+    EXPECT_THAT(outcome.err, HasSubstr("prefer"));
+}
+
+TEST(Gateway, PreferredHugePagesThatAreNotThereAreLoggedAsAShortfall) {
+    if (has_free_huge_pages()) GTEST_SKIP() << "this system has free huge pages";
+    GatewayRun gateway{{.ring = unique_ring("huge"), .format = "quotes", .huge_pages = "prefer"}};
+    const auto outcome = gateway.end();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("0.0 MiB in huge pages"));
+    EXPECT_THAT(outcome.err, HasSubstr("warning ring '" + gateway.ring() + "': huge pages: asked for "));
+}
 
 TEST(Gateway, APortInUseIsNamed) {
     GatewayRun first{{.ring = unique_ring("port"), .format = "quotes", .more = {"--tcp", "listen=127.0.0.1:0"}}};

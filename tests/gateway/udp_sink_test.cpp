@@ -26,7 +26,10 @@ public:
     void on(const feed::Quote& quote) { bids_.push_back(quote.bid_price); }
     void on(const feed::Trade&) {}
     void on(const feed::Status&) {}
-    void on(const feed::Gap&) { ++gaps_; }
+    void on(const feed::Gap& gap) {
+        ++gaps_;
+        lost_ += gap.last - gap.first + 1;
+    }
     void on(const feed::Clear&) { ++clears_; }
 
 protected:
@@ -56,6 +59,7 @@ protected:
     feed::QuotesDecoder decoder_{instruments_, {}};
     std::vector<feed::Price> bids_;
     int gaps_{0};
+    std::uint64_t lost_{0};
     int clears_{0};
 };
 
@@ -95,6 +99,30 @@ TEST_F(UdpSinkTest, AClearReachesReceiversBeforeTheNextQuote) {
     sink_.step(kSecondNs + 1);
     receive(sink_.sender().counts().datagrams.read());
     EXPECT_EQ(clears_, 1);
+}
+
+TEST_F(UdpSinkTest, WhatTheSinkMissedIsAGapDownstreamEvenWhenNothingFollows) {
+    sink_.on(quote_of(0, 5), 1);
+    sink_.missed(2, 11);
+    sink_.on(quote_of(0, 6), 12);
+    sink_.step(kSecondNs);
+    receive(sink_.sender().counts().datagrams.read());
+    EXPECT_EQ(bids_, (std::vector<feed::Price>{5, 6}));
+    EXPECT_EQ(gaps_, 1);
+    EXPECT_EQ(lost_, 10U);
+    const auto before = sink_.sender().counts().datagrams.read();
+    sink_.missed(13, 15);
+    sink_.step(kSecondNs + 1);
+    receive(sink_.sender().counts().datagrams.read() - before);
+    EXPECT_EQ(gaps_, 2);
+    EXPECT_EQ(lost_, 13U);
+}
+
+TEST_F(UdpSinkTest, TradesStatesAndGapsAreFiltered) {
+    EXPECT_EQ(sink_.on(trade_of(0, 1), 1), Taken::filtered);
+    EXPECT_EQ(sink_.on(feed::Status{.instrument = 0}, 2), Taken::filtered);
+    EXPECT_EQ(sink_.on(feed::Gap{.first = 1, .last = 2}, 3), Taken::filtered);
+    EXPECT_EQ(sink_.held(), 0U);
 }
 
 TEST_F(UdpSinkTest, SilenceBringsHeartbeats) {

@@ -40,7 +40,7 @@ bool CsvSink::begin_file() {
 }
 
 std::size_t CsvSink::room() const noexcept {
-    if (options_.mode == Delivery::conflate && !due_) return 0;
+    if (options_.mode == Delivery::conflate && !due_ && !hurried_) return 0;
     return rows_.size() >= kMostBytes ? 0 : (kMostBytes - rows_.size()) / feed::kMaxCsvBytes + 1;
 }
 
@@ -100,7 +100,7 @@ void CsvSink::write_out(std::int64_t now_ns) {
 }
 
 void CsvSink::step(std::int64_t monotonic_ns) {
-    const bool time = monotonic_ns - flushed_ns_ >= options_.flush.count();
+    const bool time = hurried_ || monotonic_ns - flushed_ns_ >= options_.flush.count();
     if (!rows_.empty() && monotonic_ns >= retry_ns_ && (time || rows_.size() >= kWriteBytes)) {
         flushed_ns_ = monotonic_ns;
         write_out(monotonic_ns);

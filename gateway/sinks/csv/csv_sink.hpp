@@ -63,6 +63,7 @@ public:
     Taken on(const feed::Clear&, std::uint64_t) override { return Taken::filtered; }
     void missed(std::uint64_t, std::uint64_t) override {}
     void step(std::int64_t monotonic_ns) override;
+    void hurry() override { hurried_ = true; }
     void finish() override;
     [[nodiscard]] std::uint64_t held() const noexcept override { return held_; }
     [[nodiscard]] std::string_view type() const noexcept override { return "csv"; }
@@ -84,6 +85,7 @@ private:
     std::uint64_t not_events_{0};  // lines in front of them: the header and the board
     bool mid_row_{false};          // the file ends in the middle of a row
     bool due_{false};              // mode conflate: time to take rows
+    bool hurried_{false};          // no row waits for its time
     std::int64_t flushed_ns_{0};
     std::int64_t retry_ns_{0};
     Counters counters_;

@@ -218,13 +218,19 @@ void TcpSink::wait(std::chrono::nanoseconds longest) {
 
 void TcpSink::finish() {
     constexpr std::int64_t kPatienceNs = 500'000'000;
+    constexpr std::int64_t kStandstillNs = 200'000'000;  // while no client takes anything
     const auto begin = core::monotonic_nanos();
     const auto serve_while = [&](auto condition) {
-        while (core::monotonic_nanos() - begin < kPatienceNs && condition()) {
+        auto moved_ns = core::monotonic_nanos();
+        for (auto now = moved_ns; now - begin < kPatienceNs && now - moved_ns < kStandstillNs && condition();) {
+            const auto sent = counters_.bytes.read();
             wait(std::chrono::milliseconds{1});
-            step(core::monotonic_nanos());
+            now = core::monotonic_nanos();
+            step(now);
+            if (counters_.bytes.read() != sent) moved_ns = now;
         }
     };
+    served_ns_ = 0;  // whatever is due, all are served once more
     step(begin);
     serve_while([this] {
         return std::any_of(connections_.begin(), connections_.end(),

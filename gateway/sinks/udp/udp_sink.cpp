@@ -26,6 +26,7 @@ void UdpSink::name(feed::InstrumentId, const feed::Venue& venue, const feed::Sym
 }
 
 void UdpSink::begin() {
+    encoder_.skip(std::exchange(missed_, 0));
     encoder_.begin(buffers_[filling_]);
     begun_ = true;
 }
@@ -94,6 +95,13 @@ Taken UdpSink::on(const feed::Clear&, std::uint64_t) {
     clear_asked_ = true;
     flush();
     return Taken::kept;
+}
+
+void UdpSink::missed(std::uint64_t first, std::uint64_t last) {
+    // The gap stands behind what came before it, unless the socket is so full that the datagram begun has to go on.
+    if (begun_ && closed_.empty()) finish_datagram();
+    missed_ += last - first + 1;
+    beat_at_once_ = true;
 }
 
 void UdpSink::step(std::int64_t monotonic_ns) {

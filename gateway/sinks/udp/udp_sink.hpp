@@ -29,7 +29,8 @@ struct Options {
 };
 
 /// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
-/// the whole channel; trades, states and gaps are filtered.
+/// the whole channel; trades, states and gaps are filtered. Entries of the ring that the sink missed are sequence
+/// numbers that it passes over, so that receivers see a gap of as many.
 ///
 /// A datagram is closed when it is full or nothing waits behind it. While the socket takes nothing, quotes wait in the
 /// ring or are conflated, as the mode says.
@@ -48,7 +49,7 @@ public:
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Clear& clear, std::uint64_t number) override;
-    void missed(std::uint64_t, std::uint64_t) override {}
+    void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override;
     [[nodiscard]] std::uint64_t held() const noexcept override { return begun_events_ + closed_events_; }
@@ -85,6 +86,7 @@ private:
     std::span<const std::byte> closed_{};
     std::uint64_t closed_events_{0};
     bool clear_asked_{false};  // to be told once all that is held is sent
+    std::uint64_t missed_{0};  // entries whose gap is still to be told
     bool beat_at_once_{true};
     std::vector<Name> names_;
     std::int64_t sent_ns_{0};

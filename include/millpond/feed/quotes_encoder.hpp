@@ -43,6 +43,13 @@ public:
         ++generation_;
     }
 
+    /// Passes over `count` sequence numbers: receivers learn that the sender itself has lost something. Not between
+    /// begin and finish.
+    void skip(std::uint64_t count) noexcept {
+        assert(out_ == nullptr);
+        sequence_ += count;
+    }
+
     /// Quotes in the datagram that was begun.
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
