@@ -23,6 +23,8 @@ export type {
   MarketStatus,
   MarketTrade,
 } from "./market-event.js";
+export type { ClearView, GapView, QuoteView, StatusView, TradeView } from "./market-layout.js";
+export { MarketRing, type MarketRingAccount, type MarketRingHandler, type WriterState } from "./market-ring.js";
 export { type Envelope, Message } from "./message.js";
 export { type Leak, MessagePool, type MessagePoolOptions, type Pooled, type PoolStats } from "./message-pool.js";
 export {
@@ -56,6 +58,8 @@ export {
   type Schema,
   type TextType,
 } from "./record.js";
+export { MarketRingError } from "./ring-error.js";
+export type { RingWake } from "./ring-feed.js";
 export { type ParamsOf, Route } from "./route.js";
 export { SlotPool, type SlotPoolOptions, type SlotPoolStats } from "./slot-pool.js";
 export { LatencyHistogram, PrometheusText } from "./telemetry.js";

@@ -1,15 +1,16 @@
-import { connect, type Socket } from "node:net";
-import { type MarketEvent, parseMarketLine } from "./market-event.js";
+import { MARKET_ROUTES, type MarketEvent } from "./market-event.js";
+import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
 import type { MessageSystem } from "./message-system.js";
-import { requireInteger } from "./pool-error.js";
-
-/** A line of the gateway is at most some hundred bytes long; what is longer is no gateway. */
-const LONGEST_LINE = 65_536;
+import { requireInteger, SettingError } from "./pool-error.js";
+import { RingFeed, type RingWake } from "./ring-feed.js";
+import { TcpFeed } from "./tcp-feed.js";
 
 export interface MarketDataOptions {
+  /** Name of a ring of this machine, read in place in shared memory; needs the package millpond-shm-linux-x64. */
+  readonly ring?: string;
   readonly host?: string;
-  /** Of the gateway's tcp sink. */
-  readonly port: number;
+  /** Of the gateway's tcp sink. With `ring`: taken where the ring cannot be read. */
+  readonly port?: number;
   /** Symbols; everything unless said otherwise. */
   readonly subscribe?: readonly string[];
   /** `every` event (default), or `conflate`: of each instrument the newest, when this client is slow. */
@@ -20,15 +21,19 @@ export interface MarketDataOptions {
   readonly buffer?: number;
   /** Pause before connecting anew, 1,000 by default. */
   readonly reconnectMs?: number;
+  /** When a ring is looked at; see RingWake. A timer of 1 ms by default. */
+  readonly wake?: RingWake;
 }
 
 /** received = delivered + missedHere + waiting, for who reads by the iterator. */
 export interface MarketAccount {
+  /** How the events come at present. */
+  readonly by: "ring" | "tcp";
   readonly connections: number;
   readonly received: number;
   /** Handed to the iterator or to the system. */
   readonly delivered: number;
-  /** Events that the gateway says this client was too slow for. */
+  /** Events that this client was too slow for, as the gateway says or the ring's numbers show. */
   readonly missedThere: number;
   /** Events that the iterator was too slow for. */
   readonly missedHere: number;
@@ -41,20 +46,19 @@ export interface MarketAccount {
 }
 
 /**
- * Market data of a millpond gateway, by TCP: the board first, then every event. Connects anew when the connection ends, and
- * says so by a `connected` event, after which all that was known before is void.
+ * Market data of a millpond gateway, by TCP or, on the same machine, from its ring in shared memory: the board first, then every
+ * event. Connects anew when the connection or the ring ends, and says so by a `connected` event, after which all that was known
+ * before is void.
  *
  * Threads: one.
- * Memory:  a bounded buffer; an object an event.
+ * Memory:  a bounded buffer; an object an event. MarketRing does without the objects.
  */
 export class MarketData implements AsyncIterable<MarketEvent> {
   readonly #options: MarketDataOptions;
   readonly #capacity: number;
-  readonly #symbols: Set<string> | undefined;
-  #mode: "every" | "conflate";
-  #socket: Socket | undefined;
-  #retry: NodeJS.Timeout | undefined;
-  #rest = "";
+  readonly #wishes: MarketWishes;
+  readonly #owner: MarketFeedOwner;
+  #feed: MarketFeed;
   #closed = false;
   #reading = false;
   #events: MarketEvent[] = [];
@@ -73,31 +77,41 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   /** Begins to connect. */
   constructor(options: MarketDataOptions) {
     this.#options = options;
-    requireInteger("port", options.port, 1, 65_535);
+    const { port, ring } = options;
+    if (port !== undefined) requireInteger("port", port, 1, 65_535);
+    else if (ring === undefined) throw new SettingError("port", port, "given, or the name of a ring");
     this.#capacity = requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24);
-    this.#symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
-    this.#mode = options.mode ?? "every";
-    this.#connect();
+    const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
+    this.#wishes = { mode: options.mode ?? "every", symbols };
+    this.#owner = {
+      connected: () => this.#take({ type: "connected", connections: ++this.#connections }),
+      take: (event) => this.#take(event),
+      badLine: () => this.#badLines++,
+      error: (text) => {
+        this.#lastError = text;
+      },
+      unreadable: () => this.#fallBack(),
+    };
+    this.#feed = ring === undefined ? this.#tcp() : this.#ring(ring);
   }
 
   /** Wants these symbols too. The first call after "everything" ends that. */
   subscribe(...symbols: readonly string[]): void {
-    for (const symbol of symbols) this.#symbols?.add(symbol);
-    this.#ask({ subscribe: symbols });
+    this.#feed.subscribe(symbols);
   }
 
   unsubscribe(...symbols: readonly string[]): void {
-    for (const symbol of symbols) this.#symbols?.delete(symbol);
-    this.#ask({ unsubscribe: symbols });
+    this.#feed.unsubscribe(symbols);
   }
 
   setMode(mode: "every" | "conflate"): void {
-    this.#mode = mode;
-    this.#ask({ mode });
+    this.#wishes.mode = mode;
+    this.#feed.setMode(mode);
   }
 
   account(): MarketAccount {
     return {
+      by: this.#feed.by,
       connections: this.#connections,
       received: this.#received,
       delivered: this.#delivered,
@@ -113,8 +127,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   /** Ends the connection; the iterator ends after what it has not read yet. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
-    this.#socket?.destroy();
+    this.#feed.close();
     this.#wake?.();
   }
 
@@ -150,47 +163,22 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
   }
 
-  #connect(): void {
-    const socket = connect(this.#options.port, this.#options.host ?? "127.0.0.1");
-    this.#socket = socket;
-    this.#rest = "";
-    socket.setEncoding("latin1").setNoDelay(true);
-    socket.on("connect", () => {
-      this.#connections++;
-      if (this.#mode !== "every") this.#ask({ mode: this.#mode });
-      if (this.#symbols !== undefined) this.#ask({ subscribe: [...this.#symbols] });
-      this.#take({ type: "connected", connections: this.#connections });
-    });
-    socket.on("data", (text: string) => this.#read(text));
-    socket.on("error", (error) => {
-      this.#lastError = error.message;
-    });
-    socket.on("close", () => {
-      if (this.#closed) return;
-      this.#retry = setTimeout(() => this.#connect(), this.#options.reconnectMs ?? 1_000);
-    });
+  #tcp(): MarketFeed {
+    const { host = "127.0.0.1", port, reconnectMs = 1_000 } = this.#options;
+    return new TcpFeed(host, port!, reconnectMs, this.#wishes, this.#owner);
   }
 
-  #ask(request: object): void {
-    if (this.#socket?.writable === true && !this.#socket.connecting) this.#socket.write(`${JSON.stringify(request)}\n`);
+  #ring(name: string): MarketFeed {
+    const { reconnectMs = 1_000, wake = 1 } = this.#options;
+    return new RingFeed(name, wake, reconnectMs, this.#wishes, this.#owner);
   }
 
-  #read(text: string): void {
-    const lines = (this.#rest + text).split("\n");
-    this.#rest = lines.pop()!;
-    if (this.#rest.length > LONGEST_LINE) {
-      this.#lastError = `a line of more than ${LONGEST_LINE} bytes: this is no gateway`;
-      this.#socket?.destroy();
-      return;
-    }
-    for (const line of lines) if (line !== "") this.#readLine(line);
-  }
-
-  #readLine(line: string): void {
-    const event = parseMarketLine(line);
-    if (event === undefined) this.#badLines++;
-    else if (event.type === "error" || event.type === "bye") this.#lastError = (event as { text?: string }).text;
-    else if (ROUTES.has(event.type)) this.#take(event as MarketEvent);
+  /** True when events come by TCP from now on. */
+  #fallBack(): boolean {
+    if (this.#options.port === undefined) return false;
+    this.#feed.close();
+    this.#feed = this.#tcp();
+    return true;
   }
 
   #take(event: MarketEvent): void {
@@ -228,18 +216,8 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   }
 }
 
-const ROUTES = new Map([
-  ["quote", "bbo"],
-  ["trade", "trade"],
-  ["status", "status"],
-  ["gap", "gap"],
-  ["clear", "clear"],
-  ["missed", "missed"],
-  ["connected", "connected"],
-]);
-
 function pathOf(event: MarketEvent): string {
-  const scheme = ROUTES.get(event.type);
+  const scheme = MARKET_ROUTES.get(event.type);
   if (event.type === "missed" || event.type === "connected") return `${scheme}://`;
   const symbol = event.type === "gap" ? null : event.symbol;
   return `${scheme}://${symbol ?? (event as { channel: number }).channel}`;

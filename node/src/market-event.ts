@@ -73,6 +73,17 @@ export interface MarketConnected {
 export type MarketEvent =
   MarketQuote | MarketTrade | MarketStatus | MarketGap | MarketClear | MarketMissed | MarketConnected;
 
+/** @internal The scheme under which events of a type are emitted. */
+export const MARKET_ROUTES = new Map([
+  ["quote", "bbo"],
+  ["trade", "trade"],
+  ["status", "status"],
+  ["gap", "gap"],
+  ["clear", "clear"],
+  ["missed", "missed"],
+  ["connected", "connected"],
+]);
+
 /** Times of 19 digits do not fit a double: they travel through JSON.parse as text. */
 const LONG_TIME = /("(?:exchange_)?timestamp":)(\d+)/g;
 

@@ -1,0 +1,16 @@
+/** A market ring cannot be read; `fault` says why. */
+export class MarketRingError extends Error {
+  readonly code = "MARKET_RING";
+  override readonly name = "MarketRingError";
+  constructor(
+    /**
+     * `no_addon`: millpond-shm-linux-x64 is not installed, or this is another platform: use TCP. `not_found`: no such ring; is its
+     * writer running? `not_ready`: it is being made; try again. `foreign`: no ring. `other_layout`: of a version that this
+     * package does not read. `memory`: the system refused to map it.
+     */
+    readonly fault: "no_addon" | "not_found" | "not_ready" | "foreign" | "other_layout" | "memory",
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,196 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { MarketQuote } from "./market-event.js";
+import { type MarketFeed, type MarketFeedOwner, type MarketWishes, unwant, want } from "./market-feed.js";
+import { type ClearView, NO_INSTRUMENT, type QuoteView, type StatusView } from "./market-layout.js";
+import { MarketRing, type MarketRingHandler } from "./market-ring.js";
+
+/** Entries that one look takes, before other work of the event loop has its turn. */
+const LOOK = 4_096;
+const PRICE_SCALE = 10_000;
+
+/**
+ * When a ring is looked at: `"immediate"`, in every turn of the event loop, which then never sleeps; a number, after so many
+ * milliseconds; a shared Int32Array, when somebody (a worker that watches) has changed and notified its first element.
+ */
+export type RingWake = "immediate" | number | Int32Array;
+
+const STATES: Record<number, string> = {
+  1: "trading",
+  2: "halted",
+  3: "paused",
+  4: "quotation_only",
+  10: "start_of_messages",
+  11: "start_of_system_hours",
+  12: "start_of_market_hours",
+  13: "end_of_market_hours",
+  14: "end_of_system_hours",
+  15: "end_of_messages",
+};
+const REASONS: Record<number, string> = { 1: "new_session", 2: "end_of_session", 3: "sender_request" };
+
+/** @internal A gateway's ring in shared memory, as the events that its tcp sink would send. */
+export class RingFeed implements MarketFeed {
+  readonly by = "ring";
+  #closed = false;
+  /** Of each instrument the newest quote of this look, for `conflate`. */
+  readonly #newest = new Map<number, MarketQuote>();
+  /** Set before the first event. */
+  #ring!: MarketRing;
+  readonly #handler: MarketRingHandler = {
+    quote: (quote, number) => {
+      if (!this.#wants(quote.instrument)) return;
+      const event = this.#quote(quote, number);
+      if (this.wishes.mode === "every") this.owner.take(event);
+      else this.#newest.set(quote.instrument, event);
+    },
+    trade: (trade, number) => {
+      if (!this.#wants(trade.instrument)) return;
+      this.owner.take({
+        type: "trade",
+        symbol: this.#ring.symbol(trade.instrument)!,
+        timestamp: trade.receiveTime,
+        exchange_timestamp: trade.exchangeTime,
+        sequence: number,
+        price: trade.price / PRICE_SCALE,
+        shares: trade.size,
+        trade_id: trade.tradeId,
+      });
+    },
+    status: (status, number) => {
+      if (!this.#wants(status.instrument)) return;
+      this.owner.take({
+        type: "status",
+        symbol: this.#symbolOf(status),
+        channel: status.channel,
+        timestamp: status.receiveTime,
+        exchange_timestamp: status.exchangeTime,
+        sequence: number,
+        state: STATES[status.state] ?? "unknown",
+        reason: status.reason.trimEnd(),
+      });
+    },
+    gap: (gap, number) => {
+      const { channel, receiveTime: timestamp, first, last } = gap;
+      this.owner.take({ type: "gap", channel, timestamp, sequence: number, first, last });
+    },
+    clear: (clear, number) => {
+      if (!this.#wants(clear.instrument)) return;
+      if (clear.instrument === NO_INSTRUMENT) this.#newest.clear();
+      else this.#newest.delete(clear.instrument);
+      this.owner.take({
+        type: "clear",
+        symbol: this.#symbolOf(clear),
+        channel: clear.channel,
+        timestamp: clear.receiveTime,
+        sequence: number,
+        reason: REASONS[clear.reason] ?? "unknown",
+      });
+    },
+    missed: (first, last) => this.owner.take({ type: "missed", count: last - first + 1, here: false }),
+  };
+
+  constructor(
+    private readonly name: string,
+    private readonly wake: RingWake,
+    private readonly reconnectMs: number,
+    private readonly wishes: MarketWishes,
+    private readonly owner: MarketFeedOwner,
+  ) {
+    void this.#run();
+  }
+
+  subscribe(symbols: readonly string[]): void {
+    want(this.wishes, symbols);
+  }
+
+  unsubscribe(symbols: readonly string[]): void {
+    unwant(this.wishes, symbols);
+  }
+
+  setMode(): void {
+    this.#flush();
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        this.#ring = await MarketRing.open(this.name);
+        if (!this.#closed) await this.#read(this.#ring);
+      } catch (error) {
+        this.owner.error((error as Error).message);
+        if (!this.#closed && this.owner.unreadable()) return;
+      }
+      (this.#ring as MarketRing | undefined)?.close();
+      if (!this.#closed) await pause(this.reconnectMs);
+    }
+  }
+
+  /** Until the stream is over, or the ring is another's. */
+  async #read(ring: MarketRing): Promise<void> {
+    this.owner.connected();
+    const { epoch } = ring;
+    ring.join(this.#handler);
+    this.#flush();
+    while (!this.#closed) {
+      // The state before the entries: what was published before the end is read before it ends.
+      const state = ring.writerState();
+      const taken = ring.poll(this.#handler, LOOK);
+      this.#flush();
+      if (taken === 0 && (state === "closed" || state === "superseded" || ring.epoch !== epoch)) return;
+      await this.#pause(taken === LOOK);
+    }
+  }
+
+  async #pause(behind: boolean): Promise<void> {
+    if (behind || this.wake === "immediate") return new Promise((resolve) => setImmediate(resolve));
+    if (typeof this.wake === "number") return pause(this.wake);
+    // The longest sleep bounds how late the end of the stream is seen.
+    await Atomics.waitAsync(this.wake, 0, Atomics.load(this.wake, 0), this.reconnectMs).value;
+  }
+
+  #flush(): void {
+    for (const quote of this.#newest.values()) this.owner.take(quote);
+    this.#newest.clear();
+  }
+
+  #wants(instrument: number): boolean {
+    const { symbols } = this.wishes;
+    return symbols === undefined || instrument === NO_INSTRUMENT || symbols.has(this.#ring.symbol(instrument) ?? "");
+  }
+
+  #symbolOf({ instrument }: StatusView | ClearView): string | null {
+    return instrument === NO_INSTRUMENT ? null : this.#ring.symbol(instrument)!;
+  }
+
+  #quote(quote: QuoteView, number: number): MarketQuote {
+    const { bidPrice, askPrice, bidSize, askSize } = quote;
+    const spread =
+      bidSize === 0 || askSize === 0
+        ? null
+        : { price: (askPrice - bidPrice) / PRICE_SCALE, percent: spreadPercent(bidPrice, askPrice) };
+    return {
+      type: "quote",
+      symbol: this.#ring.symbol(quote.instrument)!,
+      timestamp: quote.receiveTime,
+      exchange_timestamp: quote.exchangeTime,
+      sequence: number,
+      bid: { price: bidSize === 0 ? null : bidPrice / PRICE_SCALE, shares: bidSize },
+      ask: { price: askSize === 0 ? null : askPrice / PRICE_SCALE, shares: askSize },
+      spread,
+      incomplete: (quote.flags & 1) !== 0,
+    };
+  }
+}
+
+/** The spread in percent of the middle, to four decimals, half away from zero, as feed/decimal.hpp has it. */
+function spreadPercent(bid: number, ask: number): number | null {
+  const middle = bid + ask;
+  if (bid < 0 || ask < 0 || bid >= 2 ** 40 || ask >= 2 ** 40 || middle === 0) return null;
+  const spread = ask - bid;
+  const scaled = BigInt(Math.abs(spread)) * 2_000_000n + BigInt(Math.floor(middle / 2));
+  return (Math.sign(spread) * Number(scaled / BigInt(middle))) / PRICE_SCALE;
+}

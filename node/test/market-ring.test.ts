@@ -1,0 +1,300 @@
+import assert from "node:assert/strict";
+import { rmSync, writeFileSync } from "node:fs";
+import { test } from "node:test";
+import { MarketData, type MarketEvent, MarketRing, MarketRingError, type MarketRingHandler } from "millpond";
+import { RingWriter } from "./support/ring-writer.js";
+
+const NOTHING: MarketRingHandler = {};
+const addon = await import("millpond-shm-linux-x64" as string).then(
+  () => undefined,
+  () => "millpond-shm-linux-x64 is not built here",
+);
+
+function recorder() {
+  const seen: unknown[][] = [];
+  const handler: MarketRingHandler = {
+    quote: (quote, number) => seen.push(["quote", number, quote.instrument, quote.bidPrice, quote.askSize]),
+    trade: (trade, number) => seen.push(["trade", number, trade.instrument, trade.price, trade.receiveTime]),
+    status: (status, number) => seen.push(["status", number, status.instrument, status.state, status.reason]),
+    gap: (gap, number) => seen.push(["gap", number, gap.channel, gap.first, gap.last]),
+    clear: (clear, number) => seen.push(["clear", number, clear.instrument, clear.channel, clear.reason]),
+    missed: (first, last) => seen.push(["missed", first, last]),
+  };
+  return { seen, handler };
+}
+
+function balanced(ring: MarketRing): void {
+  const { published, delivered, filtered, missed, queued } = ring.account();
+  assert.equal(published, delivered + filtered + missed + queued);
+}
+
+test("every event of a ring is read as it was written, with its number and its instrument's name", () => {
+  const writer = new RingWriter(64, 4);
+  const ring = new MarketRing(writer.bytes.buffer);
+  const { seen, handler } = recorder();
+  assert.equal(ring.poll(handler), 0);
+  writer.name(0, "AAPL");
+  writer.name(1, "A".repeat(32));
+  writer.quote(0, 1_892_400, 0);
+  writer.trade(1);
+  writer.status(0, 2);
+  writer.gap(1, 1_001, 1_007);
+  writer.clear(1);
+  assert.equal(ring.poll(handler, 2), 2);
+  assert.equal(ring.poll(handler), 3);
+  assert.deepEqual(seen, [
+    ["quote", 1, 0, 1_892_400, 0],
+    ["trade", 2, 1, 1_892_500, 1_580_398_200_000_000_001n],
+    ["status", 3, 0, 2, "T1  "],
+    ["gap", 4, 1, 1_001, 1_007],
+    ["clear", 5, 0xffff_ffff, 1, 1],
+  ]);
+  assert.deepEqual(
+    [ring.symbol(0), ring.symbol(1), ring.symbol(2), ring.venue(0)],
+    ["AAPL", "A".repeat(32), undefined, "XNAS"],
+  );
+  assert.deepEqual([ring.instruments, ring.epoch, ring.capacity], [2, 77n, 64]);
+  balanced(ring);
+});
+
+test("an entry that is being written is not read, and one that is overwritten in the copy counts as missed", () => {
+  const writer = new RingWriter(8, 1);
+  const ring = new MarketRing(writer.bytes.buffer);
+  const { seen, handler } = recorder();
+  writer.name(0, "AAPL");
+  writer.begin();
+  assert.equal(ring.poll(handler), 0);
+  writer.number--;
+  writer.quote(0, 1, 2);
+  assert.equal(ring.poll(handler), 1);
+  for (let n = 0; n < 8; n++) writer.quote(0, n, 2);
+  // Entry 2's place is taken again, and the writer is in the middle of it.
+  writer.begin();
+  seen.length = 0;
+  assert.ok(ring.poll(handler) > 1);
+  assert.deepEqual(seen[0], ["missed", 2, 3]);
+  assert.deepEqual(seen[1]!.slice(0, 2), ["quote", 4]);
+  balanced(ring);
+  assert.equal(ring.account().missed, 2);
+});
+
+test("a lapped reader learns exactly what it missed, whatever the writer did meanwhile", () => {
+  const writer = new RingWriter(64, 1);
+  const ring = new MarketRing(writer.bytes.buffer);
+  writer.name(0, "AAPL");
+  let delivered = 0;
+  let missed = 0;
+  let last = 0;
+  const handler: MarketRingHandler = {
+    quote(quote, number) {
+      assert.equal(number, last + 1);
+      assert.equal(quote.bidPrice, number);
+      last = number;
+      delivered++;
+    },
+    missed(first, to) {
+      assert.equal(first, last + 1);
+      last = to;
+      missed += to - first + 1;
+    },
+  };
+  let random = 1;
+  for (let round = 0; round < 4_000; round++) {
+    random = (Math.imul(random, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    for (let n = (random >> 8) % 90; n > 0; n--) writer.quote(0, writer.number + 1, 1);
+    ring.poll(handler, (random >> 16) % 80);
+    balanced(ring);
+  }
+  while (ring.poll(handler) > 0);
+  assert.equal(last, writer.number);
+  assert.equal(delivered + missed, writer.number);
+  assert.ok(delivered > 0 && missed > 0);
+});
+
+test("numbers beyond 2^31 and 2^32 of the sequence's halves are read on", () => {
+  for (const before of [2 ** 30 - 3, 2 ** 31 - 3, 2 ** 32 - 3, 2 ** 40 + 2 ** 31 - 3]) {
+    const writer = new RingWriter(8, 1);
+    writer.name(0, "AAPL");
+    writer.number = before;
+    for (let n = 0; n < 8; n++) writer.quote(0, 1, 2);
+    writer.number -= 8;
+    const ring = new MarketRing(writer.bytes.buffer);
+    ring.seek(before + 1);
+    const { seen, handler } = recorder();
+    for (let n = 0; n < 20; n++) {
+      writer.quote(0, n, 2);
+      if (n % 3 === 0) ring.poll(handler);
+    }
+    ring.poll(handler);
+    // What stood there of the round before, with larger numbers, was what the test itself had put there.
+    assert.deepEqual(seen.at(-1)!.slice(0, 4), ["quote", before + 20, 0, 19]);
+    balanced(ring);
+  }
+});
+
+test("a join delivers the board, then every newer event once", () => {
+  const writer = new RingWriter(64, 4);
+  for (const [id, symbol] of ["AAPL", "MSFT", "IBM"].entries()) writer.name(id, symbol);
+  writer.quote(0, 10, 11);
+  writer.quote(1, 20, 21, 1);
+  writer.status(1, 2);
+  writer.clear(1);
+  writer.quote(0, 12, 13);
+  const ring = new MarketRing(writer.bytes.buffer);
+  const { seen, handler } = recorder();
+  ring.join(handler);
+  // MSFT's quote is void since the Clear of its channel; IBM never had one.
+  assert.deepEqual(seen, [
+    ["quote", 5, 0, 12, 200],
+    ["status", 3, 1, 2, "T1  "],
+  ]);
+  writer.quote(1, 22, 23, 1);
+  assert.equal(ring.poll(handler), 1);
+  assert.deepEqual(seen[2], ["quote", 6, 1, 22, 200]);
+  balanced(ring);
+  assert.equal(ring.account().fromBoard, 2);
+});
+
+test("what the board's copy stands for is not delivered again from the ring", () => {
+  const writer = new RingWriter(64, 4);
+  writer.name(0, "AAPL");
+  writer.name(1, "MSFT");
+  writer.quote(0, 10, 11);
+  writer.quote(1, 20, 21);
+  // The cursor that the join takes is behind the board, as when events come between the two.
+  writer.u64(128, 0);
+  const ring = new MarketRing(writer.bytes.buffer);
+  const { seen, handler } = recorder();
+  ring.join(handler);
+  writer.u64(128, 2);
+  assert.equal(seen.length, 2);
+  writer.trade(0);
+  assert.equal(ring.poll(handler), 3);
+  assert.deepEqual(seen[2]!.slice(0, 2), ["trade", 3]);
+  assert.equal(ring.account().filtered, 2);
+  balanced(ring);
+});
+
+test("what is no ring, or one of another layout, is refused by name", () => {
+  const faultOf = (change: (writer: RingWriter) => void): string => {
+    const writer = new RingWriter(8, 1);
+    change(writer);
+    try {
+      new MarketRing(writer.bytes.buffer).poll(NOTHING);
+    } catch (error) {
+      return (error as MarketRingError).fault;
+    }
+    return "read";
+  };
+  const board = 256 + 8 * 128;
+  assert.equal(
+    faultOf(() => {}),
+    "read",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u64(0, 0)),
+    "not_ready",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u64(0, 1)),
+    "foreign",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(8, 2)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(12, 2)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u64(16, 9)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u64(16, 2 ** 30)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(board + 8, 2)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(board + 12, 193)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(board + 16, 2)),
+    "other_layout",
+  );
+  assert.equal(
+    faultOf((writer) => writer.u32(board + 20, 0)),
+    "other_layout",
+  );
+});
+
+test("the writer is alive, silent, closed or superseded", () => {
+  const writer = new RingWriter(8, 1);
+  const ring = new MarketRing(writer.bytes.buffer);
+  assert.equal(ring.writerState(60_000), "alive");
+  writer.heartbeat(Date.now() - 120_000);
+  assert.equal(ring.writerState(60_000), "silent");
+  writer.state(1);
+  assert.equal(ring.writerState(), "closed");
+  writer.state(2);
+  assert.equal(ring.writerState(), "superseded");
+  ring.close();
+  assert.equal(ring.poll(NOTHING), 0);
+});
+
+test(
+  "MarketData reads a ring in shared memory, notices its end and goes on with the next",
+  { skip: addon },
+  async () => {
+    const name = `node-test-${process.pid}`;
+    const path = `/dev/shm/millpond.${name}`;
+    const writer = new RingWriter(64, 2);
+    writer.name(0, "AAPL");
+    writer.name(1, "MSFT");
+    writer.quote(0, 1_892_400, 1_892_600);
+    writer.status(1, 2);
+    writer.state(1);
+    writeFileSync(path, writer.bytes);
+    try {
+      using market = new MarketData({ ring: name, subscribe: ["AAPL"], reconnectMs: 1, wake: "immediate" });
+      const events: MarketEvent[] = [];
+      for await (const event of market) {
+        events.push(event);
+        if (events.length === 4) break;
+      }
+      assert.deepEqual(
+        events.map((event) => event.type),
+        ["connected", "quote", "connected", "quote"],
+      );
+      assert.deepEqual(events[1], {
+        type: "quote",
+        symbol: "AAPL",
+        timestamp: 1_580_398_200_000_000_001n,
+        exchange_timestamp: 1_580_398_199_999_990_003n,
+        sequence: 1,
+        bid: { price: 189.24, shares: 300 },
+        ask: { price: 189.26, shares: 200 },
+        spread: { price: 0.02, percent: 0.0106 },
+        incomplete: false,
+      });
+      assert.equal(market.account().by, "ring");
+    } finally {
+      rmSync(path);
+    }
+  },
+);
+
+test("where there is no ring, MarketData goes by TCP if it has a port, and keeps trying if not", async () => {
+  using market = new MarketData({ ring: "no-such-ring", reconnectMs: 1 });
+  while (market.account().lastError === undefined) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(market.account().lastError!, addon === undefined ? /not found/ : /not installed/);
+  assert.equal(market.account().by, "ring");
+  using other = new MarketData({ ring: "no-such-ring", port: 1, reconnectMs: 1 });
+  while (other.account().by !== "tcp") await new Promise((resolve) => setImmediate(resolve));
+  assert.throws(() => new MarketData({}), { code: "BAD_SETTING" });
+});

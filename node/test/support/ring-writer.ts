@@ -1,0 +1,118 @@
+/** Writes a market ring and its board as docs/market.md lays them out, step by step, into a buffer of its own. */
+export class RingWriter {
+  readonly bytes: Uint8Array;
+  readonly #view: DataView;
+  readonly #board: number;
+  number = 0;
+
+  constructor(
+    readonly capacity: number,
+    readonly slots: number,
+    readonly channels = 2,
+  ) {
+    this.#board = 256 + capacity * 128;
+    this.bytes = new Uint8Array(this.#board + 128 + channels * 64 + slots * 192);
+    this.#view = new DataView(this.bytes.buffer);
+    this.bytes.set(Buffer.from("MPBCAST\0"));
+    this.u32(8, 1, 1);
+    this.u64(16, capacity);
+    this.u32(24, 128, 256);
+    this.u64(32, 77);
+    this.heartbeat(Date.now());
+    this.bytes.set(Buffer.from("MPBOARD\0"), this.#board);
+    this.u32(this.#board + 8, 1, 192, slots, channels);
+  }
+
+  u32(at: number, ...values: readonly number[]): void {
+    for (const [index, value] of values.entries()) this.#view.setUint32(at + 4 * index, value, true);
+  }
+  u64(at: number, ...values: readonly (number | bigint)[]): void {
+    for (const [index, value] of values.entries()) this.#view.setBigUint64(at + 8 * index, BigInt(value), true);
+  }
+  heartbeat(ms: number): void {
+    this.u64(72, BigInt(ms) * 1_000_000n);
+  }
+  state(state: number): void {
+    this.u64(64, state);
+  }
+  slot(instrument: number): number {
+    return this.#board + 128 + this.channels * 64 + instrument * 192;
+  }
+  entry(number: number): number {
+    return 256 + (number & (this.capacity - 1)) * 128;
+  }
+  channel(channel: number): number {
+    return this.#board + 128 + channel * 64;
+  }
+
+  name(instrument: number, symbol: string): void {
+    const at = this.slot(instrument);
+    this.bytes.set(Buffer.from("XNAS"), at + 144);
+    this.bytes.set(Buffer.from(symbol), at + 152);
+    this.u64(at + 136, 1);
+    this.u64(this.#board + 64, instrument + 1);
+  }
+
+  /** A quote: on the board, then in the ring. */
+  quote(instrument: number, bid: number, ask: number, channel = 0): void {
+    const at = this.slot(instrument);
+    this.#fillQuote(at + 8, instrument, bid, ask, channel);
+    this.u64(at, 2 * (this.number + 1));
+    this.publish(1, 72, (entry) => this.#fillQuote(entry, instrument, bid, ask, channel));
+  }
+
+  status(instrument: number, state: number): void {
+    const fill = (at: number): void => {
+      this.u32(at, instrument, 0, state);
+      this.bytes.set(Buffer.from("T1  "), at + 12);
+      this.u64(at + 16, 5, 6, 7, 8);
+    };
+    const at = this.slot(instrument);
+    fill(at + 88);
+    this.u64(at + 80, 2 * (this.number + 1));
+    this.publish(3, 48, fill);
+  }
+
+  /** Of the whole channel. */
+  clear(channel: number): void {
+    this.u64(this.channel(channel), this.number + 1);
+    this.publish(5, 32, (at) => {
+      this.u32(at, 0xffff_ffff, channel, 1);
+      this.u64(at + 16, 9, 10);
+    });
+  }
+
+  trade(instrument: number): void {
+    this.publish(2, 64, (at) => {
+      this.u32(at, instrument, 0);
+      this.u64(at + 8, 1_892_500, 100, 4_711, 0, 1_580_398_200_000_000_001n, 0, 0);
+    });
+  }
+
+  gap(channel: number, first: number, last: number): void {
+    this.publish(4, 40, (at) => {
+      this.u32(at, channel);
+      this.u64(at + 8, first, last, 11, 12);
+    });
+  }
+
+  publish(kind: number, bytes: number, fill: (at: number) => void): void {
+    this.begin();
+    const at = this.entry(this.number);
+    this.u32(at + 8, kind, bytes);
+    fill(at + 16);
+    this.u64(at, 2 * this.number);
+    this.u64(128, this.number);
+  }
+
+  /** Marks the next entry as being written. */
+  begin(): void {
+    this.number++;
+    this.u64(this.entry(this.number), 2 * this.number - 1);
+  }
+
+  #fillQuote(at: number, instrument: number, bid: number, ask: number, channel: number): void {
+    this.u32(at, instrument, channel);
+    this.u64(at + 8, bid, ask, 300, ask === 0 ? 0 : 200, 1_580_398_199_999_990_003n, 1_580_398_200_000_000_001n, 0, 17);
+  }
+}
