@@ -3,6 +3,15 @@
 #include <algorithm>
 #include <memory>
 
+// Valgrind's header needs nothing else, and its requests cost a few instructions where no valgrind listens.
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#else
+#define VALGRIND_MAKE_MEM_NOACCESS(begin, bytes) static_cast<void>(0)
+#define VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes) static_cast<void>(0)
+#define VALGRIND_MAKE_MEM_DEFINED(begin, bytes) static_cast<void>(0)
+#endif
+
 // Weak: there when the program was built with AddressSanitizer, whatever this file was built with.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
@@ -13,13 +22,18 @@ __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* be
 
 namespace millpond::memory::detail {
 
-void set_poisoned(void* begin, std::size_t bytes, bool poisoned) noexcept {
-    if (&__asan_poison_memory_region == nullptr) return;
-    if (poisoned) {
-        __asan_poison_memory_region(begin, bytes);
+void hide(void* begin, std::size_t bytes) noexcept {
+    VALGRIND_MAKE_MEM_NOACCESS(begin, bytes);
+    if (&__asan_poison_memory_region != nullptr) __asan_poison_memory_region(begin, bytes);
+}
+
+void show(void* begin, std::size_t bytes, Content content) noexcept {
+    if (content == Content::old) {
+        VALGRIND_MAKE_MEM_DEFINED(begin, bytes);
     } else {
-        __asan_unpoison_memory_region(begin, bytes);
+        VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes);
     }
+    if (&__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(begin, bytes);
 }
 
 BlockLedger::BlockLedger(const char* pool, std::byte* records, std::uint32_t blocks, std::size_t block_bytes,

@@ -10,8 +10,15 @@
 
 namespace millpond::memory::detail {
 
-/// Lets AddressSanitizer report every access to [begin, begin + bytes), or none; nothing without it.
-void set_poisoned(void* begin, std::size_t bytes, bool poisoned) noexcept;
+/// Lets AddressSanitizer and valgrind report every access to [begin, begin + bytes); nothing without them.
+void hide(void* begin, std::size_t bytes) noexcept;
+
+enum class Content : std::uint8_t {
+    old,   ///< What was written before counts.
+    none,  ///< Reading it before it is written is a fault, which valgrind reports.
+};
+/// Ends that.
+void show(void* begin, std::size_t bytes, Content content) noexcept;
 
 /// What a checked pool remembers of its blocks, apart from them.
 ///
@@ -39,12 +46,6 @@ public:
     [[nodiscard]] bool is_out(std::uint32_t index) const noexcept {
         return records_[index].generation.load(std::memory_order_relaxed) % 2 == 1;
     }
-    /// How often the block was acquired and released: twice its trips.
-    [[nodiscard]] std::uint32_t generation(std::uint32_t index) const noexcept {
-        return records_[index].generation.load(std::memory_order_relaxed);
-    }
-    [[nodiscard]] const Record& record(std::uint32_t index) const noexcept { return records_[index]; }
-
     [[noreturn]] void fault(const char* what, std::uint32_t index, const void* block) const noexcept {
         misuse(pool_, what, block, records_[index].file, records_[index].line);
     }
@@ -70,10 +71,13 @@ private:
 
 inline void BlockLedger::acquired(std::uint32_t index, std::byte* block, Checked::Place place) noexcept {
     auto& record = records_[index];
-    set_poisoned(block, block_bytes_, false);
     const auto generation = record.generation.load(std::memory_order_relaxed);
     if (generation % 2 == 1) fault("was released twice", index, block);
-    if (fill_ && generation > 0 && !is_filled(block)) fault("was written to after its release", index, block);
+    if (fill_ && generation > 0) {
+        show(block, block_bytes_, Content::old);
+        if (!is_filled(block)) fault("was written to after its release", index, block);
+    }
+    show(block, block_bytes_, Content::none);
     record.file = place.file();
     record.line = place.line();
     put_word(block + block_bytes_, kGuard);
@@ -90,7 +94,7 @@ inline void BlockLedger::released(std::uint32_t index, std::byte* block) noexcep
         fault("was written beyond its end", index, block);
     }
     if (fill_) std::memset(block, kReleased, block_bytes_);
-    set_poisoned(block, block_bytes_, true);
+    hide(block, block_bytes_);
 }
 
 }  // namespace millpond::memory::detail

@@ -39,7 +39,7 @@ BasicBlockPool<Policy>::~BasicBlockPool() {
         for (std::uint32_t index = 0; index < grid_.count; ++index) {
             if (ledger_.is_out(index)) ledger_.fault("ends while a block is in use", index, grid_.block(index));
         }
-        detail::set_poisoned(region_.data(), region_.size(), false);
+        detail::show(region_.data(), region_.size(), detail::Content::old);
     }
 }
 
