@@ -48,13 +48,23 @@ public:
         rte_mempool_put_bulk(pool_, blocks.data(), static_cast<unsigned>(blocks.size()));
     }
 
-    /// A thread that is to have a cache says so.
+    /// A thread that is to have a cache says so, and says when it ends.
     static void enter_thread() {
-        if (rte_lcore_id() == LCORE_ID_ANY) rte_thread_register();
+        struct Stay {
+            Stay() { rte_thread_register(); }
+            ~Stay() { rte_thread_unregister(); }
+        };
+        if (rte_lcore_id() == LCORE_ID_ANY) static_cast<void>(thread_stays<Stay>());
     }
 
 private:
     static constexpr unsigned kCache = 512;
+
+    template <class Stay>
+    static Stay& thread_stays() {
+        thread_local Stay stay;
+        return stay;
+    }
 
     /// Once a program; leaves the thread on the processors where it was.
     static void start() {
