@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include <millpond/memory/block_pool.hpp>
 #include <millpond/memory/message_pool.hpp>
@@ -68,6 +70,11 @@ std::uint64_t make(memory::MessagePool<Order>& pool) {
 }  // namespace
 
 int main() {
+    std::vector<std::unique_ptr<memory::BlockPool>> others;
+    for (int i = 0; i < 64; ++i) {
+        others.push_back(std::make_unique<memory::BlockPool>(sizeof(Order), 100));
+        others.back()->prewarm();
+    }
     memory::BlockPool pool(sizeof(Order), 8192);
     memory::BlockPool::Cache cache(pool);
     memory::BlockPool strict(sizeof(Order), 8192, {.capacity_policy = memory::Capacity::strict});
@@ -75,7 +82,7 @@ int main() {
     memory::MessagePool<Order> messages(8192);
     return bench::count_cases({
         {"a pair by a cache", kPairs, [&] { return alternate(cache); }},
-        {"a pair by the pool", kPairs, [&] { return alternate(pool); }},
+        {"a pair by the pool, of 65 pools", kPairs, [&] { return alternate(pool); }},
         {"a pair of a strict pool", kPairs, [&] { return alternate(strict); }},
         {"a pair of a checked pool", kPairs, [&] { return alternate(checked); }},
         {"a pair by a cache, 1,024 at a time", kPairs, [&] { return in_bulk(cache); }},

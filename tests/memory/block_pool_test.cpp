@@ -204,6 +204,26 @@ TEST(BlockPool, AnExchangeMovesAWholeMagazine) {
     EXPECT_EQ(pool.stats().exchanges, 10U + 8U) << "two magazines of the ten stay with the cache";
 }
 
+TEST(BlockPool, AnOperationWithinAMagazineWritesNothingThatThreadsShare) {
+    BlockPool pool(64, 1000, {.magazine_blocks = 50, .max_caches = 2});
+    BlockPool::Cache cache(pool);
+    cache.release(cache.try_acquire());
+    // The pool itself holds the depot's heads and all that is counted for everybody.
+    const auto shared = [&] {
+        std::array<std::byte, sizeof(BlockPool)> bytes;
+        std::memcpy(bytes.data(), static_cast<const void*>(&pool), bytes.size());
+        return bytes;
+    };
+    const auto before = shared();
+    std::array<void*, 40> blocks{};
+    for (int i = 0; i < 100; ++i) {
+        for (auto& block : blocks) block = cache.try_acquire();
+        for (void* const block : blocks) cache.release(block);
+    }
+    EXPECT_EQ(shared(), before);
+    EXPECT_EQ(pool.stats().acquired, 4001U);
+}
+
 TEST(BlockPool, AcquiringAndReleasingAtTheEdgeOfAMagazineDoesNotExchangeEachTime) {
     BlockPool pool(64, 1000, {.magazine_blocks = 10, .max_caches = 2});
     BlockPool::Cache cache(pool);

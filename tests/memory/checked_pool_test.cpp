@@ -10,6 +10,8 @@
 
 #include <millpond/memory/block_pool.hpp>
 
+#include "tests/memory/built_without_assertions.hpp"
+
 namespace millpond::memory {
 namespace {
 
@@ -87,6 +89,18 @@ TEST(CheckedPoolDeathTest, APoolThatEndsWithBlocksInUseNamesWhereOneWasAcquired)
     void* const block = pool->try_acquire();
     EXPECT_DEATH(pool.reset(), "pool 'orders': ends while a block is in use: .*, acquired at .*checked_pool_test.cpp");
     pool->release(block);
+}
+
+TEST(CheckedPool, ObjectsBuiltWithAndWithoutAssertionsUseOnePoolTogether) {
+    EXPECT_EQ(test::size_without_assertions(), sizeof(BlockPool) + sizeof(CheckedBlockPool));
+    BlockPool plain(64, 10);
+    plain.release(test::acquire_without_assertions(plain));
+    test::release_without_assertions(plain, plain.try_acquire());
+    EXPECT_EQ(plain.audit(), "");
+    CheckedBlockPool checked(64, 10);
+    checked.release(test::acquire_without_assertions(checked));
+    test::release_without_assertions(checked, checked.try_acquire());
+    EXPECT_EQ(checked.audit(), "");
 }
 
 TEST(CheckedPool, ThePlaceIsRememberedEvenForACallThroughAnExplicitCache) {
