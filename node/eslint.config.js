@@ -30,6 +30,11 @@ export default defineConfig(
     rules: { "@typescript-eslint/no-floating-promises": "error" },
   },
   {
+    files: ["shm/*.js"],
+    languageOptions: { globals: { module: "writable", require: "readonly" } },
+    rules: { "@typescript-eslint/no-require-imports": "off" },
+  },
+  {
     files: ["**/*.mjs", "*.js"],
     languageOptions: { globals: Object.fromEntries(OF_NODE.map((name) => [name, "readonly"])) },
   },
