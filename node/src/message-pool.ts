@@ -46,6 +46,8 @@ export interface Leak {
   readonly path: string | undefined;
   /** Line of the caller of `acquire`, for checked pools and sampled messages. */
   readonly acquiredAt: string | undefined;
+  /** At least so long; its loan began before that. */
+  readonly outForMs: number;
 }
 
 export interface MessagePoolOptions<T extends object, Body, Meta> {
@@ -103,13 +105,15 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   #kept = 0;
   #pastLoans = 0;
   #strayLoans = 0;
+  /** Of `#makePlain`: constructed, acquired, and discarded once released. */
+  #plainLoans = 0;
   /** Lent out, and dropped when they come back. */
   #straysInUse = 0;
   #highWater = 0;
-  #plain = false;
-  /** The free list of a pool that has to look closer at each loan, or that makes plain messages for now. */
+  /** The free list of a pool that has to look closer at each loan. */
   #parked = END;
-  readonly #seenStamps = new Map<number, number>();
+  /** The stamp of each slot at the last look, and when that stamp was first seen. */
+  #seen = new Map<number, { readonly stamp: number; readonly atMs: number }>();
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together, up to 65,536. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
@@ -151,8 +155,13 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     lease._path = "";
     lease._body = undefined;
     lease._meta = undefined;
-    if (lease._link < END) this.#putAside(lease);
-    else {
+    if (lease._link < END) {
+      if (lease._link === DISCARD && lease._slot < 0) {
+        lease._envelope = undefined;
+        this.#straysInUse--;
+        this.#discarded++;
+      } else this.#putAside(lease);
+    } else {
       lease._link = this.#head;
       this.#head = lease._slot;
     }
@@ -229,21 +238,27 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     while (next >= 0) {
       const lease = this.#leases[next]!;
       next = lease._link;
-      if (this.#seenStamps.get(lease._slot) === lease._stamp) this.#drop(lease);
+      if (this.#seen.get(lease._slot)?.stamp === lease._stamp) this.#drop(lease);
       else this.#pushFree(lease);
     }
     this.#noteStamps();
     return before - this.#size;
   }
 
-  /** The messages that were out at the last call of `leaks` or `trim` and have not come back since. */
-  leaks(): Leak[] {
+  /**
+   * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
+   * time to time. Plain messages of a full pool are only counted, as `inUse`. Cost: one look at each message.
+   */
+  leaks(longerThanMs = 0): Leak[] {
     const found: Leak[] = [];
+    const now = performance.now();
     for (const lease of this.#leases) {
       if (lease === undefined || (lease._stamp & 1) === 0) continue;
-      if (this.#seenStamps.get(lease._slot) !== lease._stamp) continue;
+      const seen = this.#seen.get(lease._slot);
+      if (seen === undefined || seen.stamp !== lease._stamp || now - seen.atMs < longerThanMs) continue;
       const path = lease instanceof Message ? lease._path : undefined;
-      found.push({ handle: this._handleOf(lease), path, acquiredAt: placeOf(lease) });
+      const handle = this._handleOf(lease);
+      found.push({ handle, path, acquiredAt: placeOf(lease), outForMs: now - seen.atMs });
     }
     this.#noteStamps();
     return found;
@@ -255,7 +270,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** Counted from the stamps when asked, so that acquire and release count nothing. Cost: one look at each message. */
   stats(): PoolStats {
-    let acquired = this.#pastLoans + this.#strayLoans;
+    let acquired = this.#pastLoans + this.#strayLoans + this.#plainLoans;
     let inUse = this.#straysInUse;
     for (const stamp of this.#spareStamps) acquired += stamp >> 1;
     for (const lease of this.#leases) {
@@ -263,11 +278,11 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
       acquired += (lease._stamp + 1) >> 1;
       inUse += lease._stamp & 1;
     }
-    const reused = acquired - this.#createdByAcquire;
+    const reused = acquired - this.#createdByAcquire - this.#plainLoans;
     return {
       size: this.#size,
       capacity: this.#capacity,
-      created: this.#created,
+      created: this.#created + this.#plainLoans,
       acquired,
       reused,
       released: acquired - inUse - this.#kept,
@@ -312,26 +327,20 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     if (stray) this.#straysInUse++;
   }
 
-  /** @internal `auto` turns reuse off while the garbage collector has to run for every message's body anyway. */
-  _setPlain(plain: boolean): void {
-    if (plain === this.#plain) return;
-    const free = this.#firstFree;
-    this.#firstFree = END;
-    this.#plain = plain;
-    this.#firstFree = free;
-  }
-
   get #firstFree(): number {
-    return this.#special || this.#plain ? this.#parked : this.#head;
+    return this.#special ? this.#parked : this.#head;
   }
 
   set #firstFree(slot: number) {
-    if (this.#special || this.#plain) this.#parked = slot;
+    if (this.#special) this.#parked = slot;
     else this.#head = slot;
   }
 
   #acquireAnew(path: string, body: Body, meta: Meta): T {
-    const lease = this.#parked >= 0 && !this.#plain ? this.#takeParked() : this.#takeNew();
+    if (!this.#special && this.#size >= this.#capacity && this.#options.overflow !== "refuse") {
+      return this.#makePlain(path, body, meta) as unknown as T;
+    }
+    const lease = this.#parked >= 0 ? this.#takeParked() : this.#takeNew();
     lease._stamp++;
     if ((lease._stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
     if (lease instanceof Message) {
@@ -343,6 +352,18 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     return this.#objectOf(lease);
   }
 
+  /** A message that nobody will use again, because the pool is full. */
+  #makePlain(path: string, body: Body, meta: Meta): Message {
+    const message = new Message(this, -1, 1, DISCARD);
+    message._path = path;
+    message._body = body;
+    message._meta = meta;
+    this.#plainLoans++;
+    const out = ++this.#straysInUse + this.#size;
+    if (out > this.#highWater) this.#highWater = out;
+    return message;
+  }
+
   #takeParked(): Lease {
     const lease = this.#leases[this.#parked]!;
     this.#parked = lease._link;
@@ -351,7 +372,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   #takeNew(): Lease {
     let lease: Lease;
-    if (this.#plain || this.#size >= this.#capacity) {
+    if (this.#size >= this.#capacity) {
       if (this.#options.overflow === "refuse") throw new PoolExhaustedError(this.#capacity);
       lease = this.#construct(-1, 0);
       lease._link = DISCARD;
@@ -476,8 +497,14 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   }
 
   #noteStamps(): void {
-    this.#seenStamps.clear();
-    for (const lease of this.#leases) if (lease !== undefined) this.#seenStamps.set(lease._slot, lease._stamp);
+    const before = this.#seen;
+    const now = performance.now();
+    this.#seen = new Map();
+    for (const lease of this.#leases) {
+      if (lease === undefined) continue;
+      const seen = before.get(lease._slot);
+      this.#seen.set(lease._slot, seen?.stamp === lease._stamp ? seen : { stamp: lease._stamp, atMs: now });
+    }
   }
 }
 

@@ -162,6 +162,22 @@ test("checked mode finds a stale release even after the slot was lent again, and
   assert.equal(pool.stats().size, 1);
 });
 
+test("a leak is out for at least as long as it was watched, however often", () => {
+  const pool = new MessagePool(4);
+  const lost = pool.acquire("lost");
+  assert.deepEqual(pool.leaks(), []);
+  const watched = performance.now();
+  while (performance.now() - watched < 5) assert.deepEqual(pool.leaks(60_000), []);
+  pool.release(pool.acquire("back"));
+  const [leak] = pool.leaks(5);
+  assert.equal(leak!.path, "lost");
+  assert.ok(leak!.outForMs >= 5);
+  pool.release(lost);
+  assert.deepEqual(pool.leaks(), []);
+  pool.acquire("again");
+  assert.deepEqual(pool.leaks(), []);
+});
+
 test("leaks are the messages that were out before and still are", () => {
   const pool = new MessagePool(4, { checked: true });
   const [lost, fine] = [pool.acquire("lost"), pool.acquire("fine")];
