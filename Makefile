@@ -53,7 +53,7 @@ callgrind: deps-test deps-build ## compare the instruction counts of the hot pat
 fuzz: deps-check deps-build ## a short run of every fuzz target
 	cmake --preset fuzz
 	cmake --build build/fuzz -j $(JOBS) --target fuzz/all
-	ctest --test-dir build/fuzz/fuzz --output-on-failure --output-junit ../tests.xml
+	ctest --test-dir build/fuzz/fuzz -j $(JOBS) --output-on-failure --output-junit ../tests.xml
 
 pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
 	tools/build_pgo
