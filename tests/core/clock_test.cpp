@@ -20,6 +20,19 @@ TEST(TickRate, AgreesWithTheMonotonicClockOverALongerSpan) {
     EXPECT_NEAR(static_cast<double>(rate.nanos(counted)) / static_cast<double>(span), 1.0, 0.05);
 }
 
+TEST(Clock, AReadingDuringWhichTheThreadWasHeldUpIsNotTaken) {
+    std::int64_t asked = 0;
+    const auto reading = read_with_ticks([&asked] {
+        if (asked++ != 0) return asked;
+        const auto start = monotonic_nanos();
+        while (monotonic_nanos() - start < 20'000'000) {
+        }
+        return asked;
+    });
+    EXPECT_GT(reading.nanos, 1) << "the first answer was the slow one";
+    EXPECT_LE(reading.ticks, ticks());
+}
+
 TEST(Clock, UtcIsAfterTheYearTwentyTwentyFourAndMonotonicNeverStepsBack) {
     EXPECT_GT(utc_nanos(), 1'704'067'200'000'000'000);
     auto last = monotonic_nanos();

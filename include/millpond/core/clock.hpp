@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <ctime>
+#include <limits>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -38,6 +39,30 @@ namespace millpond::core {
 #endif
 }
 
+/// What a clock and the processor's counter said at one moment.
+struct ClockReading {
+    std::uint64_t ticks{0};
+    std::int64_t nanos{0};
+};
+
+/// Asks `clock` for its nanoseconds a few times and takes the answer that came fastest: a preemption between the two
+/// readings does not tear them apart.
+template <class Clock>
+[[nodiscard]] ClockReading read_with_ticks(Clock&& clock) noexcept {
+    constexpr int kAttempts = 4;
+    ClockReading best;
+    auto fastest = std::numeric_limits<std::uint64_t>::max();
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        const auto before = ticks();
+        const auto nanos = clock();
+        const auto took = ticks() - before;
+        if (took >= fastest) continue;
+        fastest = took;
+        best = {before + took / 2, nanos};
+    }
+    return best;
+}
+
 /// How many nanoseconds a tick lasts, measured against the monotonic clock.
 ///
 /// Threads: a value; each thread keeps its own and calls recalibrate at its own pace.
@@ -58,22 +83,21 @@ public:
     }
 
 private:
-    std::uint64_t start_ticks_;
-    std::int64_t start_nanos_;
+    ClockReading start_;
     double nanos_per_tick_{1.0};
 };
 
-inline TickRate::TickRate() noexcept : start_ticks_(ticks()), start_nanos_(monotonic_nanos()) {
+inline TickRate::TickRate() noexcept : start_(read_with_ticks(monotonic_nanos)) {
     constexpr std::int64_t kSpanNanos = 2'000'000;
-    while (monotonic_nanos() - start_nanos_ < kSpanNanos) {
+    while (monotonic_nanos() - start_.nanos < kSpanNanos) {
     }
     recalibrate();
 }
 
 inline void TickRate::recalibrate() noexcept {
-    const auto span = monotonic_nanos() - start_nanos_;
-    const auto counted = ticks() - start_ticks_;
-    if (counted != 0) nanos_per_tick_ = static_cast<double>(span) / static_cast<double>(counted);
+    const auto now = read_with_ticks(monotonic_nanos);
+    const auto counted = now.ticks - start_.ticks;
+    if (counted != 0) nanos_per_tick_ = static_cast<double>(now.nanos - start_.nanos) / static_cast<double>(counted);
 }
 
 }  // namespace millpond::core
