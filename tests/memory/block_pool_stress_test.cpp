@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
+#include <latch>
 #include <random>
 #include <string>
 #include <thread>
@@ -37,9 +38,14 @@ public:
     void run(std::uint64_t pairs, int rounds) {
         for (int round = 0; round < rounds; ++round) {
             std::vector<std::thread> threads;
+            std::latch all_have_used_the_pool(4);
             for (unsigned i = 0; i < 4; ++i) {
                 const auto seed = static_cast<unsigned>(round) * 4 + i;
-                threads.emplace_back([=, this] { work(pairs / 4 / static_cast<std::uint64_t>(rounds), seed); });
+                threads.emplace_back([&, seed] {
+                    release(acquire());
+                    all_have_used_the_pool.arrive_and_wait();
+                    work(pairs / 4 / static_cast<std::uint64_t>(rounds), seed);
+                });
             }
             for (auto& thread : threads) thread.join();
         }
