@@ -3,6 +3,7 @@ import { defineConfig, globalIgnores } from "eslint/config";
 import tseslint from "typescript-eslint";
 
 const OF_NODE = [
+  "URL",
   "console",
   "performance",
   "process",

@@ -148,8 +148,12 @@ export class RingFeed implements MarketFeed {
   async #pause(behind: boolean): Promise<void> {
     if (behind || this.wake === "immediate") return new Promise((resolve) => setImmediate(resolve));
     if (typeof this.wake === "number") return pause(this.wake);
-    // The longest sleep bounds how late the end of the stream is seen.
-    await Atomics.waitAsync(this.wake, 0, Atomics.load(this.wake, 0), this.reconnectMs).value;
+    const changed = Atomics.waitAsync(this.wake, 0, Atomics.load(this.wake, 0), this.reconnectMs);
+    if (!changed.async) return;
+    // Keeps the thread alive, which the wait does not; its length bounds how late the end of the stream is seen.
+    const alarm = setTimeout(() => {}, this.reconnectMs);
+    await changed.value;
+    clearTimeout(alarm);
   }
 
   #flush(): void {

@@ -289,6 +289,39 @@ test(
   },
 );
 
+test("a reader that waits for a notification reads what came before it", { skip: addon }, async () => {
+  const name = `node-wake-${process.pid}`;
+  const path = `/dev/shm/millpond.${name}`;
+  const writer = new RingWriter(64, 1);
+  writer.name(0, "AAPL");
+  writeFileSync(path, writer.bytes);
+  const wake = new Int32Array(new SharedArrayBuffer(4));
+  try {
+    using market = new MarketData({ ring: name, reconnectMs: 60_000, wake });
+    while (market.account().connections === 0) await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    writer.trade(0);
+    writeFileSync(path, writer.bytes, { flag: "r+" });
+    while (Atomics.notify(wake, 0) === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (market.account().received < 2) {
+      Atomics.add(wake, 0, 1);
+      Atomics.notify(wake, 0);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const [connected, trade] = await (async () => {
+      const events: MarketEvent[] = [];
+      for await (const event of market) if (events.push(event) === 2) break;
+      return events;
+    })();
+    assert.deepEqual([connected!.type, trade!.type], ["connected", "trade"]);
+    market.close();
+    Atomics.add(wake, 0, 1);
+    Atomics.notify(wake, 0);
+  } finally {
+    rmSync(path);
+  }
+});
+
 test("where there is no ring, MarketData goes by TCP if it has a port, and keeps trying if not", async () => {
   using market = new MarketData({ ring: "no-such-ring", reconnectMs: 1 });
   while (market.account().lastError === undefined) await new Promise((resolve) => setImmediate(resolve));
