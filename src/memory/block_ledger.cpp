@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <memory>
 
-// Valgrind's header needs nothing else, and its requests cost a few instructions where no valgrind listens.
+// Valgrind's header needs nothing else.
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #else
-#define VALGRIND_MAKE_MEM_NOACCESS(begin, bytes) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes) static_cast<void>(0)
-#define VALGRIND_MAKE_MEM_DEFINED(begin, bytes) static_cast<void>(0)
+#define RUNNING_ON_VALGRIND 0
+#define VALGRIND_MAKE_MEM_NOACCESS(begin, bytes) 0
+#define VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes) 0
+#define VALGRIND_MAKE_MEM_DEFINED(begin, bytes) 0
 #endif
 
 // Weak: there when the program was built with AddressSanitizer, whatever this file was built with.
@@ -21,17 +22,23 @@ __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* be
 }
 
 namespace millpond::memory::detail {
+namespace {
+
+// Asked once: each request to it costs a dozen instructions, whether it listens or not.
+const bool kValgrindListens = [] { return RUNNING_ON_VALGRIND != 0; }();
+
+}  // namespace
 
 void hide(void* begin, std::size_t bytes) noexcept {
-    VALGRIND_MAKE_MEM_NOACCESS(begin, bytes);
+    if (kValgrindListens) static_cast<void>(VALGRIND_MAKE_MEM_NOACCESS(begin, bytes));
     if (&__asan_poison_memory_region != nullptr) __asan_poison_memory_region(begin, bytes);
 }
 
 void show(void* begin, std::size_t bytes, Content content) noexcept {
-    if (content == Content::old) {
-        VALGRIND_MAKE_MEM_DEFINED(begin, bytes);
-    } else {
-        VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes);
+    if (kValgrindListens && content == Content::old) {
+        static_cast<void>(VALGRIND_MAKE_MEM_DEFINED(begin, bytes));
+    } else if (kValgrindListens) {
+        static_cast<void>(VALGRIND_MAKE_MEM_UNDEFINED(begin, bytes));
     }
     if (&__asan_unpoison_memory_region != nullptr) __asan_unpoison_memory_region(begin, bytes);
 }
