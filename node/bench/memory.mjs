@@ -47,44 +47,55 @@ async function watched(work, messages) {
 
 const rateOf = (pool) => `, reuse ${(100 * pool.stats().reuseRate).toFixed(1)} %`;
 
+/** Each contender gets the work as code of its own, so that none spoils another's. */
+const ownCode = (work) => new Function(`return ${work}`)();
+
 // 50,000 in flight: a window that slides over 20 times as many messages, beside 100 MB that stay and some that do not.
 const WINDOW = 50_000;
 const PASSES = quick ? 4 : 20;
 const ballast = Array.from({ length: 100 }, () => Array.from({ length: 10_000 }, (_, n) => ({ n })));
+function slide(out, ballast, acquire, release, body, meta) {
+  let right = 0;
+  for (let n = 0; n < out.length; n++) {
+    const old = out[n];
+    if (old !== undefined) {
+      if (old.body === body) right++;
+      release(old);
+    }
+    if (n % 64 === 0) ballast[n % 100] = Array.from({ length: 100 }, (_, at) => ({ n: at }));
+    out[n] = acquire("svc://orders/7", body, meta);
+  }
+  return right;
+}
 function sliding(name, make) {
   const messages = WINDOW * PASSES;
+  const pass = ownCode(slide);
   return {
     name,
     async run() {
       const { acquire, release, pool } = make();
       const out = new Array(WINDOW).fill(undefined);
-      let sum = 0;
-      const pass = () => {
-        for (let n = 0; n < WINDOW; n++) {
-          const old = out[n];
-          if (old !== undefined) {
-            if (old.body === body) sum++;
-            release(old);
-          }
-          if (n % 64 === 0) ballast[n % 100] = Array.from({ length: 100 }, (_, at) => ({ n: at }));
-          out[n] = acquire("svc://orders/7", body, meta);
-        }
-      };
-      pass();
-      const before = sum;
+      pass(out, ballast, acquire, release, body, meta);
+      let right = 0;
       const finding = await watched(() => {
-        for (let done = 0; done < PASSES; done++) pass();
+        for (let done = 0; done < PASSES; done++) right += pass(out, ballast, acquire, release, body, meta);
         return pool === undefined ? "" : rateOf(pool);
       }, messages);
       for (const message of out) release(message);
-      return { ...finding, answer: sum - before, expected: messages };
+      return { ...finding, answer: right, expected: messages };
     },
   };
 }
-const pooled = (size) => () => {
-  const pool = new MessagePool(size);
-  return { pool, acquire: (path, given, note) => pool.acquire(path, given, note), release: (m) => pool.release(m) };
-};
+function pooled(size) {
+  const waysOf = ownCode(
+    "(pool) => [(path, given, note) => pool.acquire(path, given, note), (message) => pool.release(message)]",
+  );
+  return () => {
+    const pool = new MessagePool(size);
+    const [acquire, release] = waysOf(pool);
+    return { pool, acquire, release };
+  };
+}
 const plain = () => ({ acquire: (path, given, note) => new Order(path, given, note), release: () => {} });
 await compare(
   {
@@ -97,27 +108,34 @@ await compare(
 );
 
 // Warm against cold, and pools of several sizes against messages in flight.
-const bursts = (name, inFlight, make) => ({
-  name,
-  async run() {
-    const rounds = Math.ceil((quick ? 100_000 : 1_000_000) / inFlight);
-    let sum = 0;
-    const { acquire, release, pool } = make();
-    const out = new Array(inFlight).fill(undefined);
-    const finding = await watched(() => {
-      for (let round = 0; round < rounds; round++) {
-        for (let n = 0; n < inFlight; n++) out[n] = acquire("svc://orders/7", body, meta);
-        for (let n = 0; n < inFlight; n++) {
-          if (out[n].body === body) sum++;
-          release(out[n]);
-        }
-      }
-      return pool === undefined ? "" : rateOf(pool);
-    }, rounds * inFlight);
-    return { ...finding, answer: sum, expected: rounds * inFlight };
-  },
-});
-const once = (name, make) => ({
+function burst(out, acquire, release, body, meta) {
+  let right = 0;
+  for (let n = 0; n < out.length; n++) out[n] = acquire("svc://orders/7", body, meta);
+  for (let n = 0; n < out.length; n++) {
+    if (out[n].body === body) right++;
+    release(out[n]);
+    out[n] = undefined;
+  }
+  return right;
+}
+function bursts(name, inFlight, make) {
+  const once = ownCode(burst);
+  return {
+    name,
+    async run() {
+      const rounds = Math.ceil((quick ? 100_000 : 1_000_000) / inFlight);
+      let right = 0;
+      const { acquire, release, pool } = make();
+      const out = new Array(inFlight).fill(undefined);
+      const finding = await watched(() => {
+        for (let round = 0; round < rounds; round++) right += once(out, acquire, release, body, meta);
+        return pool === undefined ? "" : rateOf(pool);
+      }, rounds * inFlight);
+      return { ...finding, answer: right, expected: rounds * inFlight };
+    },
+  };
+}
+const first = (name, make) => ({
   name,
   async run() {
     const { acquire, release } = make();
@@ -137,9 +155,9 @@ await compare(
     runs: quick ? 6 : 11,
   },
   [
-    once("new", plain),
-    once("cold", pooled(2_000)),
-    once("warm", () => {
+    first("new", plain),
+    first("cold", pooled(2_000)),
+    first("warm", () => {
       const made = pooled(2_000)();
       made.pool.warmup(2_000);
       return made;
