@@ -75,7 +75,7 @@ public:
 
 private:
     static constexpr std::size_t kMostLines = 64;  ///< Lines a system call may take.
-    static constexpr std::size_t kMostText = 64U * 1024;
+    static constexpr std::size_t kMostText = std::size_t{64} * 1024;
     static constexpr std::size_t kMostSymbols = 10'000;  ///< Subscribed to one by one.
 
     /// Lines gathered for one system call, and what becomes of those between them.

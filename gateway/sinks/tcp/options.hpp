@@ -16,7 +16,7 @@ struct Options {
     Delivery mode{Delivery::every};
     std::size_t backlog{16'384};  ///< Lines, a power of two.
     std::size_t max_clients{1'024};
-    std::size_t send_buffer{256U * 1024};  ///< Bytes that the kernel may hold for a client.
+    std::size_t send_buffer{std::size_t{256} * 1024};  ///< Bytes that the kernel may hold for a client.
     std::chrono::nanoseconds stall{std::chrono::seconds{10}};
 };
 
