@@ -13,7 +13,10 @@
 #include <string>
 
 namespace millpond::memory::detail {
-namespace {
+
+// Inline and visible, so that the loader keeps one of each, however many shared libraries have this file inside: two
+// registries would give the same number to two pools.
+inline namespace [[gnu::visibility("default")]] thread_registry {
 
 struct PoolEntry {
     void* pool{nullptr};
@@ -29,11 +32,11 @@ struct ThreadTable {
 };
 
 // Trivially destroyed, so that threads and pools which outlive main's end still find them.
-constinit std::mutex registry_mutex;
-constinit std::array<PoolEntry, kMaxPools> pools{};
-constinit ThreadTable* threads = nullptr;
+inline constinit std::mutex registry_mutex;
+inline constinit std::array<PoolEntry, kMaxPools> pools{};
+inline constinit ThreadTable* threads = nullptr;
 
-constinit thread_local bool thread_has_ended = false;
+inline constinit thread_local bool thread_has_ended = false;
 
 /// A thread's table; its destructor runs when the thread ends and gives the caches back.
 class ThreadCaches {
@@ -64,12 +67,12 @@ private:
     std::unique_ptr<ThreadTable> table_{std::make_unique<ThreadTable>()};
 };
 
-ThreadCaches& caches_of_this_thread() {
+inline ThreadCaches& caches_of_this_thread() {
     thread_local ThreadCaches caches;
     return caches;
 }
 
-}  // namespace
+}  // namespace thread_registry
 
 PoolSlot::PoolSlot(void* pool, GiveBack give_back, const void* begin, const void* end, const char* name) {
     const std::lock_guard lock(registry_mutex);

@@ -11,17 +11,19 @@ inline constexpr std::size_t kMaxPools = 1024;
 
 using SlotTable = std::array<void*, kMaxPools>;
 
+// One of each in the program, also where shared libraries hide the rest of their symbols.
+
 /// What a thread reads before it has caches, and after it has given them back.
-inline constinit const SlotTable kNoSlots{};
+[[gnu::visibility("default")]] inline constinit const SlotTable kNoSlots{};
 
 /// The calling thread's caches, by the numbers of their pools.
-inline constinit thread_local const SlotTable* thread_slots = &kNoSlots;
+[[gnu::visibility("default")]] inline constinit thread_local const SlotTable* thread_slots = &kNoSlots;
 
 /// A pool's small number, under which each thread finds its cache of the pool.
 ///
 /// Threads: any. The pool's user sees to it that nobody uses a pool while it is made or destroyed.
 /// Memory:  8 KiB a thread that uses pools, from the heap, when it takes its first cache.
-class PoolSlot {
+class [[gnu::visibility("default")]] PoolSlot {
 public:
     /// Called when a thread ends that has a cache of the pool.
     using GiveBack = void (*)(void* pool, void* cache) noexcept;
