@@ -1,4 +1,7 @@
+#include <cstdint>
 #include <deque>
+#include <forward_list>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -8,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -15,6 +19,7 @@
 #include <millpond/memory/pool_resource.hpp>
 
 #include "tests/support/allocation_counter.hpp"
+#include "tests/support/free_of_cost.hpp"
 
 namespace millpond::memory {
 namespace {
@@ -62,34 +67,62 @@ TEST(PoolResource, AnUpstreamThatRefusesMakesTheContainerThrow) {
     EXPECT_EQ(resource.stats().upstream_allocations, 0U);
 }
 
-TEST(PoolResource, ContainersOfEveryKindRunWithoutUpstreamAndWithoutTheHeap) {
-    PoolResource resource(refusing_upstream());
-    const auto fill = [&] {
-        std::pmr::vector<int> vector(&resource);
-        std::pmr::deque<int> deque(&resource);
-        std::pmr::list<int> list(&resource);
-        std::pmr::map<int, int> map(&resource);
-        std::pmr::set<int> set(&resource);
-        std::pmr::unordered_map<int, int> unordered(&resource);
-        std::pmr::string string(&resource);
-        for (int i = 0; i < 200; ++i) {
-            vector.push_back(i);
-            deque.push_back(i);
-            list.push_back(i);
-            map.emplace(i, i);
-            set.insert(i);
-            unordered.emplace(i, i);
-            string += 'x';
+std::size_t fill_one_of_every_kind(std::pmr::memory_resource& resource) {
+    std::pmr::vector<int> vector(&resource);
+    std::pmr::deque<int> deque(&resource);
+    std::pmr::list<int> list(&resource);
+    std::pmr::forward_list<int> forward_list(&resource);
+    std::pmr::map<int, int> map(&resource);
+    std::pmr::multimap<int, int> multimap(&resource);
+    std::pmr::set<int> set(&resource);
+    std::pmr::multiset<int> multiset(&resource);
+    std::pmr::unordered_map<int, int> unordered_map(&resource);
+    std::pmr::unordered_set<int> unordered_set(&resource);
+    std::pmr::string string(&resource);
+    for (int i = 0; i < 200; ++i) {
+        vector.push_back(i);
+        deque.push_back(i);
+        list.push_back(i);
+        forward_list.push_front(i);
+        map.emplace(i, i);
+        multimap.emplace(i % 7, i);
+        set.insert(i);
+        multiset.insert(i % 7);
+        unordered_map.emplace(i, i);
+        unordered_set.insert(i);
+        string += 'x';
+        if (i % 3 == 0) {
+            list.pop_front();
+            map.erase(i);
+            unordered_map.erase(i);
         }
-        auto shared = std::allocate_shared<int>(std::pmr::polymorphic_allocator<int>(&resource), 5);
-        return vector.size() + deque.size() + list.size() + map.size() + set.size() + unordered.size() + string.size() +
-               static_cast<std::size_t>(*shared);
-    };
-    ASSERT_EQ(fill(), 7 * 200U + 5U);
-    const test::AllocationCounter counter;
-    const auto sum = fill();
-    const auto allocations = counter.allocations();
-    EXPECT_EQ(sum, 7 * 200U + 5U);
+    }
+    const auto shared = std::allocate_shared<int>(std::pmr::polymorphic_allocator<int>(&resource), 5);
+    return vector.size() + deque.size() + list.size() +
+           static_cast<std::size_t>(std::distance(forward_list.begin(), forward_list.end())) + map.size() +
+           multimap.size() + set.size() + multiset.size() + unordered_map.size() + unordered_set.size() +
+           string.size() + static_cast<std::size_t>(*shared);
+}
+
+TEST(PoolResource, ContainersOfEveryKindNeedNoUpstreamNoHeapNoFaultNoSystemCall) {
+    PoolResource resource(refusing_upstream());
+    test::expect_free_of_cost([&] { return fill_one_of_every_kind(resource) == 11 * 200U - 3 * 67U + 5U; });
+    for (const auto& stats : resource.stats().classes) {
+        EXPECT_EQ(stats.in_use, 0U);
+        EXPECT_EQ(stats.refused, 0U);
+    }
+    EXPECT_EQ(resource.stats().upstream_allocations, 0U);
+}
+
+TEST(PoolResource, AnotherThreadNeedsNoHeapOnceItIsWarm) {
+    PoolResource resource(refusing_upstream());
+    std::uint64_t allocations = 1;
+    std::thread([&] {
+        static_cast<void>(fill_one_of_every_kind(resource));
+        const test::AllocationCounter counter;
+        static_cast<void>(fill_one_of_every_kind(resource));
+        allocations = counter.allocations();
+    }).join();
     EXPECT_EQ(allocations, 0U);
     for (const auto& stats : resource.stats().classes) EXPECT_EQ(stats.in_use, 0U);
 }
