@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <boost/lockfree/stack.hpp>
+#include <boost/pool/object_pool.hpp>
 #include <boost/pool/pool.hpp>
 
 /// Pools that others use, with one face. Those marked unsafe serve one thread only: they are limits, not rivals.
@@ -19,6 +20,21 @@ public:
 
 private:
     boost::pool<> pool_;
+};
+
+/// boost::object_pool: the same list, kept in the order of addresses, so that a release walks it. Unsafe.
+template <std::size_t kBytes>
+class BoostObjectPoolBlocks {
+public:
+    BoostObjectPoolBlocks(std::size_t, std::size_t capacity) : pool_(capacity) {}
+    void* acquire() { return pool_.malloc(); }
+    void release(void* block) { pool_.free(static_cast<Object*>(block)); }
+
+private:
+    struct Object {
+        std::byte bytes[kBytes];
+    };
+    boost::object_pool<Object> pool_;
 };
 
 template <class Resource>
