@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -141,6 +142,8 @@ struct Passage {
           reader({.name = gateway.ring()}),
           recorder(reader),
           client(gateway.tcp_port("tcp")) {
+        // From here on every event is a line to the client.
+        if (!gateway.program().says("tcp sink 'tcp': client")) throw std::runtime_error("the client is not taken in");
         reader.join(recorder);
     }
     ~Passage() { std::filesystem::remove(csv); }
