@@ -3,19 +3,9 @@
 #   subdirectory  add_subdirectory of the source tree
 #   fetchcontent  FetchContent with the source tree as its origin
 # Each configure step hides every other package, so that a dependency that crept in makes the test fail.
-function(run)
-    execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
-    if(NOT code EQUAL 0)
-        message(FATAL_ERROR "${ARGN}\nexited with ${code}:\n${out}")
-    endif()
-    set(out "${out}" PARENT_SCOPE)
-endfunction()
+include("${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake")
 
 file(REMOVE_RECURSE "${WORK}")
-find_program(ccache ccache)
-if(ccache)
-    set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${ccache}")
-endif()
 set(hidden -D CMAKE_DISABLE_FIND_PACKAGE_fmt=ON -D CMAKE_DISABLE_FIND_PACKAGE_spdlog=ON -D CMAKE_DISABLE_FIND_PACKAGE_Boost=ON
            -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON -D CMAKE_DISABLE_FIND_PACKAGE_GTest=ON -D CMAKE_DISABLE_FIND_PACKAGE_date=ON)
 set(prefix "")

@@ -17,9 +17,7 @@
 
 #include <millpond/memory/block_pool.hpp>
 
-#include "tests/support/allocation_counter.hpp"
-#include "tests/support/page_fault_counter.hpp"
-#include "tests/support/syscall_guard.hpp"
+#include "tests/support/free_of_cost.hpp"
 
 namespace millpond::memory {
 namespace {
@@ -433,24 +431,7 @@ TEST(BlockPool, AcquireAndReleaseAllocateNothingFaultNothingAndCallNoKernel) {
         if (batch) pool.release_batch(blocks);
         return batch;
     };
-    const test::AllocationCounter allocations;
-    const test::PageFaultCounter faults;
-    const bool done = trip();
-    const auto faulted = faults.faults();
-    const auto allocated = allocations.allocations();
-    EXPECT_TRUE(done);
-    EXPECT_EQ(allocated, 0U);
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // Their shadow memory faults.
-    EXPECT_EQ(faulted, 0U);
-#else
-    static_cast<void>(faulted);
-#endif
-    const auto outcome = test::run_guarded([&](test::SyscallGuard& guard) {
-        guard.forbid_all();
-        return trip() && trip();
-    });
-    if (outcome.end == test::GuardedOutcome::End::unavailable) GTEST_SKIP() << outcome;
-    EXPECT_EQ(outcome.end, test::GuardedOutcome::End::done) << outcome;
+    test::expect_free_of_cost_at_once(trip);
 }
 
 TEST(BlockPool, AForkedChildOfOneThreadHasACopyOfItsOwn) {

@@ -8,12 +8,11 @@
 
 namespace millpond::test {
 
-/// Fails the test unless `work`, once warm, needs no heap, no page fault and no system call. It returns whether its
-/// answers were right, and is called three times: to warm it up, where allocations and faults are counted, and in a
-/// forked child where a system call is death. Skips the last where no seccomp filter may be installed.
+/// Fails the test unless `work` needs no heap, no page fault and no system call, the first time included. It returns
+/// whether its answers were right, and is called twice: where allocations and faults are counted, and in a forked child
+/// where a system call is death. Skips the last where no seccomp filter may be installed.
 template <class Work>
-void expect_free_of_cost(Work&& work) {
-    ASSERT_TRUE(work());
+void expect_free_of_cost_at_once(Work&& work) {
     const AllocationCounter heap;
     const PageFaultCounter pages;
     const bool right = work();
@@ -33,6 +32,13 @@ void expect_free_of_cost(Work&& work) {
     });
     if (outcome.end == GuardedOutcome::End::unavailable) GTEST_SKIP() << "this machine allows no seccomp filter";
     EXPECT_EQ(outcome.end, GuardedOutcome::End::done) << outcome;
+}
+
+/// The same of `work` that was called once before, to warm it up.
+template <class Work>
+void expect_free_of_cost(Work&& work) {
+    ASSERT_TRUE(work());
+    expect_free_of_cost_at_once(work);
 }
 
 }  // namespace millpond::test
