@@ -1,5 +1,7 @@
 #include <millpond/fix/schedule.hpp>
 
+#include <utility>
+
 namespace millpond::fix {
 namespace {
 
@@ -19,9 +21,9 @@ constexpr std::int64_t second_of_week(Schedule::Weekday day, std::int64_t second
 }  // namespace
 
 Schedule Schedule::daily(std::int64_t start_second, std::int64_t end_second, std::array<bool, 7> weekdays,
-                         ZoneOffset zone) noexcept {
+                         std::shared_ptr<const TimeZone> zone) noexcept {
     Schedule schedule;
-    schedule.zone_ = zone;
+    schedule.zone_ = std::move(zone);
     schedule.weekdays_ = weekdays;
     schedule.start_ = start_second;
     schedule.length_ = end_second > start_second ? end_second - start_second : end_second + kDay - start_second;
@@ -29,9 +31,9 @@ Schedule Schedule::daily(std::int64_t start_second, std::int64_t end_second, std
 }
 
 Schedule Schedule::weekly(Weekday start_day, std::int64_t start_second, Weekday end_day, std::int64_t end_second,
-                          ZoneOffset zone) noexcept {
+                          std::shared_ptr<const TimeZone> zone) noexcept {
     Schedule schedule;
-    schedule.zone_ = zone;
+    schedule.zone_ = std::move(zone);
     schedule.weekly_ = true;
     schedule.start_ = second_of_week(start_day, start_second);
     const auto end = second_of_week(end_day, end_second);
@@ -41,7 +43,7 @@ Schedule Schedule::weekly(Weekday start_day, std::int64_t start_second, Weekday 
 
 std::int64_t Schedule::session_of(std::int64_t utc_ns) const noexcept {
     const auto utc = floor_div(utc_ns, kNanos);
-    const auto local = utc + (zone_ != nullptr ? zone_(utc) : 0);
+    const auto local = utc + (zone_ != nullptr ? zone_->offset_at(utc) : 0);
     const auto period = weekly_ ? kWeek : kDay;
     const auto origin = (weekly_ ? kFirstSunday : 0) + start_;
     const auto began = origin + floor_div(local - origin, period) * period;

@@ -1,4 +1,6 @@
 #include <cstdint>
+#include <memory>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
 
@@ -61,10 +63,42 @@ TEST(Schedule, AWeeklySessionGoesFromDayToDay) {
 
 TEST(Schedule, TimesAreThoseOfTheZone) {
     const auto schedule = Schedule::daily(8 * kHour, 17 * kHour, {true, true, true, true, true, true, true},
-                                          [](std::int64_t) { return -5 * kHour; });
+                                          std::make_shared<const TimeZone>(-5 * kHour));
     EXPECT_FALSE(schedule.is_open(at("20240102-12:59:59")));
     EXPECT_TRUE(schedule.is_open(at("20240102-13:00:00")));
     EXPECT_FALSE(schedule.is_open(at("20240102-22:00:00")));
+}
+
+/// New York in 2024: summer time from March 10, 07:00 UTC, to November 3, 06:00 UTC.
+std::shared_ptr<const TimeZone> new_york() {
+    TimeZone zone{-5 * kHour};
+    zone.add_change(at("20240310-07:00:00") / 1'000'000'000, -4 * kHour);
+    zone.add_change(at("20241103-06:00:00") / 1'000'000'000, -5 * kHour);
+    return std::make_shared<const TimeZone>(zone);
+}
+
+TEST(Schedule, FollowsTheZoneFromWinterToSummerTime) {
+    const auto schedule =
+        Schedule::daily(8 * kHour, 17 * kHour, {false, true, true, true, true, true, false}, new_york());
+    EXPECT_FALSE(schedule.is_open(at("20240308-12:59:59")));
+    EXPECT_TRUE(schedule.is_open(at("20240308-13:00:00")));
+    EXPECT_TRUE(schedule.is_open(at("20240311-12:00:00")));
+    EXPECT_FALSE(schedule.is_open(at("20240311-21:00:00")));
+    EXPECT_TRUE(schedule.is_open(at("20241104-13:00:00")));
+    EXPECT_FALSE(schedule.is_open(at("20241104-12:00:00")));
+}
+
+TEST(Schedule, AnHourThatTheClocksShowTwiceIsOneSession) {
+    const auto schedule = Schedule::daily(90 * 60, 3 * kHour, {true, true, true, true, true, true, true}, new_york());
+    EXPECT_TRUE(schedule.same_session(at("20241103-05:45:00"), at("20241103-06:45:00")));
+}
+
+TEST(TimeZone, ChangesComeInOrder) {
+    TimeZone zone{60};
+    zone.add_change(1000, 120);
+    EXPECT_THROW(zone.add_change(1000, 180), std::invalid_argument);
+    EXPECT_EQ(zone.offset_at(999), 60);
+    EXPECT_EQ(zone.offset_at(1000), 120);
 }
 
 }  // namespace

@@ -2,29 +2,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
 #include <millpond/fix/detail/field_layout.hpp>
+#include <millpond/fix/field_access.hpp>
 #include <millpond/fix/tag.hpp>
-#include <millpond/fix/utc_time.hpp>
-#include <millpond/fix/value.hpp>
 
 namespace millpond::fix {
-
-/// A field's place in its message.
-struct Field {
-    Tag tag{tag::kInvalid};
-    std::uint32_t offset{0};  ///< Of the value's first byte.
-    std::uint32_t length{0};  ///< Of the value.
-};
 
 /// A parsed message: a view of the bytes it came in and of the parser's list of its fields, in the order of the wire,
 /// BeginString first and CheckSum last. Nothing is copied.
 ///
 /// Threads: as for any view. Valid until the bytes change or the parser parses again.
-class Message {
+class Message : public FieldAccess<Message> {
 public:
     Message() noexcept = default;
     Message(std::string_view bytes, std::span<const Field> fields, const detail::FieldLayout* layout) noexcept
@@ -41,16 +32,6 @@ public:
     /// The first field with this tag; null when there is none. A few steps where the message has the layout of the
     /// last one of its type, else linear in the fields before it.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
-    [[nodiscard]] bool has(Tag tag) const noexcept { return find(tag) != nullptr; }
-
-    /// The first value of the tag; nothing where the tag is absent or (but for text) its value has not the type's form.
-    [[nodiscard]] std::optional<std::string_view> text(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<std::uint64_t> unsigned_integer(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<Decimal> decimal(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<char> character(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<bool> boolean(Tag tag) const noexcept;
-    [[nodiscard]] std::optional<std::int64_t> utc_timestamp_ns(Tag tag) const noexcept;
 
     /// The field's tag as it was written: what a reject of an invalid tag quotes.
     [[nodiscard]] std::string_view tag_text(const Field& field) const noexcept;
@@ -70,42 +51,6 @@ inline const Field* Message::find(Tag tag) const noexcept {
         if (field.tag == tag) return &field;
     }
     return nullptr;
-}
-
-inline std::optional<std::string_view> Message::text(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    if (field == nullptr) return std::nullopt;
-    return value(*field);
-}
-
-inline std::optional<std::int64_t> Message::integer(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_int(value(*field));
-}
-
-inline std::optional<std::uint64_t> Message::unsigned_integer(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_unsigned(value(*field));
-}
-
-inline std::optional<Decimal> Message::decimal(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_decimal(value(*field));
-}
-
-inline std::optional<char> Message::character(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_char(value(*field));
-}
-
-inline std::optional<bool> Message::boolean(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_bool(value(*field));
-}
-
-inline std::optional<std::int64_t> Message::utc_timestamp_ns(Tag tag) const noexcept {
-    const auto* field = find(tag);
-    return field == nullptr ? std::nullopt : parse_utc_timestamp(value(*field));
 }
 
 inline std::string_view Message::tag_text(const Field& field) const noexcept {

@@ -2,28 +2,29 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+
+#include <millpond/fix/time_zone.hpp>
 
 namespace millpond::fix {
 
-/// When a session runs: each day, on some weekdays, or from one day of the week to another, in the time of a zone.
+/// When a session runs: each day, on some weekdays, or from one day of the week to another, in the time of a zone. One
+/// that never stops has no schedule.
 ///
-/// Threads: a value.
+/// Threads: a value. Memory: shares the zone, null for UTC.
 class Schedule {
 public:
-    /// Seconds to add to UTC for the zone's time at this moment. A zone's rules need a database, which belongs to the
-    /// caller; null means UTC.
-    using ZoneOffset = std::int64_t (*)(std::int64_t utc_seconds);
-
     enum class Weekday : std::uint8_t { sunday, monday, tuesday, wednesday, thursday, friday, saturday };
 
     /// From start to end on each of the days; over midnight where the end is not behind the start, and then the day is
     /// the one it starts on. Seconds since the zone's midnight.
     [[nodiscard]] static Schedule daily(std::int64_t start_second, std::int64_t end_second,
                                         std::array<bool, 7> weekdays = {true, true, true, true, true, true, true},
-                                        ZoneOffset zone = nullptr) noexcept;
+                                        std::shared_ptr<const TimeZone> zone = nullptr) noexcept;
     /// One session a week.
     [[nodiscard]] static Schedule weekly(Weekday start_day, std::int64_t start_second, Weekday end_day,
-                                         std::int64_t end_second, ZoneOffset zone = nullptr) noexcept;
+                                         std::int64_t end_second,
+                                         std::shared_ptr<const TimeZone> zone = nullptr) noexcept;
 
     [[nodiscard]] bool is_open(std::int64_t utc_ns) const noexcept { return session_of(utc_ns) != kClosed; }
     /// Whether both times lie in one run of the session: sequence numbers go on within it and begin anew outside.
@@ -38,7 +39,7 @@ private:
     /// The zone's second at which the run began that the time lies in; kClosed between two.
     [[nodiscard]] std::int64_t session_of(std::int64_t utc_ns) const noexcept;
 
-    ZoneOffset zone_{nullptr};
+    std::shared_ptr<const TimeZone> zone_;
     bool weekly_{false};
     std::array<bool, 7> weekdays_{};
     std::int64_t start_{0};   // second of the day, or of the week from Sunday's midnight on

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include <millpond/fix/tag.hpp>
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/fix/value.hpp>
+
+namespace millpond::fix {
+
+/// A field's place in its message.
+struct Field {
+    Tag tag{tag::kInvalid};
+    std::uint32_t offset{0};  ///< Of the value's first byte.
+    std::uint32_t length{0};  ///< Of the value.
+};
+
+/// Typed access to fields by tag, for whoever has find(tag) and value(field): a message, an instance of a group.
+template <class Fields>
+class FieldAccess {
+public:
+    [[nodiscard]] bool has(Tag tag) const noexcept { return fields().find(tag) != nullptr; }
+
+    /// The first value of the tag; nothing where the tag is absent or (but for text) its value has not the type's form.
+    [[nodiscard]] std::optional<std::string_view> text(Tag tag) const noexcept {
+        const auto* field = fields().find(tag);
+        if (field == nullptr) return std::nullopt;
+        return fields().value(*field);
+    }
+    [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const noexcept { return read<parse_int>(tag); }
+    [[nodiscard]] std::optional<std::uint64_t> unsigned_integer(Tag tag) const noexcept {
+        return read<parse_unsigned>(tag);
+    }
+    [[nodiscard]] std::optional<Decimal> decimal(Tag tag) const noexcept { return read<parse_decimal>(tag); }
+    [[nodiscard]] std::optional<char> character(Tag tag) const noexcept { return read<parse_char>(tag); }
+    [[nodiscard]] std::optional<bool> boolean(Tag tag) const noexcept { return read<parse_bool>(tag); }
+    [[nodiscard]] std::optional<std::int64_t> utc_timestamp_ns(Tag tag) const noexcept {
+        return read<parse_utc_timestamp>(tag);
+    }
+    /// Nanoseconds since midnight.
+    [[nodiscard]] std::optional<std::int64_t> utc_time_ns(Tag tag) const noexcept { return read<parse_utc_time>(tag); }
+    /// The date's midnight.
+    [[nodiscard]] std::optional<std::int64_t> utc_date_ns(Tag tag) const noexcept { return read<parse_utc_date>(tag); }
+
+protected:
+    FieldAccess() noexcept = default;
+
+private:
+    [[nodiscard]] const Fields& fields() const noexcept { return static_cast<const Fields&>(*this); }
+
+    template <auto parse>
+    [[nodiscard]] auto read(Tag tag) const noexcept -> decltype(parse({})) {
+        const auto* field = fields().find(tag);
+        if (field == nullptr) return std::nullopt;
+        return parse(fields().value(*field));
+    }
+};
+
+}  // namespace millpond::fix
