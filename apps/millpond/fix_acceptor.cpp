@@ -90,7 +90,8 @@ int run(const Options& options) {
                                   .sender_comp_id = kSender,
                                   .target_comp_id = offered.target,
                                   .default_appl_ver_id = offered.appl_ver_id,
-                                  .reset_on_logon = true};
+                                  .reset_on_logon = true,
+                                  .appl_ver_id_in_business_reject = true};
         config.validation.fields_have_values = offered.fields_have_values;
         acceptor.add({.config = config,
                       .dictionary = &dictionaries.get(offered.session_dictionary),

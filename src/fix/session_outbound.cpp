@@ -10,6 +10,8 @@ namespace {
 
 // FIX 4.2 knows SessionRejectReason up to 11.
 constexpr auto kNewestReasonOf42 = RejectReason::invalid_msg_type;
+// FIX 4.0 and 4.1 have no reason code for it, so its words are not a code's name.
+constexpr std::string_view kUnsupportedBefore42 = "Unsupported message type";
 // Numbers of messages that are not resent cost little each, and there may be millions.
 constexpr std::size_t kNumbersLookedAtOnce = 16'384;
 
@@ -137,10 +139,15 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     write_admin(
         known ? "j" : "3", in.utc_ns,
         [&](Writer& writer) {
-            writer.add<tag::kRefSeqNum>(in.sequence).add<tag::kText>(text(verdict));
+            const bool unsupported = verdict == Verdict::unsupported_message_type;
+            writer.add<tag::kRefSeqNum>(in.sequence);
+            writer.add<tag::kText>(unsupported && !known ? kUnsupportedBefore42 : text(verdict));
             if (!known) return;
             writer.add<tag::kRefMsgType>(in.message.msg_type());
             writer.add<tag::kBusinessRejectReason>(static_cast<int>(verdict));
+            if (config_.appl_ver_id_in_business_reject && config_.version == Version::fixt11) {
+                writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
+            }
         },
         Routing::reverse_of(in.message));
 }

@@ -30,6 +30,15 @@ private:
     std::array<std::uint64_t, FieldSet::kCapacity / 64> words_{};
 };
 
+/// Whether the tag is of the group or of one inside.
+bool holds(const FieldSet& group, Tag tag) noexcept {
+    if (group.has(tag)) return true;
+    for (const auto& member : group.members()) {
+        if (member.group && holds(*member.group, tag)) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 /// Where the check stands in a message, and by what it goes.
@@ -43,6 +52,14 @@ struct Validator::Walk {
     [[nodiscard]] const Field& field() const noexcept { return message.fields()[at]; }
     [[nodiscard]] Rejection rejection(RejectReason reason, const Field& blamed) const noexcept {
         return {reason, message.tag_text(blamed)};
+    }
+    /// How often the first field of `group` stands in the fields of the group that begin here.
+    [[nodiscard]] std::uint64_t instances_begun(const FieldSet& group) const noexcept {
+        std::uint64_t begun = 0;
+        for (auto i = at; i < message.fields().size() && holds(group, message.fields()[i].tag); ++i) {
+            if (message.fields()[i].tag == group.first()) ++begun;
+        }
+        return begun;
     }
 };
 
@@ -182,8 +199,11 @@ std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& encl
                                                 const FieldSet::Member& counter) noexcept {
     const auto& group = *counter.group;
     const auto& counting = walk.field();
-    const auto stated = parse_unsigned(walk.message.value(counting));
+    const auto stated = parse_unsigned(walk.message.value(counting)).value_or(0);
     ++walk.at;
+    // A count that is wrong counts before what is wrong inside.
+    const auto begun = walk.instances_begun(group);
+    if (begun != 0 && begun != stated) return walk.rejection(RejectReason::incorrect_group_count, counting);
     std::uint64_t instances = 0;
     while (!walk.done() && group.has(walk.field().tag)) {
         const auto& field = walk.field();
@@ -195,7 +215,7 @@ std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& encl
         ++instances;
         if (const auto wrong = check_instance(walk, enclosing, group)) return wrong;
     }
-    if (instances != stated.value_or(0)) return walk.rejection(RejectReason::incorrect_group_count, counting);
+    if (instances != stated) return walk.rejection(RejectReason::incorrect_group_count, counting);
     return std::nullopt;
 }
 

@@ -36,9 +36,11 @@ void drain(int& pipe, std::string& text) {
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& arguments) {
+Program::Program(const std::vector<std::string>& arguments) : Program(MILLPOND_PROGRAM, arguments) {}
+
+Program::Program(const std::string& program, const std::vector<std::string>& arguments) {
     std::vector<char*> argv;
-    std::string name = MILLPOND_PROGRAM;
+    std::string name = program;
     argv.push_back(name.data());
     auto copies = arguments;
     for (auto& argument : copies) argv.push_back(argument.data());
@@ -50,7 +52,7 @@ Program::Program(const std::vector<std::string>& arguments) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, err[1], STDERR_FILENO);
-    const int failed = posix_spawn(&pid_, name.c_str(), &actions, nullptr, argv.data(), environ);
+    const int failed = posix_spawnp(&pid_, name.c_str(), &actions, nullptr, argv.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);
     close(err[1]);
@@ -98,8 +100,8 @@ std::string Program::word_behind(const std::string& mark) const {
     return text.substr(begin, text.find_first_of(" ,\n", begin) - begin);
 }
 
-Outcome Program::wait() {
-    const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
+Outcome Program::wait(std::chrono::seconds patience) {
+    const auto deadline = core::monotonic_nanos() + std::chrono::nanoseconds{patience}.count();
     while (read_more(100)) {
         if (core::monotonic_nanos() > deadline) kill(pid_, SIGKILL);
     }

@@ -1,11 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 #include <sys/types.h>
 
-/// Starts the program millpond and looks at what it says and how it ends.
+/// Starts the program millpond, or another, and looks at what it says and how it ends.
 namespace millpond::app {
 
 struct Outcome {
@@ -14,10 +15,12 @@ struct Outcome {
     std::string err;
 };
 
-/// One run of the program with its output in pipes. Ends the process by SIGKILL if it still runs when this goes.
+/// One run of a program with its output in pipes. Ends the process by SIGKILL if it still runs when this goes.
 class Program {
 public:
     explicit Program(const std::vector<std::string>& arguments);
+    /// Another program, by its path or found in PATH.
+    Program(const std::string& program, const std::vector<std::string>& arguments);
     ~Program();
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
@@ -32,8 +35,8 @@ public:
     /// not said.
     [[nodiscard]] std::string word_behind(const std::string& mark) const;
 
-    /// Waits for the end and gives everything that was said.
-    Outcome wait();
+    /// Waits for the end, by SIGKILL after so long, and gives everything that was said.
+    Outcome wait(std::chrono::seconds patience = std::chrono::seconds{60});
 
 private:
     /// Takes what the pipes hold, waiting at most `timeout_ms`; false when both are at their end.

@@ -141,6 +141,11 @@ TEST_F(DictionaryCheck, AGroupCountThatIsNotTheNumberOfInstancesIsRejectedWithRe
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=0|448=x|452=1|"), "16 453");
 }
 
+TEST_F(DictionaryCheck, AWrongGroupCountCountsBeforeWhatIsWrongInTheInstances) {
+    EXPECT_EQ(wrong_with("D", "11=a|40=1|453=3|448=x|452=?|448=y|"), "16 453");
+    EXPECT_EQ(wrong_with("D", "11=a|40=1|453=2|448=x|452=?|448=y|452=1|"), "6 452");
+}
+
 TEST_F(DictionaryCheck, GroupsMayNestAndMayBeEmpty) {
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=0|58=t|"), "");
     EXPECT_EQ(wrong_with("D", "11=a|453=2|448=x|452=1|802=2|523=s|523=t|448=y|452=2|40=1|"), "");

@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -7,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <millpond/fix/dictionary_xml.hpp>
+
+#include "tests/support/fix_dictionaries.hpp"
 
 namespace millpond::fix {
 namespace {
@@ -79,12 +80,8 @@ TEST(DictionaryXml, AFaultNamesItsPlace) {
 }
 
 TEST(DictionaryXml, TheDictionariesOfAllVersionsAreRead) {
-    const auto* folder = std::getenv("MILLPOND_FIX_DICTIONARIES");
-    if (folder == nullptr) {
-        GTEST_SKIP()
-            << "MILLPOND_FIX_DICTIONARIES names no folder; `pip download --no-deps --no-binary :all: quickfix` "
-               "has one, spec";
-    }
+    const auto folder = test::fix_dictionaries();
+    if (folder.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
     struct Expected {
         const char* file;
         const char* version;

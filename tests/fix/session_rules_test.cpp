@@ -420,7 +420,18 @@ TEST(SessionReject, WhatTheApplicationDoesNotSupportGetsABusinessReject) {
     Peer old{{.version = Version::fix41}};
     old.log_on();
     old.give("8", "37=x|");
-    EXPECT_EQ(old.sent(), "35=3|34=2|45=2|58=Unsupported Message Type|\n");
+    EXPECT_EQ(old.sent(), "35=3|34=2|45=2|58=Unsupported message type|\n");
+}
+
+TEST(SessionReject, ABusinessRejectNamesTheApplicationVersionWhereThatIsWanted) {
+    Peer peer{{.version = Version::fixt11, .appl_ver_id_in_business_reject = true}};
+    peer.log_on("98=0|108=30|1137=9|");
+    peer.give("8", "37=x|");
+    EXPECT_EQ(peer.sent(), "35=j|34=2|45=2|58=Unsupported Message Type|372=8|380=3|1137=9|\n");
+    Peer other{{.appl_ver_id_in_business_reject = true}};
+    other.log_on();
+    other.give("8", "37=x|");
+    EXPECT_EQ(other.sent(), "35=j|34=2|45=2|58=Unsupported Message Type|372=8|380=3|\n");
 }
 
 TEST(SessionLogout, IsAnsweredAndTheConnectionClosed) {

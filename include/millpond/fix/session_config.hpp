@@ -36,7 +36,9 @@ struct SessionConfig {
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
     bool send_last_processed{false};  ///< LastMsgSeqNumProcessed(369) in every header.
-    bool send_next_expected{false};   ///< NextExpectedMsgSeqNum(789) in Logon, and no ResendRequest after it.
+    /// DefaultApplVerID(1137) in BusinessMessageReject, with FIXT 1.1: what QuickFIX sends, and no dictionary knows.
+    bool appl_ver_id_in_business_reject{false};
+    bool send_next_expected{false};  ///< NextExpectedMsgSeqNum(789) in Logon, and no ResendRequest after it.
 
     std::uint64_t resend_request_chunk{0};  ///< Numbers asked for at once; 0: all that are missing.
     std::size_t resend_burst{64};           ///< Messages resent before the caller gets its turn.

@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "tests/apps/program.hpp"
+#include "tests/support/fix_dictionaries.hpp"
+
+namespace millpond::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// QuickFIX's acceptance scripts and what runs them: beside the test data.
+struct Field {
+    fs::path runner;
+    fs::path scripts;
+    std::string dictionaries;
+};
+
+/// What is not there is left empty.
+Field field() {
+    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    if (folder == nullptr) return {};
+    const fs::path data{folder};
+    const auto runner = data.parent_path() / "tools" / "fix_acceptance.py";
+    if (!fs::exists(runner)) return {};
+    return {.runner = runner, .scripts = data / "fix-acceptance", .dictionaries = test::fix_dictionaries()};
+}
+
+/// The scripts that passed and those that ran, by the last line of each runner.
+struct Score {
+    int passed{0};
+    int ran{0};
+};
+
+void add_score(const std::string& said, Score& score) {
+    const auto total = said.rfind("total ");
+    if (total == std::string::npos) return;
+    int passed = 0;
+    int ran = 0;
+    if (std::sscanf(said.c_str() + total, "total %d of %d passed", &passed, &ran) != 2) return;
+    score.passed += passed;
+    score.ran += ran;
+}
+
+/// Some scripts wait half a minute for a heartbeat. Two of one session cannot run at once, so the slow ones have
+/// acceptors of their own.
+const std::vector<std::vector<std::string>> kShares{{"--skip", "/(6|4a)_"}, {"--only", "/6_"}, {"--only", "/4a_"}};
+
+TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
+    const auto given = field();
+    if (given.runner.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the scripts";
+    if (given.dictionaries.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
+    const auto derived = fs::path{::testing::TempDir()} / fmt::format("millpond_fix_scripts_{}", getpid());
+    const auto made = Program{"python3", {MILLPOND_DERIVE_FIX_SCRIPTS, given.scripts / "fix44", derived}}.wait();
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+
+    std::vector<std::unique_ptr<Program>> acceptors;
+    std::vector<std::unique_ptr<Program>> runners;
+    for (std::size_t i = 0; i < kShares.size(); ++i) {
+        acceptors.push_back(std::make_unique<Program>(std::vector<std::string>{
+            "fix", "acceptor", "--echo", "--port", "0", "--dictionaries", given.dictionaries}));
+    }
+    for (std::size_t i = 0; i < kShares.size(); ++i) {
+        ASSERT_TRUE(acceptors[i]->says("listening on ")) << acceptors[i]->wait().err;
+        std::vector<std::string> arguments{given.runner,
+                                           given.scripts,
+                                           derived,
+                                           "--jobs",
+                                           "8",
+                                           "--timeout",
+                                           "60",
+                                           "--disconnect-timeout",
+                                           "60",
+                                           "--port",
+                                           acceptors[i]->word_behind("listening on 127.0.0.1:")};
+        arguments.insert(arguments.end(), kShares[i].begin(), kShares[i].end());
+        runners.push_back(std::make_unique<Program>("python3", arguments));
+    }
+    Score score;
+    std::string faults;
+    for (const auto& runner : runners) {
+        const auto outcome = runner->wait(std::chrono::minutes{4});
+        add_score(outcome.out, score);
+        if (outcome.exit_code != 0) faults += outcome.out + outcome.err;
+    }
+    fs::remove_all(derived);
+    EXPECT_EQ(score.ran, 117 + 347);
+    EXPECT_EQ(score.passed, score.ran) << faults;
+    for (const auto& acceptor : acceptors) {
+        acceptor->signal(SIGTERM);
+        EXPECT_EQ(acceptor->wait().exit_code, 0);
+    }
+}
+
+}  // namespace
+}  // namespace millpond::app

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+
+namespace millpond::test {
+
+/// The folder with QuickFIX's dictionaries: the one that MILLPOND_FIX_DICTIONARIES names, else what
+/// tools/fetch_fix_dictionaries fetches once and keeps. Empty when they are not to be had, so that the test skips.
+[[nodiscard]] std::string fix_dictionaries();
+
+}  // namespace millpond::test
