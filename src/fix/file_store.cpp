@@ -1,57 +1,214 @@
 #include <millpond/fix/file_store.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kLeastBytes = 4096;
-
-std::size_t rounded(std::size_t data_bytes) {
-    if (data_bytes < kLeastBytes) {
-        throw std::invalid_argument("a message store of " + std::to_string(data_bytes) + " bytes; the least is " +
-                                    std::to_string(kLeastBytes));
+/// Waits until the disk has the pages that these bytes lie in.
+std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
+    static const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto first = reinterpret_cast<std::uintptr_t>(begin);
+    const auto page = first / kPage * kPage;
+    if (msync(reinterpret_cast<void*>(page), first + bytes - page, MS_SYNC) != 0) {
+        return {errno, std::system_category()};
     }
-    return data_bytes / kAlignment * kAlignment;
+    return {};
+}
+
+FileStore::Options checked(FileStore::Options options) {
+    if (options.segments == 0 || options.segments > FileStore::kMostSegments) {
+        throw std::invalid_argument("a message store of " + std::to_string(options.segments) + " segments; from 1 to " +
+                                    std::to_string(FileStore::kMostSegments));
+    }
+    return options;
 }
 
 }  // namespace
 
-FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options)
-    : region_(memory::Region::file(path, memory_bytes(rounded(options.data_bytes)),
-                                   {.prefault = options.prefault, .exclusive = true})),
-      durability_(options.durability),
-      interval_ns_(options.interval_ns),
-      synced_utc_ns_(utc_ns) {
-    recovered_ = attach(region_.bytes());
-    if (recovered_) {
-        if (capacity_bytes() != rounded(options.data_bytes)) {
-            throw std::invalid_argument(path.string() + " is a store of " + std::to_string(capacity_bytes()) +
-                                        " bytes");
-        }
-        return;
-    }
-    // A file that holds anything else than zeros is somebody's.
-    for (std::size_t i = 0; i < sizeof(StoreHeader::magic); ++i) {
-        if (region_.bytes()[i] != std::byte{0}) throw std::invalid_argument(path.string() + " is no message store");
-    }
-    create(region_.bytes(), rounded(options.data_bytes), utc_ns);
+std::filesystem::path FileStore::segment_path(const std::filesystem::path& path, std::size_t number) {
+    return number == 0 ? path : std::filesystem::path{path.string() + "." + std::to_string(number)};
 }
 
-std::error_code FileStore::sync() noexcept {
-    if (msync(region_.data(), region_.size(), MS_SYNC) != 0) return {errno, std::system_category()};
+FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options)
+    : path_(path),
+      options_(checked(options)),
+      segment_bytes_(StoreSegment::checked_bytes(options.data_bytes / options.segments)),
+      created_utc_ns_(utc_ns),
+      synced_utc_ns_(utc_ns) {
+    while (segments() < kMostSegments && add_link(false)) recovered_ = true;
+    while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
+    recover();
+}
+
+bool FileStore::add_link(bool make) {
+    const auto number = segments();
+    const auto file = segment_path(path_, number);
+    if (!make && !std::filesystem::exists(file)) return false;
+    Link link;
+    link.region = memory::Region::file(file, memory_bytes(segment_bytes_),
+                                       {.prefault = options_.prefault, .exclusive = number == 0});
+    if (const auto segment = StoreSegment::open(link.region.bytes())) {
+        if (segment->data.size() != segment_bytes_) {
+            throw std::invalid_argument(file.string() + " is a segment of " + std::to_string(segment->data.size()) +
+                                        " bytes");
+        }
+        link.segment = *segment;
+    } else {
+        // A file that begins with anything else than zeros is somebody's.
+        const auto magic = link.region.bytes().first(sizeof(StoreHeader::magic));
+        if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
+            throw std::invalid_argument(file.string() + " is no message store of this layout");
+        }
+        link.segment = StoreSegment::create(link.region.bytes(), segment_bytes_, created_utc_ns_);
+    }
+    links_[number] = std::move(link);
+    ready_.store(number + 1, std::memory_order_release);  // sync "segment ready": turn
+    return true;
+}
+
+void FileStore::recover() {
+    std::uint64_t newest = 0;
+    std::uint64_t next = 1;
+    for (std::size_t i = 0; i < segments(); ++i) {
+        auto& link = links_[i];
+        link.extent = link.segment.recover();
+        next = std::max(next, link.extent.next);
+        if (link.generation() > newest) {
+            newest = link.generation();
+            current_link_ = i;
+        }
+    }
+    auto& link = links_[current_link_];
+    auto& header = *link.segment.header;
+    if (newest == 0) header.generation.store(1, std::memory_order_release);
+    next = std::max(next, header.next_sender.load(std::memory_order_relaxed));
+    header.next_sender.store(next, std::memory_order_relaxed);
+    enter(current_link_, link.extent.messages != 0 ? link.extent.first : next);
+    set_written_to(next - 1);
+    count_all(0);
+}
+
+/// The link's messages go on from its end; `first` is the number of its first one, or of the next.
+void FileStore::enter(std::size_t number, std::uint64_t first) noexcept {
+    auto& link = links_[number];
+    const auto end = link.segment.header->written_end.load(std::memory_order_relaxed);
+    if (link.extent.messages == 0) link.extent = {.first = first, .next = first, .begin = end, .end = end};
+    current_link_ = number;
+    stored_before_ = tallies().stored.read();
+    use(link.segment, first);
+}
+
+void FileStore::refresh() noexcept { recover(); }
+
+std::size_t FileStore::capacity_bytes() const noexcept { return segments() * segment_bytes_; }
+
+void FileStore::count_all(std::uint64_t overwritten) noexcept {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < segments(); ++i) {
+        if (i != current_link_) bytes += links_[i].extent.end - links_[i].extent.begin;
+    }
+    count_elsewhere(bytes, overwritten);
+}
+
+MessageStore::Turn FileStore::turn() noexcept {
+    const auto ready = segments();  // sync "segment ready": add_link
+    if (ready == 1) return Turn::wrap;
+    const auto used = std::span{links_}.first(ready);
+    auto& next = *std::ranges::min_element(used, {}, &Link::generation);
+    if (next.extent.messages != 0 && next.extent.next > written_to() + 1) return Turn::refused;
+
+    auto& left = links_[current_link_];
+    const auto& from = *left.segment.header;
+    const auto number = from.next_sender.load(std::memory_order_relaxed);
+    left.extent.next = number;
+    left.extent.end = from.written_end.load(std::memory_order_relaxed);
+    left.extent.messages += tallies().stored.read() - stored_before_;
+
+    const auto overwritten = next.extent.messages;
+    auto& header = *next.segment.header;
+    next.segment.begin_anew();
+    header.creation_utc_ns = from.creation_utc_ns;
+    header.next_sender.store(number, std::memory_order_relaxed);
+    header.next_target.store(from.next_target.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    header.generation.store(left.generation() + 1, std::memory_order_release);  // sync "segment current": generation
+
+    next.extent = {};
+    enter(static_cast<std::size_t>(&next - used.data()), number);
+    count_all(overwritten);
+    return Turn::moved;
+}
+
+std::optional<std::string_view> FileStore::retrieve_elsewhere(std::uint64_t sequence) const noexcept {
+    for (std::size_t i = 0; i < segments(); ++i) {
+        const auto& link = links_[i];
+        if (i == current_link_ || sequence < link.extent.first || sequence >= link.extent.next) continue;
+        if (const auto message = link.segment.retrieve(sequence)) return message;
+    }
+    return std::nullopt;
+}
+
+void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {
+    for (std::size_t i = 0; i < segments(); ++i) {
+        auto& link = links_[i];
+        if (i == current_link_ || link.extent.messages == 0) continue;
+        link.segment.forget_from(sequence);
+        link.extent.next = std::min(link.extent.next, sequence);
+        if (link.extent.next <= link.extent.first) link.extent = {};
+    }
+    auto& own = links_[current_link_].extent;
+    own.first = std::min(own.first, sequence);
+    count_all(0);
+}
+
+std::error_code FileStore::maintain(std::int64_t utc_ns) noexcept {
+    if (options_.durability == Durability::interval && utc_ns - synced_utc_ns_ >= options_.interval_ns) {
+        synced_utc_ns_ = utc_ns;
+        if (const auto error = sync()) return error;
+    }
+    const auto used = std::span{links_}.first(segments());
+    const bool one_is_fresh = std::ranges::any_of(used, [](const Link& link) { return link.generation() == 0; });
+    if (one_is_fresh || used.size() >= options_.segments) return {};
+    try {
+        add_link(true);
+    } catch (const std::system_error& error) {
+        return error.code();
+    } catch (const std::exception&) {  // a file of that name is somebody's, or there is no memory for its name
+        return std::make_error_code(std::errc::file_exists);
+    }
     return {};
 }
 
-std::error_code FileStore::sync_if_due(std::int64_t utc_ns) noexcept {
-    if (durability_ != Durability::interval || utc_ns - synced_utc_ns_ < interval_ns_) return {};
-    synced_utc_ns_ = utc_ns;
-    return sync();
+std::error_code FileStore::sync() noexcept {
+    auto newest = synced_generation_;
+    for (std::size_t i = 0; i < segments(); ++i) {
+        const auto generation = links_[i].generation();
+        if (generation < synced_generation_ || generation == 0) continue;
+        const auto& region = links_[i].region;
+        if (const auto error = sync_bytes(region.data(), region.size())) return error;
+        newest = std::max(newest, generation);
+    }
+    synced_generation_ = newest;
+    return {};
+}
+
+std::error_code FileStore::sync_newest() noexcept {
+    const auto& segment = current();
+    const auto newest = next_sender() - 1;
+    if (const auto message = segment.retrieve(newest)) {
+        if (const auto error = sync_bytes(message->data(), message->size())) return error;
+        if (const auto error = sync_bytes(&segment.entry(newest), sizeof(StoreEntry))) return error;
+    }
+    return sync_bytes(segment.header, kStoreHeaderBytes);
 }
 
 }  // namespace millpond::fix

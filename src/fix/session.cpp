@@ -85,6 +85,7 @@ void Session::on_connect(std::int64_t utc_ns) {
     requested_to_ = 0;
     highest_seen_ = 0;
     resend_ = {};
+    if (config_.refresh_on_logon) store_->refresh();
     if (config_.schedule) {
         if (!config_.schedule->is_open(utc_ns)) {
             disconnect(Disconnect::outside_schedule);

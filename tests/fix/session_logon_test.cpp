@@ -1,3 +1,5 @@
+#include <array>
+#include <cstddef>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -220,6 +222,32 @@ TEST(SessionLogon, ANextExpectedMsgSeqNumThatWasNeverSentEndsInALogout) {
     peer.give("A", 1, "98=0|108=30|789=7|");
     EXPECT_EQ(peer.sent(), "35=5|34=1|58=NextExpectedMsgSeqNum too high, expected at most 1 but received 7|\n");
     EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+}
+
+/// A store whose memory another machine moves on: what it knows is what it read last.
+class SharedStore : public MessageStore {
+public:
+    SharedStore() { use(StoreSegment::create(memory_, 1U << 16U, kStart), 1); }
+    void refresh() noexcept override { set_next_target(5); }
+
+private:
+    alignas(StoreSegment::kAlignment) std::array<std::byte, 1U << 18U> memory_{};
+};
+
+TEST(SessionLogon, RefreshOnLogonTakesTheStoresStateAnew) {
+    const auto dictionary = Dictionary::session_level(Version::fix44);
+    for (const bool refresh : {false, true}) {
+        Peer application;
+        SharedStore store;
+        Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .refresh_on_logon = refresh},
+                        dictionary,
+                        nullptr,
+                        store,
+                        application,
+                        kStart};
+        session.on_connect(kStart);
+        EXPECT_EQ(store.next_target(), refresh ? 5U : 1U);
+    }
 }
 
 TEST(SessionLogon, ASessionWithoutItsIdsIsRefusedByName) {

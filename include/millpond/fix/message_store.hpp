@@ -8,13 +8,14 @@
 #include <string_view>
 
 #include <millpond/core/tally.hpp>
-#include <millpond/fix/store_layout.hpp>
+#include <millpond/fix/store_segment.hpp>
 
 namespace millpond::fix {
 
 /// What a session has sent, by sequence number, and both sequence numbers: the memory that messages are encoded into
 /// and sent from. A bounded ring: the oldest message makes room for the newest, so it never fills up; it only refuses
 /// to overwrite what has not been handed to the socket yet.
+/// It stands on one segment, which is then the ring, or on several, of which the oldest is taken into use again.
 ///
 /// Threads: one uses it; the tallies may be read on any.
 /// Memory:  the caller's (MemoryStore and FileStore bring their own).
@@ -41,7 +42,10 @@ public:
 
     /// The message as it was committed; nothing when there is none of this number or it is overwritten. Valid until
     /// the next claim.
-    [[nodiscard]] std::optional<std::string_view> retrieve(std::uint64_t sequence) const noexcept;
+    [[nodiscard]] std::optional<std::string_view> retrieve(std::uint64_t sequence) const noexcept {
+        const auto message = current_.retrieve(sequence);
+        return message ? message : retrieve_elsewhere(sequence);
+    }
 
     /// Calls visit(sequence, message) for each message from `first` to `last` that is there; last 0 means the newest.
     template <class Visitor>
@@ -55,20 +59,24 @@ public:
 
     /// The number of the next message to send, and of the next one expected.
     [[nodiscard]] std::uint64_t next_sender() const noexcept {
-        return header_->next_sender.load(std::memory_order_relaxed);
+        return current_.header->next_sender.load(std::memory_order_relaxed);
     }
     [[nodiscard]] std::uint64_t next_target() const noexcept {
-        return header_->next_target.load(std::memory_order_relaxed);
+        return current_.header->next_target.load(std::memory_order_relaxed);
     }
     /// Messages with this number and above are forgotten. Linear in the store's slots.
     void set_next_sender(std::uint64_t sequence) noexcept;
     void set_next_target(std::uint64_t sequence) noexcept {
-        header_->next_target.store(sequence, std::memory_order_release);  // sync "message taken": open after a crash
+        current_.header->next_target.store(sequence,
+                                           std::memory_order_release);  // sync "message taken": open after a crash
     }
 
     /// Forgets all messages; both numbers become 1. Linear in the store's slots.
     void reset(std::int64_t utc_ns) noexcept;
-    [[nodiscard]] std::int64_t creation_utc_ns() const noexcept { return header_->creation_utc_ns; }
+    /// Takes over what another process has changed in the memory meanwhile, a standby's copy say. Nothing may be
+    /// claimed.
+    virtual void refresh() noexcept {}
+    [[nodiscard]] std::int64_t creation_utc_ns() const noexcept { return current_.header->creation_utc_ns; }
 
     struct Tallies {
         core::Tally stored;       ///< Messages committed.
@@ -79,35 +87,56 @@ public:
         core::Tally peak_bytes;
     };
     [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
-    [[nodiscard]] std::size_t capacity_bytes() const noexcept { return data_.size(); }
+    /// Of messages; those of a FileStore's segments that are there.
+    [[nodiscard]] virtual std::size_t capacity_bytes() const noexcept { return current_.data.size(); }
 
     /// Bytes that a store of `data_bytes` takes, header and index included.
-    [[nodiscard]] static std::size_t memory_bytes(std::size_t data_bytes) noexcept;
+    [[nodiscard]] static std::size_t memory_bytes(std::size_t data_bytes) noexcept {
+        return StoreSegment::memory_bytes(data_bytes);
+    }
 
 protected:
+    /// What to do when the current segment has no room in front of its end.
+    enum class Turn : std::uint8_t {
+        wrap,     ///< Go on at its start.
+        moved,    ///< Another segment is current now.
+        refused,  ///< The socket has not taken what would be overwritten.
+    };
+
     MessageStore() noexcept = default;
 
-    /// Makes an empty store of `memory`, which is zeroed, aligned to 64 bytes and of memory_bytes(data_bytes) or more.
-    void create(std::span<std::byte> memory, std::size_t data_bytes, std::int64_t utc_ns) noexcept;
-    /// Takes over what lies in `memory`. False when it is no store of this size and layout.
-    [[nodiscard]] bool attach(std::span<std::byte> memory) noexcept;
+    [[nodiscard]] virtual Turn turn() noexcept { return Turn::wrap; }
+    [[nodiscard]] virtual std::optional<std::string_view> retrieve_elsewhere(std::uint64_t sequence) const noexcept {
+        static_cast<void>(sequence);
+        return std::nullopt;
+    }
+    /// Messages of other segments with this number and above are forgotten.
+    virtual void forget_elsewhere(std::uint64_t sequence) noexcept { static_cast<void>(sequence); }
+
+    /// Writes into this segment from now on. `oldest`: number of the first message in it, or of the next one.
+    void use(const StoreSegment& segment, std::uint64_t oldest) noexcept;
+    [[nodiscard]] const StoreSegment& current() const noexcept { return current_; }
+    /// Highest number that the socket has taken.
+    [[nodiscard]] std::uint64_t written_to() const noexcept { return written_to_; }
+    void set_written_to(std::uint64_t sequence) noexcept { written_to_ = sequence; }
+    void count_elsewhere(std::uint64_t bytes, std::uint64_t overwritten) noexcept {
+        elsewhere_bytes_ = bytes;
+        tallies_.overwritten.add(overwritten);
+    }
 
 private:
-    [[nodiscard]] StoreEntry& entry(std::uint64_t sequence) const noexcept { return entries_[sequence & slot_mask_]; }
-    [[nodiscard]] bool holds(const StoreEntry& entry, std::uint64_t sequence) const noexcept;
-    void place(std::span<std::byte> memory) noexcept;
     void count_eviction() noexcept;
 
-    StoreHeader* header_{nullptr};
-    StoreEntry* entries_{nullptr};
-    std::uint64_t slot_mask_{0};
-    std::span<char> data_;
+    StoreSegment current_;
     std::span<char> claim_;
     std::uint64_t claim_begin_{0};  // position of claim_
+    std::uint64_t lap_end_{0};      // position at which the current segment's data begins again
     std::uint64_t unwritten_{0};    // position of the first byte that the socket has not taken
-    std::uint64_t oldest_{1};       // number of the oldest message that is not counted as evicted
+    std::uint64_t written_to_{0};   // highest number that it has taken
+    std::uint64_t oldest_{1};       // number of the current segment's oldest message that is not counted as evicted
     std::uint64_t jump_from_{0};    // numbers from here to jump_to_ were left out
     std::uint64_t jump_to_{0};
+    std::uint64_t elsewhere_bytes_{0};  // of messages in other segments
     Tallies tallies_;
 };
 

@@ -35,6 +35,9 @@ struct SessionConfig {
     bool reset_on_logon{false};
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
+    /// Takes the store's state anew from its memory or file when a connection comes up: another machine may have run
+    /// the session meanwhile.
+    bool refresh_on_logon{false};
     bool send_last_processed{false};  ///< LastMsgSeqNumProcessed(369) in every header.
     /// DefaultApplVerID(1137) in BusinessMessageReject, with FIXT 1.1: what QuickFIX sends, and no dictionary knows.
     bool appl_ver_id_in_business_reject{false};

@@ -1,0 +1,86 @@
+#include <millpond/fix/store_reader.hpp>
+
+#include <algorithm>
+#include <span>
+#include <stdexcept>
+
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/frame.hpp>
+#include <millpond/fix/parser.hpp>
+
+namespace millpond::fix {
+namespace {
+
+constexpr std::size_t kMostFaults = 100;
+constexpr std::size_t kLeastFieldBytes = 3;
+
+/// What is wrong with a stored message; empty when nothing is.
+std::string fault_of(std::string_view bytes, std::uint64_t sequence, Parser& parser, std::vector<Field>& spill) {
+    const auto frame = next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
+    if (!frame) return std::string{name(frame.error().error)};
+    if (frame->bytes.size() != bytes.size()) return "more than one message";
+    spill.resize(bytes.size() / kLeastFieldBytes + 1);
+    const auto message = parser.parse(*frame, spill);
+    if (!message) return std::string{name(message.error())};
+    const auto number = message->unsigned_integer(tag::kMsgSeqNum);
+    if (number != sequence) return "MsgSeqNum is " + std::string{message->text(tag::kMsgSeqNum).value_or("missing")};
+    return {};
+}
+
+}  // namespace
+
+StoreReader::StoreReader(const std::filesystem::path& path) {
+    for (std::size_t number = 0; number < FileStore::kMostSegments; ++number) {
+        const auto file = FileStore::segment_path(path, number);
+        if (number != 0 && !std::filesystem::exists(file)) break;
+        regions_.push_back(memory::Region::open_file(file));
+        const auto segment = StoreSegment::open(regions_.back().bytes());
+        if (!segment) throw std::invalid_argument(file.string() + " is no message store of this layout");
+        mapped_.push_back(*segment);
+        segments_.push_back({.file = file,
+                             .generation = segment->header->generation.load(std::memory_order_acquire),
+                             .data_bytes = segment->data.size(),
+                             .extent = segment->extent()});
+    }
+    const auto newest = std::ranges::max_element(segments_, {}, &Segment::generation);
+    current_ = static_cast<std::size_t>(newest - segments_.begin());
+    next_sender_ = current().header->next_sender.load(std::memory_order_relaxed);
+    for (const auto& segment : segments_) next_sender_ = std::max(next_sender_, segment.extent.next);
+    oldest_ = next_sender_;
+    for (const auto& segment : segments_) {
+        if (segment.extent.messages != 0) oldest_ = std::min(oldest_, segment.extent.first);
+    }
+}
+
+std::optional<std::string_view> StoreReader::retrieve(std::uint64_t sequence) const noexcept {
+    for (std::size_t i = 0; i < mapped_.size(); ++i) {
+        const auto& extent = segments_[i].extent;
+        if (extent.messages == 0 || sequence < extent.first || sequence >= extent.next) continue;
+        if (!mapped_[i].is_whole(sequence & mapped_[i].slot_mask)) continue;
+        if (const auto message = mapped_[i].retrieve(sequence)) return message;
+    }
+    return std::nullopt;
+}
+
+StoreReader::Verification StoreReader::verify() const {
+    Parser parser;
+    std::vector<Field> spill;
+    Verification found;
+    for (auto sequence = oldest_; sequence < next_sender_; ++sequence) {
+        const auto message = retrieve(sequence);
+        if (!message) {
+            ++found.missing;
+            continue;
+        }
+        auto fault = fault_of(*message, sequence, parser, spill);
+        if (fault.empty()) {
+            ++found.messages;
+            continue;
+        }
+        ++found.faulty;
+        if (found.faults.size() < kMostFaults) found.faults.push_back({sequence, std::move(fault)});
+    }
+    return found;
+}
+
+}  // namespace millpond::fix
