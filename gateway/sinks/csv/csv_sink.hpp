@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/rotated_file.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_csv.hpp>
 
 #include "gateway/sink.hpp"
-#include "gateway/sinks/csv/rotated_file.hpp"
 
 namespace millpond::gateway::csv {
 
@@ -78,7 +78,7 @@ private:
 
     Options options_;
     Say say_;
-    RotatedFile file_;
+    core::RotatedFile file_;
     std::vector<feed::CsvSymbol> symbols_;
     std::string rows_;             // what is not written yet; may begin in the middle of a row
     std::uint64_t held_{0};        // events that end in it

@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millpond/core/cache_line.hpp>
+#include <millpond/core/rotated_file.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/engine/wire_tap.hpp>
+
+namespace millpond::engine {
+
+/// Writes down every byte that sessions receive and send, on a thread of its own. The I/O thread only copies into a
+/// ring: it never waits and makes no system call. What finds no room there is lost and counted, and the file says so at
+/// that place. A line a piece of the stream, with '\n' and '\\' in it written as two characters:
+///
+///     20261121-18:12:03.123456789 < FIX.4.4:HOUSE->CLIENT 8=FIX.4.4|9=63|35=A|...      | is the byte 0x01
+///     20261121-18:12:03.234567891 > FIX.4.4:HOUSE->CLIENT 8=FIX.4.4|9=63|35=A|...      < came in, > went out
+///     # lost: 3 pieces, 615 bytes
+///
+/// Threads: on_bytes on one I/O thread; the tallies on any. It must outlive the sessions that it is a tap of.
+/// Memory:  the ring, taken in the constructor, and two buffers of the writer's.
+class RawLog final : public WireTap {
+public:
+    struct Options {
+        std::filesystem::path file{};             ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
+        std::size_t ring_bytes{4U << 20U};        ///< A power of two.
+        std::uint64_t rotate_bytes{1ULL << 30U};  ///< A file of so many bytes is full.
+        std::chrono::milliseconds interval{2};    ///< How long the writer sleeps when there is nothing to do.
+    };
+
+    /// Opens the file. Throws std::system_error that names it, std::invalid_argument: ring_bytes is no power of two.
+    explicit RawLog(Options options);
+    /// Writes what is in the ring.
+    ~RawLog();
+    RawLog(const RawLog&) = delete;
+    RawLog& operator=(const RawLog&) = delete;
+
+    void on_bytes(std::string_view session, Direction direction, std::string_view bytes,
+                  std::int64_t utc_ns) noexcept override;
+
+    struct Tallies {
+        core::Tally pieces;         ///< Taken into the ring.
+        core::Tally bytes;          ///< Of these.
+        core::Tally lost_pieces;    ///< The ring was full.
+        core::Tally lost_bytes;     ///< Of these.
+        core::Tally written_bytes;  ///< Of the file, with times and names.
+        core::Tally failed_bytes;   ///< Of the file: the disk did not take them.
+        core::Tally rotations;
+    };
+    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+
+private:
+    struct Piece;
+
+    void put(std::uint64_t& at, const void* data, std::size_t size) noexcept;
+    void get(std::uint64_t& at, void* data, std::size_t size) const noexcept;
+    void run();
+    void write_waiting();
+    void write_line(const Piece& piece, std::uint64_t& at);
+    void write_out();
+
+    Options options_;
+    core::RotatedFile file_;
+    std::unique_ptr<char[]> ring_;
+    std::uint64_t mask_;
+    Tallies tallies_;
+    std::string line_;  // of the writer: text that waits for one write
+    std::string piece_;
+
+    // Positions count on for ever; their place is modulo the ring's size.
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> taken_{0};  // by the writer
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> given_{0};  // by the I/O thread
+    std::uint64_t taken_seen_{0};                                            // the I/O thread's copy of taken_
+    std::uint64_t lost_pieces_{0};                                           // since the last piece that found room
+    std::uint64_t lost_bytes_{0};
+
+    std::mutex stop_lock_;
+    std::condition_variable stop_;
+    bool stopping_{false};
+    std::thread writer_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace millpond::engine {
+
+enum class Direction : std::uint8_t { in, out };
+
+/// Sees all bytes of a session as they go over the wire: whole messages, several at a time, garbled ones too.
+///
+/// Threads: called on the session's I/O thread, between receive and send: it must not wait.
+class WireTap {
+public:
+    /// session: as SessionHandle::name. bytes: valid during the call.
+    virtual void on_bytes(std::string_view session, Direction direction, std::string_view bytes,
+                          std::int64_t utc_ns) noexcept = 0;
+
+protected:
+    ~WireTap() = default;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,171 @@
+#include <millpond/engine/raw_log.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <millpond/fix/utc_time.hpp>
+
+namespace millpond::engine {
+namespace {
+
+// Text that is handed to the file at once.
+constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
+
+}  // namespace
+
+/// What stands in the ring in front of a session's name and the bytes.
+struct RawLog::Piece {
+    std::int64_t utc_ns{0};
+    std::uint64_t lost_pieces{0};  // right before this one
+    std::uint64_t lost_bytes{0};
+    std::uint32_t bytes{0};
+    std::uint16_t session_bytes{0};
+    Direction direction{Direction::in};
+};
+
+RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.file.string()) {
+    if (!std::has_single_bit(options_.ring_bytes)) {
+        throw std::invalid_argument("the raw log's ring of " + std::to_string(options_.ring_bytes) +
+                                    " bytes: must be a power of two");
+    }
+    if (!file_.open()) throw std::system_error(errno, std::system_category(), "cannot write " + file_.path());
+    ring_ = std::make_unique<char[]>(options_.ring_bytes);  // zeroed: its pages are there
+    mask_ = options_.ring_bytes - 1;
+    line_.reserve(kBufferBytes * 2);
+    writer_ = std::thread{[this] { run(); }};
+}
+
+RawLog::~RawLog() {
+    {
+        const std::scoped_lock lock{stop_lock_};
+        stopping_ = true;
+    }
+    stop_.notify_one();
+    writer_.join();
+}
+
+void RawLog::put(std::uint64_t& at, const void* data, std::size_t size) noexcept {
+    const auto* const from = static_cast<const char*>(data);
+    const auto place = at & mask_;
+    const auto first = std::min<std::size_t>(size, options_.ring_bytes - place);
+    std::memcpy(ring_.get() + place, from, first);
+    std::memcpy(ring_.get(), from + first, size - first);
+    at += size;
+}
+
+void RawLog::get(std::uint64_t& at, void* data, std::size_t size) const noexcept {
+    auto* const to = static_cast<char*>(data);
+    const auto place = at & mask_;
+    const auto first = std::min<std::size_t>(size, options_.ring_bytes - place);
+    std::memcpy(to, ring_.get() + place, first);
+    std::memcpy(to + first, ring_.get(), size - first);
+    at += size;
+}
+
+void RawLog::on_bytes(std::string_view session, Direction direction, std::string_view bytes,
+                      std::int64_t utc_ns) noexcept {
+    session = session.substr(0, UINT16_MAX);
+    auto at = given_.load(std::memory_order_relaxed);
+    const auto size = sizeof(Piece) + session.size() + bytes.size();
+    if (at + size - taken_seen_ > options_.ring_bytes) {
+        taken_seen_ = taken_.load(std::memory_order_acquire);  // sync "room made": write_waiting
+        if (at + size - taken_seen_ > options_.ring_bytes) {
+            ++lost_pieces_;
+            lost_bytes_ += bytes.size();
+            tallies_.lost_pieces.add();
+            tallies_.lost_bytes.add(bytes.size());
+            return;
+        }
+    }
+    const Piece piece{.utc_ns = utc_ns,
+                      .lost_pieces = std::exchange(lost_pieces_, 0),
+                      .lost_bytes = std::exchange(lost_bytes_, 0),
+                      .bytes = static_cast<std::uint32_t>(bytes.size()),
+                      .session_bytes = static_cast<std::uint16_t>(session.size()),
+                      .direction = direction};
+    put(at, &piece, sizeof piece);
+    put(at, session.data(), session.size());
+    put(at, bytes.data(), bytes.size());
+    given_.store(at, std::memory_order_release);  // sync "piece given": write_waiting
+    tallies_.pieces.add();
+    tallies_.bytes.add(bytes.size());
+}
+
+void RawLog::run() {
+    std::unique_lock lock{stop_lock_};
+    while (!stopping_) {
+        lock.unlock();
+        write_waiting();
+        lock.lock();
+        stop_.wait_for(lock, options_.interval, [this] { return stopping_; });
+    }
+    lock.unlock();
+    write_waiting();
+    // Losses behind the last piece have no piece that tells of them; the I/O thread is done with this by now.
+    if (lost_pieces_ != 0) {
+        line_ += "# lost: " + std::to_string(lost_pieces_) + " pieces, " + std::to_string(lost_bytes_) + " bytes\n";
+        write_out();
+    }
+}
+
+/// Writes all that is in the ring.
+void RawLog::write_waiting() {
+    auto at = taken_.load(std::memory_order_relaxed);
+    for (;;) {
+        if (at == given_.load(std::memory_order_acquire)) break;  // sync "piece given": on_bytes
+        Piece piece;
+        get(at, &piece, sizeof piece);
+        write_line(piece, at);
+        taken_.store(at, std::memory_order_release);  // sync "room made": on_bytes
+        if (line_.size() >= kBufferBytes) write_out();
+    }
+    write_out();
+}
+
+void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
+    if (piece.lost_pieces != 0) {
+        line_ += "# lost: " + std::to_string(piece.lost_pieces) + " pieces, " + std::to_string(piece.lost_bytes) +
+                 " bytes\n";
+    }
+    char time[fix::kMaxTimestampChars];
+    line_.append(time, fix::write_utc_timestamp(time, piece.utc_ns, fix::TimePrecision::nanos));
+    line_ += piece.direction == Direction::in ? " < " : " > ";
+    piece_.resize(piece.session_bytes + std::size_t{piece.bytes});
+    get(at, piece_.data(), piece_.size());
+    // A blank ends the name.
+    std::replace(piece_.begin(), piece_.begin() + piece.session_bytes, ' ', '_');
+    line_.append(piece_, 0, piece.session_bytes);
+    line_ += ' ';
+    for (std::size_t i = piece.session_bytes; i < piece_.size(); ++i) {
+        const auto character = piece_[i];
+        if (character == '\n') {
+            line_ += "\\n";
+        } else if (character == '\\') {
+            line_ += "\\\\";
+        } else {
+            line_ += character;
+        }
+    }
+    line_ += '\n';
+}
+
+void RawLog::write_out() {
+    std::string_view left = line_;
+    while (!left.empty()) {
+        if (!file_.is_open() && !file_.open()) break;
+        const auto written = file_.write(left);
+        if (written == 0) break;
+        tallies_.written_bytes.add(written);
+        left.remove_prefix(written);
+    }
+    tallies_.failed_bytes.add(left.size());
+    line_.clear();
+    if (file_.is_open() && file_.bytes() >= options_.rotate_bytes && file_.rotate()) tallies_.rotations.add();
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,147 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <millpond/engine/raw_log.hpp>
+
+#include "tests/support/free_of_cost.hpp"
+
+namespace millpond::engine {
+namespace {
+
+constexpr std::int64_t kTime = 1'704'164'645'123'456'789;  // 20240102-03:04:05.123456789
+constexpr std::string_view kSession = "FIX.4.4:HOUSE->CLIENT";
+
+class RawLogTest : public testing::Test {
+protected:
+    RawLogTest() { std::filesystem::create_directories(folder_); }
+    ~RawLogTest() override { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] std::filesystem::path file() const { return folder_ / "raw.log"; }
+    [[nodiscard]] static std::string text_of(const std::filesystem::path& path) {
+        std::ifstream in{path, std::ios::binary};
+        return {std::istreambuf_iterator<char>{in}, {}};
+    }
+    /// Pieces that the file says were lost.
+    [[nodiscard]] static std::uint64_t lost_by(const std::string& text) {
+        constexpr std::string_view kMark = "# lost: ";
+        std::uint64_t sum = 0;
+        for (auto at = text.find(kMark); at != std::string::npos; at = text.find(kMark, at + 1)) {
+            sum += std::stoull(text.substr(at + kMark.size()));
+        }
+        return sum;
+    }
+
+private:
+    std::filesystem::path folder_ =
+        std::filesystem::path{testing::TempDir()} / ("millpond_raw_log_" + std::to_string(getpid()));
+};
+
+TEST_F(RawLogTest, EachPieceIsALineWithTimeDirectionAndSession) {
+    {
+        RawLog log{{.file = file()}};
+        log.on_bytes(kSession, Direction::in, "8=FIX.4.4\x01", kTime);
+        log.on_bytes("A B", Direction::out, "x", kTime + 1);
+    }
+    EXPECT_EQ(text_of(file()),
+              "20240102-03:04:05.123456789 < FIX.4.4:HOUSE->CLIENT 8=FIX.4.4\x01\n"
+              "20240102-03:04:05.123456790 > A_B x\n");
+}
+
+TEST_F(RawLogTest, ALineEndAmongTheBytesDoesNotEndTheLine) {
+    {
+        RawLog log{{.file = file()}};
+        log.on_bytes("S", Direction::in, "a\nb\\n", kTime);
+    }
+    EXPECT_EQ(text_of(file()), "20240102-03:04:05.123456789 < S a\\nb\\\\n\n");
+}
+
+TEST_F(RawLogTest, WhatFindsNoRoomIsCountedAndTheFileSaysWhere) {
+    const std::string big(3000, 'x');
+    {
+        RawLog log{{.file = file(), .ring_bytes = 4096, .interval = std::chrono::hours{1}}};
+        // The writer looked once, or is about to; then it sleeps until the end.
+        while (log.tallies().lost_pieces.read() < 2) log.on_bytes("S", Direction::out, big, kTime);
+        EXPECT_EQ(log.tallies().lost_bytes.read(), 6000U);
+    }
+    EXPECT_EQ(lost_by(text_of(file())), 2U);
+}
+
+TEST_F(RawLogTest, EveryPieceIsWrittenOrCountedAsLost) {
+    std::uint64_t taken = 0;
+    std::uint64_t lost = 0;
+    constexpr std::uint64_t kPieces = 20'000;
+    {
+        RawLog log{{.file = file(), .ring_bytes = 16'384, .interval = std::chrono::milliseconds{1}}};
+        std::string bytes;
+        for (std::uint64_t i = 0; i < kPieces; ++i) {
+            bytes.assign(i % 700, static_cast<char>('a' + i % 26));
+            log.on_bytes(kSession, Direction::in, bytes, kTime);
+            if (i % 16 == 0) std::this_thread::yield();
+        }
+        taken = log.tallies().pieces.read();
+        lost = log.tallies().lost_pieces.read();
+    }
+    EXPECT_EQ(taken + lost, kPieces);
+    std::uint64_t written = 0;
+    std::ifstream in{file()};
+    for (std::string line; std::getline(in, line);) {
+        if (line.starts_with("# lost: ")) continue;
+        ++written;
+        const auto bytes = line.substr(std::string{"20240102-03:04:05.123456789 < "}.size() + kSession.size() + 1);
+        ASSERT_EQ(bytes.find_first_not_of(bytes.empty() ? 'x' : bytes.front()), std::string::npos) << "torn";
+    }
+    EXPECT_EQ(written, taken);
+    EXPECT_EQ(lost_by(text_of(file())), lost);
+}
+
+TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
+    std::ofstream{file()} << "of an earlier run";
+    {
+        RawLog log{{.file = file(), .rotate_bytes = 1}};
+        log.on_bytes("S", Direction::in, "first", kTime);
+        while (log.tallies().rotations.read() == 0) std::this_thread::yield();
+        log.on_bytes("S", Direction::in, "second", kTime);
+    }
+    EXPECT_EQ(text_of(file().string() + ".1"), "of an earlier run");
+    EXPECT_NE(text_of(file().string() + ".2").find("first"), std::string::npos);
+    EXPECT_NE(text_of(file().string() + ".3").find("second"), std::string::npos);
+}
+
+TEST_F(RawLogTest, AFullDiskIsCountedAndHarmsNobody) {
+    RawLog log{{.file = "/dev/full"}};
+    log.on_bytes("S", Direction::in, "bytes", kTime);
+    while (log.tallies().failed_bytes.read() == 0) std::this_thread::yield();
+    EXPECT_EQ(log.tallies().written_bytes.read(), 0U);
+    EXPECT_EQ(log.tallies().pieces.read(), 1U);
+}
+
+TEST_F(RawLogTest, AFileThatCannotBeOpenedIsAnErrorThatNamesIt) {
+    try {
+        RawLog log{{.file = "/nonexistent/raw.log"}};
+        FAIL();
+    } catch (const std::system_error& error) {
+        EXPECT_NE(std::string{error.what()}.find("/nonexistent/raw.log"), std::string::npos);
+    }
+    EXPECT_THROW((RawLog{{.file = file(), .ring_bytes = 5000}}), std::invalid_argument);
+}
+
+TEST_F(RawLogTest, TheIoThreadNeitherAllocatesNorCallsTheSystem) {
+    RawLog log{{.file = file(), .ring_bytes = 1U << 16U, .interval = std::chrono::hours{1}}};
+    const std::string bytes(200, 'x');
+    log.on_bytes(kSession, Direction::in, bytes, kTime);
+    test::expect_free_of_cost([&] {
+        for (int i = 0; i < 1000; ++i) log.on_bytes(kSession, Direction::out, bytes, kTime);
+        return true;
+    });
+    EXPECT_GT(log.tallies().lost_pieces.read(), 0U);
+}
+
+}  // namespace
+}  // namespace millpond::engine
