@@ -1,0 +1,13 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace millpond::journal {
+
+/// A file or folder is not the journal that was asked for. The text names the file and what was found.
+class JournalError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace millpond::journal

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/journal/layout.hpp>
+#include <millpond/journal/segment_reader.hpp>
+#include <millpond/market/quote_board.hpp>
+
+namespace millpond::journal {
+
+/// What a reader hands its events to: those of a feed, and what is missing between them.
+template <class Handler>
+concept JournalHandler =
+    feed::EventHandler<Handler> && requires(Handler& handler, const LostRecord& lost) { handler.on(lost); };
+
+/// Where a record stands and where it came from.
+struct Position {
+    std::uint64_t record{0};  ///< Its number in the journal; resume behind it with seek(record + 1).
+    std::uint64_t epoch{0};   ///< Of the ring.
+    std::uint64_t ring{0};    ///< Its number there; 0 in a loss that the reader found.
+};
+
+/// Reads a journal from any place, also while it is written: records come as soon as they are appended.
+///
+/// Threads: one.
+/// Memory:  the pages of one segment; one name of every instrument.
+class JournalReader {
+public:
+    /// Begins at the oldest record. A folder without segments is an empty journal. Throws
+    /// std::filesystem::filesystem_error when there is no such folder.
+    explicit JournalReader(std::filesystem::path folder);
+
+    /// Makes the record of this number the next one, or the first behind it that is there. Throws what poll throws.
+    void seek(std::uint64_t record);
+    /// Makes the first event received at this time or later the next one, as far as receive times go up.
+    void seek_time(std::int64_t utc_ns);
+
+    /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` when
+    /// there are no more yet. Throws JournalError for a segment of another layout, memory::RegionError.
+    template <JournalHandler Handler>
+    std::size_t poll(Handler& handler, std::size_t max);
+
+    /// Of the record that poll is delivering, for use inside the handler; later, of the last one.
+    [[nodiscard]] const Position& current() const noexcept { return position_; }
+    /// Number of the next record.
+    [[nodiscard]] std::uint64_t next_record() const noexcept { return expected_; }
+    /// Null when the instrument has no name in this epoch, which no delivered event's has unless its name is damaged.
+    [[nodiscard]] const market::Instrument* instrument(feed::InstrumentId id) const noexcept;
+    /// Name of the ring that is journaled; empty before the first segment.
+    [[nodiscard]] std::string_view ring() const noexcept;
+
+private:
+    enum class Step : std::uint8_t { record, lost, nothing };
+
+    [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
+    [[nodiscard]] bool open_next();
+    void open(std::uint64_t ordinal);
+    void learn(const NameRecord& name);
+    template <class Event, class Handler>
+    void deliver(Handler& handler, const RecordView& view);
+    template <class Handler>
+    void dispatch(Handler& handler, const RecordView& view);
+    [[nodiscard]] LostRecord missing(std::uint64_t first, std::uint64_t last, LostReason reason) noexcept;
+
+    std::filesystem::path folder_;
+    std::optional<SegmentReader> segment_;
+    std::uint64_t ordinal_{0};
+    std::uint64_t expected_{0};  ///< Number of the next record; 0 before the first segment is known.
+    Position position_{};
+    std::vector<std::optional<market::Instrument>> names_;
+};
+
+template <JournalHandler Handler>
+std::size_t JournalReader::poll(Handler& handler, std::size_t max) {
+    std::size_t taken = 0;
+    RecordView view;
+    LostRecord lost;
+    for (; taken < max; ++taken) {
+        switch (step(view, lost)) {
+            case Step::nothing: return taken;
+            case Step::lost: handler.on(lost); break;
+            case Step::record: dispatch(handler, view); break;
+        }
+    }
+    return taken;
+}
+
+template <class Event, class Handler>
+void JournalReader::deliver(Handler& handler, const RecordView& view) {
+    Event event;
+    if (view.copy_to(event)) {
+        handler.on(event);
+    } else {
+        handler.on(missing(view.record, view.record, LostReason::damaged));
+    }
+}
+
+template <class Handler>
+void JournalReader::dispatch(Handler& handler, const RecordView& view) {
+    switch (view.kind) {
+        case RecordKind::quote: return deliver<feed::Quote>(handler, view);
+        case RecordKind::trade: return deliver<feed::Trade>(handler, view);
+        case RecordKind::status: return deliver<feed::Status>(handler, view);
+        case RecordKind::gap: return deliver<feed::Gap>(handler, view);
+        case RecordKind::clear: return deliver<feed::Clear>(handler, view);
+        case RecordKind::lost: return deliver<LostRecord>(handler, view);
+        case RecordKind::name: return;
+    }
+    // A whole record of a kind that this build does not know: a later version's.
+    handler.on(missing(view.record, view.record, LostReason::damaged));
+}
+
+}  // namespace millpond::journal

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/journal/layout.hpp>
+#include <millpond/journal/segment_writer.hpp>
+#include <millpond/market/quote_board.hpp>
+#include <millpond/queue/spsc_ring.hpp>
+
+namespace millpond::journal {
+
+/// What survives the death of the machine. The death of the process costs nothing that was appended.
+enum class Sync : std::uint8_t {
+    none,      ///< What the kernel has written by itself: by default up to 30 seconds may be lost.
+    interval,  ///< At most what came since the last `service` that was due.
+    each,      ///< Nothing that a `sync` call returned for.
+};
+
+struct WriterOptions {
+    std::filesystem::path folder{};  ///< Made where it is missing.
+    std::string ring{};              ///< Name of the ring that is journaled, up to 64 characters.
+    std::uint64_t segment_bytes{std::uint64_t{256} * 1024 * 1024};  ///< A multiple of 64 KiB, from 1 MiB on.
+    std::chrono::nanoseconds roll_after{std::chrono::hours{1}};  ///< A segment of this age is ended; 0: by size only.
+    std::uint64_t keep_bytes{0};           ///< The oldest segments go when all take more; 0: they stay.
+    std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go; 0: they stay.
+    Sync sync{Sync::interval};
+    std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
+};
+
+/// Written by the appending thread (first group) and by the servicing one; read on any.
+struct WriterCounters {
+    core::Tally records;
+    core::Tally bytes;
+    core::Tally segments;  ///< Begun.
+    core::Tally refused;   ///< Appends that found no room: the next segment was not there yet.
+    core::Tally unnamed;   ///< Names for which a segment is too small: raise segment_bytes.
+    core::Tally lost;      ///< Ring entries of which the journal holds a lost record instead.
+
+    core::Tally removed_segments;   ///< By retention.
+    core::Tally allocation_errors;  ///< Next segments that could not be allocated; tried again.
+    core::Tally sync_errors;
+    core::Tally synced_record;  ///< All records up to this number are on the disk, as far as `sync` asks for it.
+};
+
+/// Appends the events of one ring to a journal. What costs time - allocating the next segment, syncing, ending full
+/// ones, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
+///
+/// Threads: one appends (append, append_lost, name, set_epoch, step, sync); one, which may be the same, calls service.
+/// Memory:  the segments' pages; one name of every instrument.
+class JournalWriter {
+public:
+    /// Takes the folder's lock, ends what a dead writer left open and allocates the first segment. Throws JournalError,
+    /// memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the path.
+    JournalWriter(const WriterOptions& options, std::int64_t utc_ns);
+    ~JournalWriter();
+    JournalWriter(const JournalWriter&) = delete;
+    JournalWriter& operator=(const JournalWriter&) = delete;
+
+    /// Ring number behind the newest one of this epoch that the journal knows of: where to go on reading. 1 when it
+    /// knows none.
+    [[nodiscard]] std::uint64_t resume_at(std::uint64_t epoch) const noexcept;
+
+    /// What follows comes from this epoch of the ring; ids stand for other instruments when it is not the last one.
+    void set_epoch(std::uint64_t epoch) noexcept;
+    /// Gives an instrument its name, before its first event. Where there is no room now it is written before the next
+    /// event is. Allocates.
+    void name(feed::InstrumentId id, const market::Instrument& instrument);
+    /// False, counted, when the segment is full and the next one is not there yet: service, then try again.
+    template <class Event>
+    [[nodiscard]] bool append(const Event& event, std::uint64_t ring) noexcept;
+    /// Ring numbers first..last will never come.
+    [[nodiscard]] bool append_lost(LostRecord lost) noexcept;
+    /// True when an event can be appended.
+    [[nodiscard]] bool has_room() const noexcept {
+        return (current_ != nullptr && current_->free_bytes() >= kMostRecordWords * 8) ||
+               prepared_.load(std::memory_order_relaxed) != nullptr;
+    }
+
+    /// The time, for the segments' age; rolls one that is due.
+    void step(std::int64_t utc_ns) noexcept;
+    /// Returns when all that was appended is on the disk. Throws std::system_error.
+    void sync();
+
+    /// Does what is due, as above. True when it changed anything. Throws nothing: failures are counted, and last_error
+    /// says which.
+    bool service(std::int64_t utc_ns) noexcept;
+    /// The newest failure of `service` in words, once. On the servicing thread.
+    [[nodiscard]] std::optional<std::string> take_error();
+
+    /// Number of the next record.
+    [[nodiscard]] std::uint64_t next_record() const noexcept { return next_record_; }
+    [[nodiscard]] const WriterCounters& counters() const noexcept { return counters_; }
+
+private:
+    void recover();
+    [[nodiscard]] bool open_segment() noexcept;
+    [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
+    void retire() noexcept;
+    void count(std::size_t bytes) noexcept;
+    template <class Append>
+    bool appended(std::size_t bytes, const Append& append) noexcept;
+
+    bool prepare() noexcept;
+    bool end_retired() noexcept;
+    bool sync_if_due(std::int64_t utc_ns) noexcept;
+    bool remove_old(std::int64_t utc_ns) noexcept;
+    void note(core::Tally& counter, const std::exception& error) noexcept;
+
+    WriterOptions options_;
+    memory::Region lock_;
+    WriterCounters counters_;
+
+    // The appending thread's.
+    std::unique_ptr<SegmentWriter> current_;
+    std::vector<std::optional<market::Instrument>> names_;
+    std::uint64_t next_record_{1};
+    std::uint64_t epoch_{0};
+    std::uint64_t last_ring_{0};
+    std::int64_t now_utc_ns_{0};
+    std::uint64_t first_event_{0};  ///< Number of the record behind the names that current_ begins with.
+
+    // Between the two.
+    std::atomic<SegmentWriter*> prepared_{nullptr};
+    std::atomic<SegmentWriter*> growing_{nullptr};  ///< current_, for the sync of the servicing thread.
+    queue::SpscRing<std::unique_ptr<SegmentWriter>> retired_{64};
+
+    // The servicing thread's.
+    std::uint64_t next_ordinal_{1};
+    std::int64_t synced_ns_{0};
+    std::int64_t looked_ns_{0};
+    std::optional<std::string> error_;
+};
+
+template <class Append>
+bool JournalWriter::appended(std::size_t bytes, const Append& append) noexcept {
+    if (current_ != nullptr && current_->free_bytes() < bytes) retire();
+    if (current_ == nullptr && !open_segment()) {
+        counters_.refused.add();
+        return false;
+    }
+    if (!append(*current_)) {
+        counters_.refused.add();
+        return false;
+    }
+    count(bytes);
+    return true;
+}
+
+inline void JournalWriter::count(std::size_t bytes) noexcept {
+    ++next_record_;
+    counters_.records.add();
+    counters_.bytes.add(bytes);
+}
+
+template <class Event>
+bool JournalWriter::append(const Event& event, std::uint64_t ring) noexcept {
+    const bool done = appended(kRecordBytes<Event>, [&](SegmentWriter& segment) {
+        return segment.append(static_cast<RecordKind>(Event::kKind), ring, event, event.receive_utc_ns);
+    });
+    if (done) last_ring_ = ring;
+    return done;
+}
+
+}  // namespace millpond::journal

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <millpond/core/fixed_string.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/queue/sequenced_words.hpp>
+
+/// The bytes of a journal: a folder of segment files `0000000001.mpj`, `0000000002.mpj`, ..., little-endian.
+///
+///     offset                 what
+///     0                      SegmentHeader, 4096 bytes
+///     4096                   index, one entry of 32 bytes for each 64 KiB of the file
+///     data_offset(bytes)     records, one behind the other, until a commit word of 0 or the header's `end`
+///
+///     record:
+///       0       8    commit word      bits 0-15 kind, 16-31 words of the record, 32-63 CRC-32C of what follows it
+///       8       8    ring number      of the entry that the event came from; 0 in a name
+///      16            payload          feed's event, NameRecord or LostRecord
+///
+/// The commit word is stored last: a record is there whole or not at all, whenever the process dies. Where the machine
+/// dies, pages may reach the disk in any order: the CRC tells. A file is zero where nothing was written.
+///
+/// Records are numbered 1, 2, 3, ... through all segments, names included; only a segment's first number is stored.
+/// All records of a segment come from one epoch of one ring, and a segment names every instrument that it speaks of
+/// before it does, so that each can be read by itself. Names are chained backwards from the header.
+namespace millpond::journal {
+
+inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"
+inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 4096;
+inline constexpr std::size_t kIndexBlockBytes = std::size_t{64} * 1024;
+
+using RingName = core::FixedString<64>;
+using queue::Word;
+
+struct SegmentHeader {
+    Word magic;  ///< Stored last when a segment begins: zero while it waits to be used.
+    std::uint32_t layout_version;
+    std::uint32_t header_bytes;
+    std::uint64_t segment_bytes;
+    std::uint64_t first_record;
+    std::int64_t begun_utc_ns;
+    std::uint64_t epoch;  ///< Of the ring, as its header says.
+    RingName ring;
+    std::array<std::uint64_t, 2> zero_fixed;
+
+    Word last_name;  ///< Offset of the newest name's record, 0 while there is none.
+    // Stored when the segment is ended, `end` last.
+    Word next_record;    ///< Number behind its last record.
+    Word last_ring;      ///< Ring number of its newest record that has one.
+    Word newest_utc_ns;  ///< Largest receive time in it.
+    Word end;            ///< Offset behind the last record; 0 while the segment may grow.
+};
+
+/// Of the first record that begins in its 64 KiB; `record` is stored last and is 0 while there is none.
+struct IndexEntry {
+    Word record;
+    Word offset;
+    Word ring;           ///< Largest ring number before it in this segment.
+    Word newest_utc_ns;  ///< Largest receive time before it in this segment.
+};
+
+static_assert(sizeof(SegmentHeader) <= kHeaderBytes && sizeof(IndexEntry) == 32);
+
+/// feed::EventKind, and what only a journal has.
+enum class RecordKind : std::uint16_t {
+    quote = static_cast<std::uint16_t>(feed::EventKind::quote),
+    trade = static_cast<std::uint16_t>(feed::EventKind::trade),
+    status = static_cast<std::uint16_t>(feed::EventKind::status),
+    gap = static_cast<std::uint16_t>(feed::EventKind::gap),
+    clear = static_cast<std::uint16_t>(feed::EventKind::clear),
+    name = 16,
+    lost = 17,
+};
+
+struct NameRecord {
+    feed::InstrumentId instrument{feed::kNoInstrument};
+    std::uint32_t reserved{0};
+    feed::Venue venue{};
+    feed::Symbol symbol{};
+    std::uint64_t previous{0};  ///< Offset of the name before it in this segment, 0 when it is the first.
+};
+
+enum class LostReason : std::uint32_t {
+    lapped = 1,   ///< The ring's writer overwrote them before the journal came to them.
+    removed = 2,  ///< Made by the reader: segments in between are gone.
+    damaged = 3,  ///< Made by the reader: the bytes are not what was written.
+};
+
+/// What is missing at this place: ring numbers first..last (lapped), or record numbers (removed, damaged).
+struct LostRecord {
+    std::uint64_t first{0};
+    std::uint64_t last{0};
+    LostReason reason{LostReason::lapped};
+    std::uint32_t reserved{0};
+    std::int64_t utc_ns{0};
+
+    [[nodiscard]] constexpr std::uint64_t count() const noexcept { return last - first + 1; }
+};
+
+static_assert(std::has_unique_object_representations_v<NameRecord> && sizeof(NameRecord) == 56);
+static_assert(std::has_unique_object_representations_v<LostRecord> && sizeof(LostRecord) == 32);
+
+inline constexpr std::size_t kRecordHeadWords = 2;
+inline constexpr std::size_t kMostRecordWords = kRecordHeadWords + 14;
+
+template <class Payload>
+inline constexpr std::size_t kRecordBytes = kRecordHeadWords * 8 + sizeof(Payload);
+
+struct CommitWord {
+    std::uint16_t kind{0};
+    std::uint16_t words{0};  ///< Of the whole record.
+    std::uint32_t crc{0};
+
+    [[nodiscard]] static constexpr CommitWord of(std::uint64_t word) noexcept {
+        return {static_cast<std::uint16_t>(word), static_cast<std::uint16_t>(word >> 16U),
+                static_cast<std::uint32_t>(word >> 32U)};
+    }
+    [[nodiscard]] constexpr std::uint64_t word() const noexcept {
+        return kind | std::uint64_t{words} << 16U | std::uint64_t{crc} << 32U;
+    }
+};
+
+[[nodiscard]] constexpr std::size_t index_entries(std::uint64_t segment_bytes) noexcept {
+    return static_cast<std::size_t>(segment_bytes / kIndexBlockBytes);
+}
+
+/// Where records begin in a segment of so many bytes, a multiple of 64 KiB.
+[[nodiscard]] constexpr std::size_t data_offset(std::uint64_t segment_bytes) noexcept {
+    const auto index_end = kHeaderBytes + index_entries(segment_bytes) * sizeof(IndexEntry);
+    return (index_end + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
+}
+
+}  // namespace millpond::journal

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+
+#include <millpond/journal/crc32c.hpp>
+#include <millpond/journal/layout.hpp>
+#include <millpond/memory/region.hpp>
+
+namespace millpond::journal {
+
+/// What a segment's header says from its begin.
+struct SegmentIdentity {
+    RingName ring{};
+    std::uint64_t epoch{0};
+    std::uint64_t first_record{1};
+    std::int64_t begun_utc_ns{0};
+};
+
+/// Where a segment's records stop.
+struct SegmentTail {
+    std::size_t end{0};
+    std::uint64_t next_record{1};
+    std::uint64_t last_ring{0};
+    std::int64_t newest_utc_ns{0};
+};
+
+/// Writes into the header that the segment grows no more, and gives the room behind `tail` back to the file system
+/// where that takes it back.
+void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept;
+
+/// Ends a segment whose writer died, behind its last whole record; one that is ended already stays as it is. Returns
+/// its tail. Throws JournalError when the file is no segment of this layout, memory::RegionError.
+SegmentTail end_dead_segment(const std::filesystem::path& path);
+
+/// One segment file while it grows: allocated, then begun, then appended to, then ended.
+///
+/// Threads: one appends; `next_record` and `sync` on any.
+/// Memory:  the file, allocated whole and mapped.
+class SegmentWriter {
+public:
+    /// Allocates the file. bytes: a multiple of 64 KiB. Throws memory::RegionError, with ENOSPC where the disk is full.
+    SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes);
+    SegmentWriter(const SegmentWriter&) = delete;
+    SegmentWriter& operator=(const SegmentWriter&) = delete;
+
+    /// Makes the segment one that readers accept.
+    void begin(const SegmentIdentity& identity) noexcept;
+
+    /// Appends one record. False, and nothing changes, when there is no room. utc_ns: its receive time, for the index.
+    template <class Payload>
+    [[nodiscard]] bool append(RecordKind kind, std::uint64_t ring, const Payload& payload,
+                              std::int64_t utc_ns) noexcept;
+    /// As `append`, of an instrument's name.
+    [[nodiscard]] bool append_name(NameRecord name) noexcept;
+
+    /// No more is appended: see end_segment.
+    void end() noexcept;
+
+    /// Waits until all that was appended before the call is on the disk. Throws std::system_error naming the file.
+    void sync() const;
+
+    [[nodiscard]] std::uint64_t next_record() const noexcept {
+        return next_record_.load(std::memory_order_acquire);  // sync "record whole": append
+    }
+    [[nodiscard]] std::uint64_t last_ring() const noexcept { return last_ring_; }
+    [[nodiscard]] std::uint64_t free_bytes() const noexcept { return region_.size() - at_; }
+    [[nodiscard]] const SegmentHeader& header() const noexcept {
+        return *reinterpret_cast<const SegmentHeader*>(region_.data());
+    }
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    SegmentHeader& own_header() noexcept { return *reinterpret_cast<SegmentHeader*>(region_.data()); }
+    void note_in_index() noexcept;
+
+    std::filesystem::path path_;
+    memory::Region region_;
+    std::size_t at_{0};     // where the next record begins
+    std::size_t block_{0};  // index blocks below this one have their entry
+    std::uint64_t last_ring_{0};
+    std::int64_t newest_utc_ns_{0};
+    std::atomic<std::uint64_t> next_record_{1};
+};
+
+template <class Payload>
+bool SegmentWriter::append(RecordKind kind, std::uint64_t ring, const Payload& payload, std::int64_t utc_ns) noexcept {
+    constexpr std::size_t kWords = kRecordBytes<Payload> / 8;
+    static_assert(kWords <= kMostRecordWords && sizeof(Payload) % 8 == 0);
+    if (region_.size() - at_ < kWords * 8) return false;
+    if (at_ / kIndexBlockBytes >= block_) note_in_index();
+    std::array<std::uint64_t, kWords> words{0, ring};
+    std::memcpy(&words[kRecordHeadWords], &payload, sizeof payload);
+    words[0] = CommitWord{.kind = static_cast<std::uint16_t>(kind),
+                          .words = static_cast<std::uint16_t>(kWords),
+                          .crc = crc32c(std::span{words}.subspan(1))}
+                   .word();
+    auto* record = reinterpret_cast<std::uint64_t*>(region_.data() + at_);
+    std::memcpy(record + 1, &words[1], (kWords - 1) * 8);
+    // sync "record whole": SegmentReader::next
+    std::atomic_ref{*record}.store(words[0], std::memory_order_release);
+    at_ += kWords * 8;
+    if (ring > last_ring_) last_ring_ = ring;
+    if (utc_ns > newest_utc_ns_) newest_utc_ns_ = utc_ns;
+    // sync "record whole": next_record
+    next_record_.store(next_record_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    return true;
+}
+
+}  // namespace millpond::journal

@@ -1,0 +1,161 @@
+#include <millpond/journal/journal_reader.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <millpond/journal/catalog.hpp>
+
+namespace millpond::journal {
+namespace {
+
+/// The receive time of an event's record; nothing for what has none.
+std::optional<std::int64_t> receive_time(const RecordView& view) {
+    const auto time_of = [&](auto event) -> std::optional<std::int64_t> {
+        if (!view.copy_to(event)) return std::nullopt;
+        return event.receive_utc_ns;
+    };
+    switch (view.kind) {
+        case RecordKind::quote: return time_of(feed::Quote{});
+        case RecordKind::trade: return time_of(feed::Trade{});
+        case RecordKind::status: return time_of(feed::Status{});
+        case RecordKind::gap: return time_of(feed::Gap{});
+        case RecordKind::clear: return time_of(feed::Clear{});
+        case RecordKind::name:
+        case RecordKind::lost: break;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(folder)) {
+    static_cast<void>(list_segments(folder_));  // that the folder is there
+}
+
+void JournalReader::open(std::uint64_t ordinal) {
+    segment_.emplace(segment_path(folder_, ordinal));
+    ordinal_ = ordinal;
+    if (segment_->header().epoch != position_.epoch) names_.clear();
+    position_.epoch = segment_->header().epoch;
+    segment_->for_each_name([this](const NameRecord& name) { learn(name); });
+}
+
+bool JournalReader::open_next() {
+    // The next number is there already in the usual case; after a removal the listing tells.
+    auto next = ordinal_ + 1;
+    if (!SegmentReader::begun(segment_path(folder_, next))) {
+        const auto files = list_segments(folder_);
+        const auto later = std::ranges::find_if(
+            files, [&](const SegmentFile& file) { return file.ordinal > ordinal_ && SegmentReader::begun(file.path); });
+        if (later == files.end()) return false;
+        next = later->ordinal;
+    }
+    open(next);
+    return true;
+}
+
+void JournalReader::learn(const NameRecord& name) {
+    // Ids are indexes into a board, so a sane one is small; a damaged one must not cost memory.
+    constexpr feed::InstrumentId kMostInstruments = 1U << 24U;
+    if (name.instrument >= kMostInstruments) return;
+    if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
+    names_[name.instrument] = market::Instrument{name.venue, name.symbol};
+}
+
+const market::Instrument* JournalReader::instrument(feed::InstrumentId id) const noexcept {
+    return id < names_.size() && names_[id] ? &*names_[id] : nullptr;
+}
+
+std::string_view JournalReader::ring() const noexcept {
+    return segment_ ? segment_->header().ring.view() : std::string_view{};
+}
+
+LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostReason reason) noexcept {
+    position_.record = last;
+    position_.ring = 0;
+    return {.first = first, .last = last, .reason = reason};
+}
+
+JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
+    for (;;) {
+        if (!segment_ && !open_next()) return Step::nothing;
+        const auto begin = segment_->next_record();
+        if (expected_ == 0) expected_ = begin;
+        if (begin > expected_) {
+            lost = missing(expected_, begin - 1, LostReason::removed);
+            expected_ = begin;
+            return Step::lost;
+        }
+        const auto outcome = segment_->next(view);
+        switch (outcome) {
+            case ReadOutcome::nothing: return Step::nothing;
+            case ReadOutcome::end:
+                if (!open_next()) return Step::nothing;
+                continue;
+            case ReadOutcome::damaged: {
+                const auto damage = segment_->damage();
+                if (damage.last_record < damage.first_record) continue;  // torn off behind the last whole record
+                const auto first = std::max(damage.first_record, expected_);
+                if (damage.last_record < first) continue;
+                expected_ = damage.last_record + 1;
+                lost = missing(first, damage.last_record, LostReason::damaged);
+                return Step::lost;
+            }
+            case ReadOutcome::record: break;
+        }
+        if (view.record < expected_) continue;  // before the place that was sought
+        expected_ = view.record + 1;
+        if (view.kind == RecordKind::name) {
+            NameRecord name;
+            if (view.copy_to(name)) learn(name);
+            continue;
+        }
+        position_.record = view.record;
+        position_.ring = view.ring;
+        return Step::record;
+    }
+}
+
+void JournalReader::seek(std::uint64_t record) {
+    segment_.reset();
+    ordinal_ = 0;
+    names_.clear();
+    position_ = {};
+    expected_ = record;
+    std::uint64_t target = 0;
+    for (const auto& file : list_segments(folder_)) {
+        if (!SegmentReader::begun(file.path)) continue;
+        const auto first = SegmentReader{file.path}.header().first_record;
+        if (target == 0) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
+        if (target != 0 && first > record) break;
+        target = file.ordinal;
+    }
+    if (target == 0) return;
+    open(target);
+    segment_->seek(expected_);
+}
+
+void JournalReader::seek_time(std::int64_t utc_ns) {
+    std::uint64_t target = 1;
+    for (const auto& file : list_segments(folder_)) {
+        if (!SegmentReader::begun(file.path)) continue;
+        const SegmentReader segment{file.path};
+        target = segment.header().first_record;
+        const auto newest = static_cast<std::int64_t>(segment.header().newest_utc_ns.load(std::memory_order_relaxed));
+        if (!segment.ended() || newest >= utc_ns) break;
+    }
+    seek(target);
+    if (!segment_) return;
+    segment_->seek_time(utc_ns);
+    expected_ = segment_->next_record();
+    // At most an index block of records lies before the time; the last of them is read again by poll.
+    RecordView view;
+    while (segment_->next(view) == ReadOutcome::record) {
+        const auto time = receive_time(view);
+        if (time && *time >= utc_ns) break;
+        expected_ = view.record + 1;
+    }
+    segment_->seek(expected_);
+}
+
+}  // namespace millpond::journal

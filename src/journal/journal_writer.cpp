@@ -1,0 +1,254 @@
+#include <millpond/journal/journal_writer.hpp>
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_error.hpp>
+#include <millpond/journal/segment_reader.hpp>
+
+namespace millpond::journal {
+namespace {
+
+constexpr std::uint64_t kLeastSegmentBytes = std::uint64_t{1} << 20U;
+constexpr std::int64_t kRetentionEveryNs = 1'000'000'000;
+
+WriterOptions checked(const WriterOptions& options) {
+    const auto refuse = [](const std::string& what) { throw std::invalid_argument("journal: " + what); };
+    if (options.folder.empty()) refuse("no folder is named");
+    if (options.segment_bytes < kLeastSegmentBytes || options.segment_bytes % kIndexBlockBytes != 0) {
+        refuse("segment_bytes " + std::to_string(options.segment_bytes) +
+               ": needs a multiple of 65536 from 1048576 on");
+    }
+    if (!RingName::fits(options.ring)) refuse("ring name '" + options.ring + "' has more than 64 characters");
+    return options;
+}
+
+memory::Region take_lock(const std::filesystem::path& folder) {
+    std::filesystem::create_directories(folder);
+    try {
+        return memory::Region::file(folder / "lock", 1, {.exclusive = true, .mode = 0640});
+    } catch (const memory::RegionError& error) {
+        if (error.code().value() != EBUSY) throw;
+        throw JournalError(folder.string() + ": another process writes this journal");
+    }
+}
+
+std::uint64_t bytes_on_disk(const std::filesystem::path& path) {
+    constexpr std::uint64_t kStatBlock = 512;
+    struct stat facts{};
+    return stat(path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_blocks) * kStatBlock : 0;
+}
+
+}  // namespace
+
+JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
+    : options_(checked(options)), lock_(take_lock(options.folder)), now_utc_ns_(utc_ns), synced_ns_(utc_ns) {
+    recover();
+    prepared_.store(new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes),
+                    std::memory_order_relaxed);
+    ++next_ordinal_;
+}
+
+JournalWriter::~JournalWriter() {
+    if (current_ != nullptr) retire();
+    end_retired();
+    // A full one beyond the room of `retired_` is ended by the next writer's recovery.
+    if (const std::unique_ptr<SegmentWriter> unused{prepared_.load(std::memory_order_relaxed)}) {
+        std::error_code ignored;  // the next writer removes it then
+        std::filesystem::remove(unused->path(), ignored);
+    }
+}
+
+void JournalWriter::recover() {
+    for (const auto& file : list_segments(options_.folder)) {
+        next_ordinal_ = file.ordinal + 1;
+        if (!SegmentReader::begun(file.path)) {
+            std::filesystem::remove(file.path);
+            continue;
+        }
+        const auto tail = end_dead_segment(file.path);
+        const auto epoch = SegmentReader{file.path}.header().epoch;
+        next_record_ = tail.next_record;
+        if (epoch != epoch_) last_ring_ = 0;
+        if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
+        epoch_ = epoch;
+    }
+    counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
+}
+
+std::uint64_t JournalWriter::resume_at(std::uint64_t epoch) const noexcept {
+    return epoch == epoch_ ? last_ring_ + 1 : 1;
+}
+
+void JournalWriter::set_epoch(std::uint64_t epoch) noexcept {
+    if (epoch == epoch_) return;
+    if (current_ != nullptr) retire();
+    names_.clear();
+    epoch_ = epoch;
+    last_ring_ = 0;
+}
+
+void JournalWriter::name(feed::InstrumentId id, const market::Instrument& instrument) {
+    // Half of a segment at most, so that one that begins with all names has room for events.
+    if (id >= options_.segment_bytes / 2 / kRecordBytes<NameRecord>) return counters_.unnamed.add();
+    if (id >= names_.size()) names_.resize(std::size_t{id} + 1);
+    names_[id] = instrument;
+    // A segment that has no room for it is followed by one that begins with all names.
+    if (current_ != nullptr && !write_name(id)) retire();
+}
+
+bool JournalWriter::write_name(feed::InstrumentId id) noexcept {
+    const auto& name = *names_[id];
+    if (!current_->append_name({.instrument = id, .venue = name.venue, .symbol = name.symbol})) return false;
+    count(kRecordBytes<NameRecord>);
+    return true;
+}
+
+bool JournalWriter::open_segment() noexcept {
+    current_.reset(prepared_.exchange(nullptr, std::memory_order_acquire));  // sync "segment allocated": prepare
+    if (current_ == nullptr) return false;
+    current_->begin(
+        {.ring = RingName{options_.ring}, .epoch = epoch_, .first_record = next_record_, .begun_utc_ns = now_utc_ns_});
+    growing_.store(current_.get(), std::memory_order_release);  // sync "segment begun": sync_if_due
+    counters_.segments.add();
+    for (feed::InstrumentId id = 0; id < names_.size(); ++id) {
+        if (names_[id]) static_cast<void>(write_name(id));  // there is room: see name
+    }
+    first_event_ = next_record_;
+    return true;
+}
+
+void JournalWriter::retire() noexcept {
+    if (options_.sync == Sync::each) {
+        try {
+            sync();
+        } catch (const std::system_error&) {
+            return;  // the next append is refused, and the caller's next sync says why
+        }
+    }
+    growing_.store(nullptr, std::memory_order_relaxed);  // released by the push below
+    if (!retired_.try_push(std::move(current_))) growing_.store(current_.get(), std::memory_order_relaxed);
+}
+
+bool JournalWriter::append_lost(LostRecord lost) noexcept {
+    const bool done = appended(kRecordBytes<LostRecord>, [&](SegmentWriter& segment) {
+        return segment.append(RecordKind::lost, lost.last, lost, lost.utc_ns);
+    });
+    if (!done) return false;
+    last_ring_ = lost.last;
+    counters_.lost.add(lost.count());
+    return true;
+}
+
+void JournalWriter::step(std::int64_t utc_ns) noexcept {
+    now_utc_ns_ = utc_ns;
+    if (current_ == nullptr || options_.roll_after.count() == 0 || next_record_ == first_event_) return;
+    if (utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
+}
+
+void JournalWriter::sync() {
+    if (current_ == nullptr) return;
+    current_->sync();
+    counters_.synced_record.set(next_record_ - 1);
+}
+
+bool JournalWriter::service(std::int64_t utc_ns) noexcept {
+    bool did = prepare();
+    did = end_retired() || did;
+    did = sync_if_due(utc_ns) || did;
+    return remove_old(utc_ns) || did;
+}
+
+std::optional<std::string> JournalWriter::take_error() { return std::exchange(error_, std::nullopt); }
+
+void JournalWriter::note(core::Tally& counter, const std::exception& error) noexcept {
+    counter.add();
+    try {
+        error_ = error.what();
+    } catch (const std::bad_alloc&) {
+        error_.reset();
+    }
+}
+
+bool JournalWriter::prepare() noexcept {
+    if (prepared_.load(std::memory_order_relaxed) != nullptr) return false;
+    try {
+        auto* segment = new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes);
+        prepared_.store(segment, std::memory_order_release);  // sync "segment allocated": open_segment
+        ++next_ordinal_;
+        return true;
+    } catch (const std::exception& error) {
+        note(counters_.allocation_errors, error);
+        return false;
+    }
+}
+
+bool JournalWriter::end_retired() noexcept {
+    std::unique_ptr<SegmentWriter> segment;
+    bool did = false;
+    for (; retired_.try_pop(segment); did = true) {
+        segment->end();
+        if (options_.sync == Sync::none) continue;
+        try {
+            segment->sync();
+            if (options_.sync == Sync::interval) counters_.synced_record.set(segment->next_record() - 1);
+        } catch (const std::exception& error) {
+            note(counters_.sync_errors, error);
+        }
+    }
+    return did;
+}
+
+bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
+    if (options_.sync != Sync::interval || utc_ns - synced_ns_ < options_.sync_interval.count()) return false;
+    synced_ns_ = utc_ns;
+    // Only this thread deletes segments, so the pointer stays good. sync "segment begun": open_segment
+    const auto* segment = growing_.load(std::memory_order_acquire);
+    if (segment == nullptr) return false;
+    const auto next = segment->next_record();
+    if (next - 1 <= counters_.synced_record.read()) return false;
+    try {
+        segment->sync();
+        counters_.synced_record.set(next - 1);
+        return true;
+    } catch (const std::exception& error) {
+        note(counters_.sync_errors, error);
+        return false;
+    }
+}
+
+bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
+    if (options_.keep_bytes == 0 && options_.keep_for.count() == 0) return false;
+    if (utc_ns - looked_ns_ < kRetentionEveryNs) return false;
+    looked_ns_ = utc_ns;
+    bool did = false;
+    try {
+        const auto files = list_segments(options_.folder);
+        std::uint64_t total = 0;
+        for (const auto& file : files) total += bytes_on_disk(file.path);
+        for (const auto& file : files) {
+            if (!SegmentReader::begun(file.path)) break;
+            const SegmentReader segment{file.path};
+            if (!segment.ended()) break;
+            const auto newest =
+                static_cast<std::int64_t>(segment.header().newest_utc_ns.load(std::memory_order_relaxed));
+            const bool too_old = options_.keep_for.count() != 0 && utc_ns - newest > options_.keep_for.count();
+            const bool too_much = options_.keep_bytes != 0 && total > options_.keep_bytes;
+            if (!too_old && !too_much) break;
+            total -= bytes_on_disk(file.path);
+            std::filesystem::remove(file.path);
+            counters_.removed_segments.add();
+            did = true;
+        }
+    } catch (const std::exception& error) {
+        note(counters_.allocation_errors, error);
+    }
+    return did;
+}
+
+}  // namespace millpond::journal

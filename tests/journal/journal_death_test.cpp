@@ -1,0 +1,69 @@
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <millpond/memory/region.hpp>
+
+#include "tests/journal/journal_fixture.hpp"
+#include "tests/support/child_process.hpp"
+
+namespace millpond::journal {
+namespace {
+
+using JournalDeathTest = JournalTest;
+
+/// Each of MILLPOND_TEST_KILLS (40) writers is killed somewhere; the next goes on. What one was told to have appended
+/// is there, what is there is whole, and no number is missing or twice.
+TEST_F(JournalDeathTest, WhatWasAppendedSurvivesKillMinusNine) {
+    const char* wanted = std::getenv("MILLPOND_TEST_KILLS");
+    const int kills = wanted != nullptr ? std::atoi(wanted) : 40;
+    std::mt19937_64 random{42};
+    std::uint64_t before = 0;
+    for (int kill = 0; kill < kills; ++kill) {
+        const auto told_name = "millpond-test-journal-" + std::to_string(getpid());
+        auto shared = memory::Region::shared(told_name, 8, {.exclusive = true});
+        auto* told = reinterpret_cast<std::atomic<std::uint64_t>*>(shared.data());
+        {
+            test::ChildProcess child{[&] {
+                JournalWriter writer{options(), 0};
+                auto number = writer.resume_at(kEpoch);
+                writer.set_epoch(kEpoch);
+                for (;;) {
+                    if (writer.append(quote(number), number)) {
+                        told->store(number++);
+                    } else {
+                        writer.service(0);
+                    }
+                }
+                return 0;
+            }};
+            const auto target = before + 1 + random() % (2 * kQuotesInSegment);
+            while (told->load() < target) std::this_thread::yield();
+        }
+        const auto acknowledged = told->load();
+        memory::Region::unlink_shared(told_name);
+
+        JournalWriter writer{options(), 0};
+        const auto next = writer.resume_at(kEpoch);
+        ASSERT_GE(next, acknowledged + 1) << "kill " << kill;
+        ASSERT_LE(next, acknowledged + 2) << "one more may be whole that was not told of";
+        JournalReader reader{folder_};
+        Delivered delivered{reader};
+        delivered.drain();
+        ASSERT_TRUE(delivered.all<LostRecord>().empty());
+        expect_quotes(delivered, 1, next - 1);
+        before = next - 1;
+        if (before > 8 * kQuotesInSegment) {
+            std::filesystem::remove_all(folder_);
+            before = 0;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace millpond::journal

@@ -1,0 +1,262 @@
+#include <millpond/journal/journal_writer.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <millpond/journal/journal_error.hpp>
+#include <millpond/journal/segment_reader.hpp>
+
+#include "tests/journal/journal_fixture.hpp"
+#include "tests/support/free_of_cost.hpp"
+
+namespace millpond::journal {
+namespace {
+
+using JournalWriterTest = JournalTest;
+
+TEST_F(JournalWriterTest, EveryEventIsReadAsItWasAppended) {
+    JournalWriter writer{options(), 5};
+    writer.set_epoch(kEpoch);
+    writer.name(3, {feed::Venue{"XMIO"}, feed::Symbol{"MSFT 261218C00500000"}});
+    const feed::Trade trade{.instrument = 3, .price = 12'345, .size = 7, .trade_id = 99, .receive_utc_ns = 1};
+    const feed::Status status{
+        .instrument = 3, .state = feed::TradingState::halted, .reason = core::FixedString<4>{"H10"}};
+    const feed::Gap gap{.first = 10, .last = 12, .receive_utc_ns = 2};
+    const feed::Clear clear{.reason = feed::ClearReason::end_of_session};
+    ASSERT_TRUE(writer.append(quote(1, 3), 1));
+    ASSERT_TRUE(writer.append(trade, 2));
+    ASSERT_TRUE(writer.append(status, 3));
+    ASSERT_TRUE(writer.append(gap, 4));
+    ASSERT_TRUE(writer.append(clear, 5));
+    ASSERT_TRUE(writer.append_lost({.first = 6, .last = 9, .utc_ns = 3}));
+
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    EXPECT_EQ(delivered.drain(), 6U);
+    ASSERT_EQ(delivered.items.size(), 6U);
+    EXPECT_EQ(delivered.all<feed::Quote>().at(0).ask_price, 2);
+    EXPECT_EQ(delivered.all<feed::Trade>().at(0).trade_id, 99U);
+    EXPECT_EQ(delivered.all<feed::Status>().at(0).reason, core::FixedString<4>{"H10"});
+    EXPECT_EQ(delivered.all<feed::Gap>().at(0).last, 12U);
+    EXPECT_EQ(delivered.all<feed::Clear>().at(0).reason, feed::ClearReason::end_of_session);
+    EXPECT_EQ(delivered.all<LostRecord>().at(0).count(), 4U);
+    ASSERT_NE(reader.instrument(3), nullptr);
+    EXPECT_EQ(reader.instrument(3)->symbol, feed::Symbol{"MSFT 261218C00500000"});
+    EXPECT_EQ(reader.instrument(0), nullptr);
+    EXPECT_EQ(reader.ring(), "main");
+    EXPECT_EQ(delivered.items[1].at.epoch, kEpoch);
+    EXPECT_EQ(delivered.items[1].at.ring, 2U);
+}
+
+TEST_F(JournalWriterTest, AFullSegmentIsFollowedByOneThatIsReady) {
+    JournalWriter writer{options(), 0};
+    writer.set_epoch(kEpoch);
+    writer.name(0, {feed::Venue{"X"}, feed::Symbol{"A"}});
+    append(writer, 1, 3 * kQuotesInSegment);
+    EXPECT_EQ(writer.counters().segments.read(), 4U);
+    EXPECT_GT(writer.counters().refused.read(), 0U);
+    for (const auto& file : list_segments(folder_)) {
+        if (!SegmentReader::begun(file.path)) continue;
+        int names = 0;
+        SegmentReader{file.path}.for_each_name([&](const NameRecord& name) {
+            EXPECT_EQ(name.symbol, feed::Symbol{"A"});
+            ++names;
+        });
+        EXPECT_EQ(names, 1) << file.path;
+    }
+}
+
+TEST_F(JournalWriterTest, WithoutTheNextSegmentAnAppendIsRefusedAndNothingIsLost) {
+    JournalWriter writer{options(), 0};
+    std::uint64_t number = 1;
+    while (writer.append(quote(number), number)) ++number;
+    EXPECT_FALSE(writer.has_room());
+    EXPECT_FALSE(writer.append(quote(number), number));
+    EXPECT_TRUE(writer.service(0));
+    EXPECT_TRUE(writer.has_room());
+    append(writer, number, number + 10);
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    delivered.drain();
+    expect_quotes(delivered, 1, number + 10);
+}
+
+TEST_F(JournalWriterTest, ASegmentOfACertainAgeIsEnded) {
+    auto options = this->options();
+    options.roll_after = std::chrono::seconds{10};
+    JournalWriter writer{options, 1'000'000'000};
+    append(writer, 1, 5);
+    writer.step(10'999'999'999);
+    append(writer, 6, 6);
+    EXPECT_EQ(writer.counters().segments.read(), 1U);
+    writer.step(11'000'000'000);
+    writer.service(11'000'000'000);
+    append(writer, 7, 7);
+    EXPECT_EQ(writer.counters().segments.read(), 2U);
+}
+
+TEST_F(JournalWriterTest, AWriterThatComesBackGoesOnBehindTheLastRecord) {
+    {
+        JournalWriter writer{options(), 0};
+        EXPECT_EQ(writer.resume_at(kEpoch), 1U);
+        writer.set_epoch(kEpoch);
+        append(writer, 1, 100);
+    }
+    JournalWriter writer{options(), 0};
+    EXPECT_EQ(writer.next_record(), 101U);
+    EXPECT_EQ(writer.resume_at(kEpoch), 101U);
+    EXPECT_EQ(writer.resume_at(kEpoch + 1), 1U);
+    writer.set_epoch(kEpoch);
+    append(writer, 101, 150);
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    delivered.drain();
+    expect_quotes(delivered, 1, 150);
+}
+
+TEST_F(JournalWriterTest, AnotherEpochForgetsTheNames) {
+    JournalWriter writer{options(), 0};
+    writer.set_epoch(kEpoch);
+    writer.name(0, {feed::Venue{"X"}, feed::Symbol{"OLD"}});
+    append(writer, 1, 1);
+    writer.set_epoch(kEpoch + 1);
+    EXPECT_EQ(writer.resume_at(kEpoch + 1), 1U);
+    ASSERT_TRUE(writer.service(0));
+    append(writer, 1, 1);
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    EXPECT_EQ(reader.poll(delivered, 1), 1U);
+    ASSERT_NE(reader.instrument(0), nullptr);
+    EXPECT_EQ(delivered.drain(), 1U);
+    EXPECT_EQ(reader.instrument(0), nullptr);
+    EXPECT_EQ(reader.current().epoch, kEpoch + 1);
+}
+
+TEST_F(JournalWriterTest, ASecondWriterIsRefusedByName) {
+    JournalWriter writer{options(), 0};
+    try {
+        JournalWriter second{options(), 0};
+        FAIL() << "two writers of one journal";
+    } catch (const JournalError& error) {
+        EXPECT_NE(std::string{error.what()}.find(folder_.string()), std::string::npos);
+    }
+}
+
+TEST_F(JournalWriterTest, WrongOptionsAreRefused) {
+    auto wrong = options();
+    wrong.segment_bytes = kSegmentBytes + 1;
+    EXPECT_THROW((JournalWriter{wrong, 0}), std::invalid_argument);
+    wrong.segment_bytes = 65'536;
+    EXPECT_THROW((JournalWriter{wrong, 0}), std::invalid_argument);
+    wrong = options();
+    wrong.folder.clear();
+    EXPECT_THROW((JournalWriter{wrong, 0}), std::invalid_argument);
+    wrong = options();
+    wrong.ring = std::string(65, 'x');
+    EXPECT_THROW((JournalWriter{wrong, 0}), std::invalid_argument);
+}
+
+TEST_F(JournalWriterTest, RetentionByBytesRemovesTheOldestOnly) {
+    auto options = this->options();
+    options.keep_bytes = 3 * kSegmentBytes;
+    JournalWriter writer{options, 0};
+    append(writer, 1, 6 * kQuotesInSegment);
+    ASSERT_TRUE(writer.service(2'000'000'000));
+    EXPECT_GE(writer.counters().removed_segments.read(), 3U);
+    JournalReader reader{folder_};
+    reader.seek(1);
+    Delivered delivered{reader};
+    delivered.drain();
+    const auto quotes = delivered.all<feed::Quote>();
+    EXPECT_EQ(quotes.back().feed_sequence, 6 * kQuotesInSegment);
+    EXPECT_GT(quotes.front().feed_sequence, 3 * kQuotesInSegment - 100);
+    for (std::size_t i = 1; i < quotes.size(); ++i) {
+        ASSERT_EQ(quotes[i].feed_sequence, quotes[i - 1].feed_sequence + 1);
+    }
+}
+
+TEST_F(JournalWriterTest, RetentionByAgeRemovesWhatIsOlder) {
+    auto options = this->options();
+    options.keep_for = std::chrono::seconds{100};
+    JournalWriter writer{options, 0};
+    append(writer, 1, 2 * kQuotesInSegment);
+    writer.service(5'000'000'000);
+    EXPECT_EQ(writer.counters().removed_segments.read(), 0U);
+    writer.service(200'000'000'000);
+    EXPECT_EQ(writer.counters().removed_segments.read(), 2U);
+}
+
+TEST_F(JournalWriterTest, ASyncOnIntervalSaysUpToWhere) {
+    auto options = this->options();
+    options.sync = Sync::interval;
+    options.sync_interval = std::chrono::seconds{1};
+    JournalWriter writer{options, 0};
+    append(writer, 1, 10);
+    writer.service(999'999'999);
+    EXPECT_EQ(writer.counters().synced_record.read(), 0U);
+    writer.service(1'000'000'000);
+    EXPECT_EQ(writer.counters().synced_record.read(), 10U);
+}
+
+TEST_F(JournalWriterTest, ASyncOfEachSaysUpToWhere) {
+    auto options = this->options();
+    options.sync = Sync::each;
+    JournalWriter writer{options, 0};
+    append(writer, 1, 10);
+    writer.sync();
+    EXPECT_EQ(writer.counters().synced_record.read(), 10U);
+}
+
+TEST_F(JournalWriterTest, AnAppendNeedsNoHeapNoFaultAndNoSystemCall) {
+    JournalWriter writer{options(), 0};
+    writer.set_epoch(kEpoch);
+    std::uint64_t number = 0;
+    // The pages behind were touched by the round before; a fresh page is a fault of the appending thread, which is not
+    // the receive path.
+    test::expect_free_of_cost([&] {
+        bool right = true;
+        for (int i = 0; i < 8; ++i, ++number) right = writer.append(quote(number + 1), number + 1) && right;
+        return right;
+    });
+}
+
+TEST_F(JournalWriterTest, AFullDiskIsAnErrorInWordsAndGoesOnWhenThereIsRoom) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
+    std::filesystem::create_directories(folder_);
+    if (mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2560k") != 0) GTEST_SKIP() << "may not mount a tmpfs";
+    {
+        JournalWriter writer{options(), 0};
+        std::uint64_t number = 1;
+        for (int attempt = 0; attempt < 4; ++attempt) {
+            while (writer.append(quote(number), number)) ++number;
+            writer.service(0);
+        }
+        EXPECT_FALSE(writer.has_room());
+        EXPECT_GE(writer.counters().allocation_errors.read(), 1U);
+        const auto said = writer.take_error();
+        ASSERT_TRUE(said);
+        EXPECT_NE(said->find("cannot allocate 1 MiB"), std::string::npos) << *said;
+        EXPECT_EQ(number - 1, writer.next_record() - 1);
+
+        std::filesystem::remove(list_segments(folder_).front().path);
+        EXPECT_TRUE(writer.service(0));
+        ASSERT_TRUE(writer.append_lost({.first = number, .last = number + 9}));
+        append(writer, number + 10, number + 19);
+        JournalReader reader{folder_};
+        Delivered delivered{reader};
+        delivered.drain();
+        ASSERT_EQ(delivered.all<LostRecord>().size(), 1U);
+        EXPECT_EQ(delivered.all<LostRecord>()[0].first, number);
+        EXPECT_EQ(delivered.all<feed::Quote>().back().feed_sequence, number + 19);
+    }
+    umount(folder_.c_str());
+}
+
+}  // namespace
+}  // namespace millpond::journal
