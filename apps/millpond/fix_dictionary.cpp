@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
-#include <millpond/fix/dictionary_xml.hpp>
+#include <millpond/fix/dictionary.hpp>
 
 #include "apps/millpond/fix_commands.hpp"
+#include "apps/millpond/fix_printer.hpp"
 
 namespace millpond::app {
 namespace {
@@ -27,10 +26,7 @@ void print_set(const fix::Dictionary& dictionary, const fix::FieldSet& set, int 
 }
 
 int run(const Options& options) {
-    std::ifstream file{options.file};
-    if (!file) throw std::runtime_error("cannot read " + options.file);
-    const std::string xml{std::istreambuf_iterator<char>{file}, {}};
-    const auto dictionary = fix::read_dictionary(xml);
+    const auto dictionary = read_dictionary_file(options.file);
     if (options.message.empty()) {
         fmt::print("{}: {} fields, {} messages\n", dictionary.version_name(), dictionary.fields().size(),
                    dictionary.messages().size());

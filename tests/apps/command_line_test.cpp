@@ -1,32 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "tests/apps/program.hpp"
+#include "tests/apps/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// A file in the test's own folder, gone afterwards.
-class ScratchFile {
-public:
-    ScratchFile(const std::string& name, const std::string& text) : path_(::testing::TempDir() + name) {
-        std::ofstream{path_} << text;
-    }
-    ~ScratchFile() { std::filesystem::remove(path_); }
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
-    [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-private:
-    std::string path_;
-};
 
 TEST(CommandLine, WithoutASubcommandItSaysHowItIsUsedAndExitsWithTwo) {
     const auto outcome = run({});
