@@ -2,15 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace millpond::gateway {
 namespace {
@@ -176,49 +173,13 @@ constexpr Key<UdpConfig> kUdpKeys[] = {
      [](UdpConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
-/// How many single-character edits lie between two words (Levenshtein 1966).
-std::size_t edits_between(std::string_view left, std::string_view right) {
-    std::vector<std::size_t> row(right.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= left.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= right.size(); ++j) {
-            const std::size_t replaced = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-        }
-    }
-    return row.back();
-}
-
-std::string title(std::string_view section) {
-    return section.empty() ? "the top level" : fmt::format("[[{}]]", section);
-}
-
 }  // namespace
 
-std::string described(std::string_view section, std::string_view key) {
-    return fmt::format("key '{}' of {}", key, title(section));
-}
+}  // namespace millpond::gateway
 
-template <class Section>
-const Key<Section>& find_key(std::string_view name, std::string_view where) {
-    constexpr std::size_t kFarthestGuess = 3;
-    const Key<Section>* nearest = nullptr;
-    std::size_t nearest_edits = kFarthestGuess;
-    std::string known;
-    for (const auto& key : Schema<Section>::keys()) {
-        if (key.name == name) return key;
-        if (const auto edits = edits_between(name, key.name); edits < nearest_edits) {
-            nearest_edits = edits;
-            nearest = &key;
-        }
-        known += (known.empty() ? "" : ", ") + std::string{key.name};
-    }
-    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(Schema<Section>::name(), name),
-                                  nearest ? fmt::format("did you mean '{}'?", nearest->name) : "known are: " + known));
-}
+namespace millpond::config {
+
+using namespace gateway;
 
 // clang-format off
 template <> std::string_view Schema<Config>::name() { return ""; }
@@ -235,11 +196,4 @@ template <> std::span<const Key<CsvConfig>> Schema<CsvConfig>::keys() { return k
 template <> std::span<const Key<UdpConfig>> Schema<UdpConfig>::keys() { return kUdpKeys; }
 // clang-format on
 
-template const Key<Config>& find_key(std::string_view, std::string_view);
-template const Key<RingConfig>& find_key(std::string_view, std::string_view);
-template const Key<FeedConfig>& find_key(std::string_view, std::string_view);
-template const Key<TcpConfig>& find_key(std::string_view, std::string_view);
-template const Key<CsvConfig>& find_key(std::string_view, std::string_view);
-template const Key<UdpConfig>& find_key(std::string_view, std::string_view);
-
-}  // namespace millpond::gateway
+}  // namespace millpond::config

@@ -1,4 +1,4 @@
-#include "gateway/config/value.hpp"
+#include "config/value.hpp"
 
 #include <date/date.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
-namespace millpond::gateway {
+namespace millpond::config {
 namespace {
 
 template <class Int>
@@ -42,6 +42,7 @@ std::string Value::type_name() const {
         std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
         std::string operator()(double value) const { return fmt::format("the number {}", value); }
         std::string operator()(bool value) const { return fmt::format("the boolean {}", value); }
+        std::string operator()(const List&) const { return std::string{other}; }
         std::string operator()(std::monostate) const { return std::string{other}; }
     };
     return std::visit(Name{other_}, data_);
@@ -51,6 +52,16 @@ std::string Value::text() const {
     if (const auto* bare = std::get_if<Bare>(&data_)) return bare->text;
     if (const auto* text = std::get_if<std::string>(&data_)) return *text;
     fail("a string", type_name());
+}
+
+Value::List Value::list() const {
+    if (const auto* list = std::get_if<List>(&data_)) return *list;
+    const auto* bare = std::get_if<Bare>(&data_);
+    if (bare == nullptr) fail("a list of strings like ['a', 'b']", type_name());
+    List words;
+    std::istringstream in{bare->text};
+    for (std::string word; std::getline(in, word, '+');) words.push_back(word);
+    return words;
 }
 
 std::string Value::text_of_at_most(std::size_t characters) const {
@@ -142,4 +153,4 @@ std::string Value::date() const {
     return written;
 }
 
-}  // namespace millpond::gateway
+}  // namespace millpond::config
