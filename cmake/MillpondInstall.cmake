@@ -1,5 +1,6 @@
 # Install rules: `cmake --install build/release --prefix DIR`, then find_package(millpond COMPONENTS memory).
 include(CMakePackageConfigHelpers)
+find_package(OpenSSL 3.0 QUIET)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/millpond)
 get_property(rooms GLOBAL PROPERTY MILLPOND_ROOMS)

@@ -82,7 +82,8 @@ int run(const Options& options) {
     if (options.dictionaries.empty()) throw UsageError{"fix acceptor: --echo needs --dictionaries"};
     Dictionaries dictionaries{options.dictionaries};
     std::vector<std::unique_ptr<EchoApplication>> applications;
-    engine::Acceptor acceptor{{.address = options.address, .port = options.port}};
+    engine::IoThread io;
+    engine::Acceptor acceptor{io, {.address = options.address, .port = options.port}};
     for (const auto& offered : kOffered) {
         const auto& application = dictionaries.get(offered.application_dictionary);
         applications.push_back(std::make_unique<EchoApplication>(application));
@@ -101,11 +102,8 @@ int run(const Options& options) {
     const auto& stop = stop_on_signal();
     fmt::print("listening on {}:{}\n", options.address, acceptor.port());
     std::fflush(stdout);
-    while (!stop.load(std::memory_order_relaxed)) acceptor.poll(std::chrono::milliseconds{200});
-    // The handshake ends by its own timeout.
-    acceptor.logout_all("the acceptor ends");
-    while (acceptor.connected() != 0) acceptor.poll(std::chrono::milliseconds{50});
-    return 0;
+    while (!stop.load(std::memory_order_relaxed)) io.poll(std::chrono::milliseconds{200});
+    return io.drain(std::chrono::seconds{5}) ? 0 : 1;
 }
 
 }  // namespace

@@ -8,26 +8,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/engine/acceptor.hpp>
-#include <millpond/fix/utc_time.hpp>
+
+#include "tests/engine/fix_text.hpp"
 
 namespace millpond::engine {
 namespace {
-
-std::string message(std::string_view begin_string, std::string_view type, int number, std::string_view sender,
-                    std::string body) {
-    for (auto& c : body) {
-        if (c == '|') c = '\x01';
-    }
-    char time[fix::kMaxTimestampChars];
-    const std::string now{time, fix::write_utc_timestamp(time, core::utc_nanos(), fix::TimePrecision::millis)};
-    std::vector<char> memory(body.size() + 200);
-    fix::Writer writer{memory, begin_string};
-    writer.add<fix::tag::kMsgType>(type).add<fix::tag::kMsgSeqNum>(number).add<fix::tag::kSenderCompId>(sender);
-    writer.add<fix::tag::kSendingTime>(std::string_view{now}).add<fix::tag::kTargetCompId>("HOUSE").add_fields(body);
-    return std::string{writer.finish().value_or("")};
-}
 
 /// Keeps what it is given, and sends as much as it is told.
 class Desk : public Application {
@@ -55,7 +41,9 @@ class AcceptorTest : public testing::Test {
 protected:
     AcceptorTest() {
         for (const auto* client : {"A", "B"}) {
-            acceptor_.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = client}, .dictionary = &dictionary_},
+            acceptor_.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = client},
+                           .dictionary = &dictionary_,
+                           .limits = {.pending_bytes = 256U * 1024U}},
                           desk_);
         }
     }
@@ -75,7 +63,7 @@ protected:
         for (const auto client : clients_) ::close(client);
     }
     void run(int rounds = 5) {
-        for (int i = 0; i < rounds; ++i) acceptor_.poll(std::chrono::milliseconds{2});
+        for (int i = 0; i < rounds; ++i) io_.poll(std::chrono::milliseconds{2});
     }
     void give(int client, const std::string& bytes) {
         ASSERT_EQ(::send(client, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
@@ -104,7 +92,8 @@ protected:
 
     fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
     Desk desk_;
-    Acceptor acceptor_{{.backlog_bytes = 256U * 1024U, .first_message_timeout = std::chrono::hours{1}}};
+    IoThread io_;
+    Acceptor acceptor_{io_, {.first_message_timeout = std::chrono::hours{1}}};
     std::vector<int> clients_;
 };
 
@@ -190,14 +179,14 @@ TEST_F(AcceptorTest, APeerThatReadsNothingIsCutOffAndTheOthersGoOn) {
         run(2);
     }
     EXPECT_EQ(acceptor_.connected(), 1U);
-    EXPECT_EQ(acceptor_.tallies().too_slow.read(), 1U);
+    EXPECT_EQ(acceptor_.sessions()[0]->status().last_closed, Closed::slow_consumer);
     desk_.replies = 0;
     give(good, message("FIX.4.4", "1", 2, "B", "112=fine|"));
     EXPECT_NE(take(good).find("112=fine"), std::string::npos);
 }
 
 TEST_F(AcceptorTest, MoreConnectionsThanAllowedAreClosed) {
-    Acceptor small{{.max_connections = 1}};
+    Acceptor small{io_, {.max_connections = 1}};
     EXPECT_NE(small.port(), acceptor_.port());
     for (int i = 0; i < 2; ++i) {
         const auto client = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -208,14 +197,14 @@ TEST_F(AcceptorTest, MoreConnectionsThanAllowedAreClosed) {
         ASSERT_EQ(::connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
         clients_.push_back(client);
     }
-    for (int i = 0; i < 5; ++i) small.poll(std::chrono::milliseconds{2});
+    for (int i = 0; i < 5; ++i) io_.poll(std::chrono::milliseconds{2});
     EXPECT_EQ(small.tallies().accepted.read(), 2U);
     EXPECT_EQ(small.tallies().full.read(), 1U);
 }
 
 TEST_F(AcceptorTest, APortInUseOrASessionTwiceIsRefusedByName) {
-    EXPECT_THROW((Acceptor{{.port = acceptor_.port()}}), std::system_error);
-    EXPECT_THROW((Acceptor{{.address = "nowhere"}}), std::invalid_argument);
+    EXPECT_THROW((Acceptor{io_, {.port = acceptor_.port()}}), std::system_error);
+    EXPECT_THROW((Acceptor{io_, {.address = "nowhere"}}), std::invalid_argument);
     EXPECT_THROW(acceptor_.add(
                      {.config = {.sender_comp_id = "HOUSE", .target_comp_id = "A"}, .dictionary = &dictionary_}, desk_),
                  std::invalid_argument);

@@ -5,91 +5,81 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millpond/core/tally.hpp>
+#include <millpond/engine/allow_list.hpp>
 #include <millpond/engine/application.hpp>
-#include <millpond/fix/dictionary.hpp>
-#include <millpond/fix/parser.hpp>
-#include <millpond/fix/session_config.hpp>
+#include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/session_options.hpp>
+#include <millpond/engine/tls.hpp>
+#include <millpond/metrics/registry.hpp>
 
 namespace millpond::engine {
 
-/// A session that an acceptor lets in.
-struct AcceptedSession {
-    fix::SessionConfig config;
-    const fix::Dictionary* dictionary{nullptr};   ///< Header, trailer and session messages; outlives the acceptor.
-    const fix::Dictionary* application{nullptr};  ///< The other messages, as fix::Validator takes it; may be null.
-    std::size_t store_bytes{8U << 20U};
-    std::filesystem::path store_file{};  ///< Empty: the messages are kept in memory.
-};
-
-/// Listens for FIX counterparties and runs their sessions, all on the thread that calls `poll`. Whoever connects is
-/// matched by the BeginString and CompIDs of its first message; one that matches nothing, or a session that is
-/// connected already, is closed without a word.
+/// Listens for FIX counterparties and lets them into their sessions. Whoever connects is matched by the BeginString and
+/// CompIDs of its Logon; one that matches nothing, or a session that is connected already, is closed without a word.
 ///
-/// Threads: one; the tallies may be read on any.
-/// Memory:  a fixed input buffer and a bounded backlog of output a connection; a peer that takes less is cut off.
-/// Source:  epoll(7), tcp(7).
+/// Threads: constructed, used and destroyed on one thread, which may be the I/O thread's or any other; its work is done
+///          on the I/O threads.
+/// Memory:  a small buffer for each connection that has not sent its Logon, bounded in number; each session's buffers
+///          are taken when it is added.
+/// Source:  tcp(7).
 class Acceptor {
 public:
     struct Options {
         std::string address{"127.0.0.1"};
-        std::uint16_t port{0};  ///< 0: any that is free.
-        std::size_t max_connections{256};
-        std::size_t backlog_bytes{1U << 20U};  ///< Output that waits for a slow peer.
+        std::uint16_t port{0};                  ///< 0: any that is free.
+        std::size_t max_connections{256};       ///< With a session or without.
+        std::size_t max_before_logon{64};       ///< Connections that have not sent their Logon.
+        std::size_t first_message_bytes{4096};  ///< A Logon that is longer finds no session.
         std::chrono::milliseconds first_message_timeout{10'000};
+        AllowList allowed{};  ///< Others are closed at once.
+        std::optional<TlsOptions> tls{};
     };
 
-    /// Listens. Throws std::system_error that names address and port.
-    explicit Acceptor(const Options& options);
+    /// Listens; connections are taken from the first `add` on. Throws std::system_error that names address and port.
+    Acceptor(IoThread& io, const Options& options);
     ~Acceptor();
     Acceptor(const Acceptor&) = delete;
     Acceptor& operator=(const Acceptor&) = delete;
 
-    /// application must outlive the acceptor. Throws std::invalid_argument for a second session of the same ids.
-    void add(AcceptedSession session, Application& application);
+    /// application must outlive the acceptor; `on` is the thread that the session runs on, the acceptor's where null.
+    /// Throws std::invalid_argument for a second session of the same ids or a store that is too small for its messages.
+    SessionHandle& add(SessionOptions session, Application& application, IoThread* on = nullptr);
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    /// Any TargetCompID that no session has gets one of its own, made as `model` says but for that id. At most `most`
+    /// live at a time; one whose peer never logged on is taken away with its connection. A store in files lies in the
+    /// folder that model.store.file names, one file an id; ids with other characters than letters, digits, '-', '_' and
+    /// '.' are refused.
+    void add_template(SessionOptions model, Application& application, std::size_t most);
 
-    /// Handles all that is ready; waits up to `patience` when nothing is.
-    void poll(std::chrono::milliseconds patience);
-
+    [[nodiscard]] std::uint16_t port() const noexcept;
+    /// Sessions that have a connection.
+    [[nodiscard]] std::size_t connected() const;
+    /// All sessions, those by template too.
+    [[nodiscard]] std::vector<std::shared_ptr<SessionHandle>> sessions() const;
     /// Begins the Logout handshake of every session that is logged on.
     void logout_all(std::string_view reason);
-    /// Sessions that have a connection.
-    [[nodiscard]] std::size_t connected() const noexcept;
 
     struct Tallies {
-        core::Tally accepted;   ///< Connections.
-        core::Tally unknown;    ///< Closed: the first message was none of ours.
-        core::Tally duplicate;  ///< Closed: the session is connected already.
-        core::Tally full;       ///< Closed: max_connections.
-        core::Tally too_slow;   ///< Cut off: the backlog was full.
+        core::Tally accepted;           ///< Connections.
+        core::Tally not_allowed;        ///< Closed: the address is not on the list.
+        core::Tally unknown;            ///< Closed: the first message was no Logon of ours.
+        core::Tally duplicate;          ///< Closed: the session is connected already.
+        core::Tally full;               ///< Closed: max_connections, max_before_logon or the template's.
+        core::Tally silent;             ///< Closed: no first message in time.
+        core::Tally handshakes_failed;  ///< Closed: TLS did not come about.
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Tallies& tallies() const noexcept;
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 
 private:
-    class Connection;
-    class Slot;
-
-    void accept_all(std::int64_t utc_ns);
-    void read(Connection& connection, std::int64_t utc_ns);
-    void identify(Connection& connection, std::int64_t utc_ns);
-    void run_timers(std::int64_t utc_ns);
-    void close_finished(std::int64_t utc_ns);
-    [[nodiscard]] int wait_ms(std::chrono::milliseconds patience, std::int64_t utc_ns) const noexcept;
-    [[nodiscard]] Slot* slot_of(const fix::Message& message) const noexcept;
-
-    Options options_;
-    int listener_{-1};
-    int epoll_{-1};
-    std::uint16_t port_{0};
-    fix::Parser parser_;
-    std::vector<std::unique_ptr<Slot>> slots_;
-    std::vector<std::unique_ptr<Connection>> connections_;
-    Tallies tallies_;
+    class Listener;
+    std::unique_ptr<Listener> listener_;
 };
 
 }  // namespace millpond::engine

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <millpond/engine/session_handle.hpp>
+#include <millpond/engine/session_status.hpp>
 #include <millpond/fix/session.hpp>
 
 namespace millpond::engine {
@@ -20,6 +22,10 @@ public:
     }
     void logout(std::string_view reason) { session().logout(reason, now()); }
     [[nodiscard]] virtual fix::Session& session() noexcept = 0;
+    /// The same session for other threads.
+    [[nodiscard]] virtual SessionHandle& handle() noexcept = 0;
+    /// The peer's address; none while disconnected.
+    [[nodiscard]] virtual const net::SocketAddress& peer() const noexcept = 0;
 
 protected:
     ~SessionLink() = default;
@@ -39,6 +45,8 @@ public:
     virtual void on_logout(SessionLink& link, std::string_view text) {
         static_cast<void>(link), static_cast<void>(text);
     }
+    /// The connection is gone, or none came about.
+    virtual void on_closed(SessionLink& link, Closed reason) { static_cast<void>(link), static_cast<void>(reason); }
     [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {
         static_cast<void>(link), static_cast<void>(reject);

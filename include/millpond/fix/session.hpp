@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -65,8 +66,9 @@ public:
     /// When on_timer must be called; INT64_MAX: never.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 
-    /// Sends an application message: `fill(Writer&)` adds the body. False, and no number is used up, when the session
-    /// is not logged on, the message is too long or holds a delimiter, or the store has no room.
+    /// Sends an application message: `fill(Writer&)` adds the body and may say by a bool whether it could. False, and
+    /// no number is used up, when it could not, the session is not logged on, the message is too long or holds a
+    /// delimiter, or the store has no room.
     template <class Fill>
     [[nodiscard]] bool send(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing = {}) {
         if (state_ != State::active || closing_) return false;
@@ -154,8 +156,13 @@ private:
         if (room.empty()) return false;
         Writer writer{room, begin_string(config_.version)};
         add_header(writer, msg_type, store_->next_sender(), utc_ns, routing);
-        fill(writer);
-        const auto bytes = writer.finish();
+        bool filled = true;
+        if constexpr (std::is_same_v<std::invoke_result_t<Fill&, Writer&>, bool>) {
+            filled = fill(writer);
+        } else {
+            fill(writer);
+        }
+        const auto bytes = filled ? writer.finish() : std::nullopt;
         if (!bytes) {
             store_->abandon();
             return false;

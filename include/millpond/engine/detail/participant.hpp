@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace millpond::engine::detail {
+
+inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+/// Somebody who lives on an I/O thread: it is told of what is due and of what other threads have for it.
+///
+/// Threads: the I/O thread's.
+class Participant {
+public:
+    /// Another thread has signalled it.
+    virtual void on_signal(std::int64_t utc_ns) = 0;
+    /// Does what is due and returns when it wants to be called next; kNever: not before it says so.
+    virtual std::int64_t on_timer(std::int64_t utc_ns) = 0;
+    /// Takes no new work from now on and ends what it has, by `deadline_utc_ns` at the latest.
+    virtual void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) = 0;
+    /// Whether all that it had is done.
+    [[nodiscard]] virtual bool drained() const noexcept = 0;
+
+protected:
+    ~Participant() = default;
+};
+
+/// Somebody who is told when a file descriptor is ready.
+class Watcher {
+public:
+    /// events: as epoll tells them.
+    virtual void on_ready(std::uint32_t events, std::int64_t utc_ns) = 0;
+    virtual ~Watcher() = default;
+};
+
+}  // namespace millpond::engine::detail

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <millpond/core/cache_line.hpp>
+
+namespace millpond::engine::detail {
+
+/// Which of many numbers have been signalled since they were last taken.
+///
+/// Threads: signal on any; take_all on one; any on any.
+/// Memory:  one bit a number, in place.
+class ReadySet {
+public:
+    static constexpr std::size_t kNumbers = 1024;
+
+    /// number < kNumbers. What the caller wrote before is seen by who takes the number.
+    void signal(std::size_t number) noexcept {
+        // sync "signalled": the exchange in take_all. Always the read-modify-write: a bit that is seen set may be taken
+        // before the caller's writes are seen.
+        words_[number / kBits].fetch_or(std::uint64_t{1} << (number % kBits), std::memory_order_seq_cst);
+    }
+
+    /// Takes all numbers and calls visit(number) for each. Whether there were any.
+    template <class Visit>
+    bool take_all(Visit&& visit) {
+        bool found = false;
+        for (std::size_t word = 0; word < words_.size(); ++word) {
+            if (words_[word].load(std::memory_order_relaxed) == 0) continue;
+            auto bits = words_[word].exchange(0, std::memory_order_seq_cst);  // sync "signalled": signal
+            found = found || bits != 0;
+            for (; bits != 0; bits &= bits - 1) visit(word * kBits + static_cast<std::size_t>(std::countr_zero(bits)));
+        }
+        return found;
+    }
+
+    [[nodiscard]] bool any() const noexcept {
+        for (const auto& word : words_) {
+            if (word.load(std::memory_order_seq_cst) != 0) return true;
+        }
+        return false;
+    }
+
+private:
+    static constexpr std::size_t kBits = 64;
+    alignas(core::kFalseSharingRange) std::array<std::atomic<std::uint64_t>, kNumbers / kBits> words_{};
+};
+
+}  // namespace millpond::engine::detail

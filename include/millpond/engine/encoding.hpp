@@ -1,0 +1,32 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include <millpond/fix/session.hpp>
+#include <millpond/fix/writer.hpp>
+
+namespace millpond::engine {
+
+/// Makes FIX messages of an application's type: `msg_type` names the message, `encode` adds its body and says whether
+/// it could. `routing`, where there is one, gives the header's fields for somebody behind the counterparty.
+template <class Encoder, class T>
+concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& writer) {
+    { encoder.msg_type(message) } -> std::convertible_to<std::string_view>;
+    { encoder.encode(message, writer) } -> std::same_as<bool>;
+};
+
+namespace detail {
+
+template <class T, EncoderOf<T> Encoder>
+[[nodiscard]] bool send_encoded(Encoder& encoder, const T& message, fix::Session& session, std::int64_t utc_ns) {
+    fix::Routing routing;
+    if constexpr (requires { routing = encoder.routing(message); }) routing = encoder.routing(message);
+    return session.send(
+        encoder.msg_type(message), utc_ns, [&](fix::Writer& writer) { return encoder.encode(message, writer); },
+        routing);
+}
+
+}  // namespace detail
+}  // namespace millpond::engine

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/idle.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/engine/detail/participant.hpp>
+#include <millpond/engine/detail/ready_set.hpp>
+
+namespace millpond::engine {
+
+/// One thread that runs many sessions: it waits for their sockets, their timers and their producers. Acceptors and
+/// initiators put their sessions on it; several of them may share one, and several threads share the sessions of one
+/// acceptor. It must outlive them.
+///
+/// Threads: run by `start` on a thread of its own, or by `poll` on the caller's; post, call, drain and the tallies on
+///          any thread.
+/// Memory:  lists of its participants; nothing a message.
+/// Source:  epoll(7), eventfd(2).
+class IoThread {
+public:
+    struct Options {
+        std::string name{"fix-io"};  ///< Of the thread; 15 characters are shown.
+        /// block: it sleeps while nothing is to do. spin: it never does, and no producer makes a system call.
+        core::Poll poll{core::Poll::block};
+        std::optional<int> cpu{};                ///< Of the thread that `start` makes.
+        std::optional<int> realtime_priority{};  ///< SCHED_FIFO, 1 to 99.
+    };
+
+    /// Throws std::system_error.
+    explicit IoThread(Options options);
+    IoThread() : IoThread(Options{}) {}
+    /// Stops without draining.
+    ~IoThread();
+    IoThread(const IoThread&) = delete;
+    IoThread& operator=(const IoThread&) = delete;
+
+    /// Runs it on a thread of its own. Throws what pinning and real-time scheduling throw.
+    void start();
+    /// Ends that thread; sessions keep their connections until they are destroyed.
+    void stop();
+    /// Without `start`: does what is ready, waiting up to `patience` when nothing is.
+    void poll(std::chrono::milliseconds patience);
+
+    /// Producers are refused from now on; what they have handed over is sent, then every session logs out. Returns when
+    /// all is done or `bound` is over; false then, and what was left is reported to its senders as failed. Not on the
+    /// I/O thread.
+    [[nodiscard]] bool drain(std::chrono::milliseconds bound);
+
+    /// Has `work` done on the I/O thread, after the call returns or before.
+    void post(std::function<void()> work);
+    /// Has `work` done on the I/O thread and waits for it; at once where no thread runs or on that thread.
+    void call(const std::function<void()>& work);
+
+    struct Tallies {
+        core::Tally rounds;  ///< Looks at everything there is to do.
+        core::Tally sleeps;  ///< Waits that could last.
+        core::Tally wakes;   ///< Sleeps that another thread ended.
+    };
+    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Options& options() const noexcept { return options_; }
+
+    /// For acceptors, initiators and sessions, on the I/O thread but for `signal`.
+    /// Throws std::length_error when it has as many participants as it takes.
+    [[nodiscard]] std::size_t join(detail::Participant& participant);
+    void leave(std::size_t slot) noexcept;
+    /// When the participant's on_timer shall be called; not later than it said before.
+    void wants_timer(std::size_t slot, std::int64_t utc_ns) noexcept;
+    void watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly);
+    void change(int descriptor, std::uint32_t events, detail::Watcher& watcher) noexcept;
+    void unwatch(int descriptor, detail::Watcher& watcher) noexcept;
+    /// Destroys the watcher when nobody on the stack uses it any more.
+    void retire(std::unique_ptr<detail::Watcher> watcher);
+    /// Calls the participant's on_signal on the I/O thread soon, waking that if it sleeps. Any thread; one
+    /// read-modify-write, and one system call only if it sleeps.
+    void signal(std::size_t slot) noexcept {
+        ready_.signal(slot);
+        wake_if_asleep();
+    }
+
+private:
+    class Runner;
+
+    void wake_if_asleep() noexcept;
+    void run();
+    bool round(std::int64_t longest_wait_ns);
+    [[nodiscard]] bool run_posted();
+    bool run_ready(std::int64_t utc_ns);
+    void run_timers(std::int64_t utc_ns);
+    void read_directly(std::int64_t utc_ns);
+    bool wait_for_events(std::int64_t longest_wait_ns);
+    [[nodiscard]] bool all_drained() const noexcept;
+
+    Options options_;
+    int epoll_{-1};
+    int event_{-1};
+    std::vector<detail::Participant*> participants_;  // null: a free slot
+    std::vector<std::int64_t> deadlines_;             // by slot
+    std::int64_t next_deadline_{detail::kNever};      // not later than the earliest of them
+    std::vector<detail::Watcher*> direct_;            // read without asking epoll first, while they are few
+    std::vector<std::unique_ptr<detail::Watcher>> retired_;
+    core::Idle idle_;
+    Tallies tallies_;
+
+    detail::ReadySet ready_;
+    alignas(core::kFalseSharingRange) std::atomic<bool> asleep_{false};
+    std::atomic<bool> has_posted_{false};
+    std::mutex posted_lock_;
+    std::vector<std::function<void()>> posted_;
+    std::vector<std::function<void()>> running_;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+
+#include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/session_config.hpp>
+
+namespace millpond::engine {
+
+/// Where a session keeps what it has sent.
+struct StoreOptions {
+    std::size_t bytes{8U << 20U};
+    std::filesystem::path file{};  ///< Empty: the messages are kept in memory.
+    std::size_t segments{4};       ///< Of the file, as fix::FileStore has them.
+    fix::Durability durability{fix::Durability::process};
+    std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
+};
+
+/// What a peer may cost.
+struct SessionLimits {
+    std::size_t pending_bytes{1U << 20U};  ///< Output that the socket has not taken; more is a slow consumer.
+    std::chrono::nanoseconds stalled{std::chrono::seconds{30}};  ///< Output of which nothing moves for so long: too.
+    std::uint32_t messages_per_second{0};                        ///< From the peer; 0: any number.
+    std::uint32_t burst{1'000};                                  ///< Messages that may come at once.
+    bool cut_off_when_exceeded{false};  ///< Else the peer is read more slowly, and TCP holds it back.
+};
+
+/// A session: what an acceptor lets in or an initiator connects.
+struct SessionOptions {
+    fix::SessionConfig config;
+    const fix::Dictionary* dictionary{nullptr};   ///< Header, trailer and session messages; outlives the session.
+    const fix::Dictionary* application{nullptr};  ///< The other messages, as fix::Validator takes it; may be null.
+    StoreOptions store{};
+    SessionLimits limits{};
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,212 @@
+#include "dialer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <utility>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+#include "tls_transport.hpp"
+
+namespace millpond::engine {
+namespace {
+
+constexpr std::int64_t kLookAgainNanos = 5'000'000;     // whether a name was found
+constexpr std::int64_t kScheduleNanos = 1'000'000'000;  // whether the schedule is open
+constexpr std::size_t kNothingRead = 1;
+
+std::int64_t nanos(std::chrono::milliseconds time) { return std::chrono::nanoseconds{time}.count(); }
+
+Initiator::Options checked(Initiator::Options options) {
+    if (options.hosts.empty()) throw std::invalid_argument("an initiator needs a host");
+    if (options.reconnect.jitter < 0 || options.reconnect.jitter >= 1) {
+        throw std::invalid_argument("reconnect: a jitter of " + std::to_string(options.reconnect.jitter) +
+                                    " is not from 0 to below 1");
+    }
+    return options;
+}
+
+}  // namespace
+
+Initiator::Dialer::Dialer(SessionOptions session, Options options, Application& application, IoThread& io)
+    : io_(&io),
+      options_(checked(std::move(options))),
+      tls_(options_.tls ? std::make_unique<TlsContext>(TlsRole::client, *options_.tls) : nullptr),
+      backoff_ns_(nanos(options_.reconnect.first)),
+      random_(std::random_device{}()) {
+    session.config.role = fix::Role::initiator;
+    host_ = std::make_shared<SessionHost>(std::move(session), application, io);
+}
+
+void Initiator::Dialer::begin() {
+    slot_ = io_->join(*this);
+    host_->begin(this);
+    io_->wants_timer(slot_, 0);
+}
+
+void Initiator::Dialer::end() {
+    drop_socket();
+    host_->end();
+    io_->leave(slot_);
+}
+
+void Initiator::Dialer::wait_until(std::int64_t utc_ns) {
+    next_ns_ = utc_ns;
+    io_->wants_timer(slot_, utc_ns);
+}
+
+std::int64_t Initiator::Dialer::on_timer(std::int64_t utc_ns) {
+    if (utc_ns >= next_ns_) {
+        switch (phase_) {
+            case Phase::waiting: look_up(utc_ns); break;
+            case Phase::looking_up: connect_next(utc_ns); break;
+            case Phase::connecting:
+                drop_socket();
+                connect_next(utc_ns);
+                break;
+            case Phase::connected: next_ns_ = detail::kNever; break;
+        }
+    }
+    return next_ns_;
+}
+
+void Initiator::Dialer::look_up(std::int64_t utc_ns) {
+    if (!host_->may_be_connected(utc_ns)) {
+        next_ns_ = host_->enabled() ? utc_ns + kScheduleNanos : detail::kNever;
+        return;
+    }
+    const auto& host = options_.hosts[at_host_];
+    lookup_.emplace(host.name, host.port);
+    phase_ = Phase::looking_up;
+    give_up_ns_ = utc_ns + nanos(options_.reconnect.connect_timeout);
+    addresses_.clear();
+    connect_next(utc_ns);
+}
+
+/// Tries the next address of the host; the next host when none is left.
+void Initiator::Dialer::connect_next(std::int64_t utc_ns) {
+    if (lookup_) {
+        auto found = lookup_->result();
+        if (!found && utc_ns < give_up_ns_) {
+            next_ns_ = utc_ns + kLookAgainNanos;
+            return;
+        }
+        lookup_.reset();
+        if (found) addresses_ = std::move(*found);
+        std::ranges::reverse(addresses_);
+    }
+    while (!addresses_.empty()) {
+        address_ = addresses_.back();
+        addresses_.pop_back();
+        sockaddr_storage kernel{};
+        const auto size = address_.to_kernel(kernel);
+        socket_ = ::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (socket_ < 0) continue;
+        const int on = 1;
+        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        const auto done = ::connect(socket_, reinterpret_cast<const sockaddr*>(&kernel), size);
+        if (done == 0 || errno == EINPROGRESS) {
+            io_->watch(socket_, EPOLLOUT, *this, false);
+            phase_ = Phase::connecting;
+            wait_until(utc_ns + nanos(options_.reconnect.connect_timeout));
+            return;
+        }
+        ::close(std::exchange(socket_, -1));
+    }
+    host_failed(utc_ns);
+}
+
+void Initiator::Dialer::on_ready(std::uint32_t events, std::int64_t utc_ns) {
+    static_cast<void>(events);
+    if (socket_ < 0) return;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0) {
+        connected(utc_ns);
+        return;
+    }
+    drop_socket();
+    connect_next(utc_ns);
+}
+
+void Initiator::Dialer::connected(std::int64_t utc_ns) {
+    io_->unwatch(socket_, *this);
+    const auto socket = std::exchange(socket_, -1);
+    if (!host_->claim()) {  // it is connected: cannot be
+        ::close(socket);
+        return;
+    }
+    phase_ = Phase::connected;
+    next_ns_ = detail::kNever;
+    logged_on_ = false;
+    connected_ns_ = utc_ns;
+    auto transport =
+        tls_ ? make_tls_transport(*tls_, socket, options_.hosts[at_host_].name) : make_tcp_transport(socket);
+    host_->connect(std::make_unique<Connection>(std::move(transport), address_, utc_ns), InputBuffer{kNothingRead},
+                   utc_ns);
+}
+
+void Initiator::Dialer::drop_socket() noexcept {
+    if (socket_ < 0) return;
+    io_->unwatch(socket_, *this);
+    ::close(std::exchange(socket_, -1));
+}
+
+void Initiator::Dialer::host_failed(std::int64_t utc_ns) {
+    phase_ = Phase::waiting;
+    at_host_ = (at_host_ + 1) % options_.hosts.size();
+    host_->count_failed_connect();
+    if (++failed_hosts_ < options_.hosts.size()) {
+        wait_until(utc_ns);
+        return;
+    }
+    failed_hosts_ = 0;
+    wait_until(utc_ns + jittered(backoff_ns_));
+    backoff_ns_ = std::min(backoff_ns_ * 2, nanos(options_.reconnect.longest));
+}
+
+std::int64_t Initiator::Dialer::jittered(std::int64_t time) {
+    std::uniform_real_distribution<double> part{1 - options_.reconnect.jitter, 1 + options_.reconnect.jitter};
+    return static_cast<std::int64_t>(static_cast<double>(time) * part(random_));
+}
+
+void Initiator::Dialer::on_host_closed(Closed reason, std::int64_t utc_ns) {
+    static_cast<void>(reason);
+    if (phase_ != Phase::connected) return;
+    if (!logged_on_) {
+        host_failed(utc_ns);
+        return;
+    }
+    // A good host is tried again at once, unless it lets us in only to throw us out.
+    phase_ = Phase::waiting;
+    failed_hosts_ = 0;
+    backoff_ns_ = nanos(options_.reconnect.first);
+    const auto soonest = connected_ns_ + jittered(backoff_ns_);
+    wait_until(std::max(utc_ns, soonest));
+}
+
+void Initiator::Dialer::on_host_enabled(bool enabled, std::int64_t utc_ns) {
+    if (enabled) {
+        if (phase_ == Phase::waiting) wait_until(utc_ns);
+        return;
+    }
+    if (phase_ == Phase::connected) return;
+    drop_socket();
+    lookup_.reset();
+    phase_ = Phase::waiting;
+    wait_until(detail::kNever);
+}
+
+void Initiator::Dialer::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
+    static_cast<void>(utc_ns), static_cast<void>(deadline_utc_ns);
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include <millpond/engine/initiator.hpp>
+
+#include "name_lookup.hpp"
+#include "session_host.hpp"
+
+namespace millpond::engine {
+
+/// Keeps one initiated session connected, on the session's I/O thread.
+class Initiator::Dialer final : public detail::Participant, public detail::Watcher, public HostObserver {
+public:
+    Dialer(SessionOptions session, Options options, Application& application, IoThread& io);
+    void begin();
+    void end();
+    [[nodiscard]] SessionHost& host() const noexcept { return *host_; }
+    [[nodiscard]] std::shared_ptr<SessionHandle> handle() const noexcept { return host_; }
+
+    void on_signal(std::int64_t utc_ns) override { static_cast<void>(utc_ns); }
+    std::int64_t on_timer(std::int64_t utc_ns) override;
+    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    bool drained() const noexcept override { return true; }
+    void on_ready(std::uint32_t events, std::int64_t utc_ns) override;
+    void on_host_logon() override { logged_on_ = true; }
+    void on_host_closed(Closed reason, std::int64_t utc_ns) override;
+    void on_host_enabled(bool enabled, std::int64_t utc_ns) override;
+
+private:
+    enum class Phase : std::uint8_t {
+        waiting,     ///< Until next_ns_.
+        looking_up,  ///< The host's name.
+        connecting,  ///< socket_ is under way.
+        connected,   ///< The session has the connection.
+    };
+
+    void look_up(std::int64_t utc_ns);
+    void connect_next(std::int64_t utc_ns);
+    void connected(std::int64_t utc_ns);
+    void host_failed(std::int64_t utc_ns);
+    void drop_socket() noexcept;
+    void wait_until(std::int64_t utc_ns);
+    [[nodiscard]] std::int64_t jittered(std::int64_t nanos);
+
+    IoThread* io_;
+    std::size_t slot_{0};
+    Options options_;
+    std::unique_ptr<TlsContext> tls_;
+    std::shared_ptr<SessionHost> host_;
+    Phase phase_{Phase::waiting};
+    std::int64_t next_ns_{0};  // when the phase is to be looked at
+    std::size_t at_host_{0};
+    std::size_t failed_hosts_{0};  // in a row
+    std::int64_t backoff_ns_;
+    std::optional<NameLookup> lookup_;
+    std::vector<net::SocketAddress> addresses_;  // of the host, not tried yet; the last is the next
+    net::SocketAddress address_;
+    int socket_{-1};
+    std::int64_t give_up_ns_{0};
+    std::int64_t connected_ns_{0};
+    bool logged_on_{false};
+    std::minstd_rand random_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/io_thread.hpp>
+
+#include "connection.hpp"
+
+namespace millpond::engine {
+
+/// Connections whose session is done with them: what is left is written, our side is closed, and the peer gets a moment
+/// to read it and to close its own. Closing at once would make the kernel throw away what the peer has not read.
+///
+/// Threads: the I/O thread's. Memory: a copy of what is left; bounded in connections.
+class Farewell final : public ConnectionOwner {
+public:
+    Farewell(IoThread& io, std::size_t most) : io_(&io), most_(most) {}
+    ~Farewell() = default;
+    Farewell(const Farewell&) = delete;
+    Farewell& operator=(const Farewell&) = delete;
+
+    /// The oldest makes room where there are too many.
+    void add(std::unique_ptr<Connection> connection, const OutputQueue& left, std::int64_t utc_ns);
+    void add(std::unique_ptr<Connection> connection, std::int64_t utc_ns);
+    /// Ends those whose time is over.
+    void run(std::int64_t utc_ns);
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+    void clear() noexcept { leaving_.clear(); }
+
+    void on_ready(Connection& connection, std::int64_t utc_ns) override;
+
+private:
+    struct Leaving {
+        std::unique_ptr<Connection> connection;
+        OutputQueue output;
+        std::int64_t until_ns;
+        bool shut;
+    };
+    void begin(Leaving leaving);
+    /// False when it is over.
+    [[nodiscard]] static bool write(Leaving& leaving);
+
+    IoThread* io_;
+    std::size_t most_;
+    std::vector<Leaving> leaving_;
+};
+
+}  // namespace millpond::engine

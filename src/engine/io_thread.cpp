@@ -1,0 +1,271 @@
+#include <millpond/engine/io_thread.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <future>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/pinning.hpp>
+
+namespace millpond::engine {
+namespace {
+
+constexpr int kEventsAtOnce = 64;
+constexpr std::int64_t kLongestWaitNanos = 60'000'000'000;
+// A spinning thread with few connections reads them without asking epoll first; that is asked now and then.
+constexpr std::size_t kReadDirectlyUpTo = 4;
+constexpr std::uint64_t kRoundsBetweenEpoll = 64;
+constexpr std::size_t kShownNameChars = 15;
+
+[[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::system_category(), what); }
+
+}  // namespace
+
+IoThread::IoThread(Options options) : options_(std::move(options)), idle_(options_.poll) {
+    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_ < 0) fail("an I/O thread's epoll");
+    event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
+    if (event_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &event) != 0) {
+        ::close(epoll_);
+        fail("an I/O thread's eventfd");
+    }
+}
+
+IoThread::~IoThread() {
+    stop();
+    static_cast<void>(run_posted());
+    retired_.clear();
+    ::close(event_);
+    ::close(epoll_);
+}
+
+void IoThread::start() {
+    std::promise<void> ready;
+    auto outcome = ready.get_future();
+    stopping_.store(false);
+    thread_ = std::thread([this, &ready] {
+        pthread_setname_np(pthread_self(), options_.name.substr(0, kShownNameChars).c_str());
+        try {
+            if (options_.cpu) core::pin_this_thread(*options_.cpu);
+            if (options_.realtime_priority) core::set_realtime(*options_.realtime_priority);
+        } catch (...) {
+            ready.set_exception(std::current_exception());
+            return;
+        }
+        ready.set_value();
+        while (!stopping_.load(std::memory_order_relaxed)) round(kLongestWaitNanos);
+    });
+    try {
+        outcome.get();
+    } catch (...) {
+        thread_.join();
+        throw;
+    }
+}
+
+void IoThread::stop() {
+    if (!thread_.joinable()) return;
+    post([this] { stopping_.store(true, std::memory_order_relaxed); });
+    thread_.join();
+}
+
+void IoThread::poll(std::chrono::milliseconds patience) { round(std::chrono::nanoseconds{patience}.count()); }
+
+void IoThread::post(std::function<void()> work) {
+    {
+        const std::lock_guard guard{posted_lock_};
+        posted_.push_back(std::move(work));
+        has_posted_.store(true, std::memory_order_seq_cst);
+    }
+    wake_if_asleep();
+}
+
+void IoThread::call(const std::function<void()>& work) {
+    if (!thread_.joinable() || thread_.get_id() == std::this_thread::get_id()) {
+        work();
+        return;
+    }
+    std::promise<void> done;
+    post([&] {
+        try {
+            work();
+            done.set_value();
+        } catch (...) {
+            done.set_exception(std::current_exception());
+        }
+    });
+    done.get_future().get();
+}
+
+bool IoThread::drain(std::chrono::milliseconds bound) {
+    const auto deadline = core::utc_nanos() + std::chrono::nanoseconds{bound}.count();
+    // A little later than the participants give up by themselves.
+    const auto patience = deadline + std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
+    bool finished = false;
+    call([&] {
+        const auto now = core::utc_nanos();
+        for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
+            if (participants_[slot] == nullptr) continue;
+            participants_[slot]->on_drain(now, deadline);
+            wants_timer(slot, participants_[slot]->on_timer(now));
+        }
+    });
+    while (!finished && core::utc_nanos() < patience) {
+        if (!thread_.joinable()) poll(std::chrono::milliseconds{1});
+        call([&] { finished = all_drained(); });
+        if (!finished && thread_.joinable()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    return finished && core::utc_nanos() <= deadline;
+}
+
+bool IoThread::all_drained() const noexcept {
+    return std::ranges::all_of(participants_, [](const auto* one) { return one == nullptr || one->drained(); });
+}
+
+std::size_t IoThread::join(detail::Participant& participant) {
+    auto free = std::ranges::find(participants_, nullptr);
+    if (free == participants_.end()) {
+        if (participants_.size() == detail::ReadySet::kNumbers) {
+            throw std::length_error("an I/O thread takes " + std::to_string(detail::ReadySet::kNumbers) +
+                                    " sessions and listeners at most");
+        }
+        participants_.push_back(nullptr);
+        deadlines_.push_back(detail::kNever);
+        free = participants_.end() - 1;
+    }
+    *free = &participant;
+    return static_cast<std::size_t>(free - participants_.begin());
+}
+
+void IoThread::leave(std::size_t slot) noexcept {
+    participants_[slot] = nullptr;
+    deadlines_[slot] = detail::kNever;
+}
+
+void IoThread::wants_timer(std::size_t slot, std::int64_t utc_ns) noexcept {
+    deadlines_[slot] = utc_ns;
+    next_deadline_ = std::min(next_deadline_, utc_ns);
+}
+
+void IoThread::watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly) {
+    epoll_event event{.events = events, .data = {.ptr = &watcher}};
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) fail("an I/O thread cannot watch a socket");
+    if (read_directly) direct_.push_back(&watcher);
+}
+
+void IoThread::change(int descriptor, std::uint32_t events, detail::Watcher& watcher) noexcept {
+    epoll_event event{.events = events, .data = {.ptr = &watcher}};
+    ::epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event);
+}
+
+void IoThread::unwatch(int descriptor, detail::Watcher& watcher) noexcept {
+    ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+    std::erase(direct_, &watcher);
+}
+
+void IoThread::retire(std::unique_ptr<detail::Watcher> watcher) { retired_.push_back(std::move(watcher)); }
+
+void IoThread::wake_if_asleep() noexcept {
+    // Whoever changes it makes the call; the others' work is seen in the same round.
+    if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false, std::memory_order_seq_cst)) return;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(event_, &one, sizeof one);
+}
+
+bool IoThread::round(std::int64_t longest_wait_ns) {
+    tallies_.rounds.add();
+    auto now = core::utc_nanos();
+    bool worked = run_posted();
+    worked = run_ready(now) || worked;
+    const bool directly = options_.poll == core::Poll::spin && direct_.size() <= kReadDirectlyUpTo;
+    if (directly) read_directly(now);
+    if (now >= next_deadline_) run_timers(now);
+    if (!directly || tallies_.rounds.read() % kRoundsBetweenEpoll == 0) {
+        const bool may_sleep = options_.poll != core::Poll::spin && !worked;
+        const auto wait = may_sleep && idle_.pause()
+                              ? std::clamp<std::int64_t>(next_deadline_ - now, 0, longest_wait_ns)
+                              : std::int64_t{0};
+        if (wait_for_events(wait) || worked) idle_.worked();
+    }
+    retired_.clear();
+    return worked;
+}
+
+bool IoThread::run_posted() {
+    if (!has_posted_.load(std::memory_order_relaxed)) return false;
+    {
+        const std::lock_guard guard{posted_lock_};
+        running_.swap(posted_);
+        has_posted_.store(false, std::memory_order_relaxed);
+    }
+    for (auto& work : running_) work();
+    running_.clear();
+    return true;
+}
+
+bool IoThread::run_ready(std::int64_t utc_ns) {
+    return ready_.take_all([&](std::size_t slot) {
+        if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(utc_ns);
+    });
+}
+
+void IoThread::run_timers(std::int64_t utc_ns) {
+    // What on_timer calls may ask for an earlier time meanwhile.
+    next_deadline_ = detail::kNever;
+    for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
+        if (participants_[slot] == nullptr) continue;
+        if (deadlines_[slot] <= utc_ns) deadlines_[slot] = participants_[slot]->on_timer(utc_ns);
+        next_deadline_ = std::min(next_deadline_, deadlines_[slot]);
+    }
+}
+
+void IoThread::read_directly(std::int64_t utc_ns) {
+    // A watcher may leave the list when it is told.
+    for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i]->on_ready(EPOLLIN, utc_ns);
+}
+
+bool IoThread::wait_for_events(std::int64_t wait_ns) {
+    std::array<epoll_event, kEventsAtOnce> events;
+    int timeout_ms = 0;
+    if (wait_ns > 0) {
+        asleep_.store(true, std::memory_order_seq_cst);
+        // What came before that was not followed by a wake; what comes later is.
+        if (ready_.any() || has_posted_.load(std::memory_order_seq_cst)) {
+            asleep_.store(false, std::memory_order_seq_cst);
+        } else {
+            // Rounded up: a wait that ends before the deadline would be followed by one of nothing.
+            timeout_ms = static_cast<int>((wait_ns + 999'999) / 1'000'000);
+            tallies_.sleeps.add();
+        }
+    }
+    const auto ready = ::epoll_wait(epoll_, events.data(), kEventsAtOnce, timeout_ms);
+    if (timeout_ms != 0) asleep_.store(false, std::memory_order_seq_cst);
+    if (ready <= 0) return false;
+    const auto utc_ns = core::utc_nanos();
+    for (int i = 0; i < ready; ++i) {
+        const auto& event = events[static_cast<std::size_t>(i)];
+        auto* const watcher = static_cast<detail::Watcher*>(event.data.ptr);
+        if (watcher != nullptr) {
+            watcher->on_ready(event.events, utc_ns);
+            continue;
+        }
+        std::uint64_t count = 0;
+        [[maybe_unused]] const auto got = ::read(event_, &count, sizeof count);
+        tallies_.wakes.add();
+    }
+    // Whatever was signalled while it slept, without another round's delay.
+    run_ready(utc_ns);
+    return true;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <millpond/engine/acceptor.hpp>
+#include <millpond/fix/parser.hpp>
+
+#include "session_host.hpp"
+#include "store_keeper.hpp"
+
+namespace millpond::engine {
+
+/// The acceptor's part on its I/O thread: takes connections, reads their first message and hands each to its session,
+/// which may live on another I/O thread.
+class Acceptor::Listener final : public detail::Participant,
+                                 public detail::Watcher,
+                                 public ConnectionOwner,
+                                 public HostObserver {
+public:
+    Listener(IoThread& io, const Options& options);
+    ~Listener() override;
+    void begin();
+    void end();
+
+    SessionHandle& add(SessionOptions session, Application& application, IoThread* on);
+    void add_template(SessionOptions model, Application& application, std::size_t most);
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::vector<std::shared_ptr<SessionHost>> hosts() const;
+    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] IoThread& io() const noexcept { return *io_; }
+    /// Ends a session, on its thread.
+    void end(SessionHost& host);
+
+    void on_ready(std::uint32_t events, std::int64_t utc_ns) override;
+    void on_ready(Connection& connection, std::int64_t utc_ns) override;
+    void on_signal(std::int64_t utc_ns) override { forget_strangers(utc_ns); }
+    std::int64_t on_timer(std::int64_t utc_ns) override;
+    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    bool drained() const noexcept override { return true; }
+    void on_host_closed(Closed reason, std::int64_t utc_ns) override;
+
+private:
+    /// A connection whose session is not known yet.
+    struct Stranger {
+        std::unique_ptr<Connection> connection;
+        InputBuffer input;
+    };
+    struct Template {
+        SessionOptions model;
+        Application* application;
+        std::size_t most;
+        std::vector<std::weak_ptr<SessionHost>> made;
+    };
+
+    void take(int socket, const net::SocketAddress& peer, std::int64_t utc_ns);
+    /// Finds the session of the first message.
+    void identify(Stranger& stranger, std::int64_t utc_ns);
+    [[nodiscard]] std::shared_ptr<SessionHost> host_of(const fix::Message& message);
+    [[nodiscard]] std::shared_ptr<SessionHost> make_by_template(const fix::Message& message);
+    void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, std::int64_t utc_ns);
+    void turn_away(Stranger& stranger, core::Tally& why, std::int64_t utc_ns);
+    void forget_strangers(std::int64_t utc_ns);
+    [[nodiscard]] std::size_t connections() const;
+    void begin(SessionHost& host, HostObserver* observer);
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+
+    IoThread* io_;
+    Options options_;
+    std::unique_ptr<TlsContext> tls_;
+    std::size_t slot_{0};
+    int socket_{-1};
+    std::uint16_t port_{0};
+    fix::Parser parser_;
+    std::vector<std::unique_ptr<Stranger>> strangers_;
+    Farewell farewell_;
+    std::vector<Template> templates_;
+    Tallies tallies_;
+    StoreKeeper keeper_;
+    mutable std::mutex hosts_lock_;  // the list changes when sessions are added or taken away only
+    std::vector<std::shared_ptr<SessionHost>> hosts_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+namespace millpond::engine {
+
+/// Addresses of a host's name. A look-up may take as long as the resolver likes, so it runs on a thread of its own, and
+/// is left alone when nobody waits for it any more.
+///
+/// Threads: one. Source: getaddrinfo(3).
+class NameLookup {
+public:
+    /// An address needs no look-up.
+    NameLookup(const std::string& name, std::uint16_t port);
+
+    /// Nothing while it lasts; empty when there is no such name.
+    [[nodiscard]] std::optional<std::vector<net::SocketAddress>> result() const;
+
+private:
+    struct Answer;
+    std::shared_ptr<Answer> answer_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace millpond::engine {
+
+/// What a connection has to send, in order: messages that lie in the session's store, and copies of what lies nowhere
+/// else (resends). Bounded in pieces and in copied bytes.
+///
+/// Threads: one. Memory: taken in the constructor.
+class OutputQueue {
+public:
+    OutputQueue(std::size_t pieces, std::size_t copy_bytes) : pieces_(pieces), copies_(copy_bytes) {}
+
+    /// Bytes that stay where they are until they are written. False when there are too many pieces.
+    [[nodiscard]] bool add_stored(std::uint64_t sequence, std::string_view bytes) noexcept {
+        if (count_ == pieces_.size()) return false;
+        push({.bytes = bytes, .sequence = sequence, .copy_end = 0});
+        return true;
+    }
+    /// Copies the bytes. False when there is no room.
+    [[nodiscard]] bool add_copy(std::string_view bytes) noexcept {
+        if (count_ == pieces_.size() || bytes.size() > copies_.size()) return false;
+        auto begin = copy_end_;
+        const auto place = begin % copies_.size();
+        if (place + bytes.size() > copies_.size()) begin += copies_.size() - place;  // a piece lies in one place
+        if (begin + bytes.size() - copy_begin_ > copies_.size()) return false;
+        auto* const to = copies_.data() + begin % copies_.size();
+        std::memcpy(to, bytes.data(), bytes.size());
+        copy_end_ = begin + bytes.size();
+        push({.bytes = {to, bytes.size()}, .sequence = 0, .copy_end = copy_end_});
+        return true;
+    }
+
+    /// All that is left, in one piece.
+    [[nodiscard]] std::vector<char> copy() const {
+        std::vector<char> kept;
+        kept.reserve(bytes_);
+        for (std::size_t i = 0; i < count_; ++i) kept.insert(kept.end(), at(i).bytes.begin(), at(i).bytes.end());
+        return kept;
+    }
+    void clear() noexcept {
+        first_ = count_ = bytes_ = 0;
+        copy_begin_ = copy_end_ = 0;
+    }
+
+    /// The pieces at the front, as many as there is room for.
+    [[nodiscard]] std::size_t front(std::span<std::string_view> into) const noexcept {
+        const auto count = into.size() < count_ ? into.size() : count_;
+        for (std::size_t i = 0; i < count; ++i) into[i] = at(i).bytes;
+        return count;
+    }
+    /// The first `bytes` are written. Returns the number of the last message that is whole out, 0 when none is.
+    std::uint64_t written(std::size_t bytes) noexcept {
+        std::uint64_t last = 0;
+        bytes_ -= bytes;
+        while (count_ != 0 && bytes >= at(0).bytes.size()) {
+            const auto& piece = at(0);
+            bytes -= piece.bytes.size();
+            if (piece.sequence != 0) last = piece.sequence;
+            if (piece.copy_end != 0) copy_begin_ = piece.copy_end;
+            first_ = (first_ + 1) % pieces_.size();
+            --count_;
+        }
+        if (bytes != 0) pieces_[first_].bytes.remove_prefix(bytes);
+        return last;
+    }
+
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    [[nodiscard]] std::size_t pieces() const noexcept { return count_; }
+    [[nodiscard]] std::size_t most_pieces() const noexcept { return pieces_.size(); }
+    [[nodiscard]] bool copies_are_half_full() const noexcept { return (copy_end_ - copy_begin_) > copies_.size() / 2; }
+
+private:
+    struct Piece {
+        std::string_view bytes{};
+        std::uint64_t sequence{0};  // 0: a copy
+        std::size_t copy_end{0};    // where its copy ends; 0: in the store
+    };
+    void push(const Piece& piece) noexcept {
+        pieces_[(first_ + count_) % pieces_.size()] = piece;
+        ++count_;
+        bytes_ += piece.bytes.size();
+    }
+    [[nodiscard]] const Piece& at(std::size_t i) const noexcept { return pieces_[(first_ + i) % pieces_.size()]; }
+
+    std::vector<Piece> pieces_;
+    std::size_t first_{0};
+    std::size_t count_{0};
+    std::size_t bytes_{0};
+    std::vector<char> copies_;
+    std::size_t copy_begin_{0};  // positions count on, their place is modulo the size
+    std::size_t copy_end_{0};
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,179 @@
+#include <millpond/engine/detail/sender.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace millpond::engine::detail {
+
+Sender::Sender(SessionHandle& session, const SenderOptions& options)
+    : session_(&session), options_(options), in_flight_(options.max_in_flight) {
+    if (!std::has_single_bit(options.max_in_flight)) {
+        throw std::invalid_argument("a sender's max_in_flight of " + std::to_string(options.max_in_flight) +
+                                    " is no power of two");
+    }
+}
+
+bool Sender::pump(SenderHost& host, std::int64_t utc_ns, std::size_t most) {
+    for (std::size_t i = 0; i < most; ++i) {
+        if (!staged_full_) {
+            if (!take(staged_)) return false;
+            staged_full_ = true;
+            attempts_ = 0;
+            tallies_.taken.add();
+            latencies_.acquire.record(rate_.nanos(staged_.acquire_ticks));
+            latencies_.queue.record(rate_.nanos(core::ticks() - staged_.handed_ticks));
+        }
+        if (send_staged(host, utc_ns) == Step::wait) return false;
+    }
+    return true;
+}
+
+Sender::Step Sender::send_staged(SenderHost& host, std::int64_t utc_ns) {
+    if (staged_.deadline_utc_ns != 0 && utc_ns >= staged_.deadline_utc_ns) {
+        fail_staged(SendFailure::expired);
+        return Step::done;
+    }
+    auto& session = host.session();
+    if (session.state() != fix::Session::State::active) {
+        if (options_.while_down == WhileDown::hold) return Step::wait;
+        fail_staged(SendFailure::not_logged_on);
+        return Step::done;
+    }
+    if (host.congested() || last_ - first_ == in_flight_.size()) return busy();
+    const auto refused_before = session.store().tallies().refused.read();
+    const auto sequence = session.store().next_sender();
+    const auto begin = core::ticks();
+    // In front of the send: that may find that the socket took everything.
+    in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin};
+    ++last_;
+    if (!send(session, staged_, utc_ns)) {
+        --last_;
+        if (session.state() != fix::Session::State::active) return Step::wait;
+        if (session.store().tallies().refused.read() != refused_before) return busy();
+        fail_staged(SendFailure::not_encoded);
+        return Step::done;
+    }
+    const auto end = core::ticks();
+    latencies_.encode.record(rate_.nanos(end - begin));
+    tallies_.sent.add();
+    tallies_.in_flight.set(last_ - first_);
+    in_flight_[(last_ - 1) & (in_flight_.size() - 1)].encoded_ticks = end;
+    release(staged_);
+    staged_full_ = false;
+    return Step::done;
+}
+
+/// The connection must move first. What waits too often fails.
+Sender::Step Sender::busy() noexcept {
+    tallies_.retried.add();
+    if (options_.max_attempts == 0 || ++attempts_ < options_.max_attempts) return Step::wait;
+    fail_staged(SendFailure::too_busy);
+    return Step::done;
+}
+
+core::Tally& Sender::tally_of(SendFailure failure) noexcept {
+    switch (failure) {
+        case SendFailure::expired: return tallies_.expired;
+        case SendFailure::not_logged_on: return tallies_.not_logged_on;
+        case SendFailure::too_busy: return tallies_.too_busy;
+        case SendFailure::not_encoded: return tallies_.not_encoded;
+        case SendFailure::shut_down: break;
+    }
+    return tallies_.shut_down;
+}
+
+void Sender::fail_staged(SendFailure failure) noexcept {
+    tally_of(failure).add();
+    tell_failed(staged_, failure);
+    release(staged_);
+    staged_full_ = false;
+}
+
+void Sender::fail_all(SendFailure failure) noexcept {
+    if (staged_full_) fail_staged(failure);
+    while (take(staged_)) {
+        tallies_.taken.add();
+        staged_full_ = true;
+        fail_staged(failure);
+    }
+}
+
+void Sender::settle(bool written) noexcept {
+    const auto& entry = in_flight_[first_++ & (in_flight_.size() - 1)];
+    tallies_.in_flight.set(last_ - first_);
+    (written ? tallies_.written : tallies_.not_written).add();
+    tell_sent({.token = entry.token, .sequence = entry.sequence, .written = written});
+}
+
+void Sender::on_written(std::uint64_t sequence) noexcept {
+    if (first_ == last_) return;
+    const auto now = core::ticks();
+    while (first_ != last_) {
+        const auto& entry = in_flight_[first_ & (in_flight_.size() - 1)];
+        if (entry.sequence > sequence) return;
+        latencies_.write.record(rate_.nanos(now - entry.encoded_ticks));
+        settle(true);
+    }
+}
+
+void Sender::on_disconnect() noexcept {
+    while (first_ != last_) settle(false);
+}
+
+std::int64_t Sender::next_deadline_ns() const noexcept {
+    return staged_full_ && staged_.deadline_utc_ns != 0 ? staged_.deadline_utc_ns : kNever;
+}
+
+std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& registry,
+                                                       const std::string& sender_name) const {
+    std::vector<metrics::Registration> list;
+    const metrics::Labels labels{{"session", session_->name()}, {"sender", sender_name}};
+    const auto with = [&](const char* key, const char* value) {
+        auto more = labels;
+        more.emplace_back(key, value);
+        return more;
+    };
+    const auto counter = [&](const char* name, const char* help, const core::Tally& tally) {
+        list.push_back(registry.add_counter({name, help, labels}, tally));
+    };
+    counter("millpond_fix_sender_sent_total", "Messages that got a sequence number.", tallies_.sent);
+    counter("millpond_fix_sender_written_total", "Messages that the socket took.", tallies_.written);
+    counter("millpond_fix_sender_not_written_total", "Messages whose connection ended before the socket took them.",
+            tallies_.not_written);
+    counter("millpond_fix_sender_retried_total", "Looks at a message that found the connection busy.",
+            tallies_.retried);
+    list.push_back(registry.add_counter(
+        {"millpond_fix_sender_refused_total", "Messages refused: the lane was full or the sender closed.", labels},
+        [this] { return static_cast<double>(refused()); }));
+    const auto dropped = [&](SendFailure why, const core::Tally& tally) {
+        std::string reason{engine::name(why)};
+        std::ranges::replace(reason, ' ', '_');
+        list.push_back(registry.add_counter(
+            {"millpond_fix_sender_dropped_total", "Messages that were not sent.", with("reason", reason.c_str())},
+            tally));
+    };
+    dropped(SendFailure::expired, tallies_.expired);
+    dropped(SendFailure::not_logged_on, tallies_.not_logged_on);
+    dropped(SendFailure::too_busy, tallies_.too_busy);
+    dropped(SendFailure::not_encoded, tallies_.not_encoded);
+    dropped(SendFailure::shut_down, tallies_.shut_down);
+    list.push_back(registry.add_gauge({"millpond_fix_sender_depth", "Messages that wait in the lanes.", labels},
+                                      [this] { return static_cast<double>(depth()); }));
+    list.push_back(registry.add_gauge(
+        {"millpond_fix_sender_in_flight", "Messages with a number that the socket has not taken.", labels},
+        tallies_.in_flight));
+    const auto latency = [&](const char* stage, const metrics::LatencyHistogram& histogram) {
+        list.push_back(registry.add_latency(
+            {"millpond_fix_sender_stage_seconds", "Where a message's time goes.", with("stage", stage)}, histogram));
+    };
+    latency("acquire", latencies_.acquire);
+    latency("queue", latencies_.queue);
+    latency("encode", latencies_.encode);
+    latency("write", latencies_.write);
+    return list;
+}
+
+}  // namespace millpond::engine::detail

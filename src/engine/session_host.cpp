@@ -1,0 +1,433 @@
+#include "session_host.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::engine {
+namespace {
+
+constexpr std::size_t kInputBytes = std::size_t{128} * 1024;
+constexpr std::size_t kMessagesBuffered = 4;  // of the longest, where that is more
+constexpr std::size_t kOutputPieces = 8192;
+constexpr std::size_t kWriteAtOnce = 16;    // messages that wait for the end of an action at most
+constexpr std::size_t kMessagesATurn = 64;  // of a sender, before others get theirs
+constexpr std::size_t kReadsATurn = 4;      // buffers, before others get theirs
+constexpr std::size_t kLeavingAtMost = 4;
+
+std::unique_ptr<fix::MessageStore> make_store(const SessionOptions& options, std::int64_t utc_ns) {
+    const auto& store = options.store;
+    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, store.bytes);
+    return std::make_unique<fix::FileStore>(store.file, utc_ns,
+                                            fix::FileStore::Options{.data_bytes = store.bytes,
+                                                                    .segments = store.segments,
+                                                                    .durability = store.durability,
+                                                                    .interval_ns = store.sync_interval.count()});
+}
+
+std::unique_ptr<fix::MessageStore> checked_store(const SessionOptions& options, std::int64_t utc_ns) {
+    auto store = make_store(options, utc_ns);
+    if (store->claim(options.config.max_message_bytes).empty()) {
+        throw std::invalid_argument("a store of " + std::to_string(options.store.bytes) +
+                                    " bytes takes no messages of " + std::to_string(options.config.max_message_bytes));
+    }
+    store->abandon();
+    return store;
+}
+
+std::string name_of(const fix::SessionConfig& config) {
+    return std::string{fix::begin_string(config.version)} + ":" + config.sender_comp_id + "->" + config.target_comp_id;
+}
+
+const SessionOptions& checked(const SessionOptions& options) {
+    if (options.dictionary == nullptr) throw std::invalid_argument("a session needs a dictionary");
+    return options;
+}
+
+}  // namespace
+
+/// What is done between two looks at the connection: its output is written at the end.
+class SessionHost::Action {
+public:
+    Action(SessionHost& host, std::int64_t utc_ns) noexcept
+        : host_(&host), utc_ns_(utc_ns), outermost_(!std::exchange(host.acting_, true)) {}
+    ~Action() {
+        if (outermost_) host_->finish_action(utc_ns_);
+    }
+    Action(const Action&) = delete;
+    Action& operator=(const Action&) = delete;
+
+private:
+    SessionHost* host_;
+    std::int64_t utc_ns_;
+    bool outermost_;
+};
+
+SessionHost::SessionHost(SessionOptions options, Application& application, IoThread& io)
+    : io_(&io),
+      application_(&application),
+      limits_(options.limits),
+      name_(name_of(checked(options).config)),
+      store_(checked_store(options, core::utc_nanos())),
+      file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
+      session_(options.config, *options.dictionary, options.application, *store_, *this, core::utc_nanos()),
+      input_(std::max(kInputBytes, kMessagesBuffered * options.config.max_message_bytes)),
+      output_(kOutputPieces, std::max(limits_.pending_bytes, kMessagesBuffered * options.config.max_message_bytes)),
+      farewell_(io, kLeavingAtMost),
+      rate_(limits_.messages_per_second, limits_.burst) {}
+
+void SessionHost::begin(HostObserver* observer) {
+    observer_ = observer;
+    slot_ = io_->join(*this);
+    show_store();
+}
+
+void SessionHost::show_store() noexcept {
+    next_sender_.set(store_->next_sender());
+    next_target_.set(store_->next_target());
+    capacity_bytes_.set(store_->capacity_bytes());
+}
+
+void SessionHost::end() {
+    observer_ = nullptr;
+    if (connection_ != nullptr) {
+        cut(Closed::shut_down);
+        let_go(now());
+    }
+    farewell_.clear();
+    io_->leave(slot_);
+}
+
+std::int64_t SessionHost::now() const noexcept { return core::utc_nanos(); }
+
+bool SessionHost::may_be_connected(std::int64_t utc_ns) const noexcept {
+    const auto& schedule = config().schedule;
+    return enabled_ && (!draining_ || !senders_idle()) && (!schedule || schedule->is_open(utc_ns));
+}
+
+void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuffer& read, std::int64_t utc_ns) {
+    connection_ = std::move(connection);
+    peer_ = connection_->peer();
+    {
+        const std::lock_guard guard{peer_lock_};
+        peer_text_ = peer_.to_string();
+    }
+    over_ = !input_.take_over(read);
+    output_.clear();
+    closing_ = Closed::none;
+    paused_ = was_congested_ = false;
+    moved_ns_ = 0;
+    rate_.begin(utc_ns);
+    connections_.add();
+    connected_ns_.set(static_cast<std::uint64_t>(utc_ns));
+    last_closed_.store(Closed::none, std::memory_order_relaxed);
+    const Action action{*this, utc_ns};
+    connection_->watch(*io_, *this);
+    session_.on_connect(utc_ns);
+    take_input(utc_ns);
+}
+
+void SessionHost::on_ready(Connection& connection, std::int64_t utc_ns) {
+    if (&connection != connection_.get()) return;
+    const Action action{*this, utc_ns};
+    if (!output_.empty() || connection.transport().wants_writable()) flush();
+    if (!paused_) read(utc_ns);
+}
+
+void SessionHost::read(std::int64_t utc_ns) {
+    for (std::size_t turn = 0; turn < kReadsATurn && closing_ == Closed::none && !over_ && !paused_; ++turn) {
+        if (!connection_->receive(input_)) over_ = true;
+        take_input(utc_ns);
+        if (!connection_->transport().holds_input()) return;
+    }
+    if (!over_) signal();  // the socket does not tell of what the transport holds
+}
+
+void SessionHost::take_input(std::int64_t utc_ns) {
+    const auto bytes = input_.filled();
+    if (bytes.empty()) return;
+    const auto messages = session_.tallies().received.read();
+    const auto done = session_.on_bytes(bytes, utc_ns);
+    if (tap_ != nullptr && done != 0) {
+        tap_->on_bytes(name_, Direction::in, {reinterpret_cast<const char*>(bytes.data()), done}, utc_ns);
+    }
+    input_.consume(done);
+    const auto came = session_.tallies().received.read() - messages;
+    if (came != 0) last_received_ns_.set(static_cast<std::uint64_t>(utc_ns));
+    if (rate_.take(came, utc_ns)) return;
+    if (limits_.cut_off_when_exceeded) {
+        cut(Closed::too_many_messages);
+        return;
+    }
+    paused_ = true;
+    paused_times_.add();
+    connection_->watch_readable(false);
+}
+
+void SessionHost::cut(Closed reason) noexcept {
+    if (closing_ == Closed::none) closing_ = reason;
+    if (!acting_ && connection_ != nullptr) io_->wants_timer(slot_, 0);  // noticed in the next round
+}
+
+bool SessionHost::congested() const {
+    return output_.bytes() > limits_.pending_bytes / 2 || output_.pieces() > output_.most_pieces() / 2 ||
+           output_.copies_are_half_full() || over_;
+}
+
+void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
+    if (connection_ == nullptr || over_) return;
+    const auto utc_ns = now();
+    last_sent_ns_.set(static_cast<std::uint64_t>(utc_ns));
+    if (tap_ != nullptr) tap_->on_bytes(name_, Direction::out, bytes, utc_ns);
+    if (sequence != 0) make_durable();
+    const auto resets = store_->tallies().resets.read();
+    if (resets != resets_seen_) {
+        // What waits lay in a store that has begun anew and may overwrite it.
+        resets_seen_ = resets;
+        if (!output_.empty()) {
+            const auto left = output_.copy();
+            output_.clear();
+            if (!output_.add_copy({left.data(), left.size()})) cut(Closed::slow_consumer);
+        }
+    }
+    const bool added = sequence != 0 ? output_.add_stored(sequence, bytes) : output_.add_copy(bytes);
+    if (moved_ns_ == 0) moved_ns_ = utc_ns;
+    if (!acting_ || output_.pieces() >= kWriteAtOnce) flush();
+    if (!added || output_.bytes() > limits_.pending_bytes) {
+        slow_consumers_.add();
+        cut(Closed::slow_consumer);
+        over_ = true;
+    }
+}
+
+void SessionHost::make_durable() {
+    if (file_ == nullptr || file_->durability() != fix::Durability::message) return;
+    if (file_->sync_newest()) cut(Closed::store_failed);
+}
+
+void SessionHost::flush() {
+    if (flushing_ || connection_ == nullptr || over_) return;
+    flushing_ = true;
+    for (bool again = true; again;) {
+        std::uint64_t last = 0;
+        const auto before = output_.bytes();
+        if (!connection_->send(output_, [&](std::uint64_t sequence) { last = sequence; })) over_ = true;
+        if (output_.empty()) {
+            moved_ns_ = 0;
+        } else if (output_.bytes() != before) {
+            moved_ns_ = now();
+        }
+        if (last != 0) {
+            store_->mark_written(last);
+            for (auto* sender : senders_) sender->on_written(last);
+        }
+        // Whoever was told may have sent more; the rest waits for the socket.
+        again = last != 0 && !output_.empty() && !over_ && moved_ns_ == 0;
+    }
+    flushing_ = false;
+}
+
+void SessionHost::on_logon() {
+    logons_.add();
+    if (observer_ != nullptr) observer_->on_host_logon();
+    application_->on_logon(*this);
+    if (!senders_.empty()) signal();
+}
+
+void SessionHost::pump(std::int64_t utc_ns) {
+    bool more = false;
+    for (std::size_t i = 0; i < senders_.size(); ++i) {
+        more = senders_[i]->pump(*this, utc_ns, kMessagesATurn) || more;
+        // What a sender waits for may be out already.
+        if (!output_.empty()) flush();
+    }
+    if (more) signal();
+}
+
+void SessionHost::on_signal(std::int64_t utc_ns) {
+    const Action action{*this, utc_ns};
+    if (connection_ != nullptr && !paused_ && connection_->transport().holds_input()) read(utc_ns);
+    pump(utc_ns);
+}
+
+void SessionHost::finish_action(std::int64_t utc_ns) {
+    flush();
+    if (connection_ != nullptr && closing_ == Closed::none && !over_ && was_congested_ && !congested()) {
+        was_congested_ = false;
+        session_.on_writable(utc_ns);
+        pump(utc_ns);
+        flush();
+    }
+    was_congested_ = was_congested_ || congested();
+    if (connection_ != nullptr && (over_ || closing_ != Closed::none)) let_go(utc_ns);
+    if (draining_) continue_drain(utc_ns);
+    acting_ = false;
+    state_.store(session_.state(), std::memory_order_relaxed);
+    pending_bytes_.set(output_.bytes());
+    show_store();
+    io_->wants_timer(slot_, next_deadline_ns());
+}
+
+void SessionHost::let_go(std::int64_t utc_ns) {
+    const auto reason = closing_ == Closed::none ? Closed::by_peer : closing_;
+    if (over_) {
+        connection_->unwatch();
+        io_->retire(std::move(connection_));
+    } else {
+        farewell_.add(std::move(connection_), output_, utc_ns);
+    }
+    connection_ = nullptr;
+    output_.clear();
+    input_.clear();
+    moved_ns_ = 0;
+    store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
+    for (auto* sender : senders_) sender->on_disconnect();
+    session_.on_disconnect(utc_ns);
+    {
+        const std::lock_guard guard{peer_lock_};
+        peer_text_.clear();
+    }
+    peer_ = {};
+    closing_ = Closed::none;
+    over_ = false;
+    last_closed_.store(reason, std::memory_order_relaxed);
+    give_up_claim();
+    application_->on_closed(*this, reason);
+    if (observer_ != nullptr) observer_->on_host_closed(reason, utc_ns);
+}
+
+std::int64_t SessionHost::on_timer(std::int64_t utc_ns) {
+    {
+        const Action action{*this, utc_ns};
+        if (connection_ != nullptr) {
+            if (session_.next_deadline_ns() <= utc_ns) session_.on_timer(utc_ns);
+            if (moved_ns_ != 0 && utc_ns - moved_ns_ >= limits_.stalled.count()) {
+                slow_consumers_.add();
+                over_ = true;
+                cut(Closed::slow_consumer);
+            }
+            if (paused_ && rate_.is_free(utc_ns)) {
+                paused_ = false;
+                connection_->watch_readable(true);
+                take_input(utc_ns);
+            }
+        }
+        for (const auto* sender : senders_) {
+            if (sender->next_deadline_ns() <= utc_ns) {
+                pump(utc_ns);
+                break;
+            }
+        }
+        farewell_.run(utc_ns);
+    }
+    return next_deadline_ns();
+}
+
+std::int64_t SessionHost::next_deadline_ns() const noexcept {
+    auto next = detail::kNever;
+    if (connection_ != nullptr) {
+        next = session_.next_deadline_ns();
+        if (moved_ns_ != 0) next = std::min(next, moved_ns_ + limits_.stalled.count());
+        if (paused_) next = std::min(next, rate_.free_at_ns());
+    }
+    for (const auto* sender : senders_) next = std::min(next, sender->next_deadline_ns());
+    next = std::min(next, farewell_.next_deadline_ns());
+    if (draining_ && !drained()) next = std::min(next, drain_deadline_ns_);
+    return next;
+}
+
+void SessionHost::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
+    draining_ = true;
+    drain_deadline_ns_ = deadline_utc_ns;
+    for (auto* sender : senders_) sender->close();
+    const Action action{*this, utc_ns};
+    pump(utc_ns);
+}
+
+void SessionHost::continue_drain(std::int64_t utc_ns) {
+    if (utc_ns >= drain_deadline_ns_) {
+        for (auto* sender : senders_) sender->fail_all(SendFailure::shut_down);
+        if (connection_ != nullptr) {
+            cut(Closed::shut_down);
+            let_go(utc_ns);
+        }
+        return;
+    }
+    if (connection_ == nullptr || !senders_idle() || !output_.empty()) return;
+    if (session_.state() == fix::Session::State::active) {
+        session_.logout("the engine ends", utc_ns);
+        flush();
+    } else if (session_.state() == fix::Session::State::awaiting_logon) {
+        cut(Closed::shut_down);
+        let_go(utc_ns);
+    }
+}
+
+bool SessionHost::senders_idle() const noexcept {
+    return std::ranges::all_of(senders_, [](auto* sender) { return sender->idle(); });
+}
+
+bool SessionHost::drained() const noexcept { return connection_ == nullptr && senders_idle(); }
+
+void SessionHost::post(std::function<void(SessionHost&)> work) {
+    io_->post([weak = weak_from_this(), work = std::move(work)] {
+        if (const auto host = weak.lock()) work(*host);
+    });
+}
+
+void SessionHost::act(const std::function<void(std::int64_t utc_ns)>& work) {
+    const auto utc_ns = now();
+    const Action action{*this, utc_ns};
+    work(utc_ns);
+}
+
+void SessionHost::request_logout(std::string reason) {
+    post([reason = std::move(reason)](SessionHost& host) {
+        host.act([&](std::int64_t utc_ns) {
+            host.enabled_ = false;
+            if (host.observer_ != nullptr) host.observer_->on_host_enabled(false, utc_ns);
+            host.session_.logout(reason, utc_ns);
+        });
+    });
+}
+
+void SessionHost::request_logon() {
+    post([](SessionHost& host) {
+        host.enabled_ = true;
+        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, host.now());
+    });
+}
+
+void SessionHost::request_reset() {
+    post([](SessionHost& host) { host.act([&](std::int64_t utc_ns) { host.session_.reset(utc_ns); }); });
+}
+
+void SessionHost::request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
+                                  std::function<void(bool done)> done) {
+    post([next_sender, next_target, done = std::move(done)](SessionHost& host) {
+        const bool free = host.connection_ == nullptr && !host.claimed();
+        if (free && next_sender) host.store_->set_next_sender(*next_sender);
+        if (free && next_target) host.store_->set_next_target(*next_target);
+        host.show_store();
+        if (done) done(free);
+    });
+}
+
+void SessionHost::set_tap(WireTap* tap) {
+    io_->call([&] { tap_ = tap; });
+}
+
+void SessionHost::attach(detail::Sender& sender) {
+    io_->call([&] { senders_.push_back(&sender); });
+}
+
+void SessionHost::detach(detail::Sender& sender) noexcept {
+    io_->call([&] {
+        sender.on_disconnect();
+        std::erase(senders_, &sender);
+    });
+}
+
+}  // namespace millpond::engine

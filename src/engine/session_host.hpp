@@ -1,0 +1,190 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/application.hpp>
+#include <millpond/engine/detail/participant.hpp>
+#include <millpond/engine/detail/sender.hpp>
+#include <millpond/engine/session_handle.hpp>
+#include <millpond/engine/session_options.hpp>
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/message_store.hpp>
+#include <millpond/fix/session.hpp>
+
+#include "connection.hpp"
+#include "farewell.hpp"
+#include "rate_limit.hpp"
+
+namespace millpond::engine {
+
+/// Who made a session and follows its connections.
+class HostObserver {
+public:
+    virtual void on_host_logon() {}
+    virtual void on_host_closed(Closed reason, std::int64_t utc_ns) {
+        static_cast<void>(reason), static_cast<void>(utc_ns);
+    }
+    /// It may, or may not, be connected from now on.
+    virtual void on_host_enabled(bool enabled, std::int64_t utc_ns) {
+        static_cast<void>(enabled), static_cast<void>(utc_ns);
+    }
+
+protected:
+    ~HostObserver() = default;
+};
+
+/// One session with its store, connected or not, on its I/O thread: the bridge between a connection, the session's
+/// state machine, the application and the senders. What an action makes is gathered and written at its end.
+///
+/// Threads: the I/O thread's; what SessionHandle declares, and claim, on any.
+/// Memory:  taken in the constructor; none with the messages.
+class SessionHost final : public fix::SessionHandler,
+                          public SessionLink,
+                          public SessionHandle,
+                          public detail::Participant,
+                          public detail::SenderHost,
+                          public ConnectionOwner,
+                          public std::enable_shared_from_this<SessionHost> {
+public:
+    /// Throws as SessionOptions' users say.
+    SessionHost(SessionOptions options, Application& application, IoThread& io);
+    ~SessionHost() = default;
+
+    /// From here on it takes part in its I/O thread; until `end`, which must come before the destructor.
+    void begin(HostObserver* observer);
+    void end();
+
+    /// Reserves it for a connection. False when it has one.
+    [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_acq_rel); }
+    [[nodiscard]] bool claimed() const noexcept { return claimed_.load(std::memory_order_acquire); }
+    void give_up_claim() noexcept { claimed_.store(false, std::memory_order_release); }
+    /// A connection for the claim that stands, and what was read of it.
+    void connect(std::unique_ptr<Connection> connection, const InputBuffer& read, std::int64_t utc_ns);
+    [[nodiscard]] bool has_logged_on() const noexcept { return logons_.read() != 0; }
+    [[nodiscard]] const fix::SessionConfig& config() const noexcept { return session_.config(); }
+    [[nodiscard]] bool may_be_connected(std::int64_t utc_ns) const noexcept;
+    [[nodiscard]] bool enabled() const noexcept { return enabled_; }
+    [[nodiscard]] Application& application() noexcept { return *application_; }
+    /// Null: the messages are in memory.
+    [[nodiscard]] fix::FileStore* file() const noexcept { return file_; }
+    void count_failed_connect() noexcept { last_closed_.store(Closed::connect_failed, std::memory_order_relaxed); }
+
+    // SessionHandle
+    const std::string& name() const noexcept override { return name_; }
+    SessionStatus status() const override;
+    IoThread& io() const noexcept override { return *io_; }
+    void request_logout(std::string reason) override;
+    void request_logon() override;
+    void request_reset() override;
+    void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
+                         std::function<void(bool done)> done) override;
+    void set_tap(WireTap* tap) override;
+    std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const override;
+    void attach(detail::Sender& sender) override;
+    void detach(detail::Sender& sender) noexcept override;
+    void signal() noexcept override { io_->signal(slot_); }
+
+    // SessionLink, SenderHost
+    fix::Session& session() noexcept override { return session_; }
+    SessionHandle& handle() noexcept override { return *this; }
+    const net::SocketAddress& peer() const noexcept override { return peer_; }
+    std::int64_t now() const noexcept override;
+    bool congested() const override;
+
+    // Participant
+    void on_signal(std::int64_t utc_ns) override;
+    std::int64_t on_timer(std::int64_t utc_ns) override;
+    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    bool drained() const noexcept override;
+
+    // ConnectionOwner
+    void on_ready(Connection& connection, std::int64_t utc_ns) override;
+
+    // fix::SessionHandler
+    void send(std::uint64_t sequence, std::string_view bytes) override;
+    void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
+    bool may_log_on(const fix::Message& logon) override { return enabled_ && application_->may_log_on(*this, logon); }
+    void on_logon() override;
+    void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
+    fix::Verdict on_message(const fix::Message& message) override { return application_->on_message(*this, message); }
+    void on_reject(const fix::Message& reject) override { application_->on_reject(*this, reject); }
+
+private:
+    class Action;
+
+    /// The connection shall end with this action.
+    void cut(Closed reason) noexcept;
+    void read(std::int64_t utc_ns);
+    void take_input(std::int64_t utc_ns);
+    void flush();
+    void pump(std::int64_t utc_ns);
+    void finish_action(std::int64_t utc_ns);
+    void let_go(std::int64_t utc_ns);
+    void continue_drain(std::int64_t utc_ns);
+    [[nodiscard]] bool senders_idle() const noexcept;
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+    void make_durable();
+    void show_store() noexcept;
+    /// Has `work` done on the I/O thread if the session is still there then.
+    void post(std::function<void(SessionHost&)> work);
+    /// The same as an action, at this moment.
+    void act(const std::function<void(std::int64_t utc_ns)>& work);
+
+    IoThread* io_;
+    std::size_t slot_{0};
+    HostObserver* observer_{nullptr};
+    Application* application_;
+    SessionLimits limits_;
+    std::string name_;
+    std::unique_ptr<fix::MessageStore> store_;
+    fix::FileStore* file_{nullptr};  // store_, where that is one
+    fix::Session session_;
+    std::vector<detail::Sender*> senders_;
+    WireTap* tap_{nullptr};
+
+    std::unique_ptr<Connection> connection_;
+    net::SocketAddress peer_;
+    InputBuffer input_;
+    OutputQueue output_;
+    Farewell farewell_;
+    RateLimit rate_;
+    bool paused_{false};            // not read: the peer sends more than its rate
+    bool over_{false};              // nothing can be written or read any more
+    Closed closing_{Closed::none};  // the connection ends with this action, if it is not `none`
+    bool acting_{false};
+    bool flushing_{false};
+    bool was_congested_{false};
+    std::uint64_t resets_seen_{0};  // of the store, when output_ began to hold its messages
+    std::int64_t moved_ns_{0};      // when the socket last took something; 0: nothing waits
+    bool enabled_{true};
+    bool draining_{false};
+    std::int64_t drain_deadline_ns_{0};
+
+    std::atomic<bool> claimed_{false};
+    std::atomic<fix::Session::State> state_{fix::Session::State::disconnected};
+    std::atomic<Closed> last_closed_{Closed::none};
+    core::Tally logons_;
+    core::Tally connections_;
+    core::Tally pending_bytes_;
+    core::Tally next_sender_;
+    core::Tally next_target_;
+    core::Tally capacity_bytes_;
+    core::Tally connected_ns_;
+    core::Tally last_received_ns_;
+    core::Tally last_sent_ns_;
+    core::Tally slow_consumers_;
+    core::Tally paused_times_;
+    mutable std::mutex peer_lock_;  // of peer_text_, which changes with connections only
+    std::string peer_text_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,47 @@
+#include "store_keeper.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::engine {
+namespace {
+
+constexpr std::chrono::milliseconds kPace{20};
+
+}  // namespace
+
+StoreKeeper::~StoreKeeper() {
+    if (!thread_.joinable()) return;
+    {
+        const std::lock_guard guard{lock_};
+        stopping_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+}
+
+void StoreKeeper::keep(fix::FileStore& store) {
+    const std::lock_guard guard{lock_};
+    stores_.push_back(&store);
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+}
+
+void StoreKeeper::forget(const fix::FileStore& store) {
+    const std::lock_guard guard{lock_};
+    std::erase(stores_, &store);
+}
+
+void StoreKeeper::run() {
+    std::unique_lock guard{lock_};
+    while (!stopping_) {
+        for (auto* store : stores_) {
+            // An error costs history only, and the next round tries again.
+            [[maybe_unused]] const auto error = store->maintain(core::utc_nanos());
+        }
+        changed_.wait_for(guard, kPace);
+    }
+}
+
+}  // namespace millpond::engine

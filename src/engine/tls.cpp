@@ -1,0 +1,190 @@
+#include <millpond/engine/tls.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tls_transport.hpp"
+
+namespace millpond::engine {
+
+class TlsContext::Keys {
+public:
+    TlsRole role{TlsRole::client};
+    bool verify_peer{true};
+    std::string server_name;
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{nullptr, SSL_CTX_free};
+};
+
+namespace {
+
+constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one TLS record carries
+
+[[noreturn]] void fail(const std::string& what) {
+    std::array<char, 256> reason{};
+    ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());
+    ERR_clear_error();
+    throw std::runtime_error("TLS: " + what + ": " + reason.data());
+}
+
+int socket_of(BIO* bio) noexcept { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
+
+// OpenSSL's own socket BIO writes so that a closed connection raises SIGPIPE; this one asks for an error.
+int write_to_socket(BIO* bio, const char* bytes, int size) noexcept {
+    BIO_clear_retry_flags(bio);
+    const auto taken = ::send(socket_of(bio), bytes, static_cast<std::size_t>(size), MSG_NOSIGNAL);
+    if (taken < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+    return static_cast<int>(taken);
+}
+
+int read_from_socket(BIO* bio, char* bytes, int size) noexcept {
+    BIO_clear_retry_flags(bio);
+    const auto got = ::recv(socket_of(bio), bytes, static_cast<std::size_t>(size), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+    return static_cast<int>(got);
+}
+
+long control(BIO* bio, int command, long number, void* pointer) noexcept {
+    static_cast<void>(bio), static_cast<void>(number), static_cast<void>(pointer);
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+const BIO_METHOD* socket_method() {
+    static const auto kMethod = [] {
+        auto* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "millpond socket");
+        BIO_meth_set_write(made, write_to_socket);
+        BIO_meth_set_read(made, read_from_socket);
+        BIO_meth_set_ctrl(made, control);
+        return made;
+    }();
+    return kMethod;
+}
+
+class TlsTransport final : public Transport {
+public:
+    TlsTransport(SSL_CTX* context, int socket) : socket_(socket), ssl_(SSL_new(context), SSL_free) {
+        auto* const bio = BIO_new(socket_method());
+        BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+        BIO_set_init(bio, 1);
+        SSL_set_bio(ssl_.get(), bio, bio);
+        SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    }
+    ~TlsTransport() override { ::close(socket_); }
+
+    [[nodiscard]] SSL& ssl() noexcept { return *ssl_; }
+    int descriptor() const noexcept override { return socket_; }
+    bool wants_writable() const noexcept override { return wants_writable_; }
+    bool holds_input() const noexcept override { return SSL_pending(ssl_.get()) > 0; }
+    bool failed_to_begin() const noexcept override { return SSL_is_init_finished(ssl_.get()) == 0; }
+
+    Moved receive(std::span<std::byte> into) noexcept override {
+        const auto wanted = static_cast<int>(std::min<std::size_t>(into.size(), kRecordBytes));
+        return moved(SSL_read(ssl_.get(), into.data(), wanted));
+    }
+
+    // The pieces go through one scratch, so that they share a record. What a refused write has encrypted already stands
+    // at the front of the next one: the pieces are the same then, with more behind them at most.
+    Moved send(std::span<const std::string_view> pieces) noexcept override {
+        std::size_t filled = 0;
+        for (const auto piece : pieces) {
+            const auto fits = std::min(piece.size(), scratch_.size() - filled);
+            std::memcpy(scratch_.data() + filled, piece.data(), fits);
+            filled += fits;
+            if (filled == scratch_.size()) break;
+        }
+        if (refused_ != 0) filled = refused_;
+        const auto result = moved(SSL_write(ssl_.get(), scratch_.data(), static_cast<int>(filled)));
+        refused_ = result.bytes == 0 ? filled : 0;
+        return result;
+    }
+
+    void shut_down() noexcept override {
+        if (SSL_is_init_finished(ssl_.get()) == 1) static_cast<void>(SSL_shutdown(ssl_.get()));
+        ERR_clear_error();
+        ::shutdown(socket_, SHUT_WR);
+    }
+
+private:
+    [[nodiscard]] Moved moved(int result) noexcept {
+        wants_writable_ = false;
+        if (result > 0) return {static_cast<std::size_t>(result)};
+        const auto why = SSL_get_error(ssl_.get(), result);
+        ERR_clear_error();
+        wants_writable_ = why == SSL_ERROR_WANT_WRITE;
+        return {0, why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE};
+    }
+
+    int socket_;
+    std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
+    std::array<char, kRecordBytes> scratch_;
+    std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
+    bool wants_writable_{false};
+};
+
+}  // namespace
+
+bool tls_available() noexcept { return true; }
+
+TlsContext::TlsContext(TlsRole role, const TlsOptions& options) : keys_(std::make_unique<Keys>()) {
+    keys_->role = role;
+    keys_->verify_peer = options.verify_peer;
+    keys_->server_name = options.server_name;
+    keys_->context.reset(SSL_CTX_new(role == TlsRole::server ? TLS_server_method() : TLS_client_method()));
+    auto* const context = keys_->context.get();
+    if (context == nullptr) fail("no context");
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    if (role == TlsRole::server && options.certificate.empty()) {
+        throw std::runtime_error("TLS: a server needs a certificate");
+    }
+    if (!options.certificate.empty()) {
+        if (SSL_CTX_use_certificate_chain_file(context, options.certificate.c_str()) != 1) {
+            fail("certificate " + options.certificate.string());
+        }
+        if (SSL_CTX_use_PrivateKey_file(context, options.key.c_str(), SSL_FILETYPE_PEM) != 1) {
+            fail("key " + options.key.string());
+        }
+        if (SSL_CTX_check_private_key(context) != 1) {
+            fail("key " + options.key.string() + " is not that of " + options.certificate.string());
+        }
+    }
+    const bool loaded = options.authorities.empty()
+                            ? SSL_CTX_set_default_verify_paths(context) == 1
+                            : SSL_CTX_load_verify_file(context, options.authorities.c_str()) == 1;
+    if (!loaded) fail("authorities " + options.authorities.string());
+    const int must = role == TlsRole::server ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+    SSL_CTX_set_verify(context, options.verify_peer ? SSL_VERIFY_PEER | must : SSL_VERIFY_NONE, nullptr);
+}
+
+TlsContext::~TlsContext() = default;
+
+std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, int socket, const std::string& host) {
+    const auto& keys = context.keys();
+    auto transport = std::make_unique<TlsTransport>(keys.context.get(), socket);
+    auto* const ssl = &transport->ssl();
+    if (keys.role == TlsRole::server) {
+        SSL_set_accept_state(ssl);
+        return transport;
+    }
+    SSL_set_connect_state(ssl);
+    const auto& name = keys.server_name.empty() ? host : keys.server_name;
+    auto* const rules = SSL_get0_param(ssl);
+    // A name is sent and compared; an address can only be compared.
+    if (X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str()) != 1) {
+        SSL_set_tlsext_host_name(ssl, name.c_str());
+        if (keys.verify_peer) SSL_set1_host(ssl, name.c_str());
+    }
+    ERR_clear_error();
+    return transport;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,26 @@
+// What stands for TLS in a build without OpenSSL.
+#include <stdexcept>
+
+#include <unistd.h>
+
+#include "tls_transport.hpp"
+
+namespace millpond::engine {
+
+class TlsContext::Keys {};
+
+bool tls_available() noexcept { return false; }
+
+TlsContext::TlsContext(TlsRole role, const TlsOptions& options) {
+    static_cast<void>(role), static_cast<void>(options);
+    throw std::runtime_error("TLS: this build has none; OpenSSL was missing (Debian: libssl-dev)");
+}
+
+TlsContext::~TlsContext() = default;
+
+std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, int socket, const std::string& host) {
+    static_cast<void>(context), static_cast<void>(host);
+    return make_tcp_transport(socket);  // never called: there is no context
+}
+
+}  // namespace millpond::engine

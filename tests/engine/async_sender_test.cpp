@@ -1,0 +1,209 @@
+#include <millpond/engine/async_sender.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/engine/channel_sender.hpp>
+#include <millpond/metrics/registry.hpp>
+
+#include "tests/engine/engine_pair.hpp"
+
+namespace millpond::engine {
+namespace {
+
+class Receipts final : public SendListener<Order> {
+public:
+    void on_sent(const Sent& one) noexcept override { sent.push_back(one); }
+    void on_failed(const Order& order, SendFailure why, std::uint64_t token) noexcept override {
+        failed.emplace_back(order.id, why);
+        failed_tokens.push_back(token);
+    }
+    std::vector<Sent> sent;
+    std::vector<std::pair<std::uint64_t, SendFailure>> failed;
+    std::vector<std::uint64_t> failed_tokens;
+};
+
+using Sender = AsyncSender<Order, OrderEncoder>;
+
+class AsyncSenderTest : public testing::Test {
+protected:
+    [[nodiscard]] bool send(Sender& sender, std::uint64_t id, Lane lane = Lane::normal) {
+        return sender.try_send(sender.try_make(Order{id, 100, {}}), {.lane = lane, .token = id}) == Handed::queued;
+    }
+
+    EnginePair pair_;
+    memory::MessagePool<Order> pool_{4096};
+    Receipts receipts_;
+};
+
+TEST_F(AsyncSenderTest, WhatIsHandedOverArrivesInOrderAndItsMessagesGoBackToThePool) {
+    Sender sender{*pair_.initiated, pool_, {}, {}, &receipts_};
+    ASSERT_TRUE(pair_.log_on());
+    std::vector<std::uint64_t> ids(1000);
+    std::iota(ids.begin(), ids.end(), 1U);
+    for (const auto id : ids) ASSERT_TRUE(send(sender, id));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == ids.size(); }));
+    EXPECT_EQ(pair_.house.orders, ids);
+    EXPECT_EQ(pool_.stats().in_use, 0U);
+    ASSERT_EQ(receipts_.sent.size(), ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        EXPECT_EQ(receipts_.sent[i].token, ids[i]);
+        EXPECT_EQ(receipts_.sent[i].sequence, i + 2);  // the Logon was 1
+        EXPECT_TRUE(receipts_.sent[i].written);
+    }
+    EXPECT_EQ(sender.tallies().written.read(), ids.size());
+    EXPECT_EQ(sender.tallies().in_flight.read(), 0U);
+}
+
+TEST_F(AsyncSenderTest, TheMostUrgentLaneGoesFirst) {
+    Sender sender{*pair_.initiated, pool_};
+    ASSERT_TRUE(pair_.log_on());
+    ASSERT_TRUE(send(sender, 4, Lane::low) && send(sender, 3, Lane::normal) && send(sender, 2, Lane::high) &&
+                send(sender, 1, Lane::urgent));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 4; }));
+    EXPECT_EQ(pair_.house.orders, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+}
+
+TEST_F(AsyncSenderTest, AFullLaneRefusesAtOnceAndTheCallerKeepsTheMessage) {
+    Sender sender{*pair_.initiated, pool_, {}, {.lane_capacity = 4}};
+    for (std::uint64_t id = 1; id <= 4; ++id) ASSERT_TRUE(send(sender, id));
+    auto fifth = sender.try_make(Order{5, 100, {}});
+    EXPECT_EQ(sender.try_send(std::move(fifth)), Handed::full);
+    EXPECT_EQ(fifth->id, 5U);  // NOLINT(bugprone-use-after-move): this is the promise
+    EXPECT_TRUE(send(sender, 6, Lane::urgent));
+    EXPECT_EQ(sender.refused(), 1U);
+    EXPECT_EQ(sender.depth(), 5U);
+    EXPECT_EQ(sender.depth(Lane::urgent), 1U);
+}
+
+TEST_F(AsyncSenderTest, WhileTheSessionIsDownMessagesWaitForTheLogonOrFailAsAsked) {
+    Sender patient{*pair_.initiated, pool_, {}, {}, &receipts_};
+    ASSERT_TRUE(send(patient, 1));
+    pair_.io.poll(std::chrono::milliseconds{0});
+    EXPECT_TRUE(receipts_.failed.empty());
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 1; }));
+
+    Sender hasty{*pair_.accepted, pool_, {}, {.while_down = WhileDown::fail}, &receipts_};
+    pair_.initiated->request_logout("enough");
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.acceptor.connected() == 0; }));
+    ASSERT_TRUE(send(hasty, 2));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return receipts_.failed.size() == 1; }));
+    EXPECT_EQ(receipts_.failed[0], (std::pair<std::uint64_t, SendFailure>{2, SendFailure::not_logged_on}));
+    EXPECT_EQ(receipts_.failed_tokens[0], 2U);
+}
+
+TEST_F(AsyncSenderTest, AMessageWhoseDeadlineIsOverIsNotSent) {
+    Sender sender{*pair_.initiated, pool_, {}, {}, &receipts_};
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{1, 100, {}}), {.deadline_utc_ns = core::utc_nanos() - 1}),
+              Handed::queued);
+    ASSERT_TRUE(send(sender, 2));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 1; }));
+    EXPECT_EQ(pair_.house.orders, std::vector<std::uint64_t>{2});
+    EXPECT_EQ(receipts_.failed[0].second, SendFailure::expired);
+    EXPECT_EQ(sender.tallies().expired.read(), 1U);
+}
+
+TEST_F(AsyncSenderTest, ADeadlineEndsTheWaitForALogon) {
+    pair_.initiated->request_logout("never on");
+    Sender sender{*pair_.initiated, pool_, {}, {}, &receipts_};
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{1, 100, {}}), {.deadline_utc_ns = core::utc_nanos() + 5'000'000}),
+              Handed::queued);
+    ASSERT_TRUE(run_until(pair_.io, [&] { return !receipts_.failed.empty(); }));
+    EXPECT_EQ(receipts_.failed[0].second, SendFailure::expired);
+}
+
+TEST_F(AsyncSenderTest, AFailedEncodeUsesUpNoSequenceNumber) {
+    Sender sender{*pair_.initiated, pool_, {}, {}, &receipts_};
+    ASSERT_TRUE(pair_.log_on());
+    const std::string long_text(20'000, 'x');
+    ASSERT_TRUE(send(sender, 1));
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{2, -1, {}})), Handed::queued);        // the encoder refuses
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{3, 1, long_text})), Handed::queued);  // too long
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{4, 1,
+                                                    "a\x01"
+                                                    "b"})),
+              Handed::queued);  // a delimiter
+    ASSERT_TRUE(send(sender, 5));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 2; }));
+    EXPECT_EQ(pair_.house.orders, (std::vector<std::uint64_t>{1, 5}));
+    EXPECT_EQ(receipts_.failed.size(), 3U);
+    EXPECT_EQ(sender.tallies().not_encoded.read(), 3U);
+    EXPECT_EQ(pair_.initiated->status().next_sender, 4U);
+    EXPECT_EQ(pool_.stats().in_use, 0U);
+}
+
+TEST_F(AsyncSenderTest, ProducersOfManyThreadsLoseNothingAndKeepTheirOwnOrder) {
+    constexpr std::size_t kThreads = 3;
+    constexpr std::uint64_t kEach = 2'000;
+    Sender sender{*pair_.initiated, pool_};
+    ASSERT_TRUE(pair_.log_on());
+    std::vector<std::jthread> producers;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+        producers.emplace_back([&, thread] {
+            for (std::uint64_t i = 0; i < kEach; ++i) {
+                while (!send(sender, thread * kEach + i)) std::this_thread::yield();
+            }
+        });
+    }
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == kThreads * kEach; }));
+    std::array<std::uint64_t, kThreads> next{};
+    for (const auto id : pair_.house.orders) EXPECT_EQ(id % kEach, next[id / kEach]++);
+}
+
+TEST_F(AsyncSenderTest, WhatStillWaitsWhenTheSenderEndsIsReported) {
+    {
+        Sender sender{*pair_.initiated, pool_, {}, {}, &receipts_};
+        ASSERT_TRUE(send(sender, 1) && send(sender, 2));
+    }
+    ASSERT_EQ(receipts_.failed.size(), 2U);
+    EXPECT_EQ(receipts_.failed[0].second, SendFailure::shut_down);
+    EXPECT_EQ(pool_.stats().in_use, 0U);
+}
+
+TEST_F(AsyncSenderTest, ChannelSenderSendsWhatIsWrittenInPlaceInOrder) {
+    ChannelSender<Order, OrderEncoder> sender{*pair_.initiated, {}, {.lane_capacity = 8}, &receipts_};
+    ASSERT_TRUE(pair_.log_on());
+    std::uint64_t id = 1;
+    ASSERT_TRUE(run_until(pair_.io, [&] {
+        while (id <= 100) {
+            auto* const order = sender.claim();
+            if (order == nullptr) break;
+            *order = {id++, 1, {}};
+            sender.publish();
+        }
+        return pair_.house.orders.size() == 100;
+    }));
+    EXPECT_TRUE(std::ranges::is_sorted(pair_.house.orders));
+    EXPECT_EQ(receipts_.sent.size(), 100U);
+    EXPECT_GT(sender.refused(), 0U);
+    EXPECT_EQ(sender.depth(), 0U);
+}
+
+TEST_F(AsyncSenderTest, CountersDepthAndStagesStandOnTheMetricsPage) {
+    metrics::Registry registry;
+    Sender sender{*pair_.initiated, pool_};
+    const auto of_sender = sender.add_metrics(registry, "orders");
+    const auto of_session = pair_.initiated->add_metrics(registry);
+    ASSERT_TRUE(pair_.log_on());
+    ASSERT_TRUE(send(sender, 1));
+    ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 1; }));
+    const auto page = registry.prometheus_text();
+    for (const auto* line : {"millpond_fix_sender_sent_total{sender=\"orders\",session=\"FIX.4.4:DESK->HOUSE\"} 1",
+                             "millpond_fix_sender_depth", "millpond_fix_sender_in_flight", "stage=\"acquire\"",
+                             "stage=\"queue\"", "stage=\"encode\"", "stage=\"write\"", "reason=\"expired\"",
+                             "millpond_fix_next_sender{session=\"FIX.4.4:DESK->HOUSE\"} 3"}) {
+        EXPECT_NE(page.find(line), std::string::npos) << line << "\n" << page;
+    }
+}
+
+}  // namespace
+}  // namespace millpond::engine
