@@ -1,0 +1,136 @@
+#include "bench/fix/parse.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/fix/frame.hpp>
+#include <millpond/fix/parser.hpp>
+
+#include "bench/fix/one_pass.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace millpond::bench {
+namespace {
+
+constexpr std::size_t kPasses = 300;
+
+std::uint64_t digest(const fix::Message& message, const WantedField& wanted) {
+    const auto tag = static_cast<fix::Tag>(wanted.tag);
+    switch (wanted.kind) {
+        case WantedField::text: {
+            const auto text = message.text(tag).value_or("");
+            return digest_text(text.data(), text.size());
+        }
+        case WantedField::integer: return message.unsigned_integer(tag).value_or(0);
+        case WantedField::decimal: {
+            const auto value = message.decimal(tag);
+            return static_cast<std::uint64_t>(value ? fix::scaled(*value, 4).value_or(0) : 0);
+        }
+        case WantedField::character: return static_cast<unsigned char>(message.character(tag).value_or('\0'));
+    }
+    return 0;
+}
+
+Finding read_with_parser(const FixStream& stream, std::span<const WantedField> wanted) {
+    fix::Parser parser;
+    std::uint64_t answer = 0;
+    const auto nanos = typical_nanos_each(scaled(kPasses), kFixMessages, [&] {
+        std::uint64_t sum = 0;
+        auto rest = stream.bytes();
+        while (const auto frame = fix::next_frame(rest)) {
+            const auto message = parser.parse(*frame);
+            if (!message) throw std::runtime_error("a message was refused");
+            for (const auto& field : wanted) sum += digest(*message, field);
+            rest = rest.subspan(frame->bytes.size());
+        }
+        answer = sum;
+    });
+    return {.value = nanos, .answer = answer};
+}
+
+/// Does not read the fields: it shows that it found them all, and takes the answer that is right.
+Finding read_in_one_pass(const std::vector<std::string>& messages, std::uint64_t answer) {
+    struct Place {
+        std::size_t begin;
+        std::size_t size;
+    };
+    std::string bytes;
+    std::vector<Place> places;
+    OnePass expected;
+    for (const auto& message : messages) {
+        places.push_back({bytes.size(), message.size()});
+        bytes += message;
+        expected.delimiters += static_cast<std::uint64_t>(std::ranges::count(message, '\x01'));
+        expected.equals += static_cast<std::uint64_t>(std::ranges::count(message, '='));
+        for (const char c : message) expected.sum += static_cast<unsigned char>(c);
+    }
+    bytes.append(64, '\0');
+    bool right = true;
+    const auto nanos = typical_nanos_each(scaled(kPasses), messages.size(), [&] {
+        OnePass all;
+        for (const auto& place : places) {
+            auto one = one_pass(bytes.data() + place.begin, place.size);
+            keep(one);
+            all.delimiters += one.delimiters;
+            all.equals += one.equals;
+            all.sum += one.sum;
+        }
+        right =
+            right && all.delimiters == expected.delimiters && all.equals == expected.equals && all.sum == expected.sum;
+    });
+    return {.value = nanos, .answer = right ? answer : 0};
+}
+
+#if defined(MILLPOND_RIVAL_QUICKFIX)
+Finding read_with_quickfix(const std::vector<std::string>& messages, std::span<const WantedField> wanted) {
+    QuickfixCodec codec;
+    std::uint64_t answer = 0;
+    const auto nanos = typical_nanos_each(scaled(5), messages.size(), [&] {
+        std::uint64_t sum = 0;
+        for (const auto& message : messages)
+            sum += codec.read(message.data(), message.size(), wanted.data(), wanted.size());
+        answer = sum;
+    });
+    return {.value = nanos, .answer = answer};
+}
+#endif
+
+}  // namespace
+
+void ask_parse(const FixInput& input, std::span<const WantedField> wanted, double at_most) {
+    const std::string limit = kOnePassName;
+    const std::string usual = "Parser, fields in the usual order";
+    const std::string any_order = "Parser, fields in any order";
+    const FixStream stream{input.usual};
+    const FixStream shuffled{input.any_order};
+    const auto answer = read_with_parser(stream, wanted).answer;
+    std::size_t bytes = 0;
+    for (const auto& message : input.usual) bytes += message.size();
+    Question question{.question = "What does reading a " + std::string{input.name} + " of " +
+                                  std::to_string((bytes + input.usual.size() / 2) / input.usual.size()) +
+                                  " bytes cost?",
+                      .unit = "ns/message",
+                      .goals = {{.contender = usual, .to = limit, .at_most = at_most}},
+                      .measured = "a stream in cache: framing, BodyLength and CheckSum compared, all fields found, " +
+                                  std::to_string(wanted.size()) + " of them read as what they are",
+                      .not_measured = "the comparison with a dictionary, but by QuickFIX, whose sessions need it"};
+    std::vector<Contender> contenders{
+        {limit, [&] { return read_in_one_pass(input.usual, answer); }},
+        {usual, [&] { return read_with_parser(stream, wanted); }},
+    };
+    if (!input.any_order.empty()) {
+        contenders.push_back({any_order, [&] { return read_with_parser(shuffled, wanted); }});
+        question.goals.push_back({.contender = any_order, .to = limit, .at_most = 10.0});
+    }
+#if defined(MILLPOND_RIVAL_QUICKFIX)
+    contenders.push_back({"QuickFIX of Debian", [&] { return read_with_quickfix(input.usual, wanted); }});
+#else
+    question.not_measured += "; QuickFIX is not installed here";
+#endif
+    compare(question, contenders);
+}
+
+}  // namespace millpond::bench
