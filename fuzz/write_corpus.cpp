@@ -104,5 +104,16 @@ int main(int argc, char** argv) {
     using namespace std::string_view_literals;
     write(root / "itch_file", 0, "\0\3abc\0\1d\0\0"sv);
     write(root / "product_names", 0, "# number, symbol\n1,AAPL\n2 MSFT\n");
+    write(root / "fix_framing", 0, "8=FIX.4.4|9=5|35=0|10=163|8=FIX.4.49=5|8=FIXT.1.1|9=12|35=A|34=1|x=|10=000|");
+    write(root / "fix_parse", 0, "34=2|49=A|56=B|11=A=B|44=10.50|60=20240102-03:04:05.678|95=3|96=a|b|58=x|");
+    write(root / "fix_group", 0, "11=x|1=2|2=a|4=1|5=b|6=c|7=2|2=d|2=e|2=f|3=g|");
+    write(root / "fix_session", 0,
+          "D\x02|11=a|\nD\x04|11=b|\n1\x05|112=x|\n2\x06|7=1|16=0|\n4\x07|123=Y|36=12|\n5\x0c|\n");
+    write(root / "fix_dictionary", 0,
+          "<fix type='FIX' major='4' minor='4'><header><field name='B' required='Y'/></header><trailer/><messages>"
+          "<message name='O' msgcat='app' msgtype='D'><component name='C' required='N'/></message></messages>"
+          "<components><component name='C'><group name='N' required='N'><field name='B' required='Y'/></group>"
+          "</component></components><fields><field number='8' name='B' type='STRING'><value enum='1'/></field>"
+          "<field number='9' name='N' type='NUMINGROUP'/></fields></fix>");
     write(root / "quote_text", 0, std::string(200, 'A'));
 }

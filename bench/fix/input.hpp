@@ -141,7 +141,9 @@ inline FixInput fix_heartbeats() {
     FixInput input{.name = "Heartbeat", .usual = {}, .any_order = {}};
     for (std::size_t i = 0; i < kFixMessages; ++i) {
         auto fields = detail::begun("0", i);
-        fields.body = {"112=" + std::to_string(100 + i % 900)};
+        fields.header[1] = "34=" + std::to_string(1000 + i);
+        fields.header[4] = "56=SELLER";
+        fields.body = {"112=" + std::to_string(i % 10)};
         input.usual.push_back(detail::whole(fields));
     }
     return input;

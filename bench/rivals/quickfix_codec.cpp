@@ -73,7 +73,7 @@ std::size_t QuickfixCodec::write(const OrderValues& order, char* out) {
     message.setField(FIX::HandlInst('1'));
     message.setField(FIX::OrderQty(static_cast<double>(order.quantity)));
     message.setField(FIX::OrdType('2'));
-    message.setField(FIX::Price(static_cast<double>(order.price) / 100.0, 2));
+    message.setField(44, FIX::DoubleConvertor::convert(static_cast<double>(order.price) / 100.0, 2));
     message.setField(FIX::Side('1'));
     message.setField(FIX::Symbol("MSFT"));
     message.setField(FIX::TimeInForce('0'));

@@ -1,6 +1,6 @@
 #include <millpond/fix/detail/delimiter_scan.hpp>
 
-#include <cstring>
+#include <bit>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -33,6 +33,16 @@ std::uint32_t scan_scalar(const char* bytes, std::size_t size, DelimiterMasks& m
         masks.equals[begin / kWordBytes] = equals;
     }
     return sum;
+}
+
+Listing list_scalar(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept {
+    Listing all;
+    for (std::size_t i = 0; i < size; ++i) {
+        all.sum += static_cast<unsigned char>(bytes[i]);
+        places[all.count] = static_cast<std::uint16_t>(i);
+        all.count += bytes[i] == kSoh ? 1U : 0U;
+    }
+    return all;
 }
 
 #if defined(__x86_64__)
@@ -109,6 +119,44 @@ __attribute__((target("avx2"))) std::uint32_t scan_avx2(const char* bytes, std::
     return total_avx2(sums);
 }
 
+/// Notes the places of a word's delimiters, eight at a time, since most words have no more; returns their count.
+__attribute__((target("bmi,popcnt"))) inline std::uint32_t note_places(std::uint64_t bits, std::size_t base,
+                                                                       std::uint16_t* places) noexcept {
+    const auto count = static_cast<std::uint32_t>(std::popcount(bits));
+    for (std::uint32_t noted = 0; noted < count; noted += 8) {
+        for (std::uint32_t i = 0; i < 8; ++i) {
+            places[noted + i] = static_cast<std::uint16_t>(base + static_cast<std::size_t>(std::countr_zero(bits)));
+            bits &= bits - 1;
+        }
+    }
+    return count;
+}
+
+__attribute__((target("avx2,bmi,popcnt"))) Listing list_avx2(const char* bytes, std::size_t size,
+                                                             DelimiterPlaces& places) noexcept {
+    if (size < kWordBytes) return list_scalar(bytes, size, places);
+    const __m256i soh = _mm256_set1_epi8(kSoh);
+    __m256i sums = _mm256_setzero_si256();
+    std::uint32_t count = 0;
+    std::size_t at = 0;
+    for (; at + kWordBytes <= size; at += kWordBytes) {
+        const __m256i low = load_avx2(bytes + at);
+        const __m256i high = load_avx2(bytes + at + 32);
+        sums = add_bytes_avx2(sums, low, high);
+        count += note_places(matches_avx2(low, high, soh), at, places.data() + count);
+    }
+    const auto rest = size - at;
+    if (rest != 0) {
+        const auto* last = bytes + size - kWordBytes;
+        const auto* mask = kTailMask.bytes + rest;
+        const __m256i low = _mm256_and_si256(load_avx2(last), load_avx2(mask));
+        const __m256i high = _mm256_and_si256(load_avx2(last + 32), load_avx2(mask + 32));
+        sums = add_bytes_avx2(sums, low, high);
+        count += note_places(matches_avx2(low, high, soh), size - kWordBytes, places.data() + count);
+    }
+    return {total_avx2(sums), count};
+}
+
 __attribute__((target("avx512f,avx512bw"))) inline __m512i load_avx512(const char* bytes, std::size_t size) noexcept {
     const __mmask64 there = size >= kWordBytes ? ~__mmask64{0} : (__mmask64{1} << size) - 1;
     return _mm512_maskz_loadu_epi8(there, bytes);
@@ -144,6 +192,19 @@ __attribute__((target("avx512f,avx512bw"))) std::uint32_t scan_avx512(const char
     return total_avx512(sums);
 }
 
+__attribute__((target("avx512f,avx512bw,bmi,popcnt"))) Listing list_avx512(const char* bytes, std::size_t size,
+                                                                           DelimiterPlaces& places) noexcept {
+    const __m512i soh = _mm512_set1_epi8(kSoh);
+    __m512i sums = _mm512_setzero_si512();
+    std::uint32_t count = 0;
+    for (std::size_t at = 0; at < size; at += kWordBytes) {
+        const __m512i word = load_avx512(bytes + at, size - at);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(word, _mm512_setzero_si512()));
+        count += note_places(_mm512_cmpeq_epi8_mask(word, soh), at, places.data() + count);
+    }
+    return {total_avx512(sums), count};
+}
+
 #endif
 
 }  // namespace
@@ -153,9 +214,12 @@ bool supported(InstructionSet set) noexcept {
     __builtin_cpu_init();
     switch (set) {
         case InstructionSet::scalar: return true;
-        case InstructionSet::avx2: return __builtin_cpu_supports("avx2") != 0;
+        case InstructionSet::avx2:
+            return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi") != 0 &&
+                   __builtin_cpu_supports("popcnt") != 0;
         case InstructionSet::avx512:
-            return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0;
+            return supported(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") != 0 &&
+                   __builtin_cpu_supports("avx512bw") != 0;
     }
 #endif
     return set == InstructionSet::scalar;
@@ -174,6 +238,15 @@ ScanFunction scan_function(InstructionSet set) noexcept {
 #endif
     static_cast<void>(set);
     return scan_scalar;
+}
+
+ListFunction list_function(InstructionSet set) noexcept {
+#if defined(__x86_64__)
+    if (set == InstructionSet::avx512) return list_avx512;
+    if (set == InstructionSet::avx2) return list_avx2;
+#endif
+    static_cast<void>(set);
+    return list_scalar;
 }
 
 SumFunction sum_function(InstructionSet set) noexcept {

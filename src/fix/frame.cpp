@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include <millpond/fix/detail/words.hpp>
+
 namespace millpond::fix {
 namespace {
 
@@ -12,6 +14,12 @@ constexpr std::string_view kBegin = "8=FIX";
 constexpr std::size_t kTrailerBytes = 7;     // 10=ddd and the delimiter
 constexpr std::size_t kLongestVersion = 16;  // bytes after 8=FIX up to its delimiter
 constexpr std::size_t kLongestLength = 9;    // digits of BodyLength
+constexpr std::size_t kLeastUsual = 40;      // bytes of the shortest message that is looked at in words
+constexpr auto kBegin4 = detail::word_of("8=FIX.4.");
+constexpr auto kBeginT = detail::word_of("8=FIXT.1");
+constexpr auto kTrailer = detail::word_of(
+    "\x01"
+    "10=000\x01");
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
@@ -32,9 +40,49 @@ std::unexpected<BadFrame> garbled(FrameError error, std::string_view text, std::
     return std::unexpected(BadFrame{error, find_begin(text, stated_end)});
 }
 
+/// The frame at the front where all is as usual and there; where it is not, the way with all its cases looks again.
+inline bool usual_frame(std::span<const std::byte> bytes, std::size_t max_bytes, Frame& frame) noexcept {
+    if (bytes.size() < kLeastUsual) return false;
+    const auto* text = reinterpret_cast<const char*>(bytes.data());
+    const auto begin = detail::load_word(text);
+    std::size_t version_end = 0;
+    if (begin == kBegin4 && text[8] != kSoh && text[9] == kSoh) {
+        version_end = 9;
+    } else if (begin == kBeginT && text[8] != kSoh && text[9] != kSoh && text[10] == kSoh) {
+        version_end = 10;
+    } else {
+        return false;
+    }
+    const auto* digits = text + version_end + 3;
+    if (digits[-2] != '9' || digits[-1] != '=') return false;
+    const auto length_chars = detail::chars_before(detail::load_word(digits), kSoh);
+    if (length_chars == 0 || length_chars > 5) return false;
+    bool ok = false;
+    const std::size_t body_length = detail::digits_before(digits + length_chars, length_chars, ok);
+    const auto body = version_end + 3 + length_chars + 1;
+    const auto trailer = body + body_length;
+    const auto size = trailer + kTrailerBytes;
+    if (!ok || body_length < 5 || size > max_bytes || size > bytes.size()) return false;
+    // |10=ddd| around the end of the body.
+    const auto end = detail::load_word(text + trailer - 1) ^ kTrailer;
+    constexpr auto kDigits = 0x00'0F'0F'0F'00'00'00'00ULL;
+    if ((end & ~kDigits) != 0 || ((end + 0x00'06'06'06'00'00'00'00ULL) & 0x00'F0'F0'F0'00'00'00'00ULL) != 0) {
+        return false;
+    }
+    if (text[body] != '3' || text[body + 1] != '5' || text[body + 2] != '=' || text[body + 3] == kSoh) return false;
+    frame = {.bytes = bytes.first(size),
+             .version_end = static_cast<std::uint32_t>(version_end),
+             .body_offset = static_cast<std::uint32_t>(body),
+             .trailer_offset = static_cast<std::uint32_t>(trailer)};
+    return true;
+}
+
 }  // namespace
 
 std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes, std::size_t max_bytes) noexcept {
+    Frame usual;
+    if (usual_frame(bytes, max_bytes, usual)) [[likely]]
+        return usual;
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     if (!text.starts_with(kBegin)) {
         const auto begin = find_begin(text, 0);
@@ -75,6 +123,7 @@ std::expected<Frame, BadFrame> next_frame(std::span<const std::byte> bytes, std:
         return garbled(FrameError::bad_message_type, text, size);
     }
     return Frame{.bytes = bytes.first(size),
+                 .version_end = static_cast<std::uint32_t>(version_end),
                  .body_offset = static_cast<std::uint32_t>(body),
                  .trailer_offset = static_cast<std::uint32_t>(trailer)};
 }

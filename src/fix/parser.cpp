@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include <millpond/core/endian.hpp>
+#include <millpond/fix/detail/words.hpp>
 
 namespace millpond::fix {
 namespace {
@@ -15,28 +15,10 @@ using detail::kScanBytes;
 
 constexpr char kSoh = '\x01';
 constexpr std::size_t kWordBytes = 64;
-constexpr std::size_t kLongestRememberedTag = 7;  // with its '=' it fills a 64-bit word
 constexpr std::size_t kLongestTag = 9;
-constexpr unsigned kMissesUntilRelearned = 2;
 
 /// Stands for "no error" inside the parser; a frame is complete by definition.
 constexpr FrameError kFine = FrameError::incomplete;
-
-std::uint64_t load_word(const char* at) noexcept {
-    return core::load_le<std::uint64_t>(reinterpret_cast<const std::byte*>(at));
-}
-
-/// The last `length` bytes (1 to 8) before `end` as decimal digits; false in `ok` when one is none. Eight bytes before
-/// `end` are readable.
-std::uint32_t digits_before(const char* end, std::size_t length, bool& ok) noexcept {
-    const auto keep = ~std::uint64_t{0} << (8 * (8 - length));
-    const auto word = (load_word(end - 8) ^ 0x3030303030303030ULL) & keep;
-    // A digit is 0..9 now: neither its high half nor that of the digit plus six is set.
-    ok = ((word | (word + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL) == 0;
-    const auto pairs = (word * 10 + (word >> 8)) & 0x00FF00FF00FF00FFULL;
-    const auto fours = (pairs * 100 + (pairs >> 16)) & 0x0000FFFF0000FFFFULL;
-    return static_cast<std::uint32_t>(fours * 10'000 + (fours >> 32));
-}
 
 struct TagReading {
     Tag tag{tag::kInvalid};
@@ -48,7 +30,7 @@ TagReading read_tag(const char* begin, std::size_t length) noexcept {
     if (length == 0) return {};
     bool digits = false;
     if (length <= 8) {
-        const auto value = digits_before(begin + length, length, digits);
+        const auto value = detail::digits_before(begin + length, length, digits);
         if (digits) return {*begin == '0' ? tag::kInvalid : value, true};
     }
     const auto value = parse_int({begin, length});
@@ -57,10 +39,22 @@ TagReading read_tag(const char* begin, std::size_t length) noexcept {
     return {valid ? static_cast<Tag>(*value) : tag::kInvalid, true};
 }
 
-std::uint32_t msg_type_key(std::string_view type) noexcept {
-    std::uint32_t key = 0;
-    std::memcpy(&key, type.data(), std::min(type.size(), sizeof key));
-    return key;
+/// Of MsgType's first characters, up to four.
+std::uint32_t msg_type_key(const char* type) noexcept {
+    const auto word = detail::load_word(type);
+    const auto length = std::min<std::size_t>(detail::chars_before(word, kSoh), 4);
+    return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << (8 * length)) - 1));
+}
+
+/// What CheckSum says, and the sum of the trailer's own bytes.
+struct Trailer {
+    std::uint32_t stated;
+    std::uint32_t sum;
+};
+Trailer read_trailer(const char* trailer) noexcept {
+    const auto digit = [trailer](std::size_t i) { return static_cast<std::uint32_t>(trailer[i] - '0'); };
+    const auto digits = digit(3) + digit(4) + digit(5);
+    return {digit(3) * 100 + digit(4) * 10 + digit(5), '1' + '0' + '=' + 3 * '0' + digits + 1};
 }
 
 }  // namespace
@@ -77,21 +71,100 @@ struct Parser::Cursor {
     std::span<Field> spill;
     Tag data_tag{0};  // the data field that the field before announced, and its length
     std::uint64_t data_length{0};
-    FieldLayout* layout{nullptr};
-    std::size_t layout_at{0};
-    bool as_remembered{true};
     std::uint32_t sum{0};
 };
 
 Parser::Parser(const Options& options)
     : data_fields_(options.data_fields),
       scan_(detail::scan_function(options.instruction_set)),
+      list_(detail::list_function(options.instruction_set)),
       fields_(kFields, options.memory),
-      layouts_(kLayouts, options.memory) {
-    for (auto& layout : layouts_) layout.clear(0);
-}
+      layouts_(kLayouts, options.memory) {}
 
 std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<Field> spill) noexcept {
+    const auto size = frame.bytes.size();
+    if (size > kScanBytes) return parse_any(frame, spill);
+    const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
+    const auto found = list_(data, size, ends_);
+    const auto trailer = read_trailer(data + frame.trailer_offset);
+    if (trailer.stated != ((found.sum - trailer.sum) & 0xFFU)) return std::unexpected(FrameError::bad_checksum);
+    if (found.count > kFields) return parse_any(frame, spill);
+
+    const auto key = msg_type_key(data + frame.body_offset + 3);
+    auto& layout = layouts_[(key * 0x9E3779B1U) >> (32 - std::bit_width(kLayouts - 1))];
+    if (layout.msg_type() != key) layout.begin_type(key);
+    const auto* index = &layout.index();
+    // A message with fewer instances of the group at its end has the same beginning.
+    if (found.count <= layout.size() && read_as_remembered(data, found.count, layout)) {
+        layout.matched();
+    } else {
+        if (!read_in_any_order(data, found.count)) return parse_any(frame, spill);
+        index = &index_;
+        if (found.count <= FieldLayout::kCapacity && (layout.size() == 0 || layout.should_relearn())) {
+            remember(data, found.count, layout);
+        }
+    }
+    fields_[found.count - 1] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
+    return Message{{data, size}, {fields_.data(), found.count}, index};
+}
+
+/// All but the last field, which is known and behind which not a whole word is readable.
+bool Parser::read_as_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) noexcept {
+    const auto* entry = layout.entries();
+    auto* field = fields_.data();
+    std::uint64_t differs = 0;
+    std::uint32_t begin = 0;
+    for (std::uint32_t i = 0; i + 1 < count; ++i, ++entry, ++field) {
+        const std::uint32_t end = ends_[i];
+        const auto value = begin + entry->length;
+        differs |= (detail::load_word(data + begin) ^ entry->text) & entry->mask;
+        *field = {entry->tag, value, end - value};
+        begin = end + 1;
+    }
+    return differs == 0;
+}
+
+/// The same for tags that are not known. False, and nothing is lost, where a tag is no number or a long one, or where a
+/// field may announce data.
+bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
+    index_.clear();
+    auto* field = fields_.data();
+    std::uint64_t odd = 0;
+    unsigned announces = 0;
+    std::uint32_t begin = 0;
+    for (std::uint32_t i = 0; i + 1 < count; ++i, ++field) {
+        const std::uint32_t end = ends_[i];
+        const auto word = detail::load_word(data + begin);
+        const auto length = static_cast<std::uint32_t>(detail::chars_before(word, '='));
+        // The digits in the highest bytes, zeros below.
+        const auto values = (word ^ 0x3030303030303030ULL) << ((64 - 8 * length) & 63U);
+        odd |= (values | (values + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL;
+        odd |= static_cast<std::uint64_t>(length - 1U > 6U) | static_cast<std::uint64_t>((word & 0xFFU) == '0');
+        const Tag tag = detail::number_of(values);
+        announces |= static_cast<unsigned>(data_fields_.may_announce(tag));
+        index_.add(tag, i);
+        const auto value = begin + length + 1;
+        *field = {tag, value, end - value};
+        begin = end + 1;
+    }
+    index_.add(tag::kCheckSum, count - 1);
+    return odd == 0 && announces == 0;
+}
+
+void Parser::remember(const char* data, std::uint32_t count, FieldLayout& layout) noexcept {
+    layout.clear();
+    std::uint32_t begin = 0;
+    for (std::uint32_t i = 0; i + 1 < count; ++i) {
+        const auto& field = fields_[i];
+        const auto length = field.offset - begin;
+        const auto mask = ~std::uint64_t{0} >> (8 * (8 - length));
+        layout.add({.text = detail::load_word(data + begin) & mask, .mask = mask, .tag = field.tag, .length = length});
+        begin = std::uint32_t{ends_[i]} + 1;
+    }
+    layout.add({.text = 0, .mask = 0, .tag = tag::kCheckSum, .length = 0});
+}
+
+std::expected<Message, FrameError> Parser::parse_any(const Frame& frame, std::span<Field> spill) noexcept {
     Cursor cursor{.data = reinterpret_cast<const char*>(frame.bytes.data()),
                   .begin = frame.body_offset,
                   .earliest_end = frame.body_offset,
@@ -100,38 +173,22 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
                   .count = 2,
                   .capacity = kFields,
                   .spill = spill};
-    const std::string_view bytes{cursor.data, frame.bytes.size()};
-    // 8=FIX.4.4|9=63|: where the first delimiter is, the second field's value begins three bytes behind it.
-    const auto version_end = static_cast<std::uint32_t>(bytes.find(kSoh));
-    fields_[0] = {tag::kBeginString, 2, version_end - 2};
-    fields_[1] = {tag::kBodyLength, version_end + 3, frame.body_offset - version_end - 4};
-
-    const auto type_begin = frame.body_offset + 3;
-    const auto key = msg_type_key(bytes.substr(type_begin, bytes.find(kSoh, type_begin) - type_begin));
-    cursor.layout = &layouts_[(key * 0x9E3779B1U) >> (32 - std::bit_width(kLayouts - 1))];
-    if (cursor.layout->msg_type() != key) cursor.layout->clear(key);
-    cursor.layout_at = 2;
-
+    fields_[0] = {tag::kBeginString, 2, frame.version_end - 2};
+    fields_[1] = {tag::kBodyLength, frame.version_end + 3, frame.body_offset - frame.version_end - 4};
     const auto error = scan_fields(cursor);
     if (error != kFine) return std::unexpected(error);
-    const auto* trailer = cursor.data + cursor.end + 3;
-    const auto stated =
-        static_cast<std::uint32_t>((trailer[0] - '0') * 100 + (trailer[1] - '0') * 10 + trailer[2] - '0');
-    if (stated != cursor.sum % 256) return std::unexpected(FrameError::bad_checksum);
+    if (read_trailer(cursor.data + cursor.end).stated != cursor.sum % 256) {
+        return std::unexpected(FrameError::bad_checksum);
+    }
     if (cursor.begin != cursor.end) return std::unexpected(FrameError::bad_data_length);
     if (cursor.count == cursor.capacity && !grow(cursor)) return std::unexpected(FrameError::too_many_fields);
     cursor.fields[cursor.count++] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-
-    auto& layout = *cursor.layout;
-    const bool whole = cursor.count == layout.size() ||
-                       (layout.size() == FieldLayout::kCapacity && cursor.count > FieldLayout::kCapacity);
-    const bool matched = cursor.as_remembered && whole;
-    if (matched) {
-        layout.matched();
-    } else if (layout.size() == 0 || layout.missed() >= kMissesUntilRelearned) {
-        remember(cursor, layout);
+    const bool indexed = cursor.count < detail::FieldIndex::kMostFields;
+    if (indexed) {
+        index_.clear();
+        for (std::size_t i = 0; i < cursor.count; ++i) index_.add(cursor.fields[i].tag, static_cast<std::uint32_t>(i));
     }
-    return Message{bytes, {cursor.fields, cursor.count}, matched ? &layout : nullptr};
+    return Message{{cursor.data, frame.bytes.size()}, {cursor.fields, cursor.count}, indexed ? &index_ : nullptr};
 }
 
 FrameError Parser::scan_fields(Cursor& cursor) noexcept {
@@ -156,45 +213,24 @@ FrameError Parser::scan_fields(Cursor& cursor) noexcept {
 /// Reads the field that ends at `end`, or leaves it for a later delimiter when it is a data field that goes on.
 inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
     const auto* field = cursor.data + cursor.begin;
-    Tag tag = tag::kInvalid;
-    Tag announces = 0;
-    std::size_t value = 0;
-    const bool may_guess = cursor.layout_at < cursor.layout->size();
-    const auto& guess = cursor.layout->entry(may_guess ? cursor.layout_at : 0);
-    // Eight bytes from the field's first one are readable: the trailer stands behind the body.
-    const bool guessed = may_guess && guess.length != 0 && ((load_word(field) ^ guess.text) & guess.mask) == 0;
-    if (guessed) {
-        tag = guess.tag;
-        announces = guess.data_tag;
-        value = cursor.begin + guess.length;
-        ++cursor.layout_at;
+    const char* equals = nullptr;
+    if (cursor.begin >= cursor.piece) {
+        auto at = (cursor.begin - cursor.piece) / kWordBytes;
+        const auto last = (end - cursor.piece) / kWordBytes;
+        auto bits = masks_.equals[at] & (~std::uint64_t{0} << ((cursor.begin - cursor.piece) % kWordBytes));
+        while (bits == 0 && at < last) bits = masks_.equals[++at];
+        if (bits != 0) {
+            equals = cursor.data + cursor.piece + at * kWordBytes + static_cast<std::size_t>(std::countr_zero(bits));
+        }
     } else {
-        const char* equals = nullptr;
-        if (cursor.begin >= cursor.piece) {
-            auto at = (cursor.begin - cursor.piece) / kWordBytes;
-            const auto last = (end - cursor.piece) / kWordBytes;
-            auto bits = masks_.equals[at] & (~std::uint64_t{0} << ((cursor.begin - cursor.piece) % kWordBytes));
-            while (bits == 0 && at < last) bits = masks_.equals[++at];
-            if (bits != 0) {
-                equals =
-                    cursor.data + cursor.piece + at * kWordBytes + static_cast<std::size_t>(std::countr_zero(bits));
-            }
-        } else {
-            equals = static_cast<const char*>(std::memchr(field, '=', end - cursor.begin));
-        }
-        if (equals == nullptr || equals >= cursor.data + end) return FrameError::bad_field;
-        const auto reading = read_tag(field, static_cast<std::size_t>(equals - field));
-        if (!reading.is_number) return FrameError::bad_field;
-        tag = reading.tag;
-        announces = data_fields_.data_of(tag);
-        value = static_cast<std::size_t>(equals - cursor.data) + 1;
-        // What stands behind a full layout was never remembered, so it cannot differ from it.
-        if (cursor.count < cursor.layout->size() || cursor.layout->size() < FieldLayout::kCapacity) {
-            cursor.as_remembered = false;
-        }
-        const auto known = cursor.layout->index_of(tag);
-        if (known != FieldLayout::kNone) cursor.layout_at = known + 1;
+        equals = static_cast<const char*>(std::memchr(field, '=', end - cursor.begin));
     }
+    if (equals == nullptr || equals >= cursor.data + end) return FrameError::bad_field;
+    const auto reading = read_tag(field, static_cast<std::size_t>(equals - field));
+    if (!reading.is_number) return FrameError::bad_field;
+    const auto tag = reading.tag;
+    const auto announces = data_fields_.data_of(tag);
+    const auto value = static_cast<std::size_t>(equals - cursor.data) + 1;
     if (cursor.data_tag != 0) {
         if (tag == cursor.data_tag) {
             const auto data_end = value + cursor.data_length;
@@ -204,7 +240,6 @@ inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
             if (data_end > end) {
                 // Read it again at the delimiter where it ends.
                 cursor.earliest_end = data_end;
-                if (guessed) --cursor.layout_at;
                 return kFine;
             }
         }
@@ -230,25 +265,6 @@ bool Parser::grow(Cursor& cursor) noexcept {
     cursor.fields = cursor.spill.data();
     cursor.capacity = cursor.spill.size();
     return true;
-}
-
-void Parser::remember(const Cursor& cursor, detail::FieldLayout& layout) noexcept {
-    layout.clear(layout.msg_type());
-    std::size_t previous_end = 0;
-    for (std::size_t i = 0; i < cursor.count; ++i) {
-        const auto& field = cursor.fields[i];
-        const auto length = field.offset - previous_end;
-        FieldLayout::Entry entry{.tag = field.tag, .data_tag = data_fields_.data_of(field.tag)};
-        if (length <= kLongestRememberedTag + 1 && field.tag != tag::kInvalid) {
-            entry.mask = ~std::uint64_t{0} >> (8 * (8 - length));
-            std::array<char, 8> text{};
-            std::memcpy(text.data(), cursor.data + previous_end, length);
-            entry.text = load_word(text.data());
-            entry.length = static_cast<std::uint8_t>(length);
-        }
-        if (!layout.add(entry)) return;
-        previous_end = std::size_t{field.offset} + field.length + 1;
-    }
 }
 
 }  // namespace millpond::fix

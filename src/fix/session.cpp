@@ -141,6 +141,7 @@ std::int64_t Session::next_deadline_ns() const noexcept {
     if (!resend_.empty() && !handler_->congested()) return last_sent_ns_;
     // The end of the schedule is noticed within a second.
     auto deadline = config_.schedule ? checked_ns_ + 1'000'000'000 : kNever;
+    if (requested_to_ != 0) deadline = std::min(deadline, progress_ns_ + config_.resend_timeout_ns);
     if (heartbeat_ns_ <= 0) return deadline;
     if (test_request_sent_) return std::min(deadline, last_received_ns_ + heartbeat_ns_ / 10 * kGoneTenths);
     return std::min({deadline, last_sent_ns_ + heartbeat_ns_, last_received_ns_ + heartbeat_ns_ / 10 * kAskTenths});
@@ -164,6 +165,9 @@ void Session::on_timer(std::int64_t utc_ns) {
         return;
     }
     continue_resend(utc_ns);
+    if (requested_to_ != 0 && utc_ns - progress_ns_ >= config_.resend_timeout_ns) {
+        request_missing(std::max(highest_seen_, requested_to_) + 1, utc_ns);
+    }
     if (heartbeat_ns_ <= 0) return;
     const auto silent_ns = utc_ns - last_received_ns_;
     if (test_request_sent_) {

@@ -35,8 +35,10 @@ void Session::on_frame(const Frame& frame, std::int64_t utc_ns) {
     tallies_.received.add();
     last_received_ns_ = utc_ns;
     test_request_sent_ = false;
+    const auto expected = store_->next_target();
     on_message(*message, utc_ns);
     if (!closing_) process_held(utc_ns);
+    if (store_->next_target() != expected) progress_ns_ = utc_ns;
 }
 
 void Session::on_message(const Message& message, std::int64_t utc_ns) {
@@ -315,6 +317,7 @@ void Session::request_missing(std::uint64_t first_held, std::int64_t utc_ns) {
         all = false;
     }
     requested_to_ = last;
+    progress_ns_ = utc_ns;
     const std::uint64_t infinity = config_.version <= Version::fix41 ? 999'999 : 0;
     tallies_.requests.add();
     write_admin("2", utc_ns, [&](Writer& writer) {

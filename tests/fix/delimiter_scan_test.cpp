@@ -23,6 +23,7 @@ TEST_P(DelimiterScan, GivesWhatTheScalarCodeGivesForAnyBytesSizeAndAlignment) {
     std::string memory(kScanBytes + 128, '\0');
     DelimiterMasks expected;
     DelimiterMasks found;
+    DelimiterPlaces places;
     for (int round = 0; round < 3000; ++round) {
         const auto alignment = random() % 64;
         const auto size = round < 600 ? static_cast<std::size_t>(round) : random() % (kScanBytes + 1);
@@ -34,6 +35,13 @@ TEST_P(DelimiterScan, GivesWhatTheScalarCodeGivesForAnyBytesSizeAndAlignment) {
         const auto sum = scan_function(InstructionSet::scalar)(bytes, size, expected);
         ASSERT_EQ(scan_function(GetParam())(bytes, size, found), sum) << size;
         ASSERT_EQ(sum_function(GetParam())(bytes, size), sum) << size;
+        const auto listing = list_function(GetParam())(bytes, size, places);
+        ASSERT_EQ(listing.sum, sum) << size;
+        ASSERT_EQ(listing.count, std::count(bytes, bytes + size, '\x01')) << size;
+        for (std::size_t i = 0, at = 0; i < listing.count; ++i, ++at) {
+            while (bytes[at] != '\x01') ++at;
+            ASSERT_EQ(places[i], at) << size;
+        }
         const auto words = (size + 63) / 64;
         for (std::size_t word = 0; word < words; ++word) {
             ASSERT_EQ(found.delimiters[word], expected.delimiters[word]) << size << " word " << word;

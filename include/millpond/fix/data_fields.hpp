@@ -30,6 +30,8 @@ public:
         return true;
     }
 
+    /// False when the tag announces no data field; true when it may.
+    [[nodiscard]] constexpr bool may_announce(Tag tag) const noexcept { return hints_[tag % kHints]; }
     /// The data field that `length_tag` announces; 0 for any other tag.
     [[nodiscard]] constexpr Tag data_of(Tag length_tag) const noexcept {
         if (!hints_[length_tag % kHints]) return 0;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include <millpond/fix/detail/words.hpp>
 #include <millpond/fix/tag.hpp>
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/fix/value.hpp>
@@ -29,11 +30,39 @@ public:
         if (field == nullptr) return std::nullopt;
         return fields().value(*field);
     }
-    [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const noexcept { return read<parse_int>(tag); }
-    [[nodiscard]] std::optional<std::uint64_t> unsigned_integer(Tag tag) const noexcept {
-        return read<parse_unsigned>(tag);
+    [[nodiscard]] std::optional<std::int64_t> integer(Tag tag) const noexcept {
+        const auto* field = fields().find(tag);
+        if (field == nullptr) return std::nullopt;
+        if (in_a_word(*field)) {
+            bool ok = false;
+            const auto value = detail::digits_before(end_of(*field), field->length, ok);
+            if (ok) [[likely]]
+                return value;
+        }
+        return parse_int(fields().value(*field));
     }
-    [[nodiscard]] std::optional<Decimal> decimal(Tag tag) const noexcept { return read<parse_decimal>(tag); }
+    [[nodiscard]] std::optional<std::uint64_t> unsigned_integer(Tag tag) const noexcept {
+        const auto* field = fields().find(tag);
+        if (field == nullptr) return std::nullopt;
+        if (in_a_word(*field)) {
+            bool ok = false;
+            const auto value = detail::digits_before(end_of(*field), field->length, ok);
+            if (ok) [[likely]]
+                return value;
+        }
+        return parse_unsigned(fields().value(*field));
+    }
+    [[nodiscard]] std::optional<Decimal> decimal(Tag tag) const noexcept {
+        const auto* field = fields().find(tag);
+        if (field == nullptr) return std::nullopt;
+        if (in_a_word(*field)) {
+            bool ok = false;
+            const auto value = detail::decimal_before(end_of(*field), field->length, ok);
+            if (ok) [[likely]]
+                return Decimal{value.digits, value.decimals};
+        }
+        return parse_decimal(fields().value(*field));
+    }
     [[nodiscard]] std::optional<char> character(Tag tag) const noexcept { return read<parse_char>(tag); }
     [[nodiscard]] std::optional<bool> boolean(Tag tag) const noexcept { return read<parse_bool>(tag); }
     [[nodiscard]] std::optional<std::int64_t> utc_timestamp_ns(Tag tag) const noexcept {
@@ -48,6 +77,13 @@ protected:
     FieldAccess() noexcept = default;
 
 private:
+    /// Short, and with eight bytes of the message before its end.
+    [[nodiscard]] static bool in_a_word(const Field& field) noexcept {
+        return field.length - 1U < 8U && field.offset >= 8U;
+    }
+    [[nodiscard]] const char* end_of(const Field& field) const noexcept {
+        return fields().value(field).data() + field.length;
+    }
     [[nodiscard]] const Fields& fields() const noexcept { return static_cast<const Fields&>(*this); }
 
     template <auto parse>

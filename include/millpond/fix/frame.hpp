@@ -13,9 +13,11 @@ namespace millpond::fix {
 /// pass that finds the fields.
 ///
 ///     8=FIX.4.4|9=63|35=A|34=1|...|10=203|      | is the byte 0x01
-///                    ^ body_offset  ^ trailer_offset
+///              ^ version_end        ^ trailer_offset
+///                    ^ body_offset
 struct Frame {
     std::span<const std::byte> bytes;  ///< From `8=` to the delimiter that ends tag 10.
+    std::uint32_t version_end{0};      ///< Of the delimiter behind BeginString.
     std::uint32_t body_offset{0};      ///< Of `35=`.
     std::uint32_t trailer_offset{0};   ///< Of `10=`.
 };

@@ -45,7 +45,7 @@ public:
     /// In the order of the wire, those of nested groups included.
     [[nodiscard]] std::span<const Field> fields() const noexcept { return fields_; }
     [[nodiscard]] std::string_view value(const Field& field) const noexcept {
-        return bytes_.substr(field.offset, field.length);
+        return {bytes_.data() + field.offset, field.length};
     }
     /// Of the instance's own fields; null when there is none. Linear in the fields.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
@@ -127,7 +127,7 @@ public:
 
 private:
     static std::string_view value(std::string_view bytes, const Field& field) noexcept {
-        return bytes.substr(field.offset, field.length);
+        return {bytes.data() + field.offset, field.length};
     }
 
     std::string_view bytes_;

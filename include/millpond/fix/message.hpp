@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <millpond/fix/detail/field_layout.hpp>
+#include <millpond/fix/detail/field_index.hpp>
 #include <millpond/fix/field_access.hpp>
 #include <millpond/fix/tag.hpp>
 
@@ -18,19 +18,19 @@ namespace millpond::fix {
 class Message : public FieldAccess<Message> {
 public:
     Message() noexcept = default;
-    Message(std::string_view bytes, std::span<const Field> fields, const detail::FieldLayout* layout) noexcept
-        : bytes_(bytes), fields_(fields), layout_(layout) {}
+    Message(std::string_view bytes, std::span<const Field> fields, const detail::FieldIndex* index) noexcept
+        : bytes_(bytes), fields_(fields), index_(index) {}
 
     [[nodiscard]] std::string_view bytes() const noexcept { return bytes_; }
     [[nodiscard]] std::span<const Field> fields() const noexcept { return fields_; }
     [[nodiscard]] std::string_view value(const Field& field) const noexcept {
-        return bytes_.substr(field.offset, field.length);
+        return {bytes_.data() + field.offset, field.length};
     }
     [[nodiscard]] std::string_view begin_string() const noexcept { return value(fields_[0]); }
     [[nodiscard]] std::string_view msg_type() const noexcept { return value(fields_[2]); }
 
-    /// The first field with this tag; null when there is none. A few steps where the message has the layout of the
-    /// last one of its type, else linear in the fields before it.
+    /// The first field with this tag; null when there is none. A few steps, but for tags that lie a multiple of 512
+    /// apart and messages of more than 65534 fields: then linear in the fields.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
 
     /// The field's tag as it was written: what a reject of an invalid tag quotes.
@@ -39,13 +39,15 @@ public:
 private:
     std::string_view bytes_;
     std::span<const Field> fields_;
-    const detail::FieldLayout* layout_{nullptr};
+    const detail::FieldIndex* index_{nullptr};
 };
 
 inline const Field* Message::find(Tag tag) const noexcept {
-    if (layout_ != nullptr) {
-        const auto index = layout_->index_of(tag);
-        if (index != detail::FieldLayout::kNone) return &fields_[index];
+    if (index_ != nullptr) {
+        const auto index = index_->candidate(tag);
+        if (index == detail::FieldIndex::kNone) return nullptr;
+        // Beyond the end: the index is that of a longer message with the same beginning.
+        if (index < fields_.size() && fields_[index].tag == tag) return &fields_[index];
     }
     for (const auto& field : fields_) {
         if (field.tag == tag) return &field;

@@ -10,6 +10,7 @@
 
 #include <millpond/fix/data_fields.hpp>
 #include <millpond/fix/detail/delimiter_scan.hpp>
+#include <millpond/fix/detail/field_index.hpp>
 #include <millpond/fix/detail/field_layout.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/message.hpp>
@@ -21,7 +22,7 @@ namespace millpond::fix {
 /// few types, which spares the next one the reading of its tags.
 ///
 /// Threads: one; each connection has its own.
-/// Memory:  kFields fields and kLayouts layouts (about 110 KiB), taken once from `memory`. Fields beyond go to `spill`.
+/// Memory:  kFields fields and kLayouts layouts (about 160 KiB), taken once from `memory`. Fields beyond go to `spill`.
 class Parser {
 public:
     static constexpr std::size_t kFields = 512;
@@ -44,15 +45,25 @@ public:
 private:
     struct Cursor;
 
+    // The usual message: in one piece, no data fields, no tag that is no number.
+    [[nodiscard]] bool read_as_remembered(const char* data, std::uint32_t count,
+                                          const detail::FieldLayout& layout) noexcept;
+    [[nodiscard]] bool read_in_any_order(const char* data, std::uint32_t count) noexcept;
+    void remember(const char* data, std::uint32_t count, detail::FieldLayout& layout) noexcept;
+
+    // Any message.
+    [[nodiscard]] std::expected<Message, FrameError> parse_any(const Frame& frame, std::span<Field> spill) noexcept;
     [[nodiscard]] FrameError scan_fields(Cursor& cursor) noexcept;
     [[nodiscard]] FrameError take_field(Cursor& cursor, std::size_t end) noexcept;
     [[nodiscard]] bool grow(Cursor& cursor) noexcept;
-    void remember(const Cursor& cursor, detail::FieldLayout& layout) noexcept;
 
     DataFields data_fields_;
     detail::ScanFunction scan_;
+    detail::ListFunction list_;
     std::pmr::vector<Field> fields_;
     std::pmr::vector<detail::FieldLayout> layouts_;
+    detail::FieldIndex index_;  // of the newest message, where its layout is not a remembered one
+    detail::DelimiterPlaces ends_;
     detail::DelimiterMasks masks_;
 };
 

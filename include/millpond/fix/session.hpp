@@ -200,6 +200,7 @@ private:
     std::int64_t checked_ns_{0};  // when the schedule was looked at
     bool test_request_sent_{false};
     std::uint64_t requested_to_{0};  // last number of the ResendRequest under way; 0: none
+    std::int64_t progress_ns_{0};    // when the last number was taken, or a ResendRequest sent
     std::uint64_t highest_seen_{0};  // highest number that came too early
     Range resend_;
     Tallies tallies_;

@@ -43,6 +43,8 @@ struct SessionConfig {
     bool appl_ver_id_in_business_reject{false};
     bool send_next_expected{false};  ///< NextExpectedMsgSeqNum(789) in Logon, and no ResendRequest after it.
 
+    /// A resend that brings nothing new for so long is asked for once more: a part of it may have been garbled.
+    std::int64_t resend_timeout_ns{10'000'000'000};
     std::uint64_t resend_request_chunk{0};  ///< Numbers asked for at once; 0: all that are missing.
     std::size_t resend_burst{64};           ///< Messages resent before the caller gets its turn.
     std::size_t max_message_bytes{std::size_t{16} * 1024};

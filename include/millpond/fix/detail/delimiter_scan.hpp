@@ -20,6 +20,17 @@ struct DelimiterMasks {
 /// size: at most kScanBytes. Returns the sum of the bytes.
 using ScanFunction = std::uint32_t (*)(const char* bytes, std::size_t size, DelimiterMasks& masks) noexcept;
 
+/// Where each delimiter stands, by ascending place; what lies behind the last one is undefined.
+using DelimiterPlaces = std::array<std::uint16_t, kScanBytes + 64>;
+
+struct Listing {
+    std::uint32_t sum{0};    ///< Of the bytes.
+    std::uint32_t count{0};  ///< Of the delimiters.
+};
+
+/// size: at most kScanBytes.
+using ListFunction = Listing (*)(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept;
+
 /// size: any. Returns the sum of the bytes modulo 2^32.
 using SumFunction = std::uint32_t (*)(const char* bytes, std::size_t size) noexcept;
 
@@ -30,6 +41,7 @@ enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
 
 /// The caller has asked `supported`.
 [[nodiscard]] ScanFunction scan_function(InstructionSet set) noexcept;
+[[nodiscard]] ListFunction list_function(InstructionSet set) noexcept;
 [[nodiscard]] SumFunction sum_function(InstructionSet set) noexcept;
 
 }  // namespace millpond::fix::detail

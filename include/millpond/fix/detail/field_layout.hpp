@@ -1,67 +1,71 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include <millpond/fix/detail/field_index.hpp>
 #include <millpond/fix/tag.hpp>
 
 namespace millpond::fix::detail {
 
 /// What the fields of the last message of a type looked like, in their order, so that the next one's tags are compared
-/// instead of found. A guess only: every byte of a tag is compared before it is believed.
+/// instead of read. A guess only: every byte of a tag is compared before it is believed.
 class FieldLayout {
 public:
-    static constexpr std::size_t kCapacity = 192;  ///< Fields remembered; those behind them are parsed afresh.
-    static constexpr std::size_t kNone = kCapacity;
+    static constexpr std::size_t kCapacity = 192;  ///< Fields; a message of more is not remembered.
 
     /// "tag=" as the eight bytes of a little-endian word, with the bytes that count.
     struct Entry {
         std::uint64_t text{0};
         std::uint64_t mask{0};
         Tag tag{tag::kInvalid};
-        Tag data_tag{0};         ///< Not 0: this field tells the length of that data field.
-        std::uint8_t length{0};  ///< Bytes of text; 0 where the tag was too long to be remembered.
+        std::uint32_t length{0};  ///< Bytes of text.
     };
 
     [[nodiscard]] std::uint32_t msg_type() const noexcept { return msg_type_; }
+    /// 0: nothing is remembered.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
-    [[nodiscard]] const Entry& entry(std::size_t index) const noexcept { return entries_[index]; }
+    [[nodiscard]] const Entry* entries() const noexcept { return entries_.data(); }
+    [[nodiscard]] const FieldIndex& index() const noexcept { return index_; }
 
-    /// Index of the tag's first field; kNone when it is not remembered.
-    [[nodiscard]] std::size_t index_of(Tag tag) const noexcept {
-        const std::size_t index = first_[tag % kSlots];
-        return index < size_ && entries_[index].tag == tag ? index : kNone;
-    }
-
-    void clear(std::uint32_t msg_type) noexcept {
+    void begin_type(std::uint32_t msg_type) noexcept {
         msg_type_ = msg_type;
+        patience_ = kLeastPatience;
+        clear();
+    }
+    void clear() noexcept {
         size_ = 0;
         misses_ = 0;
-        first_.fill(static_cast<std::uint8_t>(kNone));
+        index_.clear();
+    }
+    /// Fewer than kCapacity are there.
+    void add(const Entry& entry) noexcept {
+        index_.add(entry.tag, static_cast<std::uint32_t>(size_));
+        entries_[size_++] = entry;
     }
 
-    /// False when it is full.
-    bool add(const Entry& entry) noexcept {
-        if (size_ == kCapacity) return false;
-        auto& first = first_[entry.tag % kSlots];
-        if (first == kNone) first = static_cast<std::uint8_t>(size_);
-        entries_[size_++] = entry;
+    void matched() noexcept {
+        misses_ = 0;
+        patience_ = kLeastPatience;
+    }
+    /// Another layout was met. Whether to remember that one: at first soon, then ever later while none comes twice.
+    [[nodiscard]] bool should_relearn() noexcept {
+        if (++misses_ < patience_) return false;
+        patience_ = std::min(2 * patience_, kMostPatience);
         return true;
     }
 
-    /// Counts messages in a row that had another layout.
-    [[nodiscard]] unsigned missed() noexcept { return ++misses_; }
-    void matched() noexcept { misses_ = 0; }
-
 private:
-    static constexpr std::size_t kSlots = 256;
-    static_assert(kNone < 256);
+    static constexpr std::uint32_t kLeastPatience = 2;
+    static constexpr std::uint32_t kMostPatience = 1024;
 
     std::uint32_t msg_type_{0};
-    unsigned misses_{0};
+    std::uint32_t misses_{0};  // messages in a row that had another layout
+    std::uint32_t patience_{kLeastPatience};
     std::size_t size_{0};
-    std::array<std::uint8_t, kSlots> first_{};  // by tag modulo kSlots: index of the first entry that fell there
+    FieldIndex index_;
     std::array<Entry, kCapacity> entries_{};
 };
 

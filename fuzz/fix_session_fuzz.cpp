@@ -1,0 +1,110 @@
+#include <millpond/fix/session.hpp>
+
+#include "fuzz/fix_input.hpp"
+#include "fuzz/fuzz_target.hpp"
+#include "fuzz/session_pair.hpp"
+
+namespace {
+
+using namespace millpond::fix;
+
+/// The input's bytes, two at a time; zeros behind its end.
+class Choices {
+public:
+    explicit Choices(std::span<const std::byte> bytes) : left_(bytes) {}
+    std::uint32_t operator()() {
+        if (left_.size() < 2) return calm_ += 7;
+        const auto number = std::to_integer<std::uint32_t>(left_[0]) | (std::to_integer<std::uint32_t>(left_[1]) << 8U);
+        left_ = left_.subspan(2);
+        return number;
+    }
+
+private:
+    std::span<const std::byte> left_;
+    std::uint32_t calm_{0};
+};
+
+/// Takes whatever comes; what a hostile peer can make it do is bounded by what it was told.
+class Target final : public SessionHandler {
+public:
+    explicit Target(MessageStore& store) : store_(&store) {}
+    void send(std::uint64_t sequence, std::string_view bytes) override {
+        const auto frame = next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
+        require(frame && frame->bytes.size() == bytes.size(), "what is sent is one message");
+        if (sequence != 0) store_->mark_written(sequence);
+    }
+    void disconnect(Disconnect) override { closed_ = true; }
+    Verdict on_message(const Message& message) override {
+        const auto sequence = message.unsigned_integer(tag::kMsgSeqNum).value_or(0);
+        require(sequence == store_->next_target(), "messages are delivered in their turn");
+        return static_cast<Verdict>(static_cast<int>(sequence % 3) - 1);
+    }
+    MessageStore* store_;
+    bool closed_{false};
+};
+
+/// Messages whose bodies are the input's lines, to a session that is logged on.
+void play_hostile(std::span<const std::byte> input) {
+    constexpr std::int64_t kNow = 1'704'164'645'000'000'000;
+    static const auto dictionary = Dictionary::session_level(Version::fix44);
+    MemoryStore store{kNow, 1U << 16U};
+    Target target{store};
+    Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .max_message_bytes = 4096},
+                    dictionary,
+                    nullptr,
+                    store,
+                    target,
+                    kNow};
+    session.on_connect(kNow);
+    const auto give = [&](const std::string& bytes) {
+        if (target.closed_) {
+            session.on_disconnect(kNow);
+            target.closed_ = false;
+            session.on_connect(kNow);
+        }
+        static_cast<void>(session.on_bytes(bytes_of(bytes), kNow));
+    };
+    const std::string header =
+        "\x01"
+        "49=YOU\x01"
+        "52=20240102-03:04:05\x01"
+        "56=WE\x01";
+    give(
+        framed("35=A\x01"
+               "34=1" +
+               header +
+               "98=0\x01"
+               "108=30\x01"));
+    const auto text = fields_of(input);
+    auto now = kNow;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const auto end = std::min(text.find('\n', begin), text.size());
+        const auto line = text.substr(begin, end - begin);
+        // type, number, rest of the body
+        if (line.size() > 2) {
+            const auto number = std::to_string(static_cast<unsigned char>(line[1]) % 32U);
+            give(framed("35=" + line.substr(0, 1) +
+                        "\x01"
+                        "34=" +
+                        number + header + line.substr(2)));
+        }
+        if (session.next_deadline_ns() != INT64_MAX && line.size() % 3 == 0) {
+            now = std::max(now, session.next_deadline_ns());
+            session.on_timer(now);
+        }
+        begin = end + 1;
+    }
+}
+
+}  // namespace
+
+/// Random event sequences keep the invariants: between two sessions over a bad network, and with a hostile peer.
+MILLPOND_FUZZ_TARGET {
+    SessionPair<Choices> pair{{.calm = 8}, Choices{input}};
+    for (std::size_t i = 0; i < input.size() / 4 + 8 && pair.broken().empty(); ++i) pair.step(false);
+    const bool ended = pair.finish();
+    require(pair.broken().empty(), pair.broken().c_str());
+    require(ended, "what was sent arrives");
+    require(pair.delivered() == pair.orders(), "every order is delivered once");
+    play_hostile(input);
+}
