@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,12 +39,15 @@ public:
                         }});
     }
 
-    void add_ours() {
+    void add_ours(std::uint32_t magazine_blocks = memory::kAutomaticMagazine) {
         using memory::BlockPool;
-        add<CachedBlocks<BlockPool>>(kCache);
-        add<PoolBlocks<BlockPool>>(kPool);
-        add<CachedBlocks<BlockPool>>(kStrict, memory::PoolOptions{.capacity_policy = memory::Capacity::strict});
-        add<CachedBlocks<memory::CheckedBlockPool>>(kChecked);
+        const memory::PoolOptions options{.magazine_blocks = magazine_blocks};
+        auto strict = options;
+        strict.capacity_policy = memory::Capacity::strict;
+        add<CachedBlocks<BlockPool>>(kCache, options);
+        add<PoolBlocks<BlockPool>>(kPool, options);
+        add<CachedBlocks<BlockPool>>(kStrict, strict);
+        add<CachedBlocks<memory::CheckedBlockPool>>(kChecked, options);
     }
 
     /// Pools and allocators that any thread may use.

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kCapacity = 8192;
 constexpr std::size_t kPasses = 15;
 constexpr std::size_t kLive = 1000;
+constexpr std::uint32_t kBatchMagazine = 255;
 
 void write(void* block, std::uint64_t value) { *static_cast<std::uint64_t*>(block) = value; }
 std::uint64_t read(const void* block) { return *static_cast<const std::uint64_t*>(block); }
@@ -145,7 +146,7 @@ void ask_batch(std::size_t count) {
         });
     });
     contenders.add<ArrayBlocks>(kArray);
-    contenders.add_ours();
+    contenders.add_ours(kBatchMagazine);
     contenders.add_rivals();
     contenders.add_slow_rivals();
     auto goals = contenders.ahead_of_rivals(kCache);
@@ -153,7 +154,9 @@ void ask_batch(std::size_t count) {
     compare({.question = "What does a block cost in batches of " + std::to_string(count) + "?",
              .unit = "ns/acquire + release",
              .goals = std::move(goals),
-             .measured = "a batch of 64-byte blocks acquired and released, by one call where there is one; per block",
+             .measured =
+                 "a batch of 64-byte blocks acquired and released, by one call where there is one; per block. A thread "
+                 "keeps up to 510 blocks in two magazines of ours, 512 in the cache of rte_mempool",
              .not_measured = "writing to the blocks, construction, other threads" + contenders.absent()},
             contenders.all());
 }

@@ -18,7 +18,8 @@ namespace {
 /// Above this a power-of-two stride would put the first lines of all blocks into few sets of the caches.
 constexpr std::size_t kSetConflictBytes = 512;
 constexpr std::uint32_t kLargestMagazine = 65'535;
-constexpr std::uint32_t kLargestAutomatic = 64;
+constexpr std::size_t kUsualMagazine = 63;  // With the null below, a unit of magazines.
+constexpr std::size_t kLargestAutomatic = 255;
 constexpr std::uint32_t kMostBlocks = std::numeric_limits<std::uint32_t>::max() / 2;
 
 [[noreturn]] void refuse(const PoolOptions& options, const std::string& what) {
@@ -36,9 +37,10 @@ std::size_t spread(std::size_t bytes, std::size_t alignment) {
 std::uint32_t magazine_size(std::size_t capacity, const PoolOptions& options) {
     if (options.max_caches == 0) return 0;
     if (options.magazine_blocks != kAutomaticMagazine) return options.magazine_blocks;
-    // What caches may hold is then at most half of the capacity.
+    // What caches may hold is then at most half of the capacity; a quarter of it where magazines are larger than usual.
     const auto fair = capacity / (4 * (std::size_t{options.max_caches} + 1));
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(fair, 1, kLargestAutomatic));
+    const auto size = std::clamp<std::size_t>(fair / 2, std::min(fair, kUsualMagazine), kLargestAutomatic);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(size, 1));
 }
 
 }  // namespace
@@ -74,14 +76,18 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
     layout.capacity = static_cast<std::uint32_t>(capacity);
     layout.owned = static_cast<std::uint32_t>(owned);
     layout.magazines = static_cast<std::uint32_t>(magazines);
-    layout.magazine_places = static_cast<std::uint32_t>(spread(size * sizeof(void*), core::kCacheLine) / sizeof(void*));
+    // One place for the null below.
+    layout.magazine_places =
+        static_cast<std::uint32_t>(align((size + 1) * sizeof(void*), BlockCache::kMagazineUnit) / sizeof(void*));
     // Without magazines the depot itself stops at N, because it owns no more.
     layout.strict = size != 0 && (options.capacity_policy == Capacity::strict ||
                                   (options.capacity_policy == Capacity::automatic && held > capacity));
 
     const auto links = size == 0 ? owned : magazines;
     layout.links_at = align(owned * layout.stride, core::kFalseSharingRange);
-    layout.magazines_at = align(layout.links_at + links * sizeof(std::atomic<std::uint32_t>), core::kFalseSharingRange);
+    // The place below the first magazine stays null, too.
+    layout.magazines_at =
+        align(layout.links_at + links * sizeof(std::atomic<std::uint32_t>) + sizeof(void*), BlockCache::kMagazineUnit);
     layout.caches_at =
         align(layout.magazines_at + magazines * layout.magazine_places * sizeof(void*), core::kFalseSharingRange);
     layout.records_at = layout.caches_at + (layout.caches + std::size_t{1}) * sizeof(BlockCache);

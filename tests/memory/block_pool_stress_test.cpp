@@ -173,5 +173,37 @@ TEST(BlockPoolStress, BatchesReleasedByManyThreadsAtOnceStaySound) {
     EXPECT_EQ(pool.audit(), "");
 }
 
+TEST(BlockPoolStress, StatisticsThatAreReadMeanwhileAreOfThePoolAndNeverRunBackwards) {
+    constexpr std::uint64_t kRounds = 20'000;
+    BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 8, .max_caches = 2});
+    std::atomic<int> at_work{2};
+    const auto work = [&] {
+        std::array<void*, 20> blocks{};
+        for (std::uint64_t round = 0; round < kRounds; ++round) {
+            for (auto& block : blocks) block = pool.try_acquire();
+            for (void* const block : blocks) pool.release(block);
+        }
+        --at_work;
+    };
+    std::thread first(work);
+    std::thread second(work);
+    PoolStats before;
+    do {
+        const auto now = pool.stats();
+        EXPECT_LE(now.in_use, now.owned);
+        EXPECT_GE(now.acquired, before.acquired);
+        EXPECT_GE(now.released, before.released);
+        EXPECT_GE(now.acquired, now.released);
+        before = now;
+        std::this_thread::yield();
+    } while (at_work > 0);
+    first.join();
+    second.join();
+    const auto after = pool.stats();
+    EXPECT_EQ(after.acquired, 2 * 20 * kRounds);
+    EXPECT_EQ(after.released, after.acquired);
+    EXPECT_EQ(after.in_use, 0U);
+}
+
 }  // namespace
 }  // namespace millpond::memory

@@ -351,6 +351,37 @@ TEST(BlockPool, EveryPointerThatIsNoBlockIsTold) {
     }
 }
 
+TEST(BlockPool, OnePointerThatIsNoBlockIsToldInABatchOfAnyLength) {
+    constexpr std::uint32_t kBlocks = 100;
+    // The last two are beyond 4 GiB; nobody touches the blocks.
+    for (const std::size_t stride : {2UL, 24UL, 64UL, 192UL, 704UL, 4096UL, 1UL << 26, 3UL << 25}) {
+        auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40);
+        const detail::BlockGrid grid(first, stride, kBlocks);
+        const auto bytes = kBlocks * stride;
+        const std::size_t offsets[]{1,         stride / 2,           stride - 1, bytes,
+                                    bytes - 1, std::size_t{1} << 32, 0 - stride, 0 - (std::size_t{1} << 32)};
+        for (const std::size_t length : {1UL, 7UL, 8UL, 9UL, 16UL, 29UL, 100UL}) {
+            std::vector<void*> blocks;
+            for (std::uint32_t i = 0; i < length; ++i) blocks.push_back(grid.block((i * 37) % kBlocks));
+            std::vector<std::byte*> copy(length);
+            ASSERT_TRUE(grid.copy(copy.data(), blocks.data(), length)) << stride << " " << length;
+            EXPECT_TRUE(std::ranges::equal(copy, blocks, {}, [](std::byte* block) -> void* { return block; }));
+            for (auto& block : blocks) {
+                auto* const right = block;
+                for (const auto offset : offsets) {
+                    auto* const wrong = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(first) + offset);
+                    block = wrong;
+                    ASSERT_EQ(grid.copy(copy.data(), blocks.data(), length), grid.holds(wrong))
+                        << stride << " " << offset;
+                }
+                block = right;
+            }
+        }
+        EXPECT_FALSE(grid.holds(first + 1));
+        EXPECT_FALSE(grid.holds(first + bytes));
+    }
+}
+
 TEST(BlockPoolDeathTest, AForeignOrMisalignedReleaseIsCaughtWithoutChecks) {
     BlockPool orders(64, 10, {.name = "orders"});
     BlockPool quotes(64, 10, {.name = "quotes"});
@@ -362,6 +393,12 @@ TEST(BlockPoolDeathTest, AForeignOrMisalignedReleaseIsCaughtWithoutChecks) {
     EXPECT_DEATH(orders.release(nullptr), "pool 'orders': release of what is none of its blocks");
     std::array<void*, 2> batch{block, &local};
     EXPECT_DEATH(orders.release_batch(batch), "pool 'orders': release of what is none of its blocks");
+    BlockPool wide(64, 10'000, {.name = "wide"});
+    BlockPool::Cache cache(wide);
+    std::vector<void*> large(40, cache.try_acquire());
+    large[33] = block;
+    EXPECT_DEATH(cache.release_batch(large), "pool 'wide': release of what is none of its blocks");
+    cache.release(large.front());
     orders.release(block);
 }
 

@@ -62,7 +62,7 @@ public:
     bool prewarm() noexcept { return cache_of_this_thread() != nullptr; }
 
     /// Whether `block` is one of this pool's, in use or not.
-    [[nodiscard]] bool owns(const void* block) const noexcept { return grid_.index_of(block) < grid_.count; }
+    [[nodiscard]] bool owns(const void* block) const noexcept { return grid_.holds(block); }
     [[nodiscard]] std::size_t capacity() const noexcept { return layout_.capacity; }
     [[nodiscard]] std::size_t block_bytes() const noexcept { return layout_.block_bytes; }
     [[nodiscard]] std::size_t alignment() const noexcept { return layout_.alignment; }
@@ -92,16 +92,23 @@ private:
 
     [[nodiscard, gnu::always_inline]] void* acquire_with(BlockCache& cache, Place place) noexcept;
     [[gnu::always_inline]] void release_with(BlockCache& cache, void* block) noexcept;
-    [[nodiscard, gnu::noinline]] void* acquire_slowly(BlockCache& cache, Place place) noexcept;
-    [[gnu::noinline]] void release_slowly(BlockCache& cache, std::byte* block) noexcept;
+    [[nodiscard, gnu::noinline]] static void* acquire_slowly(BlockCache& cache, Place place) noexcept;
+    [[gnu::noinline]] static void release_slowly(BlockCache& cache, std::byte* block) noexcept;
     template <class Element>
     [[nodiscard]] bool acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept;
     void release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept;
+    /// From several magazines, or where each operation goes the long way.
+    template <class Element>
+    [[nodiscard, gnu::noinline]] bool acquire_batches(BlockCache& cache, std::span<Element*> blocks,
+                                                      Place place) noexcept;
+    [[gnu::noinline]] void release_batches(BlockCache& cache, std::span<void* const> blocks) noexcept;
     [[nodiscard]] void* acquire_uncached(Place place) noexcept;
     void release_uncached(void* block) noexcept;
 
     void put(BlockCache& cache, std::byte* block) noexcept;
-    [[noreturn, gnu::noinline]] void refuse_foreign(const void* block) const noexcept;
+    [[noreturn, gnu::noinline]] static void refuse_batch(const BlockCache& cache,
+                                                         std::span<void* const> blocks) noexcept;
+    [[noreturn, gnu::noinline]] static void refuse_foreign(const BlockCache& cache, const void* block) noexcept;
     [[nodiscard]] std::uint32_t index_of(const void* block) const noexcept {
         return static_cast<std::uint32_t>(grid_.index_of(block));
     }
@@ -109,14 +116,13 @@ private:
     [[nodiscard]] static std::byte* bytes_of(Element* element) noexcept {
         return static_cast<std::byte*>(static_cast<void*>(element));
     }
-    template <class Element>
-    [[nodiscard]] static Element* element_of(std::byte* block) noexcept {
-        return static_cast<Element*>(static_cast<void*>(block));
-    }
     [[nodiscard]] bool take_credits(std::uint64_t count) noexcept;
     [[nodiscard]] BlockCache* cache_of_this_thread() noexcept;
     [[nodiscard]] BlockCache* attach() noexcept;
     [[nodiscard]] bool attach(BlockCache& held);
+    void describe(BlockCache& cache) noexcept {
+        cache.describe(this, grid_, layout_, reinterpret_cast<std::byte**>(region_.data() + layout_.magazines_at));
+    }
     void detach(BlockCache& cache) noexcept;
     void detach_held(BlockCache& cache) noexcept;
     void drain(BlockCache& cache) noexcept;
@@ -145,6 +151,7 @@ private:
     std::uint32_t attached_{0};
     std::vector<BlockCache*> held_;  // The explicit ones.
     mutable BlockCache gone_;        // What explicit ones counted that are gone.
+    mutable std::uint64_t most_acquired_{0};
     core::Tally uncached_;
     alignas(core::kFalseSharingRange) detail::PoolSlot slot_;  // Last, so that threads forget the pool first.
 };

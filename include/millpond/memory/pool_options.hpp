@@ -17,7 +17,7 @@ enum class Capacity : std::uint8_t {
     strict,     ///< Exactly when N blocks are in use. Costs one shared counter an operation.
 };
 
-/// Magazines as large as suits the capacity, at most 64 blocks.
+/// Magazines as large as suits the capacity, at most 255 blocks.
 inline constexpr std::uint32_t kAutomaticMagazine = std::numeric_limits<std::uint32_t>::max();
 
 struct PoolOptions {

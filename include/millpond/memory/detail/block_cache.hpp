@@ -1,99 +1,195 @@
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
+#include <limits>
 
 #include <millpond/core/cache_line.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/memory/detail/pool_layout.hpp>
 
 namespace millpond::memory::detail {
 
 /// Where the blocks of a pool are, and which pointer is which.
 ///
 /// Source: exact division by multiplication with the inverse modulo 2^64: Granlund and Montgomery 1994, section 9.
-struct BlockGrid {
-    std::byte* first{nullptr};
-    std::uint64_t inverse{1};  ///< Of the stride's odd part, modulo 2^64.
-    std::uint32_t shift{0};    ///< The stride is its odd part times 2^shift.
-    std::uint32_t count{0};
-    std::uint64_t stride{1};
+class BlockGrid {
+public:
+    using Block = std::byte*;
 
     BlockGrid() noexcept = default;
     BlockGrid(std::byte* first_block, std::size_t stride_bytes, std::uint32_t blocks) noexcept
-        : first(first_block),
-          shift(static_cast<std::uint32_t>(std::countr_zero(stride_bytes))),
-          count(blocks),
-          stride(stride_bytes) {
-        const auto odd = stride >> shift;
+        : first_(first_block),
+          count_and_shift_((std::uint64_t{blocks} << kShiftBits) |
+                           static_cast<std::uint64_t>(std::countr_zero(stride_bytes))),
+          stride_(stride_bytes) {
+        const auto odd = stride_ >> shift();
         // Newton's iteration doubles the right bits: odd * odd == 1 modulo 8 gives 3, then 6, 12, 24, 48, 96.
-        inverse = odd;
-        for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+        inverse_ = odd;
+        for (int i = 0; i < 5; ++i) inverse_ *= 2 - odd * inverse_;
     }
 
-    [[nodiscard]] std::byte* block(std::uint32_t index) const noexcept { return first + index * stride; }
+    [[nodiscard]] Block block(std::uint32_t index) const noexcept { return first_ + index * stride_; }
+    [[nodiscard]] std::uint64_t count() const noexcept { return count_and_shift_ >> kShiftBits; }
 
-    /// The index of the block at `pointer`; `count` or more for every pointer that is no block's.
+    /// The index of the block at `pointer`; count() or more for every pointer that is no block's.
     [[nodiscard]] std::uint64_t index_of(const void* pointer) const noexcept {
-        const auto distance = reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(first);
-        const auto product = distance * inverse;
-        return (product >> shift) | (product << (-shift % 64));  // As std::rotr, in a form that is vectorised.
+        return std::rotr(distance_to(pointer) * inverse_, static_cast<int>(shift()));
     }
+    [[nodiscard]] bool holds(const void* pointer) const noexcept { return index_of(pointer) < count(); }
+
+    /// Copies `count` pointers. False when one was no block's.
+    [[nodiscard]] bool copy(Block* __restrict to, void* const* __restrict from, std::size_t count) const noexcept;
+
+private:
+    static constexpr std::uint32_t kShiftBits = 6;
+
+    [[nodiscard]] std::uint64_t shift() const noexcept { return count_and_shift_ % (1U << kShiftBits); }
+    [[nodiscard]] std::uint64_t distance_to(const void* pointer) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(pointer) - reinterpret_cast<std::uintptr_t>(first_);
+    }
+
+    std::byte* first_{nullptr};
+    std::uint64_t inverse_{1};          // Of the stride's odd part, modulo 2^64.
+    std::uint64_t count_and_shift_{0};  // The stride is its odd part times 2^shift.
+    std::uint64_t stride_{1};
 };
+
+inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, std::size_t count) const noexcept {
+    constexpr std::size_t kLanes = 4;
+    if (count < 2 * kLanes || this->count() * stride_ > std::numeric_limits<std::uint32_t>::max()) {
+        std::uint64_t highest = 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            highest = std::max(highest, index_of(from[i]));
+            to[i] = static_cast<Block>(from[i]);
+        }
+        return highest < this->count();
+    }
+    // The same division modulo 2^32, where no bit of a distance is lost: more of them fit into a register. Of each
+    // product only the half that belongs to the low half of a distance counts.
+    using Distances [[gnu::vector_size(kLanes * sizeof(std::uint64_t))]] = std::uint64_t;
+    using Halves [[gnu::vector_size(sizeof(Distances))]] = std::uint32_t;
+    const auto first = Distances{} + reinterpret_cast<std::uintptr_t>(first_);
+    const auto inverse = Halves{} + static_cast<std::uint32_t>(inverse_);
+    Distances bits{};
+    Halves highest{};
+    const auto copy_lanes = [&](std::size_t at) {
+        Distances pointers;
+        std::memcpy(&pointers, from + at, sizeof pointers);
+        std::memcpy(to + at, &pointers, sizeof pointers);
+        const Distances distances = pointers - first;
+        bits |= distances;
+        const auto products = reinterpret_cast<Halves>(distances) * inverse;
+        highest = products > highest ? products : highest;
+    };
+    for (std::size_t at = 0; at + 2 * kLanes < count; at += 2 * kLanes) {
+        copy_lanes(at);
+        copy_lanes(at + kLanes);
+    }
+    copy_lanes(count - 2 * kLanes);  // These may have been copied already.
+    copy_lanes(count - kLanes);
+    constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 1;
+    const auto all = bits[0] | bits[1] | bits[2] | bits[3];
+    const auto most = std::max({highest[kLow], highest[kLow + 2], highest[kLow + 4], highest[kLow + 6]});
+    const auto excess = (all >> 32) | (all & ((std::uint64_t{1} << shift()) - 1));
+    return excess == 0 && (most >> shift()) < this->count();
+}
 
 /// One thread's blocks: a magazine that it pops from and pushes to, and a spare one, which is full or empty.
 ///
-/// Threads: its owner's; the counts may be read by others.
+/// Threads: its owner's; others may read the counts and how many blocks it holds.
 /// Memory:  the first line holds all that an acquire or a release touches, besides the magazine.
 struct alignas(core::kFalseSharingRange) BlockCache {
-    using Block = std::byte*;
+    using Block = BlockGrid::Block;
 
-    Block* top{nullptr};     ///< The free blocks of the loaded magazine are [bottom, top).
-    Block* bottom{nullptr};  ///< Where the loaded magazine begins.
-    Block* end{nullptr};     ///< Where it ends.
-    core::Tally acquired;
-    core::Tally released;
+    /// Magazines end at multiples of this, and a null lies below each, so that the address of a place and what is in
+    /// it tell whether a magazine is full or empty. Inside a larger magazine an address may say full that is not.
+    static constexpr std::size_t kMagazineUnit = 512;
+
+    /// A release goes to *top, an acquire takes from top[-1]. Where each operation must go the long way, in strict
+    /// pools and without magazines, it stays at a place that looks full and empty.
+    std::atomic<Block*> top{nullptr};
     BlockGrid grid;
+    core::Tally released;
 
-    Block* spare{nullptr};
-    std::uint32_t magazine_blocks{0};
-    bool spare_is_full{false};
-    bool taken{false};      ///< Under the pool's mutex.
-    bool strict{false};     ///< As the pool.
-    Block single{nullptr};  ///< Stands for the magazine where there are none.
+    void* pool{nullptr};
+    std::atomic<Block*> long_way_top{nullptr};  ///< What `top` is elsewhere.
+    Block* bottom{nullptr};                     ///< Where the loaded magazine begins.
+    Block* end{nullptr};                        ///< Where it ends.
+    Block* magazines{nullptr};                  ///< Where all of them begin: a place that looks full and empty.
+    Block* spare{nullptr};                      ///< Where the spare one begins.
+    core::Tally carried;  ///< Blocks that came into the loaded magazine but by releases, less those that left it but
+                          ///< by acquisitions. What is acquired need not be counted then.
     core::Tally refused;
     core::Tally exchanges;
+    std::uint32_t magazine_blocks{0};
+    std::uint32_t magazine_places{0};  ///< From one to the next.
+    bool long_way{false};
+    bool strict{false};  ///< As the pool.
+    bool spare_is_full{false};
+    bool taken{false};      ///< Under the pool's mutex.
+    Block single{nullptr};  ///< Stands for the magazine where there are none.
 
-    void describe(const BlockGrid& blocks, std::uint32_t magazine, bool is_strict) noexcept {
+    void describe(void* its_pool, const BlockGrid& blocks, const PoolLayout& layout, Block* first_magazine) noexcept {
+        pool = its_pool;
         grid = blocks;
-        magazine_blocks = magazine;
-        strict = is_strict;
-    }
-    void add_counts_of(const BlockCache& other) noexcept {
-        acquired.add(other.acquired.read());
-        released.add(other.released.read());
-        refused.add(other.refused.read());
-        exchanges.add(other.exchanges.read());
-    }
-    void forget_counts() noexcept {
-        for (auto* const tally : {&acquired, &released, &refused, &exchanges}) tally->set(0);
+        magazine_blocks = layout.magazine_blocks;
+        magazine_places = layout.magazine_places;
+        magazines = first_magazine;
+        strict = layout.strict;
+        long_way = strict || magazine_blocks == 0;
+        if (long_way) top.store(magazines, std::memory_order_relaxed);
     }
 
-    [[nodiscard]] bool is_empty() const noexcept { return top == bottom; }
-    [[nodiscard]] bool is_full() const noexcept { return top == end; }
-    [[nodiscard]] std::size_t level() const noexcept { return static_cast<std::size_t>(top - bottom); }
-    [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - top); }
+    /// Null when the magazine is empty, or the operation must go the long way.
+    [[nodiscard]] Block try_pop() noexcept {
+        auto* const at = top.load(std::memory_order_relaxed);
+        auto* const block = at[-1];
+        if (block != nullptr) [[likely]]
+            top.store(at - 1, std::memory_order_relaxed);
+        return block;
+    }
+    /// False when the magazine is full, or it may be, or the operation must go the long way.
+    [[nodiscard]] bool try_push(Block block) noexcept {
+        auto* const at = top.load(std::memory_order_relaxed);
+        if (reinterpret_cast<std::uintptr_t>(at) % kMagazineUnit == 0) [[unlikely]]
+            return false;
+        *at = block;
+        top.store(at + 1, std::memory_order_relaxed);
+        return true;
+    }
+
+    // The long way.
+    [[nodiscard]] Block* position() const noexcept {
+        return (long_way ? long_way_top : top).load(std::memory_order_relaxed);
+    }
+    void set_position(Block* at) noexcept { (long_way ? long_way_top : top).store(at, std::memory_order_relaxed); }
+    [[nodiscard]] bool is_empty() const noexcept { return position() == bottom; }
+    [[nodiscard]] bool is_full() const noexcept { return position() == end; }
+    [[nodiscard]] std::size_t level() const noexcept { return static_cast<std::size_t>(position() - bottom); }
+    [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(end - position()); }
     /// Only while it is not empty.
-    [[nodiscard]] Block pop() noexcept { return *--top; }
+    [[nodiscard]] Block pop() noexcept {
+        set_position(position() - 1);
+        return *position();
+    }
     /// Only while it is not full.
-    void push(Block block) noexcept { *top++ = block; }
+    void push(Block block) noexcept {
+        *position() = block;
+        set_position(position() + 1);
+    }
+    void carry(std::size_t in, std::size_t out) noexcept { carried.add(std::uint64_t{in} - std::uint64_t{out}); }
 
     /// The first `count` of the magazine's places hold blocks.
     void load(Block* magazine, std::size_t count) noexcept {
         bottom = magazine;
-        top = magazine + count;
         end = magazine + magazine_blocks;
+        set_position(magazine + count);
     }
     [[nodiscard]] bool use_full_spare() noexcept {
         if (!spare_is_full) return false;
@@ -101,6 +197,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         spare = bottom;
         spare_is_full = false;
         load(full, magazine_blocks);
+        carry(magazine_blocks, 0);
         return true;
     }
     [[nodiscard]] bool use_empty_spare() noexcept {
@@ -109,7 +206,30 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         spare = bottom;
         spare_is_full = true;
         load(empty, 0);
+        carry(0, magazine_blocks);
         return true;
+    }
+
+    // For any thread, while the owner goes on: what each gives was so, or will be, at about that time.
+    /// Blocks in the loaded magazine, told by the address alone.
+    [[nodiscard]] std::uint64_t held() const noexcept {
+        const auto* const at = position();
+        if (at == nullptr || magazine_blocks == 0) return 0;
+        const auto place = static_cast<std::uint64_t>(at - magazines) % magazine_places;
+        return place == 0 ? magazine_blocks : magazine_blocks - (magazine_places - place);
+    }
+    /// Acquired less released; less than none, modulo 2^64, where others' blocks are released.
+    [[nodiscard]] std::uint64_t lent() const noexcept { return carried.read() - held(); }
+
+    void add_counts_of(const BlockCache& other) noexcept {
+        released.add(other.released.read());
+        carried.add(other.lent());
+        refused.add(other.refused.read());
+        exchanges.add(other.exchanges.read());
+    }
+    void forget_counts() noexcept {
+        for (auto* const tally : {&released, &refused, &exchanges}) tally->set(0);
+        carried.set(held());
     }
 };
 

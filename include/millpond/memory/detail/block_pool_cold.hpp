@@ -27,7 +27,7 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
           },
           region_.data(), region_.data() + std::size_t{layout_.owned} * layout_.stride, name_.c_str()) {
     std::uninitialized_default_construct_n(caches_, own_caches().size());
-    for (auto& cache : own_caches()) cache.describe(grid_, layout_.magazine_blocks, layout_.strict);
+    for (auto& cache : own_caches()) describe(cache);
     held_.reserve(layout_.caches);
     depot_.equip(shared_cache());
     shared_cache().taken = true;
@@ -36,7 +36,7 @@ BasicBlockPool<Policy>::BasicBlockPool(std::size_t block_bytes, std::size_t capa
 template <class Policy>
 BasicBlockPool<Policy>::~BasicBlockPool() {
     if constexpr (Policy::kChecked) {
-        for (std::uint32_t index = 0; index < grid_.count; ++index) {
+        for (std::uint32_t index = 0; index < grid_.count(); ++index) {
             if (ledger_.is_out(index)) ledger_.fault("ends while a block is in use", index, grid_.block(index));
         }
         detail::show(region_.data(), region_.size(), detail::Content::old);
@@ -117,7 +117,7 @@ bool BasicBlockPool<Policy>::attach(BlockCache& held) {
     const std::lock_guard lock(mutex_);
     if (attached_ == layout_.caches) return false;
     ++attached_;
-    held.describe(grid_, layout_.magazine_blocks, layout_.strict);
+    describe(held);
     held.taken = true;
     depot_.equip(held);
     held_.push_back(&held);
@@ -133,7 +133,11 @@ void BasicBlockPool<Policy>::detach(BlockCache& cache) noexcept {
 template <class Policy>
 void BasicBlockPool<Policy>::drain(BlockCache& cache) noexcept {
     do {
-        while (!cache.is_empty()) put(shared_cache(), cache.pop());
+        while (!cache.is_empty()) {
+            put(shared_cache(), cache.pop());
+            cache.carry(0, 1);
+            shared_cache().carry(1, 0);
+        }
     } while (cache.use_full_spare());
     depot_.strip(cache);
     cache.taken = false;
@@ -159,7 +163,7 @@ void BasicBlockPool<Policy>::for_each_cache(Visit&& visit) const {
 template <class Policy>
 std::uint64_t BasicBlockPool<Policy>::count_in_use() const noexcept {
     std::uint64_t in_use = 0;
-    for_each_cache([&](const BlockCache& cache) { in_use += cache.acquired.read() - cache.released.read(); });
+    for_each_cache([&](const BlockCache& cache) { in_use += cache.lent(); });
     return in_use;
 }
 
@@ -183,14 +187,16 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.magazine_blocks = layout_.magazine_blocks;
     stats.strict = layout_.strict || layout_.magazine_blocks == 0;
     const std::lock_guard lock(mutex_);
-    // Releases first: a block that comes back meanwhile is then counted as in use, never as less than none.
+    // Releases first: a block that comes back meanwhile is then counted as in use.
     for_each_cache([&](const BlockCache& cache) { stats.released += cache.released.read(); });
     for_each_cache([&](const BlockCache& cache) {
-        stats.acquired += cache.acquired.read();
         stats.refused += cache.refused.read();
         stats.exchanges += cache.exchanges.read();
     });
-    stats.in_use = stats.acquired - stats.released;
+    // A magazine that is just exchanged may be seen before or after; no count ever runs backwards.
+    const auto lent = static_cast<std::int64_t>(count_in_use());
+    stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(lent, 0, layout_.owned));
+    stats.acquired = most_acquired_ = std::max(most_acquired_, stats.released + stats.in_use);
     stats.high_water =
         layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed) : depot_.most_outside();
     stats.uncached = uncached_.read();
@@ -203,6 +209,7 @@ bool BasicBlockPool<Policy>::reset() noexcept {
     if (count_in_use() != 0) return false;
     for_each_cache([](BlockCache& cache) { cache.forget_counts(); });
     uncached_.set(0);
+    most_acquired_ = 0;
     least_credits_.store(layout_.capacity, std::memory_order_relaxed);
     depot_.forget_most_outside();
     return true;
@@ -225,7 +232,7 @@ std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const 
     for_each_cache([&](const BlockCache& cache) {
         if (!cache.taken) return;
         ++equipped;
-        for (const auto* place = cache.bottom; place != cache.top; ++place) found(*place);
+        for (const auto* place = cache.bottom; place != cache.position(); ++place) found(*place);
         for (std::uint32_t i = 0; cache.spare_is_full && i < layout_.magazine_blocks; ++i) found(cache.spare[i]);
     });
     if (layout_.magazine_blocks > 0) {

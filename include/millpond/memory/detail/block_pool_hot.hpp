@@ -1,7 +1,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
+#include <cstring>
 
 #include <millpond/memory/block_pool.hpp>
 
@@ -26,10 +26,9 @@ void BasicBlockPool<Policy>::release(void* block) noexcept {
 
 template <class Policy>
 inline void* BasicBlockPool<Policy>::acquire_with(BlockCache& cache, Place place) noexcept {
-    if (cache.strict || cache.is_empty()) [[unlikely]]
+    auto* const block = cache.try_pop();
+    if (block == nullptr) [[unlikely]]
         return acquire_slowly(cache, place);
-    auto* const block = cache.pop();
-    cache.acquired.add();
     if constexpr (Policy::kChecked) ledger_.acquired(index_of(block), block, place);
     return block;
 }
@@ -37,43 +36,46 @@ inline void* BasicBlockPool<Policy>::acquire_with(BlockCache& cache, Place place
 template <class Policy>
 inline void BasicBlockPool<Policy>::release_with(BlockCache& cache, void* block) noexcept {
     const auto index = cache.grid.index_of(block);
-    if (index >= cache.grid.count) [[unlikely]]
-        refuse_foreign(block);
+    if (index >= cache.grid.count()) [[unlikely]]
+        refuse_foreign(cache, block);
     if constexpr (Policy::kChecked) ledger_.released(static_cast<std::uint32_t>(index), static_cast<std::byte*>(block));
-    if (cache.strict || cache.is_full()) [[unlikely]]
+    if (!cache.try_push(static_cast<std::byte*>(block))) [[unlikely]]
         return release_slowly(cache, static_cast<std::byte*>(block));
-    cache.push(static_cast<std::byte*>(block));
     cache.released.add();
 }
 
 template <class Policy>
 void* BasicBlockPool<Policy>::acquire_slowly(BlockCache& cache, Place place) noexcept {
-    if (cache.strict && !take_credits(1)) {
+    auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
+    if (cache.strict && !pool.take_credits(1)) {
         cache.refused.add();
         return nullptr;
     }
-    if (cache.is_empty() && !depot_.refill(cache)) {
+    if (cache.is_empty() && !pool.depot_.refill(cache)) {
         cache.refused.add();
-        if (cache.strict) credits_.fetch_add(1, std::memory_order_release);
+        if (cache.strict) pool.credits_.fetch_add(1, std::memory_order_release);
         return nullptr;
     }
     auto* const block = cache.pop();
-    cache.acquired.add();
-    if constexpr (Policy::kChecked) ledger_.acquired(index_of(block), block, place);
+    if constexpr (Policy::kChecked) pool.ledger_.acquired(pool.index_of(block), block, place);
     return block;
 }
 
 template <class Policy>
 void BasicBlockPool<Policy>::release_slowly(BlockCache& cache, std::byte* block) noexcept {
-    put(cache, block);
+    auto& pool = *static_cast<BasicBlockPool*>(cache.pool);
+    pool.put(cache, block);
     cache.released.add();
-    if (cache.strict) credits_.fetch_add(1, std::memory_order_release);  // sync "credit back": take_credits
+    if (cache.strict) pool.credits_.fetch_add(1, std::memory_order_release);  // sync "credit back": take_credits
 }
 
 template <class Policy>
 void BasicBlockPool<Policy>::put(BlockCache& cache, std::byte* block) noexcept {
-    if (cache.is_full()) [[unlikely]] {
-        if (cache.magazine_blocks == 0) return depot_.push_block(index_of(block));
+    if (cache.is_full()) {
+        if (cache.magazine_blocks == 0) {
+            cache.carry(0, 1);
+            return depot_.push_block(index_of(block));
+        }
         depot_.make_room(cache);
     }
     cache.push(block);
@@ -97,6 +99,27 @@ bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
+    if (Policy::kChecked || cache.long_way || blocks.size() > cache.level())
+        return acquire_batches(cache, blocks, place);
+    auto* const from = cache.position() - blocks.size();
+    std::memcpy(static_cast<void*>(blocks.data()), static_cast<const void*>(from), blocks.size_bytes());
+    cache.set_position(from);
+    return true;
+}
+
+template <class Policy>
+inline void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept {
+    if (Policy::kChecked || cache.long_way || blocks.size() > cache.room()) return release_batches(cache, blocks);
+    auto* const to = cache.position();
+    if (!cache.grid.copy(to, blocks.data(), blocks.size())) [[unlikely]]
+        refuse_batch(cache, blocks);
+    cache.set_position(to + blocks.size());
+    cache.released.add(blocks.size());
+}
+
+template <class Policy>
+template <class Element>
+bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
     if (cache.strict && !take_credits(blocks.size())) {
         cache.refused.add();
         return false;
@@ -110,11 +133,11 @@ bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Ele
             return false;
         }
         const auto round = std::min(blocks.size() - done, cache.level());
-        const auto* const from = cache.top -= round;
-        for (std::size_t i = 0; i < round; ++i) blocks[done + i] = element_of<Element>(from[i]);
+        auto* const from = cache.position() - round;
+        std::memcpy(static_cast<void*>(&blocks[done]), static_cast<const void*>(from), round * sizeof *from);
+        cache.set_position(from);
         done += round;
     }
-    cache.acquired.add(done);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }
@@ -122,26 +145,25 @@ bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Ele
 }
 
 template <class Policy>
-void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<void* const> blocks) noexcept {
-    // All are looked at before any is taken, without a branch for each.
-    const auto grid = cache.grid;
-    std::uint64_t highest = 0;
-    for (const void* const block : blocks) highest = std::max(highest, grid.index_of(block));
-    if (highest >= grid.count) [[unlikely]] {
-        refuse_foreign(*std::ranges::find_if_not(blocks, [&](const void* block) { return owns(block); }));
-    }
+void BasicBlockPool<Policy>::release_batches(BlockCache& cache, std::span<void* const> blocks) noexcept {
     if constexpr (Policy::kChecked) {
-        for (void* const block : blocks) ledger_.released(index_of(block), static_cast<std::byte*>(block));
+        for (void* const block : blocks) {
+            if (!owns(block)) refuse_foreign(cache, block);
+            ledger_.released(index_of(block), static_cast<std::byte*>(block));
+        }
     }
     for (std::size_t done = 0; done < blocks.size();) {
-        if (cache.is_full()) {
+        if (cache.magazine_blocks == 0) {
+            if (!owns(blocks[done])) refuse_foreign(cache, blocks[done]);
             put(cache, static_cast<std::byte*>(blocks[done++]));
             continue;
         }
+        if (cache.is_full()) depot_.make_room(cache);
         const auto round = std::min(blocks.size() - done, cache.room());
-        auto* const to = cache.top;
-        for (std::size_t i = 0; i < round; ++i) to[i] = static_cast<std::byte*>(blocks[done + i]);
-        cache.top = to + round;
+        auto* const to = cache.position();
+        if (!cache.grid.copy(to, &blocks[done], round)) [[unlikely]]
+            refuse_batch(cache, blocks);
+        cache.set_position(to + round);
         done += round;
     }
     cache.released.add(blocks.size());
@@ -149,8 +171,14 @@ void BasicBlockPool<Policy>::release_batch_with(BlockCache& cache, std::span<voi
 }
 
 template <class Policy>
-void BasicBlockPool<Policy>::refuse_foreign(const void* block) const noexcept {
-    detail::misuse(name_.c_str(), "release of what is none of its blocks", block);
+void BasicBlockPool<Policy>::refuse_batch(const BlockCache& cache, std::span<void* const> blocks) noexcept {
+    refuse_foreign(cache, *std::ranges::find_if_not(blocks, [&](void* block) { return cache.grid.holds(block); }));
+}
+
+template <class Policy>
+void BasicBlockPool<Policy>::refuse_foreign(const BlockCache& cache, const void* block) noexcept {
+    detail::misuse(static_cast<const BasicBlockPool*>(cache.pool)->name_.c_str(),
+                   "release of what is none of its blocks", block);
 }
 
 }  // namespace millpond::memory

@@ -63,8 +63,9 @@ public:
 private:
     static constexpr std::uint32_t kNone = IndexStack<Policy>::kNone;
 
+    /// It ends where the next one's places begin.
     [[nodiscard]] Block* magazine(std::uint32_t number) const noexcept {
-        return magazines_ + std::size_t{number} * layout_.magazine_places;
+        return magazines_ + (std::size_t{number} + 1) * layout_.magazine_places - layout_.magazine_blocks;
     }
     [[nodiscard]] std::uint32_t number_of(const Block* magazine) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_places);
@@ -107,16 +108,17 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     if (number == kNone) return false;
     count_out();
     if (cache.magazine_blocks == 0) {
-        cache.single = grid_.block(number);
-        ++cache.top;
+        cache.push(grid_.block(number));
+        cache.carry(1, 0);
         return true;
     }
     Policy::racy_point();
     empty_.push(links_, number_of(cache.bottom));
     cache.load(magazine(number), cache.magazine_blocks);
+    cache.carry(cache.magazine_blocks, 0);
     cache.exchanges.add();
     // The first blocks are written soon; the lines may lie in the cache of the core that released them.
-    for (auto* next = cache.top; next != cache.bottom && cache.top - next < 4;) __builtin_prefetch(*--next, 1);
+    for (auto* next = cache.end; next != cache.bottom && cache.end - next < 4;) __builtin_prefetch(*--next, 1);
     return true;
 }
 
@@ -129,6 +131,7 @@ void Depot<Policy>::make_room(BlockCache& cache) noexcept {
     full_.push(links_, number_of(cache.bottom));
     full_count_.fetch_add(1, std::memory_order_relaxed);
     cache.load(magazine(number), 0);
+    cache.carry(0, cache.magazine_blocks);
     cache.exchanges.add();
 }
 
