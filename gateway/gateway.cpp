@@ -12,14 +12,37 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event_json.hpp>
+#include <millpond/market/ring_error.hpp>
+#include <millpond/market/ring_reader.hpp>
 
 #include "gateway/sinks/csv/csv_sink.hpp"
+#include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/tcp/tcp_sink.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
 
 namespace millpond::gateway {
 
+namespace {
+
+/// How long a dead gateway's ring is waited for while the journal's disk takes nothing.
+constexpr std::int64_t kRescuePatienceNs = 2'000'000'000;
+
+journal::Options journal_options(const JournalConfig& sink) {
+    return {.name = sink.name,
+            .writer = {.folder = sink.folder,
+                       .ring = sink.ring,
+                       .segment_bytes = sink.segment_bytes,
+                       .roll_after = std::chrono::seconds{sink.roll_seconds},
+                       .keep_bytes = sink.keep_bytes,
+                       .keep_for = std::chrono::hours{sink.keep_hours},
+                       .sync = sink.sync,
+                       .sync_interval = std::chrono::milliseconds{sink.sync_ms}}};
+}
+
+}  // namespace
+
 Gateway::Gateway(const Config& config, Log& log) : log_(log) {
+    rescue_left_rings(config);
     for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config));
     open_sinks(config);
     list_metrics();
@@ -47,10 +70,36 @@ void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, con
     sinks_.push_back(std::make_unique<SinkThread>(options, std::move(sink), say));
 }
 
+Say Gateway::say() {
+    return
+        [this](Severity severity, std::string_view cause, const std::string& text) { log_.say(severity, cause, text); };
+}
+
+void Gateway::rescue_left_rings(const Config& config) {
+    for (const auto& sink : config.journals) {
+        try {
+            if (market::RingReader{{.name = sink.ring}}.has_writer()) continue;
+        } catch (const market::RingError&) {
+            continue;  // the usual case: nobody left one
+        }
+        SinkThread left{{.ring = sink.ring, .name = sink.name},
+                        std::make_unique<journal::JournalSink>(journal_options(sink), say()),
+                        say()};
+        const auto until = core::monotonic_nanos() + kRescuePatienceNs;
+        while (left.account().queued != 0 && core::monotonic_nanos() < until) left.round(core::monotonic_nanos());
+        const auto account = left.account();
+        if (account.delivered + account.missed + account.queued == 0) continue;
+        log_.info("rescue " + sink.name,
+                  "journal sink '{}': wrote down {} events that an earlier gateway left in ring '{}'; {} were lost",
+                  sink.name, account.delivered, sink.ring, account.missed + account.queued);
+    }
+}
+
 void Gateway::open_sinks(const Config& config) {
-    const Say say = [this](Severity severity, std::string_view cause, const std::string& text) {
-        log_.say(severity, cause, text);
-    };
+    const auto say = this->say();
+    for (const auto& sink : config.journals) {
+        run_sink(sink, std::make_unique<journal::JournalSink>(journal_options(sink), say), say);
+    }
     for (const auto& sink : config.tcp) {
         auto made = std::make_unique<tcp::TcpSink>(tcp::Options{.name = sink.name,
                                                                 .listen = sink.listen,

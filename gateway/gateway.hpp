@@ -53,6 +53,9 @@ public:
     [[nodiscard]] net::SocketAddress metrics_address() const;
 
 private:
+    [[nodiscard]] Say say();
+    /// Writes down what a dead gateway's rings still hold, before their names are taken over.
+    void rescue_left_rings(const Config& config);
     void open_sinks(const Config& config);
     template <class Settings>
     void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -48,6 +49,13 @@ public:
     /// says.
     [[nodiscard]] virtual std::size_t room() const noexcept = 0;
     [[nodiscard]] virtual Delivery mode() const noexcept = 0;
+
+    /// Number of the ring entry that it wants first, so that it goes on where an earlier run stopped; nothing when it
+    /// joins by the board. Called once, before everything else. epoch: the ring's.
+    [[nodiscard]] virtual std::optional<std::uint64_t> resume_at(std::uint64_t epoch) {
+        static_cast<void>(epoch);
+        return std::nullopt;
+    }
 
     /// An instrument's name; comes before its first event, in the order of the ids.
     virtual void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) = 0;

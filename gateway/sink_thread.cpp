@@ -93,8 +93,12 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
       sink_(std::move(sink)),
       say_(std::move(say)),
       reader_({.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity())}) {
-    Board board{*this};
-    reader_.join(board);
+    if (const auto number = sink_->resume_at(reader_.epoch())) {
+        reader_.seek(*number);
+    } else {
+        Board board{*this};
+        reader_.join(board);
+    }
     publish_account();
 }
 

@@ -37,7 +37,8 @@ public:
         std::optional<std::uint32_t> pin{};  ///< Processor of the thread.
     };
 
-    /// Joins the ring, board first: every event published from here on is in the account. Throws market::RingError.
+    /// Joins the ring, board first or where the sink resumes: every event from there on is in the account. Throws
+    /// market::RingError.
     SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say);
     /// Stops.
     ~SinkThread();

@@ -25,6 +25,7 @@ Command config_command(CLI::App& program);
 Command fix_command(CLI::App& program);
 Command gateway_command(CLI::App& program);
 Command generate_command(CLI::App& program);
+Command journal_command(CLI::App& program);
 Command replay_command(CLI::App& program);
 Command tail_command(CLI::App& program);
 

@@ -38,7 +38,8 @@ int main(int argc, char** argv) {
     const std::vector<millpond::app::Command> commands{
         millpond::app::config_command(program),  millpond::app::fix_command(program),
         millpond::app::gateway_command(program), millpond::app::generate_command(program),
-        millpond::app::replay_command(program),  millpond::app::tail_command(program),
+        millpond::app::journal_command(program), millpond::app::replay_command(program),
+        millpond::app::tail_command(program),
     };
     try {
         program.parse(argc, argv);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -13,15 +12,13 @@
 #include <string_view>
 #include <vector>
 
-#include <unistd.h>
-
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/market/ring_reader.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/event_lines.hpp"
 #include "apps/millpond/stop_signal.hpp"
-#include "apps/millpond/tail_format.hpp"
 
 namespace millpond::app {
 namespace {
@@ -41,22 +38,6 @@ constexpr std::string_view to_string(market::WriterState state) noexcept {
         case market::WriterState::closed: return "closed";
     }
     return "unknown";
-}
-
-TailFormat format_of(const std::string& word) {
-    if (word == "json") return TailFormat::json;
-    return word == "csv" ? TailFormat::csv : TailFormat::table;
-}
-
-/// False when standard output is gone (a closed pipe).
-bool put(std::string_view text) {
-    while (!text.empty()) {
-        const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return false;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return true;
 }
 
 /// Reads a ring and prints what is wanted of it.
@@ -83,12 +64,12 @@ public:
 
     /// Prints the lines that have come together; false when nobody reads them.
     [[nodiscard]] bool flush() {
-        const bool good = put(printer_.lines());
+        const bool good = put_out(printer_.lines());
         printer_.clear();
         return good;
     }
 
-    [[nodiscard]] const TailPrinter& printer() const noexcept { return printer_; }
+    [[nodiscard]] const EventLines& printer() const noexcept { return printer_; }
     [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
     [[nodiscard]] market::WriterState writer() const noexcept { return reader_.writer_state(core::utc_nanos()); }
     [[nodiscard]] market::RingAccount account() const noexcept { return reader_.account(); }
@@ -115,7 +96,7 @@ private:
 
     std::set<std::string, std::less<>> wanted_;
     std::vector<bool> is_wanted_;
-    TailPrinter printer_;
+    EventLines printer_;
     market::RingReader reader_;
     bool number_from_reader_{false};
     std::uint64_t printed_{0};
@@ -132,7 +113,7 @@ void print_end(const Tail& tail, std::string_view why) {
 int run(const Options& options) {
     const auto& stop = stop_on_signal();
     Tail tail{options};
-    if (!put(tail.printer().head())) return 0;
+    if (!put_out(tail.printer().head())) return 0;
     tail.join();
     core::Idle idle{core::Poll::block, {.longest_wait = std::chrono::milliseconds{5}}};
     auto state = market::WriterState::alive;

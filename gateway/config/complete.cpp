@@ -104,6 +104,19 @@ void complete_sinks(Config& config) {
         names.add(sink.name, user);
         outputs.add(sink.to, user);
     }
+    for (auto& sink : config.journals) {
+        const auto user = fmt::format("[[journal]] '{}'", sink.name);
+        if (sink.folder.empty()) throw ConfigError(user + ": key 'folder' is missing");
+        constexpr std::uint64_t kUnit = 65'536;
+        constexpr std::uint64_t kLeast = 1U << 20U;
+        if (sink.segment_bytes < kLeast || sink.segment_bytes % kUnit != 0) {
+            throw ConfigError(
+                fmt::format("{}: segment_bytes {}: needs a multiple of 64KiB from 1MiB on", user, sink.segment_bytes));
+        }
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        outputs.add(sink.folder, user);
+    }
     if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <millpond/core/idle.hpp>
+#include <millpond/journal/journal_writer.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/sink.hpp"
@@ -90,6 +91,21 @@ struct UdpConfig {
     std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
 };
 
+/// Segment files that lose nothing: `[[journal]]`.
+struct JournalConfig {
+    std::string name{"journal"};
+    std::string ring;
+    std::string folder;
+    std::uint64_t segment_bytes{256ULL * 1024 * 1024};  ///< A multiple of 64 KiB.
+    std::uint64_t roll_seconds{3'600};                  ///< A segment of this age is ended; 0: by size only.
+    std::uint64_t keep_bytes{0};                        ///< The oldest segments go beyond so many bytes; 0: all stay.
+    std::uint64_t keep_hours{0};                        ///< Segments older than this go; 0: all stay.
+    millpond::journal::Sync sync{millpond::journal::Sync::interval};
+    std::uint64_t sync_ms{1'000};
+    core::Poll poll{core::Poll::adaptive};
+    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+};
+
 struct Config {
     Severity log_level{Severity::info};
     LogFormat log_format{LogFormat::text};
@@ -103,6 +119,7 @@ struct Config {
     std::vector<TcpConfig> tcp;
     std::vector<CsvConfig> csv;
     std::vector<UdpConfig> udp;
+    std::vector<JournalConfig> journals;
 };
 
 /// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every

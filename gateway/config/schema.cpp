@@ -26,6 +26,11 @@ constexpr std::pair<std::string_view, Wanted> kWanted[] = {
 constexpr std::pair<std::string_view, Delivery> kDeliveries[] = {{"every", Delivery::every},
                                                                  {"conflate", Delivery::conflate}};
 
+constexpr std::pair<std::string_view, millpond::journal::Sync> kSyncs[] = {
+    {"none", millpond::journal::Sync::none},
+    {"interval", millpond::journal::Sync::interval},
+    {"each", millpond::journal::Sync::each}};
+
 constexpr std::size_t kLongestName = 32;
 constexpr std::size_t kLongestVenue = 8;
 constexpr std::uint64_t kHighestCpu = 1023;
@@ -33,6 +38,8 @@ constexpr std::uint64_t kHighestPriority = 99;
 constexpr std::uint64_t kMostEntries = 1ULL << 30;
 constexpr std::uint64_t kMostInstruments = 1ULL << 24;
 constexpr std::uint64_t kMostOrders = 1ULL << 28;
+constexpr std::uint64_t kMostHours = 24ULL * 366 * 100;
+constexpr std::uint64_t kMostSeconds = kMostHours * 3'600;
 constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
 
 template <class Int>
@@ -173,6 +180,30 @@ constexpr Key<UdpConfig> kUdpKeys[] = {
      [](UdpConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
+constexpr Key<JournalConfig> kJournalKeys[] = {
+    {"name", "NAME", "for logs and metrics (journal)",
+     [](JournalConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](JournalConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"folder", "FOLDER", "where the segment files stand; made if it is missing",
+     [](JournalConfig& s, const Value& v) { s.folder = v.text(); }},
+    {"segment_bytes", "BYTES", "size of a segment file (256MiB)",
+     [](JournalConfig& s, const Value& v) { s.segment_bytes = v.bytes(); }},
+    {"roll_seconds", "N", "a segment of this age is ended, 0 for by size only (3600)",
+     [](JournalConfig& s, const Value& v) { s.roll_seconds = v.integer(0, kMostSeconds); }},
+    {"keep_bytes", "BYTES", "the oldest segments go beyond so many bytes, 0 for never (0)",
+     [](JournalConfig& s, const Value& v) { s.keep_bytes = v.bytes(); }},
+    {"keep_hours", "N", "segments older than this go, 0 for never (0)",
+     [](JournalConfig& s, const Value& v) { s.keep_hours = v.integer(0, kMostHours); }},
+    {"sync", "none|interval|each", "what survives the death of the machine (interval)",
+     [](JournalConfig& s, const Value& v) { s.sync = v.choice<millpond::journal::Sync>(kSyncs); }},
+    {"sync_ms", "N", "for sync = \"interval\" (1000)",
+     [](JournalConfig& s, const Value& v) { s.sync_ms = v.integer(1, 60'000); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (adaptive)",
+     [](JournalConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](JournalConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+};
+
 }  // namespace
 
 }  // namespace millpond::gateway
@@ -188,6 +219,8 @@ template <> std::string_view Schema<FeedConfig>::name() { return "feed"; }
 template <> std::string_view Schema<TcpConfig>::name() { return "tcp"; }
 template <> std::string_view Schema<CsvConfig>::name() { return "csv"; }
 template <> std::string_view Schema<UdpConfig>::name() { return "udp"; }
+template <> std::string_view Schema<JournalConfig>::name() { return "journal"; }
+template <> std::span<const Key<JournalConfig>> Schema<JournalConfig>::keys() { return kJournalKeys; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
 template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
 template <> std::span<const Key<FeedConfig>> Schema<FeedConfig>::keys() { return kFeedKeys; }

@@ -1,9 +1,13 @@
 #include <millpond/journal/catalog.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
+
+#include <millpond/journal/segment_reader.hpp>
 
 namespace millpond::journal {
 namespace {
@@ -11,7 +15,46 @@ namespace {
 constexpr std::string_view kSuffix = ".mpj";
 constexpr std::size_t kDigits = 10;
 
+SegmentInfo describe(const SegmentFile& file) {
+    SegmentInfo info{.file = file};
+    struct stat facts{};
+    constexpr std::uint64_t kStatBlock = 512;
+    if (stat(file.path.c_str(), &facts) == 0)
+        info.disk_bytes = static_cast<std::uint64_t>(facts.st_blocks) * kStatBlock;
+    if (!SegmentReader::begun(file.path)) return info;
+    try {
+        SegmentReader segment{file.path};
+        const auto& header = segment.header();
+        info.ring = header.ring.view();
+        info.epoch = header.epoch;
+        info.first_record = header.first_record;
+        info.begun_utc_ns = header.begun_utc_ns;
+        if (segment.ended()) {
+            info.state = SegmentState::ended;
+            info.next_record = header.next_record.load(std::memory_order_relaxed);
+            info.newest_utc_ns = static_cast<std::int64_t>(header.newest_utc_ns.load(std::memory_order_relaxed));
+        } else {
+            info.state = SegmentState::growing;
+            segment.seek(UINT64_MAX);
+            RecordView record;
+            while (segment.next(record) == ReadOutcome::record) {
+            }
+            info.next_record = segment.next_record();
+        }
+    } catch (const std::exception& error) {
+        info.state = SegmentState::unreadable;
+        info.error = error.what();
+    }
+    return info;
+}
+
 }  // namespace
+
+std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder) {
+    std::vector<SegmentInfo> infos;
+    for (const auto& file : list_segments(folder)) infos.push_back(describe(file));
+    return infos;
+}
 
 std::filesystem::path segment_path(const std::filesystem::path& folder, std::uint64_t ordinal) {
     auto digits = std::to_string(ordinal);

@@ -1,7 +1,5 @@
 #include <millpond/journal/journal_writer.hpp>
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
@@ -36,12 +34,6 @@ memory::Region take_lock(const std::filesystem::path& folder) {
         if (error.code().value() != EBUSY) throw;
         throw JournalError(folder.string() + ": another process writes this journal");
     }
-}
-
-std::uint64_t bytes_on_disk(const std::filesystem::path& path) {
-    constexpr std::uint64_t kStatBlock = 512;
-    struct stat facts{};
-    return stat(path.c_str(), &facts) == 0 ? static_cast<std::uint64_t>(facts.st_blocks) * kStatBlock : 0;
 }
 
 }  // namespace
@@ -228,20 +220,17 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
     looked_ns_ = utc_ns;
     bool did = false;
     try {
-        const auto files = list_segments(options_.folder);
+        const auto segments = describe_segments(options_.folder);
         std::uint64_t total = 0;
-        for (const auto& file : files) total += bytes_on_disk(file.path);
-        for (const auto& file : files) {
-            if (!SegmentReader::begun(file.path)) break;
-            const SegmentReader segment{file.path};
-            if (!segment.ended()) break;
-            const auto newest =
-                static_cast<std::int64_t>(segment.header().newest_utc_ns.load(std::memory_order_relaxed));
-            const bool too_old = options_.keep_for.count() != 0 && utc_ns - newest > options_.keep_for.count();
+        for (const auto& segment : segments) total += segment.disk_bytes;
+        for (const auto& segment : segments) {
+            if (segment.state != SegmentState::ended) break;
+            const bool too_old =
+                options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();
             const bool too_much = options_.keep_bytes != 0 && total > options_.keep_bytes;
             if (!too_old && !too_much) break;
-            total -= bytes_on_disk(file.path);
-            std::filesystem::remove(file.path);
+            total -= segment.disk_bytes;
+            std::filesystem::remove(segment.file.path);
             counters_.removed_segments.add();
             did = true;
         }

@@ -30,7 +30,7 @@ std::vector<std::string> GatewayRun::arguments(const Options& options, const std
     std::vector<std::string> result{
         "gateway",
         "--ring",
-        "name=" + ring + ",huge_pages=" + options.huge_pages,
+        "name=" + ring + ",huge_pages=" + options.huge_pages + options.ring_more,
         "--feed",
         "name=f,listen=127.0.0.1:0,receive_buffer=16MiB,format=" + options.format + options.feed,
         "--metrics",

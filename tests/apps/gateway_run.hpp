@@ -18,6 +18,7 @@ public:
         std::string feed{};               ///< Further keys of the feed, each with a comma in front.
         std::vector<std::string> more{};  ///< Further arguments.
         std::string huge_pages{"none"};   ///< For the ring.
+        std::string ring_more{};          ///< Further keys of the ring, each with a comma in front.
     };
 
     /// Returns when it receives. Throws std::runtime_error with what it said when it ended instead.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace millpond::journal {
@@ -17,5 +18,29 @@ struct SegmentFile {
 /// The folder's segments by their ordinals, those that wait to be used included; other files are left out. Throws
 /// std::filesystem::filesystem_error.
 [[nodiscard]] std::vector<SegmentFile> list_segments(const std::filesystem::path& folder);
+
+enum class SegmentState : std::uint8_t {
+    waiting,     ///< Allocated, not in use yet.
+    growing,     ///< A writer appends to it, or died while it did.
+    ended,       ///< Whole.
+    unreadable,  ///< See SegmentInfo::error.
+};
+
+/// What a segment's header and index tell.
+struct SegmentInfo {
+    SegmentFile file{};
+    SegmentState state{SegmentState::waiting};
+    std::string error{};
+    std::string ring{};
+    std::uint64_t epoch{0};
+    std::uint64_t first_record{0};
+    std::uint64_t next_record{0};  ///< Behind its last one, at this moment.
+    std::int64_t begun_utc_ns{0};
+    std::int64_t newest_utc_ns{0};  ///< Of an ended one.
+    std::uint64_t disk_bytes{0};
+};
+
+/// list_segments with a look into each. Reads at most 64 KiB of a growing one.
+[[nodiscard]] std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder);
 
 }  // namespace millpond::journal

@@ -81,10 +81,13 @@ public:
     [[nodiscard]] bool append(const Event& event, std::uint64_t ring) noexcept;
     /// Ring numbers first..last will never come.
     [[nodiscard]] bool append_lost(LostRecord lost) noexcept;
-    /// True when an event can be appended.
-    [[nodiscard]] bool has_room() const noexcept {
-        return (current_ != nullptr && current_->free_bytes() >= kMostRecordWords * 8) ||
-               prepared_.load(std::memory_order_relaxed) != nullptr;
+    /// Events that can surely be appended now, with a name for each; 0 while the next segment is not there yet.
+    [[nodiscard]] std::size_t room() const noexcept {
+        constexpr std::size_t kMostBytes = kMostRecordWords * 8 + kRecordBytes<NameRecord>;
+        const auto here = current_ ? current_->free_bytes() : 0;
+        // Half of a segment may be names.
+        const auto there = prepared_.load(std::memory_order_relaxed) != nullptr ? options_.segment_bytes / 4 : 0;
+        return static_cast<std::size_t>((here + there) / kMostBytes);
     }
 
     /// The time, for the segments' age; rolls one that is due.

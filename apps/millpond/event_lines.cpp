@@ -1,14 +1,17 @@
-#include "apps/millpond/tail_format.hpp"
+#include "apps/millpond/event_lines.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
+
+#include <unistd.h>
 
 #include <millpond/feed/decimal.hpp>
 #include <millpond/feed/event_json.hpp>
@@ -30,36 +33,60 @@ std::string price_or_dash(feed::Price price, std::uint64_t size) {
 
 }  // namespace
 
-std::string_view TailPrinter::head() const noexcept {
+LineFormat format_of(const std::string& word) {
+    if (word == "json") return LineFormat::json;
+    return word == "csv" ? LineFormat::csv : LineFormat::table;
+}
+
+bool put_out(std::string_view text) {
+    while (!text.empty()) {
+        const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+std::string_view to_string(journal::LostReason reason) noexcept {
+    switch (reason) {
+        case journal::LostReason::lapped: return "lapped";
+        case journal::LostReason::removed: return "removed";
+        case journal::LostReason::damaged: return "damaged";
+    }
+    return "unknown";
+}
+
+std::string_view EventLines::head() const noexcept {
     switch (format_) {
-        case TailFormat::table:
+        case LineFormat::table:
             return "time            symbol         bid size          bid          ask     ask size   sequence\n";
-        case TailFormat::csv: return feed::kCsvHeader;
-        case TailFormat::json: return "";
+        case LineFormat::csv: return feed::kCsvHeader;
+        case LineFormat::json: return "";
     }
     return "";
 }
 
-void TailPrinter::name(const feed::Symbol& symbol) {
+void EventLines::name(const feed::Symbol& symbol) {
     names_.push_back({symbol, feed::JsonSymbol{symbol}, feed::CsvSymbol{symbol}});
 }
 
-std::string_view TailPrinter::symbol_of(feed::InstrumentId id) const noexcept {
+std::string_view EventLines::symbol_of(feed::InstrumentId id) const noexcept {
     return id == feed::kNoInstrument ? std::string_view{"(all)"} : names_[id].symbol.view();
 }
 
-const feed::JsonSymbol& TailPrinter::json_of(feed::InstrumentId id) const noexcept {
+const feed::JsonSymbol& EventLines::json_of(feed::InstrumentId id) const noexcept {
     static const feed::JsonSymbol none;
     return id == feed::kNoInstrument ? none : names_[id].json;
 }
 
-void TailPrinter::write(const feed::Quote& quote, std::uint64_t number) {
-    if (format_ == TailFormat::csv) {
+void EventLines::write(const feed::Quote& quote, std::uint64_t number) {
+    if (format_ == LineFormat::csv) {
         std::array<char, feed::kMaxCsvBytes> row;
         lines_ += feed::quote_csv(row, quote, names_[quote.instrument].csv);
         return;
     }
-    if (format_ == TailFormat::json) {
+    if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::quote_json(json, quote, json_of(quote.instrument), number);
         lines_ += '\n';
@@ -72,9 +99,9 @@ void TailPrinter::write(const feed::Quote& quote, std::uint64_t number) {
                    (quote.flags & feed::kHalted) != 0 ? " halted" : "");
 }
 
-void TailPrinter::write(const feed::Trade& trade, std::uint64_t number) {
-    if (format_ == TailFormat::csv) return;
-    if (format_ == TailFormat::json) {
+void EventLines::write(const feed::Trade& trade, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::trade_json(json, trade, json_of(trade.instrument), number);
         lines_ += '\n';
@@ -85,9 +112,9 @@ void TailPrinter::write(const feed::Trade& trade, std::uint64_t number) {
                    price_or_dash(trade.price, trade.size), number);
 }
 
-void TailPrinter::write(const feed::Status& status, std::uint64_t number) {
-    if (format_ == TailFormat::csv) return;
-    if (format_ == TailFormat::json) {
+void EventLines::write(const feed::Status& status, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::status_json(json, status, json_of(status.instrument), number);
         lines_ += '\n';
@@ -97,9 +124,9 @@ void TailPrinter::write(const feed::Status& status, std::uint64_t number) {
                    symbol_of(status.instrument), feed::to_string(status.state), status.reason.view(), number);
 }
 
-void TailPrinter::write(const feed::Gap& gap, std::uint64_t number) {
-    if (format_ == TailFormat::csv) return;
-    if (format_ == TailFormat::json) {
+void EventLines::write(const feed::Gap& gap, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::gap_json(json, gap, number);
         lines_ += '\n';
@@ -109,9 +136,9 @@ void TailPrinter::write(const feed::Gap& gap, std::uint64_t number) {
                    time_of_day(gap.receive_utc_ns), gap.channel, gap.first, gap.last, number);
 }
 
-void TailPrinter::write(const feed::Clear& clear, std::uint64_t number) {
-    if (format_ == TailFormat::csv) return;
-    if (format_ == TailFormat::json) {
+void EventLines::write(const feed::Clear& clear, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::clear_json(json, clear, json_of(clear.instrument), number);
         lines_ += '\n';
@@ -122,15 +149,27 @@ void TailPrinter::write(const feed::Clear& clear, std::uint64_t number) {
                    feed::to_string(clear.reason), number);
 }
 
-void TailPrinter::write(const queue::MissedRange& missed) {
-    if (format_ == TailFormat::csv) return;
-    if (format_ == TailFormat::json) {
+void EventLines::write(const queue::MissedRange& missed) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
         fmt::format_to(std::back_inserter(lines_), "{{\"type\":\"missed\",\"count\":{},\"first\":{},\"last\":{}}}\n",
                        missed.count(), missed.first, missed.last);
         return;
     }
     fmt::format_to(std::back_inserter(lines_), "missed {} events: sequence {} to {}\n", missed.count(), missed.first,
                    missed.last);
+}
+
+void EventLines::write(const journal::LostRecord& lost) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
+        fmt::format_to(std::back_inserter(lines_),
+                       "{{\"type\":\"lost\",\"reason\":\"{}\",\"count\":{},\"first\":{},\"last\":{}}}\n",
+                       to_string(lost.reason), lost.count(), lost.first, lost.last);
+        return;
+    }
+    fmt::format_to(std::back_inserter(lines_), "lost {} events ({}): {} to {}\n", lost.count(), to_string(lost.reason),
+                   lost.first, lost.last);
 }
 
 }  // namespace millpond::app

@@ -8,24 +8,35 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/json_text.hpp>
 #include <millpond/feed/quote_csv.hpp>
+#include <millpond/journal/layout.hpp>
 #include <millpond/queue/broadcast_reader.hpp>
 
 namespace millpond::app {
 
-enum class TailFormat : std::uint8_t { table, json, csv };
+enum class LineFormat : std::uint8_t { table, json, csv };
 
-/// Events of a ring as lines for a person or a program.
+/// table, json or csv, as --format has it.
+[[nodiscard]] LineFormat format_of(const std::string& word);
+
+/// Writes to standard output; false when that is gone (a closed pipe).
+[[nodiscard]] bool put_out(std::string_view text);
+
+[[nodiscard]] std::string_view to_string(journal::LostReason reason) noexcept;
+
+/// Events of a ring or a journal as lines for a person or a program.
 ///
 /// Threads: one.
-class TailPrinter {
+class EventLines {
 public:
-    explicit TailPrinter(TailFormat format) : format_(format) {}
+    explicit EventLines(LineFormat format) : format_(format) {}
 
     /// The first line; empty where there is none.
     [[nodiscard]] std::string_view head() const noexcept;
 
     /// Instruments are named in the order of their ids.
     void name(const feed::Symbol& symbol);
+    /// Ids stand for other instruments from here on.
+    void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
 
     /// Each adds a line; number: of the event's ring entry. CSV has lines for quotes only.
@@ -35,6 +46,7 @@ public:
     void write(const feed::Gap& gap, std::uint64_t number);
     void write(const feed::Clear& clear, std::uint64_t number);
     void write(const queue::MissedRange& missed);
+    void write(const journal::LostRecord& lost);
 
     /// What was written since the last call; valid until the next write.
     [[nodiscard]] std::string_view lines() const noexcept { return lines_; }
@@ -49,7 +61,7 @@ private:
     [[nodiscard]] std::string_view symbol_of(feed::InstrumentId id) const noexcept;
     [[nodiscard]] const feed::JsonSymbol& json_of(feed::InstrumentId id) const noexcept;
 
-    TailFormat format_;
+    LineFormat format_;
     std::vector<Name> names_;
     std::string lines_;
 };

@@ -1,0 +1,152 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
+
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kPatienceNs = 60'000'000'000;
+
+class JournalRun : public ::testing::Test {
+protected:
+    JournalRun() { std::filesystem::remove_all(folder_); }
+    ~JournalRun() override { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] GatewayRun::Options options(std::string_view what) const {
+        return {.ring = unique_ring(what),
+                .format = "quotes",
+                .more = {"--journal", "folder=" + folder_ + ",segment_bytes=1MiB"}};
+    }
+    static void send(const GatewayRun& gateway, std::uint64_t count) {
+        const auto sent = run({"generate", "--format", "quotes", "--count", std::to_string(count), "--rate", "20000",
+                               "--to", gateway.feed_address(), "--quiet", "--live"});
+        ASSERT_EQ(sent.exit_code, 0) << sent.err;
+    }
+    static void wait_for_records(const GatewayRun& gateway, std::int64_t count) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (gateway.metric("millpond_journal_records_total") < count && core::monotonic_nanos() < deadline) {
+            usleep(20'000);
+        }
+        ASSERT_GE(gateway.metric("millpond_journal_records_total"), count);
+    }
+    [[nodiscard]] static std::uint64_t quotes_of(const std::string& verified) {
+        const std::string mark = "quotes ";
+        const auto at = verified.find(mark);
+        return at == std::string::npos ? 0 : std::strtoull(verified.c_str() + at + mark.size(), nullptr, 10);
+    }
+
+    std::string folder_{::testing::TempDir() + "millpond_journal_run_" + std::to_string(getpid())};
+};
+
+TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
+    GatewayRun gateway{options("journal")};
+    send(gateway, 5'000);
+    wait_for_records(gateway, 5'000);
+    EXPECT_EQ(gateway.end().exit_code, 0);
+
+    const auto verified = run({"journal", "verify", folder_});
+    EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
+    EXPECT_EQ(quotes_of(verified.out), 5'000U);
+    EXPECT_THAT(verified.out, HasSubstr("not told of: 0; twice: 0; damaged records: 0\ngood\n"));
+
+    const auto listed = run({"journal", "ls", folder_});
+    EXPECT_THAT(listed.out, HasSubstr("ended"));
+    EXPECT_THAT(listed.out, HasSubstr(gateway.ring()));
+
+    const auto shown = run({"journal", "cat", folder_, "--count", "3", "--format", "json"});
+    EXPECT_THAT(shown.out, StartsWith("{\"type\":\"quote\""));
+    EXPECT_EQ(std::count(shown.out.begin(), shown.out.end(), '\n'), 3);
+    EXPECT_EQ(run({"journal", "cat", folder_, "--since", "2999-01-01"}).out.find("{"), std::string::npos);
+
+    const auto file = folder_ + ".csv";
+    const auto exported = run({"journal", "export", folder_, "csv", file});
+    EXPECT_THAT(exported.out, HasSubstr("5000 events written"));
+    std::ifstream in{file};
+    std::ostringstream text;
+    text << in.rdbuf();
+    const auto lines = text.str();
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5'001);
+    std::filesystem::remove(file);
+}
+
+TEST_F(JournalRun, DamageIsSaidWithItsExtentAndTheExitCode) {
+    GatewayRun gateway{options("damage")};
+    send(gateway, 2'000);
+    wait_for_records(gateway, 2'000);
+    EXPECT_EQ(gateway.end().exit_code, 0);
+    std::fstream file{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp(100'000);
+    file.write("damage", 6);
+    file.close();
+    const auto verified = run({"journal", "verify", folder_});
+    EXPECT_EQ(verified.exit_code, 1);
+    EXPECT_THAT(verified.out, HasSubstr("not good"));
+    EXPECT_THAT(verified.out, Not(HasSubstr("damaged records: 0\n")));
+}
+
+TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
+    EXPECT_THAT(run({"journal", "ls", folder_ + "/nothing"}).err, HasSubstr("nothing"));
+    std::filesystem::create_directories(folder_);
+    const auto since = run({"journal", "cat", folder_, "--since", "yesterday"});
+    EXPECT_EQ(since.exit_code, 2);
+    EXPECT_THAT(since.err, HasSubstr("'yesterday' is no time like 2026-11-20T14:30:00 (UTC)"));
+}
+
+/// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes
+/// on. Every ring number that was ever published is in the journal or told of as lost, and readers got no other.
+TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
+    const char* wanted = std::getenv("MILLPOND_TEST_KILLS");
+    const int kills = wanted != nullptr ? std::atoi(wanted) : 6;
+    std::mt19937_64 random{5};
+    const auto options = this->options("kill");
+    for (int kill = 0; kill < kills; ++kill) {
+        // Every third time another size, so that the ring cannot be gone on with and is drained instead.
+        auto now = options;
+        if (kill % 3 == 2) now.ring_more = ",capacity=32768";
+        GatewayRun gateway{now};
+        Program sender{
+            {"generate", "--format", "quotes", "--rate", "50000", "--to", gateway.feed_address(), "--quiet", "--live"}};
+        const auto target = static_cast<std::int64_t>(200 + random() % 5'000);
+        wait_for_records(gateway, target);
+        gateway.program().signal(SIGKILL);
+        static_cast<void>(gateway.program().wait());
+        std::uint64_t newest = 0;
+        {
+            const market::RingReader left{{.name = options.ring}};
+            newest = left.newest();
+        }
+        // What it had published is in shared memory; the next one writes it down.
+        GatewayRun next{options};
+        EXPECT_EQ(next.end().exit_code, 0);
+        const auto verified = run({"journal", "verify", folder_});
+        ASSERT_EQ(verified.exit_code, 0) << "kill " << kill << ": " << verified.out << verified.err;
+        ASSERT_THAT(verified.out, HasSubstr("lapped 0, removed 0"));
+        const auto last = run({"journal", "cat", folder_, "--format", "json"});
+        ASSERT_THAT(last.out, HasSubstr("\"sequence\":" + std::to_string(newest) + ","));
+        std::filesystem::remove_all(folder_);
+    }
+}
+
+}  // namespace
+}  // namespace millpond::app
