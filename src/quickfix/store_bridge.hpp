@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+// C++14: what stands between QuickFIX, which cannot be compiled as anything newer, and the room fix, which needs C++23.
+namespace millpond {
+namespace quickfix {
+
+/// A millpond::fix::MessageStore as QuickFIX sees one: a message is set first, its number counted on afterwards.
+class StoreBridge {
+public:
+    /// file: empty for memory.
+    static std::unique_ptr<StoreBridge> open(const std::string& file, std::size_t data_bytes, bool sync_each,
+                                             std::int64_t utc_ns);
+    virtual ~StoreBridge() = default;
+
+    /// False when the store refuses it.
+    virtual bool set(std::uint64_t sequence, const std::string& message) = 0;
+    virtual void get(std::uint64_t first, std::uint64_t last,
+                     const std::function<void(const char*, std::size_t)>& visit) const = 0;
+    virtual std::uint64_t next_sender() const = 0;
+    virtual std::uint64_t next_target() const = 0;
+    virtual void set_next_sender(std::uint64_t sequence) = 0;
+    virtual void set_next_target(std::uint64_t sequence) = 0;
+    virtual std::int64_t creation_utc_ns() const = 0;
+    virtual void reset(std::int64_t utc_ns) = 0;
+    virtual void refresh() = 0;
+};
+
+}  // namespace quickfix
+}  // namespace millpond
