@@ -4,7 +4,7 @@ SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps-%:
 	@tools/install_packages $(subst +, ,$*)
@@ -55,10 +55,13 @@ fuzz: deps-check deps-build ## a short run of every fuzz target
 	cmake --build build/fuzz -j $(JOBS) --target fuzz/all
 	ctest --test-dir build/fuzz/fuzz -j $(JOBS) --output-on-failure --output-junit ../tests.xml
 
+aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests under qemu-user
+	tools/check_aarch64
+
 pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
 	tools/build_pgo
 
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz pgo clean
+.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 pgo clean
