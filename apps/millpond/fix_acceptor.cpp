@@ -1,122 +1,118 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <memory>
-#include <stdexcept>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <millpond/engine/acceptor.hpp>
-#include <millpond/fix/dictionary_xml.hpp>
-
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_echo.hpp"
-#include "apps/millpond/stop_signal.hpp"
+#include "apps/millpond/fix_engine/fill_application.hpp"
+#include "apps/millpond/fix_engine/fix_engine.hpp"
+#include "apps/millpond/fix_engine/print_application.hpp"
+#include "apps/millpond/fix_flags.hpp"
+#include "apps/millpond/fix_run.hpp"
 
 namespace millpond::app {
 namespace {
 
 struct Options {
+    FixFlags flags;
     bool echo{false};
-    std::string address{"127.0.0.1"};
-    std::uint16_t port{0};
-    std::string dictionaries;
+    bool fill{false};
+    std::string address;
+    std::optional<std::uint16_t> port;
 };
 
-/// A session that the echo offers: what QuickFIX's acceptance scripts expect to find.
+/// A session that the echo offers where none is configured: what QuickFIX's acceptance scripts expect to find.
 struct Offered {
     const char* target;
-    fix::Version version;
-    const char* session_dictionary;
-    const char* application_dictionary;
-    const char* appl_ver_id;
+    FixVersion version;
     bool fields_have_values;
 };
 
 constexpr const char* kSender = "ISLD";
 constexpr Offered kOffered[] = {
-    {"TW40", fix::Version::fix40, "FIX40", "FIX40", "", true},
-    {"TW41", fix::Version::fix41, "FIX41", "FIX41", "", true},
-    {"TW42", fix::Version::fix42, "FIX42", "FIX42", "", true},
-    {"TW43", fix::Version::fix43, "FIX43", "FIX43", "", true},
-    {"TW44", fix::Version::fix44, "FIX44", "FIX44", "", true},
-    {"TW50", fix::Version::fixt11, "FIXT11", "FIX50", "7", true},
-    {"TW50SP1", fix::Version::fixt11, "FIXT11", "FIX50SP1", "8", true},
-    {"TW50SP2", fix::Version::fixt11, "FIXT11", "FIX50SP2", "9", true},
-    {"TW", fix::Version::fix44, "FIX44", "FIX44", "", true},
-    {"NO_CHECK_FIELDS_HAVE_VALUES", fix::Version::fix44, "FIX44", "FIX44", "", false},
+    {"TW40", FixVersion::fix40, true},       {"TW41", FixVersion::fix41, true},
+    {"TW42", FixVersion::fix42, true},       {"TW43", FixVersion::fix43, true},
+    {"TW44", FixVersion::fix44, true},       {"TW50", FixVersion::fix50, true},
+    {"TW50SP1", FixVersion::fix50sp1, true}, {"TW50SP2", FixVersion::fix50sp2, true},
+    {"TW", FixVersion::fix44, true},         {"NO_CHECK_FIELDS_HAVE_VALUES", FixVersion::fix44, false},
 };
 
-class Dictionaries {
-public:
-    explicit Dictionaries(std::filesystem::path folder) : folder_(std::move(folder)) {}
-
-    /// Read once, then kept.
-    const fix::Dictionary& get(const std::string& name) {
-        const auto known = read_.find(name);
-        if (known != read_.end()) return known->second;
-        const auto path = folder_ / (name + ".xml");
-        std::ifstream file{path};
-        if (!file) throw std::runtime_error("cannot read " + path.string());
-        const std::string xml{std::istreambuf_iterator<char>{file}, {}};
-        try {
-            return read_.emplace(name, fix::read_dictionary(xml)).first->second;
-        } catch (const fix::DictionaryError& error) {
-            throw std::runtime_error(path.string() + ": " + error.what());
-        }
+void offer_sessions(EngineConfig& config) {
+    for (const auto& offered : kOffered) {
+        config.sessions.push_back({.version = offered.version,
+                                   .sender = kSender,
+                                   .target = offered.target,
+                                   .fields_have_values = offered.fields_have_values,
+                                   .reset_on_logon = true,
+                                   .appl_ver_id_in_business_reject = true});
     }
+}
 
-private:
-    std::filesystem::path folder_;
-    std::map<std::string, fix::Dictionary> read_;
-};
+EngineConfig config_of(const Options& options) {
+    auto config = options.flags.read();
+    if (options.echo && options.fill) throw UsageError{"fix acceptor: either --echo or --fill"};
+    if (options.echo && config.sessions.empty()) {
+        if (config.dictionaries.empty()) throw UsageError{"fix acceptor: --echo needs --dictionaries"};
+        offer_sessions(config);
+    }
+    if (config.sessions.empty()) {
+        throw UsageError{"fix acceptor: no session: give --config with a [[session]], --session or --echo"};
+    }
+    if (!options.address.empty() || options.port) {
+        if (config.acceptors.empty()) config.acceptors.emplace_back();
+        auto& listen = config.acceptors.front().listen;
+        listen = net::SocketAddress::parse(fmt::format(
+            "{}:{}", options.address.empty() ? listen.host() : options.address, options.port.value_or(listen.port())));
+    }
+    complete(config);
+    return config;
+}
 
 int run(const Options& options) {
-    if (!options.echo) throw UsageError{"fix acceptor: --echo is the only application that it has"};
-    if (options.dictionaries.empty()) throw UsageError{"fix acceptor: --echo needs --dictionaries"};
-    Dictionaries dictionaries{options.dictionaries};
-    std::vector<std::unique_ptr<EchoApplication>> applications;
-    engine::IoThread io;
-    engine::Acceptor acceptor{io, {.address = options.address, .port = options.port}};
-    for (const auto& offered : kOffered) {
-        const auto& application = dictionaries.get(offered.application_dictionary);
-        applications.push_back(std::make_unique<EchoApplication>(application));
-        fix::SessionConfig config{.version = offered.version,
-                                  .sender_comp_id = kSender,
-                                  .target_comp_id = offered.target,
-                                  .default_appl_ver_id = offered.appl_ver_id,
-                                  .reset_on_logon = true,
-                                  .appl_ver_id_in_business_reject = true};
-        config.validation.fields_have_values = offered.fields_have_values;
-        acceptor.add({.config = config,
-                      .dictionary = &dictionaries.get(offered.session_dictionary),
-                      .application = &application},
-                     *applications.back());
-    }
-    const auto& stop = stop_on_signal();
-    fmt::print("listening on {}:{}\n", options.address, acceptor.port());
-    std::fflush(stdout);
-    while (!stop.load(std::memory_order_relaxed)) io.poll(std::chrono::milliseconds{200});
-    return io.drain(std::chrono::seconds{5}) ? 0 : 1;
+    const auto config = config_of(options);
+    gateway::Log log{gateway::Severity::info, gateway::LogFormat::text};
+    std::vector<std::unique_ptr<engine::Application>> applications;
+    FixEngine engine{config,
+                     [&](const SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
+                         if (options.echo) {
+                             if (dictionary == nullptr) throw UsageError{"fix acceptor: --echo needs dictionaries"};
+                             applications.push_back(std::make_unique<EchoApplication>(*dictionary));
+                         } else if (options.fill) {
+                             applications.push_back(std::make_unique<FillApplication>());
+                         } else {
+                             applications.push_back(std::make_unique<PrintApplication>(
+                                 FixPrinter{FixPrinter::Form::one_line, dictionary}));
+                         }
+                         return *applications.back();
+                     },
+                     log};
+    run_engine(engine, log);
+    return 0;
 }
 
 }  // namespace
 
 Command fix_acceptor_command(CLI::App& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("acceptor", "lets FIX counterparties in");
+    auto* command = fix.add_subcommand("acceptor", "Let FIX counterparties in; print, echo or fill what they send.");
+    options->flags.add_to(*command);
     command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");
-    command->add_option("--address", options->address, "where to listen")->capture_default_str();
-    command->add_option("--port", options->port, "where to listen; 0: any free port")->capture_default_str();
-    command->add_option("--dictionaries", options->dictionaries,
-                        "folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml");
-    command->footer("Example: millpond fix acceptor --echo --port 5001 --dictionaries spec");
+    command->add_flag("--fill", options->fill, "fill every order at its price, for tests");
+    command->add_option("--address", options->address, "where the first acceptor listens (127.0.0.1)");
+    command->add_option("--port", options->port, "where it listens (5001); 0: any free port");
+    command->footer(
+        "Without --echo and --fill it prints what comes and accepts it.\n"
+        "Examples:\n"
+        "  millpond fix acceptor --echo --port 5001 --dictionaries spec\n"
+        "  millpond fix acceptor --fill --session sender=VENUE,target=*,reset_on_logon=true\n"
+        "  millpond fix acceptor --config /etc/millpond/fix.toml --admin /run/millpond/fix.sock --raw-log raw.log\n"
+        "  millpond fix acceptor --port 5001 --session "
+        "version=FIX.5.0SP2,sender=VENUE,target=DESK,start=08:00,end=17:00,"
+        "days=mon-fri,timezone=Europe/Berlin,store=desk.store");
     return {command, [options] { return run(*options); }};
 }
 

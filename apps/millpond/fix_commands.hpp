@@ -8,6 +8,8 @@ namespace millpond::app {
 Command fix_acceptor_command(CLI::App& fix);
 Command fix_dictionary_command(CLI::App& fix);
 Command fix_generate_command(CLI::App& fix);
+Command fix_initiator_command(CLI::App& fix);
 Command fix_print_command(CLI::App& fix);
+Command fix_sessions_command(CLI::App& fix);
 
 }  // namespace millpond::app

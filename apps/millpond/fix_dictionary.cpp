@@ -6,7 +6,7 @@
 #include <millpond/fix/dictionary.hpp>
 
 #include "apps/millpond/fix_commands.hpp"
-#include "apps/millpond/fix_printer.hpp"
+#include "apps/millpond/fix_engine/fix_printer.hpp"
 
 namespace millpond::app {
 namespace {

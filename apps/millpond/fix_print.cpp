@@ -14,7 +14,7 @@
 #include <millpond/fix/utc_time.hpp>
 
 #include "apps/millpond/fix_commands.hpp"
-#include "apps/millpond/fix_printer.hpp"
+#include "apps/millpond/fix_engine/fix_printer.hpp"
 #include "apps/millpond/fix_text.hpp"
 
 namespace millpond::app {

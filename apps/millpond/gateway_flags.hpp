@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/millpond/section_flags.hpp"
 #include "gateway/config/config.hpp"
 
 namespace millpond::app {
@@ -22,14 +23,12 @@ public:
     [[nodiscard]] gateway::Config read() const;
 
 private:
-    using Written = std::vector<std::pair<std::string, std::string>>;
-
     template <class Section>
     void add_table(CLI::App& options, const std::string& help);
 
     std::string file_;
-    std::shared_ptr<Written> keys_{std::make_shared<Written>()};
-    std::shared_ptr<Written> tables_{std::make_shared<Written>()};
+    WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};
+    WrittenFlags tables_{std::make_shared<WrittenFlags::element_type>()};
 };
 
 }  // namespace millpond::app

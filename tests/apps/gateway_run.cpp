@@ -13,7 +13,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "tests/support/line_client.hpp"
+#include "tests/apps/http_page.hpp"
 
 namespace millpond::app {
 namespace {
@@ -50,13 +50,7 @@ std::uint16_t GatewayRun::tcp_port(const std::string& sink) const {
 
 std::string GatewayRun::page(const std::string& path) const {
     const auto url = program_.word_behind("metrics: http://");
-    test::LineClient client{port_of(url.substr(0, url.find('/')))};
-    client.send_text("GET " + path + " HTTP/1.0\r\n\r\n");
-    while (!client.over()) {
-        client.wait();
-        client.receive();
-    }
-    return client.text();
+    return page_of(port_of(url.substr(0, url.find('/'))), path);
 }
 
 std::int64_t GatewayRun::metric(std::string_view name) const {

@@ -1,4 +1,4 @@
-#include "apps/millpond/fix_printer.hpp"
+#include "apps/millpond/fix_engine/fix_printer.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/version.hpp>
 
-#include "apps/millpond/fix_names.hpp"
+#include "apps/millpond/fix_engine/fix_names.hpp"
 
 namespace millpond::app {
 namespace {

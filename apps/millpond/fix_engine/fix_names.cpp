@@ -1,5 +1,5 @@
 // Source: FIX 4.4, field and message definitions.
-#include "apps/millpond/fix_names.hpp"
+#include "apps/millpond/fix_engine/fix_names.hpp"
 
 namespace millpond::app {
 namespace {

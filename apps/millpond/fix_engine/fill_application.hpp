@@ -1,0 +1,23 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include <millpond/engine/application.hpp>
+
+namespace millpond::app {
+
+/// A venue for tests: answers each NewOrderSingle with an ExecutionReport that it is filled, whole and at its price;
+/// market orders at 100. Other messages it does not support.
+///
+/// Threads: one an I/O thread; may serve sessions of several.
+class FillApplication final : public engine::Application {
+public:
+    [[nodiscard]] fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override;
+
+private:
+    std::atomic<std::uint64_t> fills_{0};
+};
+
+}  // namespace millpond::app

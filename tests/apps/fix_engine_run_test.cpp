@@ -1,0 +1,178 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <sys/stat.h>
+
+#include "tests/apps/http_page.hpp"
+#include "tests/apps/program.hpp"
+#include "tests/apps/scratch_file.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kOrders =
+    "# two orders\n"
+    "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n"
+    "8=FIX.4.4|9=1|35=D|34=77|49=X|56=Y|52=20240102-03:04:05|11=b|55=AAPL|54=2|38=7|40=1|60=20240102-03:04:05|10=000|"
+    "\n";
+
+/// `millpond fix acceptor --fill` for any counterparty, with everything that looks into it.
+class FixEngineRun : public ::testing::Test {
+protected:
+    FixEngineRun() {
+        if (!venue_.says("metrics at http://")) throw std::runtime_error(venue_.wait().err);
+        port_ = venue_.word_behind("listening on 127.0.0.1:");
+    }
+    ~FixEngineRun() override {
+        for (const auto& name : {admin_, raw_}) std::filesystem::remove(name);
+    }
+
+    /// DESK connects, sends the script and leaves when its orders are filled.
+    [[nodiscard]] Outcome trade(const std::string& script, const std::string& more = "") const {
+        return run({"fix", "initiator", "--session", "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port_ + more,
+                    "--script", script, "--expect", "2"});
+    }
+    [[nodiscard]] Outcome sessions(std::vector<std::string> arguments) const {
+        arguments.insert(arguments.begin(), {"fix", "sessions"});
+        arguments.insert(arguments.end(), {"--admin", admin_});
+        return run(arguments);
+    }
+
+    ScratchFile orders_{scratch_name("orders.txt"), kOrders};
+    std::string admin_ = ::testing::TempDir() + scratch_name("fix.sock");
+    std::string raw_ = ::testing::TempDir() + scratch_name("venue.log");
+    Program venue_{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK", "--session",
+                    "sender=VENUE,target=*", "--admin", admin_, "--raw-log", raw_, "--metrics", "127.0.0.1:0"}};
+    std::string port_;
+};
+
+TEST_F(FixEngineRun, OrdersOfAScriptAreSentAndTheirFillsPrinted) {
+    const auto outcome = trade(orders_.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged on\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE 2 ExecutionReport AvgPx=10.5 ClOrdID=a CumQty=100"));
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE 3 ExecutionReport AvgPx=100 ClOrdID=b CumQty=7"));
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged out\n"));
+}
+
+TEST_F(FixEngineRun, ALineThatIsNoMessageIsToldWithItsNumber) {
+    const ScratchFile script{scratch_name("bad.txt"), "35=D|nonsense|\n55=MSFT|\n" + std::string{kOrders}};
+    const auto outcome = trade(script.path());
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("millpond: line 1: expects TAG=VALUE, found 'nonsense'\n"));
+    EXPECT_THAT(outcome.err, HasSubstr("millpond: line 2: MsgType(35) is missing\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("ClOrdID=b"));
+}
+
+TEST_F(FixEngineRun, SessionsAreListedAndSteeredWhileItRuns) {
+    ASSERT_EQ(trade(orders_.path()).exit_code, 0);
+    EXPECT_THAT(sessions({"list"}).out, HasSubstr("FIX.4.4:VENUE->DESK"));
+    EXPECT_THAT(sessions({"list", "--json"}).out, HasSubstr("\"name\":\"FIX.4.4:VENUE->DESK\",\"role\":\"acceptor\""));
+    EXPECT_EQ(sessions({"set-seq", "DESK", "--next-in", "7", "--next-out", "9"}).exit_code, 0);
+    EXPECT_THAT(sessions({"list", "--json"}).out, HasSubstr("\"next_sender\":9,\"next_target\":7"));
+    EXPECT_EQ(sessions({"reset", "DESK"}).exit_code, 0);
+    // Done soon, not at once.
+    while (sessions({"list", "--json"}).out.find("\"next_sender\":1,\"next_target\":1") == std::string::npos) {
+    }
+    const auto unknown = sessions({"logout", "NOBODY"});
+    EXPECT_EQ(unknown.exit_code, 1);
+    EXPECT_EQ(unknown.err, "millpond: there is no session 'NOBODY'\n");
+    EXPECT_EQ(sessions({"set-seq", "DESK"}).exit_code, 2);
+}
+
+TEST_F(FixEngineRun, ASessionThatIsLoggedOnIsLoggedOutWithTheReason) {
+    Program desk{{"fix", "initiator", "--stay", "--script", "/dev/null", "--session",
+                  "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port_}};
+    ASSERT_TRUE(desk.says("logged on"));
+    const auto connected = sessions({"set-seq", "DESK", "--next-in", "7"});
+    EXPECT_EQ(connected.exit_code, 1);
+    EXPECT_THAT(connected.err, HasSubstr("the session is connected: log it out first"));
+    EXPECT_EQ(sessions({"logout", "VENUE->DESK", "--reason", "end of day"}).exit_code, 0);
+    EXPECT_TRUE(desk.says("logged out: end of day")) << desk.wait().out;
+    desk.signal(SIGTERM);
+    EXPECT_EQ(desk.wait().exit_code, 0);
+}
+
+TEST_F(FixEngineRun, CounterpartiesComeByTemplate) {
+    const auto outcome = run({"fix", "initiator", "--session", "sender=GUEST,target=VENUE,hosts=127.0.0.1:" + port_,
+                              "--script", orders_.path(), "--expect", "2"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:GUEST->VENUE 2 ExecutionReport"));
+}
+
+TEST_F(FixEngineRun, TheSocketIsForItsOwnerOnlyAndOneEngine) {
+    struct stat status{};
+    ASSERT_EQ(stat(admin_.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777U, 0600U);
+    const auto second = run({"fix", "acceptor", "--port", "0", "--session", "sender=A,target=B", "--admin", admin_});
+    EXPECT_EQ(second.exit_code, 1);
+    EXPECT_THAT(second.err, HasSubstr("another engine is there"));
+    venue_.signal(SIGKILL);
+    static_cast<void>(venue_.wait());
+    EXPECT_THAT(sessions({"list"}).err, HasSubstr("no engine answers at " + admin_));
+    // What the dead one left is replaced.
+    Program third{{"fix", "acceptor", "--port", "0", "--session", "sender=A,target=B", "--admin", admin_}};
+    EXPECT_TRUE(third.says("listening on"));
+    EXPECT_THAT(sessions({"list"}).out, HasSubstr("FIX.4.4:A->B"));
+    third.signal(SIGTERM);
+    EXPECT_EQ(third.wait().exit_code, 0);
+}
+
+TEST_F(FixEngineRun, MetricsTellOfSessionsAndTheRawLogOfEveryByte) {
+    ASSERT_EQ(trade(orders_.path()).exit_code, 0);
+    const auto url = venue_.word_behind("metrics at http://127.0.0.1:");
+    const auto page = page_of(static_cast<std::uint16_t>(std::stoi(url)), "/metrics");
+    EXPECT_THAT(page, HasSubstr("millpond_fix_logons_total{session=\"FIX.4.4:VENUE->DESK\"} 1\n"));
+    EXPECT_THAT(page, HasSubstr("millpond_fix_raw_log_lost_total{thread=\"fix-io-0\"} 0\n"));
+    venue_.signal(SIGTERM);
+    EXPECT_EQ(venue_.wait().exit_code, 0);
+    const auto printed = run({"fix", "print", raw_, "--type", "D,8"});
+    EXPECT_EQ(printed.exit_code, 0) << printed.err;
+    EXPECT_THAT(printed.out, HasSubstr(" < FIX.4.4:VENUE->DESK 2 NewOrderSingle ClOrdID=a"));
+    EXPECT_THAT(printed.out, HasSubstr(" > FIX.4.4:VENUE->DESK 3 ExecutionReport AvgPx=100 ClOrdID=b"));
+}
+
+TEST(FixEngineStore, ARestartGoesOnWithTheNumbersOfItsFile) {
+    const auto store = ::testing::TempDir() + scratch_name("desk.store");
+    const ScratchFile orders{scratch_name("orders.txt"), kOrders};
+    for (const auto* sequence : {"2", "6"}) {
+        Program venue{
+            {"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK,store=" + store}};
+        ASSERT_TRUE(venue.says("listening on"));
+        const auto port = venue.word_behind("listening on 127.0.0.1:");
+        const auto outcome = run({"fix", "initiator", "--session",
+                                  "sender=DESK,target=VENUE,store=" + store + ".desk,hosts=127.0.0.1:" + port,
+                                  "--script", orders.path(), "--expect", "2"});
+        EXPECT_THAT(outcome.out, HasSubstr(std::string{"DESK->VENUE "} + sequence + " ExecutionReport")) << outcome.err;
+        venue.signal(SIGTERM);
+        EXPECT_EQ(venue.wait().exit_code, 0);
+    }
+    for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir())) {
+        if (entry.path().string().starts_with(store)) std::filesystem::remove(entry.path());
+    }
+}
+
+TEST(FixCommands, MisuseExitsWithTwoAndSaysWhatToGive) {
+    EXPECT_THAT(run({"fix", "acceptor"}).err, HasSubstr("give --config with a [[session]], --session or --echo"));
+    EXPECT_EQ(run({"fix", "acceptor", "--echo", "--fill"}).exit_code, 2);
+    EXPECT_EQ(run({"fix", "acceptor", "--session", "sendr=A"}).exit_code, 2);
+    EXPECT_EQ(run({"fix", "initiator", "--session", "sender=A,target=B"}).exit_code, 2);
+    for (const auto* command : {"acceptor", "initiator", "sessions", "print", "dictionary"}) {
+        const auto help = run({"fix", command, "--help"});
+        EXPECT_EQ(help.exit_code, 0);
+        EXPECT_THAT(help.out, HasSubstr(std::string{"millpond fix "} + command)) << command;
+    }
+}
+
+}  // namespace
+}  // namespace millpond::app
