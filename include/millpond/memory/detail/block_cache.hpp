@@ -80,8 +80,8 @@ inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, 
     Halves highest{};
     const auto copy_lanes = [&](std::size_t at) {
         Distances pointers;
-        std::memcpy(&pointers, from + at, sizeof pointers);
-        std::memcpy(to + at, &pointers, sizeof pointers);
+        std::memcpy(&pointers, static_cast<const void*>(from + at), sizeof pointers);
+        std::memcpy(static_cast<void*>(to + at), &pointers, sizeof pointers);
         const Distances distances = pointers - first;
         bits |= distances;
         const auto products = reinterpret_cast<Halves>(distances) * inverse;
