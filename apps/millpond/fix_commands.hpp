@@ -11,5 +11,6 @@ Command fix_generate_command(CLI::App& fix);
 Command fix_initiator_command(CLI::App& fix);
 Command fix_print_command(CLI::App& fix);
 Command fix_sessions_command(CLI::App& fix);
+Command fix_store_command(CLI::App& fix);
 
 }  // namespace millpond::app
