@@ -49,7 +49,7 @@ Sender::Step Sender::send_staged(SenderHost& host, std::int64_t utc_ns) {
     // In front of the send: that may find that the socket took everything.
     in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin};
     ++last_;
-    if (!send(session, staged_, utc_ns)) {
+    if (!send(session, staged_, host.stamp_ns())) {
         --last_;
         if (session.state() != fix::Session::State::active) return Step::wait;
         if (session.store().tallies().refused.read() != refused_before) return busy();

@@ -52,7 +52,9 @@ const SessionOptions& checked(const SessionOptions& options) {
 class SessionHost::Action {
 public:
     Action(SessionHost& host, std::int64_t utc_ns) noexcept
-        : host_(&host), utc_ns_(utc_ns), outermost_(!std::exchange(host.acting_, true)) {}
+        : host_(&host), utc_ns_(utc_ns), outermost_(!std::exchange(host.acting_, true)) {
+        host.stamp_ns_ = utc_ns;
+    }
     ~Action() {
         if (outermost_) host_->finish_action(utc_ns_);
     }
@@ -94,13 +96,16 @@ void SessionHost::end() {
     observer_ = nullptr;
     if (connection_ != nullptr) {
         cut(Closed::shut_down);
-        let_go(now());
+        let_go(core::utc_nanos());
     }
     farewell_.clear();
     io_->leave(slot_);
 }
 
-std::int64_t SessionHost::now() const noexcept { return core::utc_nanos(); }
+std::int64_t SessionHost::now() const noexcept {
+    if (!acting_) stamp_ns_ = core::utc_nanos();
+    return stamp_ns_;
+}
 
 bool SessionHost::may_be_connected(std::int64_t utc_ns) const noexcept {
     const auto& schedule = config().schedule;
@@ -178,7 +183,7 @@ bool SessionHost::congested() const {
 
 void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
     if (connection_ == nullptr || over_) return;
-    const auto utc_ns = now();
+    const auto utc_ns = stamp_ns_;
     last_sent_ns_.set(static_cast<std::uint64_t>(utc_ns));
     if (tap_ != nullptr) tap_->on_bytes(name_, Direction::out, bytes, utc_ns);
     if (sequence != 0) make_durable();
@@ -194,7 +199,10 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
     }
     const bool added = sequence != 0 ? output_.add_stored(sequence, bytes) : output_.add_copy(bytes);
     if (moved_ns_ == 0) moved_ns_ = utc_ns;
-    if (!acting_ || output_.pieces() >= kWriteAtOnce) flush();
+    if (!acting_ || output_.pieces() >= kWriteAtOnce) {
+        flush();
+        stamp_ns_ = core::utc_nanos();
+    }
     if (!added || output_.bytes() > limits_.pending_bytes) {
         slow_consumers_.add();
         cut(Closed::slow_consumer);
@@ -217,7 +225,7 @@ void SessionHost::flush() {
         if (output_.empty()) {
             moved_ns_ = 0;
         } else if (output_.bytes() != before) {
-            moved_ns_ = now();
+            moved_ns_ = stamp_ns_;
         }
         if (last != 0) {
             store_->mark_written(last);
@@ -378,7 +386,7 @@ void SessionHost::post(std::function<void(SessionHost&)> work) {
 }
 
 void SessionHost::act(const std::function<void(std::int64_t utc_ns)>& work) {
-    const auto utc_ns = now();
+    const auto utc_ns = core::utc_nanos();
     const Action action{*this, utc_ns};
     work(utc_ns);
 }
@@ -396,7 +404,7 @@ void SessionHost::request_logout(std::string reason) {
 void SessionHost::request_logon() {
     post([](SessionHost& host) {
         host.enabled_ = true;
-        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, host.now());
+        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, core::utc_nanos());
     });
 }
 

@@ -94,6 +94,7 @@ public:
     void signal() noexcept override { io_->signal(slot_); }
 
     // SessionLink, SenderHost
+    std::int64_t stamp_ns() const noexcept override { return stamp_ns_; }
     fix::Session& session() noexcept override { return session_; }
     SessionHandle& handle() noexcept override { return *this; }
     const net::SocketAddress& peer() const noexcept override { return peer_; }
@@ -161,6 +162,7 @@ private:
     bool over_{false};              // nothing can be written or read any more
     Closed closing_{Closed::none};  // the connection ends with this action, if it is not `none`
     bool acting_{false};
+    mutable std::int64_t stamp_ns_{0};  // the newest time known: of the action, and again with each write in it
     bool flushing_{false};
     bool was_congested_{false};
     std::uint64_t resets_seen_{0};  // of the store, when output_ began to hold its messages

@@ -15,6 +15,10 @@ FieldSet::Member& FieldSet::member(Tag tag) {
     const auto at = std::ranges::lower_bound(members_, tag, {}, &Member::tag);
     if (at != members_.end() && at->tag == tag) return *at;
     if (members_.size() == kCapacity) throw DictionaryError("more than 2048 fields in one message");
+    if (tag < kCounted) {
+        is_member_[tag / kBits] |= std::uint64_t{1} << (tag % kBits);
+        for (auto word = tag / kBits + 1; word < members_before_.size(); ++word) ++members_before_[word];
+    }
     return *members_.insert(at, Member{.tag = tag, .required = false, .group = nullptr});
 }
 
@@ -28,11 +32,6 @@ FieldSet& FieldSet::add_group(Tag count_tag, bool required) {
     auto& added = member(count_tag);
     if (!added.group) added.group = std::make_unique<FieldSet>();
     return *added.group;
-}
-
-const FieldSet::Member* FieldSet::find(Tag tag) const noexcept {
-    const auto at = std::ranges::lower_bound(members_, tag, {}, &Member::tag);
-    return at != members_.end() && at->tag == tag ? &*at : nullptr;
 }
 
 bool FieldDefinition::allows(std::string_view value) const noexcept {

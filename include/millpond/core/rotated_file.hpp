@@ -69,13 +69,12 @@ inline bool RotatedFile::rotate() noexcept {
 
 inline bool RotatedFile::move_away() noexcept {
     // A hard link refuses to replace what is there, which rename does not.
-    for (;; ++next_number_) {
-        const auto name = path_ + "." + std::to_string(next_number_);
-        if (link(path_.c_str(), name.c_str()) == 0) break;
-        if (errno != EEXIST) return false;
-    }
-    ++next_number_;
-    return unlink(path_.c_str()) == 0;
+    std::string name;
+    do {
+        name = path_ + "." + std::to_string(next_number_++);
+        if (link(path_.c_str(), name.c_str()) == 0) return unlink(path_.c_str()) == 0;
+    } while (errno == EEXIST);
+    return false;
 }
 
 inline std::size_t RotatedFile::write(std::string_view text) noexcept {

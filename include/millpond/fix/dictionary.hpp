@@ -1,6 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -50,11 +54,27 @@ public:
     [[nodiscard]] Tag first() const noexcept { return first_; }
 
 private:
+    static constexpr Tag kCounted = 2048;  // tags below are found by counting bits, those above by halving
+    static constexpr Tag kBits = 64;
+
     Member& member(Tag tag);
 
     std::vector<Member> members_;
     Tag first_{0};
+    std::array<std::uint64_t, kCounted / kBits> is_member_{};       // a bit a tag
+    std::array<std::uint16_t, kCounted / kBits> members_before_{};  // each word
 };
+
+inline const FieldSet::Member* FieldSet::find(Tag tag) const noexcept {
+    if (tag < kCounted) {
+        const auto word = is_member_[tag / kBits];
+        const auto bit = std::uint64_t{1} << (tag % kBits);
+        if ((word & bit) == 0) return nullptr;
+        return &members_[members_before_[tag / kBits] + static_cast<std::size_t>(std::popcount(word & (bit - 1)))];
+    }
+    const auto at = std::ranges::lower_bound(members_, tag, {}, &Member::tag);
+    return at != members_.end() && at->tag == tag ? &*at : nullptr;
+}
 
 struct FieldDefinition {
     Tag tag{0};

@@ -30,6 +30,8 @@ public:
     [[nodiscard]] virtual fix::Session& session() noexcept = 0;
     /// Whether the connection has so much to write that it takes no more now.
     [[nodiscard]] virtual bool congested() const = 0;
+    /// The time of what is sent now.
+    [[nodiscard]] virtual std::int64_t stamp_ns() const noexcept = 0;
 
 protected:
     ~SenderHost() = default;

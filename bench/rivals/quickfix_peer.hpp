@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+// Read by a C++14 translation unit too: QuickFIX's headers are no C++17.
+namespace millpond {
+namespace bench {
+
+/// One side of a FIX 4.4 session as QuickFIX runs it, on threads of its own.
+class QuickFixPeer {
+public:
+    struct Options {
+        bool initiates = false;
+        int port = 0;
+        std::string sender;  ///< Ours.
+        std::string target;
+        std::string folder;    ///< Of the store's files; empty: the store is in memory.
+        bool answers = false;  ///< Each order with an ExecutionReport.
+    };
+    struct Received {
+        std::string type;
+        std::uint64_t id = 0;      ///< ClOrdID(11).
+        std::uint64_t number = 0;  ///< MsgSeqNum(34).
+        bool poss_dup = false;
+    };
+
+    /// on_message: called on QuickFIX's thread for each application message.
+    QuickFixPeer(const Options& options, std::function<void(const Received&)> on_message);
+    ~QuickFixPeer();
+    QuickFixPeer(const QuickFixPeer&) = delete;
+    QuickFixPeer& operator=(const QuickFixPeer&) = delete;
+
+    bool logged_on() const;
+    /// A NewOrderSingle.
+    bool send_order(std::uint64_t id);
+    /// The next message expects this number: a gap that the peer fills.
+    void expect(std::uint64_t number);
+
+private:
+    class Side;
+    std::unique_ptr<Side> side_;
+};
+
+}  // namespace bench
+}  // namespace millpond
