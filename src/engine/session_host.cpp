@@ -137,7 +137,10 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
 void SessionHost::on_ready(Connection& connection, std::int64_t utc_ns) {
     if (&connection != connection_.get()) return;
     const Action action{*this, utc_ns};
-    if (!output_.empty() || connection.transport().wants_writable()) flush();
+    if (!output_.empty() || connection.transport().wants_writable()) {
+        flush();
+        if (!congested()) pump(utc_ns);
+    }
     if (!paused_) read(utc_ns);
 }
 
@@ -199,7 +202,7 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
     }
     const bool added = sequence != 0 ? output_.add_stored(sequence, bytes) : output_.add_copy(bytes);
     if (moved_ns_ == 0) moved_ns_ = utc_ns;
-    if (!acting_ || output_.pieces() >= kWriteAtOnce) {
+    if (!acting_ || output_.pieces() >= kWriteAtOnce || output_.bytes() > limits_.pending_bytes) {
         flush();
         stamp_ns_ = core::utc_nanos();
     }
@@ -218,22 +221,21 @@ void SessionHost::make_durable() {
 void SessionHost::flush() {
     if (flushing_ || connection_ == nullptr || over_) return;
     flushing_ = true;
-    for (bool again = true; again;) {
+    bool blocked = false;
+    do {
         std::uint64_t last = 0;
         const auto before = output_.bytes();
         if (!connection_->send(output_, [&](std::uint64_t sequence) { last = sequence; })) over_ = true;
-        if (output_.empty()) {
+        blocked = !output_.empty();
+        if (!blocked) {
             moved_ns_ = 0;
         } else if (output_.bytes() != before) {
             moved_ns_ = stamp_ns_;
         }
-        if (last != 0) {
-            store_->mark_written(last);
-            for (auto* sender : senders_) sender->on_written(last);
-        }
-        // Whoever was told may have sent more; the rest waits for the socket.
-        again = last != 0 && !output_.empty() && !over_ && moved_ns_ == 0;
-    }
+        if (last == 0) break;
+        store_->mark_written(last);
+        for (auto* sender : senders_) sender->on_written(last);
+    } while (!blocked && !over_ && !output_.empty());  // whoever was told may have sent more
     flushing_ = false;
 }
 
