@@ -99,7 +99,8 @@ bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
-    if (Policy::kChecked || cache.long_way || blocks.size() > cache.level())
+    // An empty batch, which may be at null, goes the other way, too: 0 - 1 is above every level.
+    if (Policy::kChecked || cache.long_way || blocks.size() - 1 >= cache.level())
         return acquire_batches(cache, blocks, place);
     auto* const from = cache.position() - blocks.size();
     std::memcpy(static_cast<void*>(blocks.data()), static_cast<const void*>(from), blocks.size_bytes());
