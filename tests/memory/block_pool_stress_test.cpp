@@ -173,6 +173,23 @@ TEST(BlockPoolStress, BatchesReleasedByManyThreadsAtOnceStaySound) {
     EXPECT_EQ(pool.audit(), "");
 }
 
+TEST(BlockPoolStress, AThreadThatEndsMeanwhileDoesNotDisturbTheAudit) {
+    BlockPool pool(64, 5000, {.magazine_blocks = 3, .max_caches = 8});
+    for (int round = 0; round < 200; ++round) {
+        std::atomic<int> at_work{4};
+        std::array<std::thread, 4> threads;
+        for (auto& thread : threads) {
+            thread = std::thread([&] {
+                pool.release(pool.try_acquire());
+                --at_work;
+            });
+        }
+        while (at_work > 0) std::this_thread::yield();
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(pool.audit(), "");
+        for (auto& thread : threads) thread.join();
+    }
+}
+
 TEST(BlockPoolStress, StatisticsThatAreReadMeanwhileAreOfThePoolAndNeverRunBackwards) {
     constexpr std::uint64_t kRounds = 20'000;
     BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 8, .max_caches = 2});

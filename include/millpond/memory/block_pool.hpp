@@ -135,6 +135,7 @@ private:
     template <class Visit>
     void for_each_cache(Visit&& visit) const;
     [[nodiscard]] std::uint64_t count_in_use() const noexcept;
+    /// Under the mutex.
     [[nodiscard]] std::vector<bool> free_blocks(std::string& fault) const;
     static Ledger make_ledger(const std::string& name, std::byte* memory, const detail::PoolLayout& layout, bool fill);
 

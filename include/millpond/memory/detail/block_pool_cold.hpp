@@ -228,7 +228,6 @@ std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const 
     };
     depot_.for_each_block(found);
     std::size_t equipped = 0;
-    const std::lock_guard lock(mutex_);
     for_each_cache([&](const BlockCache& cache) {
         if (!cache.taken) return;
         ++equipped;
@@ -249,11 +248,11 @@ std::vector<bool> BasicBlockPool<Policy>::free_blocks(std::string& fault) const 
 
 template <class Policy>
 std::string BasicBlockPool<Policy>::audit() const {
+    const std::lock_guard lock(mutex_);  // A thread that used the pool may just be ending.
     std::string fault;
     const auto free = free_blocks(fault);
     if (!fault.empty()) return fault;
     const auto live = static_cast<std::uint64_t>(std::count(free.begin(), free.end(), false));
-    const std::lock_guard lock(mutex_);
     const auto in_use = count_in_use();
     if (live != in_use) {
         return "pool '" + name_ + "': " + std::to_string(live) + " blocks are out, " + std::to_string(in_use) +
@@ -266,7 +265,10 @@ template <class Policy>
 template <class Visit>
 void BasicBlockPool<Policy>::for_each_live(Visit&& visit) const {
     std::string fault;
-    const auto free = free_blocks(fault);
+    const auto free = [&] {
+        const std::lock_guard lock(mutex_);
+        return free_blocks(fault);
+    }();
     for (std::uint32_t index = 0; index < layout_.owned; ++index) {
         if (!free[index]) visit(static_cast<void*>(grid_.block(index)));
     }
