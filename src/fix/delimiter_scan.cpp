@@ -45,6 +45,15 @@ Listing list_scalar(const char* bytes, std::size_t size, DelimiterPlaces& places
     return all;
 }
 
+Listing count_scalar(const char* bytes, std::size_t size) noexcept {
+    Listing all;
+    for (std::size_t i = 0; i < size; ++i) {
+        all.sum += static_cast<unsigned char>(bytes[i]);
+        all.count += bytes[i] == kSoh ? 1U : 0U;
+    }
+    return all;
+}
+
 #if defined(__x86_64__)
 
 // 64 zero bytes, then 64 bytes of ones: a load at offset n keeps the last n bytes of a word.
@@ -157,6 +166,30 @@ __attribute__((target("avx2,bmi,popcnt"))) Listing list_avx2(const char* bytes, 
     return {total_avx2(sums), count};
 }
 
+__attribute__((target("avx2,popcnt"))) Listing count_avx2(const char* bytes, std::size_t size) noexcept {
+    if (size < kWordBytes) return count_scalar(bytes, size);
+    const __m256i soh = _mm256_set1_epi8(kSoh);
+    __m256i sums = _mm256_setzero_si256();
+    std::uint32_t count = 0;
+    std::size_t at = 0;
+    for (; at + kWordBytes <= size; at += kWordBytes) {
+        const __m256i low = load_avx2(bytes + at);
+        const __m256i high = load_avx2(bytes + at + 32);
+        sums = add_bytes_avx2(sums, low, high);
+        count += static_cast<std::uint32_t>(std::popcount(matches_avx2(low, high, soh)));
+    }
+    const auto rest = size - at;
+    if (rest != 0) {
+        const auto* last = bytes + size - kWordBytes;
+        const auto* mask = kTailMask.bytes + rest;
+        const __m256i low = _mm256_and_si256(load_avx2(last), load_avx2(mask));
+        const __m256i high = _mm256_and_si256(load_avx2(last + 32), load_avx2(mask + 32));
+        sums = add_bytes_avx2(sums, low, high);
+        count += static_cast<std::uint32_t>(std::popcount(matches_avx2(low, high, soh)));
+    }
+    return {total_avx2(sums), count};
+}
+
 __attribute__((target("avx512f,avx512bw"))) inline __m512i load_avx512(const char* bytes, std::size_t size) noexcept {
     const __mmask64 there = size >= kWordBytes ? ~__mmask64{0} : (__mmask64{1} << size) - 1;
     return _mm512_maskz_loadu_epi8(there, bytes);
@@ -247,6 +280,14 @@ ListFunction list_function(InstructionSet set) noexcept {
 #endif
     static_cast<void>(set);
     return list_scalar;
+}
+
+CountFunction count_function(InstructionSet set) noexcept {
+#if defined(__x86_64__)
+    if (set != InstructionSet::scalar) return count_avx2;
+#endif
+    static_cast<void>(set);
+    return count_scalar;
 }
 
 SumFunction sum_function(InstructionSet set) noexcept {

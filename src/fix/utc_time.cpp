@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstring>
 
+#include <millpond/fix/detail/words.hpp>
+
 namespace millpond::fix {
 namespace {
 
@@ -91,7 +93,7 @@ std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision pr
     write_pair(out + 6, static_cast<unsigned>(date.day()));
     out[8] = '-';
     const auto seconds = static_cast<unsigned>(in_day / kSecond);
-    auto fraction = static_cast<unsigned>(in_day % kSecond);
+    const auto fraction = static_cast<std::uint32_t>(in_day % kSecond);
     write_pair(out + 9, seconds / 3600);
     out[11] = ':';
     write_pair(out + 12, seconds / 60 % 60);
@@ -99,12 +101,15 @@ std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision pr
     write_pair(out + 15, seconds % 60);
     if (precision == TimePrecision::seconds) return timestamp_chars(precision);
     out[17] = '.';
-    const auto width = static_cast<unsigned>(precision);
-    for (unsigned cut = width; cut < 9; ++cut) fraction /= 10;
-    for (unsigned at = width; at > 0; --at) {
-        out[17 + at] = static_cast<char>('0' + fraction % 10);
-        fraction /= 10;
-    }
+    const auto width = static_cast<std::size_t>(precision);
+    // Nine digits, of which the first `width` are wanted: one, then eight in a word.
+    const auto first = fraction / 100'000'000;
+    const auto rest = detail::digits_of(fraction % 100'000'000) + 0x3030303030303030ULL;
+    std::array<char, 9> digits;
+    digits[0] = static_cast<char>('0' + first);
+    detail::store_word(digits.data() + 1, rest);
+    std::memcpy(out + 18, digits.data(), 3);
+    if (width > 3) std::memcpy(out + 21, digits.data() + 3, width - 3);
     return timestamp_chars(precision);
 }
 

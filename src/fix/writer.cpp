@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include <millpond/fix/detail/delimiter_scan.hpp>
+#include <millpond/fix/detail/words.hpp>
 
 namespace millpond::fix {
 namespace {
@@ -17,23 +18,25 @@ std::size_t decimal_digits(std::size_t value) noexcept {
     return digits;
 }
 
-struct Totals {
-    std::uint32_t sum{0};
-    std::size_t delimiters{0};
-};
+constexpr std::uint32_t kEightDigits = 100'000'000;
+constexpr std::uint64_t kZeros = 0x3030303030303030ULL;
 
-Totals totals(std::string_view bytes) noexcept {
-    static const auto scan = detail::scan_function(detail::best_supported());
-    detail::DelimiterMasks masks;
-    Totals all;
-    for (std::size_t at = 0; at < bytes.size(); at += detail::kScanBytes) {
-        const auto size = std::min(detail::kScanBytes, bytes.size() - at);
-        all.sum += scan(bytes.data() + at, size, masks);
-        for (std::size_t word = 0; word * 64 < size; ++word) {
-            all.delimiters += static_cast<std::size_t>(std::popcount(masks.delimiters[word]));
-        }
+/// How many of eight digits are zeros in front of the first other one; at most seven.
+unsigned leading_zeros(std::uint64_t digits) noexcept {
+    return static_cast<unsigned>(std::countr_zero(digits | (std::uint64_t{1} << 56))) / 8;
+}
+
+/// Writes a number without leading zeros; 8 bytes more than it takes are writable. Returns its end.
+char* write_number(char* at, std::uint64_t value) noexcept {
+    if (value < kEightDigits) {
+        const auto digits = detail::digits_of(static_cast<std::uint32_t>(value));
+        const auto zeros = leading_zeros(digits);
+        detail::store_word(at, (digits + kZeros) >> (8 * zeros));
+        return at + 8 - zeros;
     }
-    return all;
+    at = write_number(at, value / kEightDigits);
+    detail::store_word(at, detail::digits_of(static_cast<std::uint32_t>(value % kEightDigits)) + kZeros);
+    return at + 8;
 }
 
 }  // namespace
@@ -48,10 +51,11 @@ Writer::Writer(std::span<char> memory, std::string_view begin_string) noexcept
     limit_ = failed_ ? at_ : memory_ + memory.size() - kTrailerBytes;
 }
 
-Writer& Writer::add_timestamp(Tag number, std::int64_t utc_ns, TimePrecision precision) noexcept {
-    std::array<char, kMaxTimestampChars> text;
-    const auto length = write_utc_timestamp(text.data(), utc_ns, precision);
-    return put(TagText{number}, std::string_view{text.data(), length});
+Writer& Writer::put_timestamp(const TagText& text, std::int64_t utc_ns, TimePrecision precision) noexcept {
+    if (!has_room(sizeof text.chars + kMaxTimestampChars + 1)) return *this;
+    begin(text);
+    at_ += write_utc_timestamp(at_, utc_ns, precision);
+    return end();
 }
 
 Writer& Writer::add_data(Tag length_tag, Tag data_tag, std::string_view data) noexcept {
@@ -70,36 +74,57 @@ Writer& Writer::add_fields(std::string_view fields) noexcept {
 }
 
 Writer& Writer::put_signed(const TagText& text, std::int64_t value) noexcept {
-    std::array<char, kMostNumberChars> digits;
-    const auto* end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    return put(text, std::string_view{digits.data(), static_cast<std::size_t>(end - digits.data())});
+    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    begin(text);
+    auto magnitude = static_cast<std::uint64_t>(value);
+    if (value < 0) {
+        *at_++ = '-';
+        magnitude = 0 - magnitude;
+    }
+    at_ = write_number(at_, magnitude);
+    return end();
 }
 
 Writer& Writer::put_unsigned(const TagText& text, std::uint64_t value) noexcept {
-    std::array<char, kMostNumberChars> digits;
-    const auto* end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-    return put(text, std::string_view{digits.data(), static_cast<std::size_t>(end - digits.data())});
+    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    begin(text);
+    at_ = write_number(at_, value);
+    return end();
 }
 
 Writer& Writer::put(const TagText& text, Decimal value) noexcept {
-    if (value.decimals > kMaxDecimals) {
-        failed_ = true;
-        return *this;
+    if (value.decimals > kMaxDecimals) failed_ = true;
+    if (!has_room(sizeof text.chars + kMostNumberChars)) return *this;
+    begin(text);
+    auto magnitude = static_cast<std::uint64_t>(value.mantissa);
+    if (value.mantissa < 0) {
+        *at_++ = '-';
+        magnitude = 0 - magnitude;
     }
-    std::array<char, kMostNumberChars> digits;
-    auto* out = digits.data();
-    const bool negative = value.mantissa < 0;
-    auto rest = negative ? std::uint64_t{0} - static_cast<std::uint64_t>(value.mantissa)
-                         : static_cast<std::uint64_t>(value.mantissa);
-    // Backwards from the last decimal; at least one digit stands before the point.
-    auto* begin = out + digits.size();
-    for (unsigned written = 0; rest != 0 || written <= value.decimals; ++written) {
-        if (written == value.decimals && written != 0) *--begin = '.';
-        *--begin = static_cast<char>('0' + rest % 10);
-        rest /= 10;
+    if (value.decimals == 0) {
+        at_ = write_number(at_, magnitude);
+    } else if (magnitude < kEightDigits && value.decimals < 8) {
+        // At least one digit stands before the point.
+        const auto digits = detail::digits_of(static_cast<std::uint32_t>(magnitude));
+        const auto whole = 8U - value.decimals;
+        const auto zeros = std::min(leading_zeros(digits), whole - 1);
+        const auto characters = digits + kZeros;
+        detail::store_word(at_, characters >> (8 * zeros));
+        at_ += whole - zeros;
+        *at_++ = '.';
+        detail::store_word(at_, characters >> (8 * whole));
+        at_ += value.decimals;
+    } else {
+        std::uint64_t unit = 1;
+        for (unsigned i = 0; i < value.decimals; ++i) unit *= 10;
+        at_ = write_number(at_, magnitude / unit);
+        *at_++ = '.';
+        auto fraction = magnitude % unit;
+        for (unsigned i = value.decimals; i > 0; --i, fraction /= 10)
+            at_[i - 1] = static_cast<char>('0' + fraction % 10);
+        at_ += value.decimals;
     }
-    if (negative) *--begin = '-';
-    return put(text, std::string_view{begin, static_cast<std::size_t>(out + digits.size() - begin)});
+    return end();
 }
 
 std::optional<std::string_view> Writer::finish() noexcept {
@@ -117,8 +142,9 @@ std::optional<std::string_view> Writer::finish() noexcept {
     *out++ = '=';
     std::to_chars(out, body_ - 1, body_bytes);
     body_[-1] = kSoh;
-    const auto all = totals({begin, static_cast<std::size_t>(at_ - begin)});
-    if (all.delimiters != delimiters_ + 2) {
+    static const auto count = detail::count_function(detail::best_supported());
+    const auto all = count(begin, static_cast<std::size_t>(at_ - begin));
+    if (all.count != delimiters_ + 2) {
         failed_ = true;
         return std::nullopt;
     }

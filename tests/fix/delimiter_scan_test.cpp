@@ -38,6 +38,9 @@ TEST_P(DelimiterScan, GivesWhatTheScalarCodeGivesForAnyBytesSizeAndAlignment) {
         const auto listing = list_function(GetParam())(bytes, size, places);
         ASSERT_EQ(listing.sum, sum) << size;
         ASSERT_EQ(listing.count, std::count(bytes, bytes + size, '\x01')) << size;
+        const auto counted = count_function(GetParam())(bytes, size);
+        ASSERT_EQ(counted.sum, sum) << size;
+        ASSERT_EQ(counted.count, listing.count) << size;
         for (std::size_t i = 0, at = 0; i < listing.count; ++i, ++at) {
             while (bytes[at] != '\x01') ++at;
             ASSERT_EQ(places[i], at) << size;

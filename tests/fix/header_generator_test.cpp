@@ -7,7 +7,7 @@
 #include <millpond/fix/header_generator.hpp>
 #include <millpond/fix/parser.hpp>
 
-#include <small_messages.hpp>
+#include <generated/small_messages.hpp>
 
 #include "tests/fix/messages.hpp"
 #include "tests/fix/small_dictionary.hpp"

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <millpond/fix/detail/words.hpp>
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/fix/value.hpp>
 
@@ -66,6 +67,15 @@ TEST(Value, CharactersAndBooleansAreOneLetter) {
     EXPECT_EQ(parse_bool("N"), false);
     EXPECT_EQ(parse_bool("y"), std::nullopt);
     EXPECT_EQ(parse_bool(""), std::nullopt);
+}
+
+TEST(Value, EightDigitsAtATimeAreWhatTheyAre) {
+    for (std::uint32_t number = 0; number < 100'000'000; number += number < 20'000 ? 1 : 7919) {
+        const auto digits = detail::digits_of(number);
+        auto rest = number;
+        for (unsigned at = 8; at-- > 0; rest /= 10) ASSERT_EQ((digits >> (8 * at)) & 0xFFU, rest % 10) << number;
+        ASSERT_EQ(detail::number_of(digits), number);
+    }
 }
 
 TEST(UtcTime, TimestampsAreReadToTheNanosecond) {

@@ -126,6 +126,7 @@ protected:
 
 private:
     void count_eviction() noexcept;
+    void fetch_ahead(const char* end, std::uint64_t sequence) const noexcept;
 
     StoreSegment current_;
     std::span<char> claim_;

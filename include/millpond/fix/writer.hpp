@@ -55,7 +55,14 @@ public:
     Writer& add(Tag number, Value value) noexcept {
         return put(TagText{number}, value);
     }
-    Writer& add_timestamp(Tag number, std::int64_t utc_ns, TimePrecision precision) noexcept;
+    Writer& add_timestamp(Tag number, std::int64_t utc_ns, TimePrecision precision) noexcept {
+        return put_timestamp(TagText{number}, utc_ns, precision);
+    }
+    template <Tag number>
+    Writer& add_timestamp(std::int64_t utc_ns, TimePrecision precision) noexcept {
+        static constexpr TagText kText{number};
+        return put_timestamp(kText, utc_ns, precision);
+    }
     /// A length field and its data field; `data` may hold any byte.
     Writer& add_data(Tag length_tag, Tag data_tag, std::string_view data) noexcept;
     /// Fields that are complete with their delimiters already: a part of another message.
@@ -66,7 +73,7 @@ public:
 
 private:
     static constexpr std::size_t kTrailerBytes = 7;
-    static constexpr std::size_t kMostNumberChars = 24;
+    static constexpr std::size_t kMostNumberChars = 32;  // sign, point, twenty digits, and a word's spare bytes
 
     [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
     Writer& put(const TagText& text, std::string_view value) noexcept;
@@ -86,7 +93,10 @@ private:
             return put_unsigned(text, value);
         }
     }
+    Writer& put_timestamp(const TagText& text, std::int64_t utc_ns, TimePrecision precision) noexcept;
     Writer& put_signed(const TagText& text, std::int64_t value) noexcept;
+    void begin(const TagText& text) noexcept;
+    Writer& end() noexcept;
     Writer& put_unsigned(const TagText& text, std::uint64_t value) noexcept;
 
     char* memory_;
@@ -106,10 +116,19 @@ inline bool Writer::has_room(std::size_t bytes) noexcept {
 
 inline Writer& Writer::put(const TagText& text, std::string_view value) noexcept {
     if (!has_room(sizeof text.chars + value.size() + 1)) return *this;
-    std::memcpy(at_, text.chars.data(), sizeof text.chars);
-    at_ += text.length;
+    begin(text);
     std::memcpy(at_, value.data(), value.size());
     at_ += value.size();
+    return end();
+}
+
+/// There is room.
+inline void Writer::begin(const TagText& text) noexcept {
+    std::memcpy(at_, text.chars.data(), sizeof text.chars);
+    at_ += text.length;
+}
+
+inline Writer& Writer::end() noexcept {
     *at_++ = '\x01';
     ++delimiters_;
     return *this;

@@ -31,6 +31,9 @@ struct Listing {
 /// size: at most kScanBytes.
 using ListFunction = Listing (*)(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept;
 
+/// size: any. Only counts.
+using CountFunction = Listing (*)(const char* bytes, std::size_t size) noexcept;
+
 /// size: any. Returns the sum of the bytes modulo 2^32.
 using SumFunction = std::uint32_t (*)(const char* bytes, std::size_t size) noexcept;
 
@@ -42,6 +45,7 @@ enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
 /// The caller has asked `supported`.
 [[nodiscard]] ScanFunction scan_function(InstructionSet set) noexcept;
 [[nodiscard]] ListFunction list_function(InstructionSet set) noexcept;
+[[nodiscard]] CountFunction count_function(InstructionSet set) noexcept;
 [[nodiscard]] SumFunction sum_function(InstructionSet set) noexcept;
 
 }  // namespace millpond::fix::detail

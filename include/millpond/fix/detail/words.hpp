@@ -76,4 +76,18 @@ struct ShortDecimal {
     return {number_of(values), decimals};
 }
 
+/// The eight digits of a number below 10^8 as bytes of 0 to 9, the most significant one lowest.
+[[nodiscard]] inline std::uint64_t digits_of(std::uint32_t number) noexcept {
+    const std::uint64_t fours = (number / 10'000) | (std::uint64_t{number % 10'000} << 32);
+    // Each division by a constant is a multiplication and a shift in every half.
+    const auto hundreds = ((fours * 10'486) >> 20) & 0x0000007F0000007FULL;
+    const auto pairs = hundreds | ((fours - hundreds * 100) << 16);
+    const auto tens = ((pairs * 103) >> 10) & 0x000F000F000F000FULL;
+    return tens | ((pairs - tens * 10) << 8);
+}
+
+inline void store_word(char* at, std::uint64_t word) noexcept {
+    core::store_le(reinterpret_cast<std::byte*>(at), word);
+}
+
 }  // namespace millpond::fix::detail
