@@ -82,7 +82,7 @@ const bulk = {
       batch() {
         for (let n = 0; n < IN_FLIGHT; n++) {
           const handle = pool.acquire();
-          const record = pool.at(handle);
+          const { record } = pool;
           record.id = n;
           record.path = n & 63;
           record.body = 1;
@@ -92,8 +92,9 @@ const bulk = {
           out[n] = handle;
         }
         for (let n = 0; n < IN_FLIGHT; n++) {
-          sum += pool.at(out[n]).side;
-          pool.release(out[n]);
+          const handle = out[n];
+          sum += pool.at(handle).side;
+          pool.release(handle);
         }
       },
     };
@@ -161,7 +162,7 @@ const sequence = {
       batch() {
         for (let n = 0; n < IN_FLIGHT; n++) {
           const handle = pool.acquire();
-          const record = pool.at(handle);
+          const { record } = pool;
           record.id = n;
           record.path = n & 63;
           record.body = 1;

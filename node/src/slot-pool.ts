@@ -23,13 +23,20 @@ export interface SlotPoolStats {
   readonly highWater: number;
 }
 
+let pools = 0;
+/** Far apart for any two pools, so that one's handles are not another's; and too large to be taken for an index. */
+function firstHandle(): number {
+  pools++;
+  return 2 ** 32 + ((pools * 0.618_033_988_749_894_9) % 1) * 2 ** 51;
+}
+
 /**
  * Messages without objects: records of one layout in fixed slots of a buffer, lent by handle. A handle is a number that
  * is never used again, so a stale one is always found out.
  *
  * Threads: acquire and release on one; the records where the buffer is.
- * Memory:  capacity * stride bytes and 12 a slot, taken once; nothing a message. A handle above 2^31 costs nothing where
- *          it is a local variable or lies in a Float64Array.
+ * Memory:  capacity * stride bytes and 16 a slot, taken once; nothing a message. A handle is above 2^32: it costs nothing
+ *          where it is a local variable or lies in a Float64Array.
  *
  * @example
  * ```js
@@ -45,17 +52,21 @@ export class SlotPool<const Fields extends Schema> {
   readonly layout: RecordLayout<Fields>;
   readonly buffer: ArrayBuffer | SharedArrayBuffer;
   readonly capacity: number;
+  /** The pool's one window: it stands on the slot that `acquire` or `at` named last. */
+  readonly record: RecordView<Fields>;
   // Fields of the hot path are set once and before anything else, so that the compiler may treat them as constants.
-  private readonly free: Int32Array;
-  /** The valid handle of each slot that is lent, and of a free one the last handle plus half a step. */
+  /** Of each slot the handle of its present loan, or of its next one. */
   private readonly handles: Float64Array;
-  private readonly cursor: RecordView<Fields>;
+  /** The handles of the free slots, last in, first out. */
+  private readonly free: Float64Array;
+  private left: number;
   private readonly mask: number;
-  private readonly half: number;
+  /** From one handle of a slot to its next. */
+  private readonly step: number;
+  /** The first handle of slot 0. */
+  private readonly first: number;
   private readonly stride: number;
   private readonly lead: number;
-  #left: number;
-  #least: number;
 
   /** capacity: slots, 1 to 1,048,576. Throws SettingError otherwise. */
   constructor(schema: Fields | RecordLayout<Fields>, capacity: number, options: SlotPoolOptions = {}) {
@@ -68,39 +79,39 @@ export class SlotPool<const Fields extends Schema> {
     if (this.lead % 8 !== 0) throw new SettingError("lead", this.lead, "a multiple of 8");
     const bytes = capacity * this.stride;
     this.buffer = options.shared === true ? new SharedArrayBuffer(bytes) : new ArrayBuffer(bytes);
-    this.half = 2 ** Math.ceil(Math.log2(capacity));
-    this.mask = this.half - 1;
-    this.free = Int32Array.from({ length: capacity }, (_, slot) => capacity - 1 - slot);
-    this.handles = Float64Array.from({ length: capacity }, (_, slot) => slot + this.half);
-    this.cursor = this.layout.view(this.buffer);
-    this.#left = capacity;
-    this.#least = capacity;
+    this.step = 2 ** Math.ceil(Math.log2(capacity));
+    this.mask = this.step - 1;
+    this.first = Math.floor(firstHandle() / this.step) * this.step;
+    this.handles = Float64Array.from({ length: capacity }, (_, slot) => this.first + slot);
+    this.free = this.handles.slice().reverse();
+    this.record = this.layout.view(this.buffer);
+    this.left = capacity;
   }
 
-  /** Lends a slot, with whatever its last user left in it. Throws PoolExhaustedError when all are lent out. */
+  /** Lends a slot, with whatever its last user left in it; `record` stands on it. Throws PoolExhaustedError when all are lent out. */
   acquire(): number {
-    const left = this.#left - 1;
+    const left = this.left - 1;
     if (left < 0) throw new PoolExhaustedError(this.capacity);
-    this.#left = left;
-    if (left < this.#least) this.#least = left;
-    const slot = this.free[left]!;
-    const handle = this.handles[slot]! + this.half;
-    this.handles[slot] = handle;
+    this.left = left;
+    const handle = this.free[left]!;
+    this.record.at((handle & this.mask) * this.stride + this.lead);
     return handle;
   }
 
   /** As `acquire`, but undefined when all are lent out. */
   tryAcquire(): number | undefined {
-    return this.#left === 0 ? undefined : this.acquire();
+    return this.left === 0 ? undefined : this.acquire();
   }
 
   /** Takes a slot back. Throws DoubleReleaseError when that loan is over. */
   release(handle: number): void {
     const slot = handle & this.mask;
     if (this.handles[slot] !== handle) throw new DoubleReleaseError(slot);
-    this.handles[slot] = handle + this.half;
-    this.free[this.#left] = slot;
-    this.#left++;
+    const next = handle + this.step;
+    this.handles[slot] = next;
+    const { left } = this;
+    this.free[left] = next;
+    this.left = left + 1;
   }
 
   /**
@@ -110,7 +121,7 @@ export class SlotPool<const Fields extends Schema> {
   at(handle: number): RecordView<Fields> {
     const slot = handle & this.mask;
     if (this.handles[slot] !== handle) throw new UseAfterReleaseError(slot);
-    return this.cursor.at(slot * this.stride + this.lead);
+    return this.record.at(slot * this.stride + this.lead);
   }
 
   /** Byte offset of a loan's record in the buffer, for other threads and for `view().at(offset)`. */
@@ -125,13 +136,16 @@ export class SlotPool<const Fields extends Schema> {
 
   /** Cost: one look at each slot. */
   stats(): SlotPoolStats {
-    let acquired = 0;
-    for (const handle of this.handles) acquired += Math.floor(handle / (2 * this.half));
+    let acquired = this.capacity - this.left;
+    for (const handle of this.handles) acquired += Math.floor((handle - this.first) / this.step);
+    // Last in, first out: as many slots as were ever out together have been lent, and no more.
+    let untouched = 0;
+    for (const handle of this.free.subarray(0, this.left)) if (handle < this.first + this.step) untouched++;
     return {
       capacity: this.capacity,
-      inUse: this.capacity - this.#left,
+      inUse: this.capacity - this.left,
       acquired,
-      highWater: this.capacity - this.#least,
+      highWater: this.capacity - untouched,
     };
   }
 }

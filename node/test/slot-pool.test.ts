@@ -74,6 +74,26 @@ test("a stale handle is found out for ever, and a full pool says so", () => {
   assert.deepEqual(pool.stats(), { capacity: 2, inUse: 0, acquired: 3, highWater: 2 });
 });
 
+test("a handle of another pool is refused", () => {
+  const pools = Array.from({ length: 100 }, () => new SlotPool({ n: "i32" }, 4));
+  const handles = pools.map((pool) => pool.acquire());
+  for (const [at, pool] of pools.entries()) {
+    for (const [other, handle] of handles.entries()) {
+      if (at === other) assert.doesNotThrow(() => pool.at(handle));
+      else assert.throws(() => pool.release(handle), DoubleReleaseError);
+    }
+  }
+});
+
+test("the record stands on the slot that was lent or asked for last", () => {
+  const pool = new SlotPool({ n: "i32" }, 2);
+  const first = pool.acquire();
+  pool.record.n = 1;
+  const second = pool.acquire();
+  pool.record.n = 2;
+  assert.deepEqual([pool.at(first).n, pool.at(second).n, pool.record.n], [1, 2, 2]);
+});
+
 test("slots may lie as the entries of a broadcast ring do, in memory that threads share", () => {
   const pool = new SlotPool({ n: "u32" }, 3, { shared: true, stride: 128, lead: 16 });
   assert.ok(pool.buffer instanceof SharedArrayBuffer);
