@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { channel } from "node:diagnostics_channel";
 import { Gather } from "./gather.js";
-import { Hold } from "./hold.js";
-import { DISCARD, END, LOOK_CLOSER } from "./lease.js";
+import { Hold, ReadyHold } from "./hold.js";
+import { countOf, LOOK_CLOSER } from "./lease.js";
 import type { Mailbox, Priority, Reply } from "./mailbox.js";
 import type { Envelope, Message } from "./message.js";
 import { isThenable, type MessagePool } from "./message-pool.js";
@@ -12,8 +12,8 @@ import { childTraceparent } from "./trace.js";
 
 const sent = channel("millpond.send");
 const settled = channel("millpond.settle");
-/** Of a stamp: must be odd, and below 2^30. */
-const SENDABLE = 2 ** 30 + 1;
+/** Of a stamp: must be odd, and not beyond what a stamp can count. */
+const SENDABLE = LOOK_CLOSER + 1;
 
 /** The end of one async handler; used again, so that waiting for a handler makes no closures. */
 class Settlement {
@@ -59,19 +59,20 @@ export interface DispatcherOptions {
  */
 export class Dispatcher {
   readonly context: AsyncLocalStorage<Envelope> | undefined;
-  /** Something has to be done for every message, so none goes straight to its handler. */
-  readonly watched: boolean;
+  /** A message may go straight to its handler: nothing has to be done for it, and its object may be the last one's. */
+  readonly shortcuts: boolean;
+  readonly #watched: boolean;
   readonly latency: boolean;
   readonly #diagnostics: boolean;
   readonly #tracing: boolean;
   readonly #ourHold: Hold;
+  readonly #readyHold: ReadyHold;
   readonly #onError: (error: unknown, path: string) => void;
   readonly #whenIdle: (() => void)[] = [];
   /** Messages with an async handler or in a queue. */
   #outstanding = 0;
   /** Lent to one handler after the other; never in the free list. */
   #ready: Message;
-  #readyIsStray = false;
   readonly #settlements: Settlement[] = [];
   readonly #finish = (settlement: Settlement, failed: boolean): void => {
     this.settle(settlement.plan!.telemetry, settlement.message!, failed);
@@ -85,11 +86,13 @@ export class Dispatcher {
   ) {
     this.context = options.context ? new AsyncLocalStorage() : undefined;
     this.latency = options.statistics !== "counters";
-    this.watched = options.tracing || options.context || this.latency;
+    this.#watched = options.tracing || options.context || this.latency;
+    this.shortcuts = !this.#watched && !pool._checked;
     this.#diagnostics = options.statistics === "diagnostics";
     this.#tracing = options.tracing;
     this.#onError = options.onError;
     this.#ourHold = new Hold(pool);
+    this.#readyHold = new ReadyHold(pool);
     this.#ready = this.#reserve();
   }
 
@@ -106,12 +109,12 @@ export class Dispatcher {
     const direct = plan.direct;
     const message = this.#ready;
     const stamp = message._stamp + 1;
-    // Even: the message is in use, by the handler that calls us. Bit 30: its numbers are used up.
+    // Even: the message is in use, by the handler that calls us. LOOK_CLOSER: its numbers are used up.
     if (direct === undefined || (stamp & SENDABLE) !== 1) return this.#sendAnother(plan, path, body, stamp);
     message._stamp = stamp;
     message._path = path;
     message._body = body;
-    if (message._route !== plan.route) message._route = plan.route;
+    if (message._extra !== plan.route) message._extra = plan.route;
     plan.counts[0]!++;
     let outcome: unknown;
     try {
@@ -124,7 +127,7 @@ export class Dispatcher {
     if (typeof outcome === "object" && outcome !== null && isThenable(outcome)) {
       return this.#settleLater(plan, outcome, message);
     }
-    if (message._lender === this.#ourHold && message._link !== LOOK_CLOSER) {
+    if (message._lender === this.#readyHold && message._stamp === stamp) {
       message._stamp = stamp + 1;
       message._body = undefined;
     } else this.#putBack(message);
@@ -189,7 +192,7 @@ export class Dispatcher {
   settle(telemetry: RouteTelemetry, message: Message, failed: boolean): void {
     if (failed) telemetry.failed();
     const envelope = message._envelope;
-    if (this.watched && envelope !== undefined) {
+    if (this.#watched && envelope !== undefined) {
       telemetry.latency?.record((performance.now() - envelope.sentAtMs) * 1e6);
       if (this.#diagnostics && settled.hasSubscribers) {
         settled.publish({ path: message._path, failed, traceparent: envelope.traceparent });
@@ -226,14 +229,14 @@ export class Dispatcher {
   }
 
   #address(plan: Plan, message: Message, options: SendOptions | undefined, request: number | undefined): void {
-    if (message._route !== plan.route) message._route = plan.route;
+    if (message._extra !== plan.route) message._extra = plan.route;
     plan.counts[0]!++;
     const signal = options?.signal;
     let traceparent = options?.traceparent;
     if (this.#tracing) traceparent ??= childTraceparent(this.context?.getStore()?.traceparent);
-    if (!this.watched && signal === undefined && traceparent === undefined && request === undefined) return;
+    if (!this.#watched && signal === undefined && traceparent === undefined && request === undefined) return;
     const sentAtMs = this.latency ? performance.now() : 0;
-    message._seal({ traceparent, signal, correlationId: request, sentAtMs });
+    message._seal({ traceparent, signal, correlationId: request, sentAtMs, route: plan.route });
     if (this.#diagnostics && sent.hasSubscribers) sent.publish({ path: message._path, traceparent });
   }
 
@@ -287,39 +290,35 @@ export class Dispatcher {
   }
 
   #sendAnother(plan: Plan, path: string, body: unknown, stamp: number): unknown {
-    if (stamp >= 2 ** 30) {
-      const spent = this.#ready;
-      this.#replaceReady();
-      spent._lender = this.pool;
-      spent._stamp++;
-      this.pool.release(spent);
+    if ((stamp & SENDABLE) === SENDABLE) {
+      this.pool._retire(this.#ready);
+      this.#ready = this.#reserve();
       return this.send(plan, path, body);
     }
     return this.deliver(plan, this.pool.acquire(path, body) as Message, true, undefined, undefined);
   }
 
   #replaceReady(): void {
-    if (this.#readyIsStray) this.#ready._link = DISCARD;
-    this.pool._lendReserved(this.#readyIsStray);
+    const message = this.#ready;
+    if (message._lender === this.#readyHold) {
+      this.pool._lendReserved(message);
+      message._lender = this.#ourHold;
+    }
     this.#ready = this.#reserve();
   }
 
   #reserve(): Message {
     const message = this.pool._reserve();
-    this.#readyIsStray = message._link === DISCARD;
-    message._link = END;
-    message._lender = this.#ourHold;
+    message._lender = this.#readyHold;
     return message;
   }
 
-  /** After a handler that threw, kept its message, or sent it on. */
+  /** After a handler that threw, kept its message, or gave it more than a body. */
   #putBack(message: Message): void {
-    if (message._lender !== this.#ourHold) this.#replaceReady();
+    if (message._lender !== this.#readyHold) this.#replaceReady();
     else {
-      message._stamp++;
-      message._path = "";
-      message._body = message._meta = message._envelope = undefined;
-      if (message._link === LOOK_CLOSER) message._link = END;
+      message._stamp = countOf(message) + 1;
+      message._clear();
     }
   }
 

@@ -37,3 +37,19 @@ export class Hold implements Lender {
     throw new MessageInUseError(lease._slot);
   }
 }
+
+/**
+ * Stands in for the pool of the message that a dispatcher holds ready: once kept, it was on loan after all.
+ *
+ * @internal
+ */
+export class ReadyHold extends Hold {
+  constructor(private readonly pool: Lender & { _lendReserved(lease: Lease): void }) {
+    super(pool);
+  }
+
+  override _keep(lease: Lease): void {
+    this.pool._lendReserved(lease);
+    this.pool._keep(lease);
+  }
+}

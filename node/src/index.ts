@@ -26,7 +26,7 @@ export type {
 export type { ClearView, GapView, QuoteView, StatusView, TradeView } from "./market-layout.js";
 export { MarketRing, type MarketRingAccount, type MarketRingHandler, type WriterState } from "./market-ring.js";
 export { type Envelope, Message } from "./message.js";
-export { type Leak, MessagePool, type MessagePoolOptions, type Pooled, type PoolStats } from "./message-pool.js";
+export { MessagePool } from "./message-pool.js";
 export {
   type Handler,
   type HandlerOptions,
@@ -49,6 +49,7 @@ export {
   UseAfterReleaseError,
   WrongPoolError,
 } from "./pool-error.js";
+export type { Leak, MessagePoolOptions, Pooled, PoolStats } from "./pool-options.js";
 export {
   type Cursor,
   type FieldType,

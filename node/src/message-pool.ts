@@ -1,6 +1,20 @@
 import { Hold } from "./hold.js";
-import { DISCARD, END, Lease, type Lender, LOOK_CLOSER, ObjectLease, placeOf, rememberPlace } from "./lease.js";
-import { Message } from "./message.js";
+import {
+  countOf,
+  DISCARD,
+  END,
+  LAST_STAMP,
+  type Lease,
+  type Lender,
+  LOOK_CLOSER,
+  ObjectLease,
+  PLAIN,
+  PLAIN_OVER,
+  placeOf,
+  rememberPlace,
+  RESERVED,
+} from "./lease.js";
+import { Message, PooledMessage } from "./message.js";
 import {
   DoubleReleaseError,
   MessageInUseError,
@@ -10,65 +24,18 @@ import {
   UseAfterReleaseError,
   WrongPoolError,
 } from "./pool-error.js";
+import type { Leak, MessagePoolOptions, Pooled, PoolStats } from "./pool-options.js";
+import { SlotTable } from "./slot-table.js";
 
 const LEASE = Symbol("millpond.lease");
-/** The stamp at which a slot number is given up, so that no handle ever comes again. */
-const LAST_STAMP = 2 ** 30 - 1;
-const STAMPS = 2 ** 31;
 const MOST = 2 ** 20;
 /** `auto` keeps at most this many messages for reuse. */
 const AUTO_MOST = 65_536;
+/** Of a stamp: lent, and nothing but to be cleared when it comes back. */
+const SIMPLY_LENT = LOOK_CLOSER + 1;
 
 type Leased = object & { [LEASE]?: Lease };
-const NOBODYS = new Lease(undefined, -1, 0, END);
-
-export interface PoolStats {
-  /** Messages that exist and will be used again: free ones and lent ones. */
-  readonly size: number;
-  readonly capacity: number;
-  /** Objects constructed, the plain ones of a full pool included. */
-  readonly created: number;
-  readonly acquired: number;
-  /** Acquisitions that constructed nothing. */
-  readonly reused: number;
-  readonly released: number;
-  /** Objects dropped at their release: the pool was full, shrunk or cleared. */
-  readonly discarded: number;
-  readonly kept: number;
-  readonly inUse: number;
-  readonly highWater: number;
-  /** reused / acquired, 1 where nothing was acquired. */
-  readonly reuseRate: number;
-}
-
-export interface Leak {
-  readonly handle: number;
-  readonly path: string | undefined;
-  /** Line of the caller of `acquire`, for checked pools and sampled messages. */
-  readonly acquiredAt: string | undefined;
-  /** At least so long; its loan began before that. */
-  readonly outForMs: number;
-}
-
-export interface MessagePoolOptions<T extends object, Body, Meta> {
-  /** Makes one object of the user's own class, which must be extensible. */
-  readonly factory?: () => T;
-  /** Fills an object at `acquire`. */
-  readonly reset?: (object: T, path: string, body: Body, meta: Meta) => void;
-  /** Empties an object at `release`. */
-  readonly clear?: (object: T) => void;
-  /** When all `size` messages are lent out: `allocate` (default) makes plain ones, `refuse` throws PoolExhaustedError. */
-  readonly overflow?: "allocate" | "refuse";
-  /** Never lends one object twice and keeps where each loan began: every stale use throws. Costs an allocation a message. */
-  readonly checked?: boolean;
-  /** Keeps where a loan began once in so many loans of a slot (a power of two; 0, never). */
-  readonly samplePlaces?: number;
-  /** Messages to make at construction. */
-  readonly warmup?: number;
-}
-
-/** What `acquire` gives: a Message of that body and meta, or the user's own class. */
-export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;
+const NOBODYS = new ObjectLease(undefined, -1, 0, {});
 
 /**
  * Lends messages and takes them back, last in, first out.
@@ -88,32 +55,35 @@ export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;
  * ```
  */
 export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> implements Lender {
-  #head = END;
-  readonly #leases: (Lease | undefined)[] = [];
-  // Set once in the constructor and not before, so that the compiler may treat them as constants.
+  // Fields of the hot path are set in the constructor and not before, so that the compiler knows what they hold.
+  private head: number;
+  private readonly leases: (Lease | undefined)[];
   private readonly sampleMask: number;
-  /** Checked, or of the user's own class. */
-  readonly #special: boolean;
+  /** Where the free list is empty: make a message that nobody uses again. */
+  private plain: boolean;
+  private plainLoans: number;
+  /** Released, or kept. */
+  private plainEnds: number;
+  /** Messages lent out that are not plain, when the pool is full. */
+  private others: number;
+  private highWater: number;
+  readonly #table = new SlotTable();
   readonly #options: MessagePoolOptions<T, Body, Meta>;
-  readonly #spareSlots: number[] = [];
-  readonly #spareStamps: number[] = [];
+  /** Checked, or of the user's own class: each loan needs a closer look. */
+  readonly #special: boolean;
   #capacity: number;
   #size = 0;
   #created = 0;
   #createdByAcquire = 0;
   #discarded = 0;
   #kept = 0;
-  #pastLoans = 0;
-  #strayLoans = 0;
-  /** Of `#makePlain`: constructed, acquired, and discarded once released. */
-  #plainLoans = 0;
-  /** Lent out, and dropped when they come back. */
+  #plainKept = 0;
+  /** Loans that no stamp of a seated object counts; negative by those that it counts of its predecessors. */
+  #otherLoans = 0;
+  /** Lent out, and dropped when they come back; plain ones are counted for themselves. */
   #straysInUse = 0;
-  #highWater = 0;
   /** The free list of a pool that has to look closer at each loan. */
   #parked = END;
-  /** The stamp of each slot at the last look, and when that stamp was first seen. */
-  #seen = new Map<number, { readonly stamp: number; readonly atMs: number }>();
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together, up to 65,536. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
@@ -121,18 +91,33 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     const sample = options.samplePlaces ?? 65_536;
     if (sample !== 0) requireInteger("samplePlaces", sample, 1, 2 ** 28);
     if ((sample & (sample - 1)) !== 0) throw new SettingError("samplePlaces", sample, "a power of two, or 0");
-    this.sampleMask = options.checked === true ? 1 : sample === 0 ? LAST_STAMP : 2 * sample - 1;
     this.#options = options;
     this.#special = options.factory !== undefined || options.checked === true;
+    this.head = END;
+    this.leases = this.#table.leases;
+    this.sampleMask = options.checked === true ? 1 : sample === 0 ? LAST_STAMP : 2 * sample - 1;
+    this.plain = false;
+    this.plainLoans = 0;
+    this.plainEnds = 0;
+    this.others = 0;
+    this.highWater = 0;
+    this.#look();
     this.warmup(options.warmup ?? 0);
   }
 
   /** Lends a message. It is the caller's until `release`, `keep` or the end of its `using` block. */
   acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M): Pooled<T, B, M> {
-    const head = this.#head;
-    if (head < 0) return this.#acquireAnew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
-    const lease = this.#leases[head]!;
-    this.#head = lease._link;
+    const { head } = this;
+    if (head < 0) {
+      if (!this.plain) return this.#acquireAnew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
+      const loans = this.plainLoans + 1;
+      this.plainLoans = loans;
+      const out = loans - this.plainEnds + this.others;
+      if (out > this.highWater) this.highWater = out;
+      return new Message(this, PLAIN, path, body, meta) as Pooled<T, B, M>;
+    }
+    const lease = this.leases[head]!;
+    this.head = lease._link;
     const stamp = lease._stamp + 1;
     lease._stamp = stamp;
     if ((stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
@@ -147,24 +132,19 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   release(message: T | number): void {
     const lease = message as unknown as Message;
     const stamp = lease._stamp;
-    if (lease._lender !== this || (stamp & 1) === 0) {
-      this.#releaseSpecial(message);
-      return;
-    }
-    lease._stamp = stamp + 1;
-    lease._path = "";
-    lease._body = undefined;
-    lease._meta = undefined;
-    if (lease._link < END) {
-      if (lease._link === DISCARD && lease._slot < 0) {
-        lease._envelope = undefined;
-        this.#straysInUse--;
-        this.#discarded++;
-      } else this.#putAside(lease);
-    } else {
-      lease._link = this.#head;
-      this.#head = lease._slot;
-    }
+    if (lease._lender === this && (stamp & SIMPLY_LENT) === 1) {
+      lease._stamp = stamp + 1;
+      lease._path = "";
+      lease._body = undefined;
+      lease._meta = undefined;
+      lease._link = this.head;
+      this.head = lease._slot;
+    } else if (lease._lender === this && stamp === PLAIN) {
+      lease._stamp = PLAIN_OVER;
+      lease._body = undefined;
+      lease._meta = undefined;
+      this.plainEnds++;
+    } else this.#releaseSpecial(message);
   }
 
   /** The object of a loan, by handle. Throws UseAfterReleaseError when that loan is over, whoever has the object now. */
@@ -203,23 +183,20 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   /** Makes messages ahead, until `count` exist. Returns how many exist. */
   warmup(count: number): number {
     requireInteger("warmup", count, 0, MOST);
-    while (this.#size < Math.min(count, this.#capacity)) this.#pushFree(this.#construct(this.#leases.length, 0));
+    while (this.#size < Math.min(count, this.#capacity)) this.#pushFree(this.#construct());
+    this.#look();
     return this.#size;
   }
 
   /** Sets how many messages are kept. Free ones beyond are dropped now, lent ones when they come back. */
   resize(size: number): void {
     this.#capacity = requireInteger("pool size", size, 0, MOST);
-    this.#highWater = this.#highest();
-    while (this.#size > size && this.#firstFree >= 0) {
-      const lease = this.#leases[this.#firstFree]!;
-      this.#firstFree = lease._link;
-      this.#drop(lease);
+    this.highWater = this.#highest();
+    while (this.#size > size && this.#firstFree >= 0) this.#drop(this.#popFree());
+    for (const lease of this.leases) {
+      if (this.#size > size && lease !== undefined && lease._link !== RESERVED) this.#detach(lease);
     }
-    for (const lease of this.#leases) {
-      if (this.#size <= size) return;
-      if (lease !== undefined && lease._link !== DISCARD) this.#detach(lease);
-    }
+    this.#look();
   }
 
   /** Drops all free messages; those lent out are dropped when they come back. */
@@ -227,40 +204,33 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     const { capacity } = this;
     this.resize(0);
     this.#capacity = capacity;
+    this.#look();
   }
 
   /** Drops the free messages that nobody used since the last `trim` or `leaks`. Returns how many. Cost: one look at each. */
   trim(): number {
-    this.#highWater = this.#highest();
+    this.highWater = this.#highest();
     const before = this.#size;
     let next = this.#firstFree;
     this.#firstFree = END;
     while (next >= 0) {
-      const lease = this.#leases[next]!;
+      const lease = this.leases[next]!;
       next = lease._link;
-      if (this.#seen.get(lease._slot)?.stamp === lease._stamp) this.#drop(lease);
+      if (this.#table.unusedSince(lease)) this.#drop(lease);
       else this.#pushFree(lease);
     }
-    this.#noteStamps();
+    this.#table.noteStamps();
+    this.#look();
     return before - this.#size;
   }
 
   /**
    * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
-   * time to time. Plain messages of a full pool are only counted, as `inUse`. Cost: one look at each message.
+   * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
    */
   leaks(longerThanMs = 0): Leak[] {
-    const found: Leak[] = [];
-    const now = performance.now();
-    for (const lease of this.#leases) {
-      if (lease === undefined || (lease._stamp & 1) === 0) continue;
-      const seen = this.#seen.get(lease._slot);
-      if (seen === undefined || seen.stamp !== lease._stamp || now - seen.atMs < longerThanMs) continue;
-      const path = lease instanceof Message ? lease._path : undefined;
-      const handle = this._handleOf(lease);
-      found.push({ handle, path, acquiredAt: placeOf(lease), outForMs: now - seen.atMs });
-    }
-    this.#noteStamps();
+    const found = this.#table.leaks(longerThanMs);
+    this.#table.noteStamps();
     return found;
   }
 
@@ -270,23 +240,18 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** Counted from the stamps when asked, so that acquire and release count nothing. Cost: one look at each message. */
   stats(): PoolStats {
-    let acquired = this.#pastLoans + this.#strayLoans + this.#plainLoans;
-    let inUse = this.#straysInUse;
-    for (const stamp of this.#spareStamps) acquired += stamp >> 1;
-    for (const lease of this.#leases) {
-      if (lease === undefined || lease._link === DISCARD) continue;
-      acquired += (lease._stamp + 1) >> 1;
-      inUse += lease._stamp & 1;
-    }
-    const reused = acquired - this.#createdByAcquire - this.#plainLoans;
+    const seated = this.#table.loans();
+    const inUse = seated.inUse + this.#straysInUse + this.plainLoans - this.plainEnds;
+    const acquired = seated.acquired + this.#otherLoans + this.plainLoans;
+    const reused = acquired - this.#createdByAcquire - this.plainLoans;
     return {
       size: this.#size,
       capacity: this.#capacity,
-      created: this.#created + this.#plainLoans,
+      created: this.#created + this.plainLoans,
       acquired,
       reused,
       released: acquired - inUse - this.#kept,
-      discarded: this.#discarded,
+      discarded: this.#discarded + this.plainEnds - this.#plainKept,
       kept: this.#kept,
       inUse,
       highWater: this.#highest(),
@@ -294,18 +259,30 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     };
   }
 
+  /** @internal Every loan is of another object. */
+  get _checked(): boolean {
+    return this.#options.checked === true;
+  }
+
   /** @internal */
   _handleOf(lease: Lease): number {
-    if (lease._slot < 0) lease._slot = this.#leases.push(lease) - 1;
-    return lease._slot * STAMPS + lease._stamp;
+    if (lease._slot === undefined) this.#seat(lease);
+    else if (lease._slot < 0) lease._slot = this.leases.push(lease) - 1;
+    return this.#table.handleOf(lease);
   }
 
   /** @internal */
   _keep(lease: Lease): void {
-    this.#detach(lease);
-    this.#straysInUse--;
     this.#kept++;
-    if (lease._slot >= 0) this.#vacate(lease, lease._stamp + 1);
+    if (lease._slot === undefined) {
+      this.plainEnds++;
+      this.#plainKept++;
+    } else {
+      this.#detach(lease);
+      this.#straysInUse--;
+      if (lease._slot >= 0) this.#table.vacate(lease._slot, countOf(lease) + 1);
+      this.#look();
+    }
     lease._lender = undefined;
   }
 
@@ -317,114 +294,122 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   /** @internal A message that is out of the free list without being lent, for who lends it over and over. */
   _reserve(): Message {
     const message = this.acquire("") as unknown as Message;
-    message._stamp++;
-    if (message._link === DISCARD) this.#straysInUse--;
+    if (message._stamp === PLAIN) {
+      this.plainLoans--;
+      message._stamp = 0;
+    } else {
+      if (message._link === DISCARD) this.#straysInUse--;
+      else message._link = RESERVED;
+      message._stamp = countOf(message) + 1;
+    }
+    this.#look();
     return message;
   }
 
-  /** @internal What was reserved is on loan after all, and will be released. `stray` is what it was when it was reserved. */
-  _lendReserved(stray: boolean): void {
-    if (stray) this.#straysInUse++;
+  /** @internal What was reserved is on loan after all, and will be released. */
+  _lendReserved(message: Lease): void {
+    if (message._slot === undefined) {
+      this.plainLoans++;
+      message._stamp = PLAIN;
+      return;
+    }
+    if (message._link === DISCARD) this.#straysInUse++;
+    else message._link = END;
+    if (this.#special || message._link === DISCARD) message._stamp |= LOOK_CLOSER;
+    this.#look();
+  }
+
+  /** @internal The stamps of what was reserved are used up. */
+  _retire(message: Message): void {
+    if (message._slot === undefined) return;
+    if (message._link !== DISCARD) {
+      this.#size--;
+      this.#otherLoans += LOOK_CLOSER >> 1;
+    }
+    this.#discarded++;
+    this.leases[message._slot] = undefined;
+    this.#look();
   }
 
   get #firstFree(): number {
-    return this.#special ? this.#parked : this.#head;
+    return this.#special ? this.#parked : this.head;
   }
 
   set #firstFree(slot: number) {
     if (this.#special) this.#parked = slot;
-    else this.#head = slot;
+    else this.head = slot;
+  }
+
+  /** Brings up to date what `acquire` looks at when the free list is empty. */
+  #look(): void {
+    this.plain = this.#size >= this.#capacity && !this.#special && this.#options.overflow !== "refuse";
+    this.others = this.#straysInUse + this.#size;
   }
 
   #acquireAnew(path: string, body: Body, meta: Meta): T {
-    if (!this.#special && this.#size >= this.#capacity && this.#options.overflow !== "refuse") {
-      return this.#makePlain(path, body, meta) as unknown as T;
-    }
-    const lease = this.#parked >= 0 ? this.#takeParked() : this.#takeNew();
+    const lease = this.#parked >= 0 ? this.#popFree() : this.#takeNew();
     lease._stamp++;
     if ((lease._stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
+    if (this.#special || lease._link === DISCARD) lease._stamp |= LOOK_CLOSER;
     if (lease instanceof Message) {
       lease._path = path;
       lease._body = body;
       lease._meta = meta;
-      if (this.#special && lease._link !== DISCARD) lease._link = LOOK_CLOSER;
     } else this.#options.reset?.(this.#objectOf(lease), path, body, meta);
     return this.#objectOf(lease);
   }
 
-  /** A message that nobody will use again, because the pool is full. */
-  #makePlain(path: string, body: Body, meta: Meta): Message {
-    const message = new Message(this, -1, 1, DISCARD);
-    message._path = path;
-    message._body = body;
-    message._meta = meta;
-    this.#plainLoans++;
-    const out = ++this.#straysInUse + this.#size;
-    if (out > this.#highWater) this.#highWater = out;
-    return message;
-  }
-
-  #takeParked(): Lease {
-    const lease = this.#leases[this.#parked]!;
-    this.#parked = lease._link;
-    return lease;
-  }
-
   #takeNew(): Lease {
-    let lease: Lease;
-    if (this.#size >= this.#capacity) {
-      if (this.#options.overflow === "refuse") throw new PoolExhaustedError(this.#capacity);
-      lease = this.#construct(-1, 0);
+    if (this.#size >= this.#capacity && this.#options.overflow === "refuse") {
+      throw new PoolExhaustedError(this.#capacity);
+    }
+    const stray = this.#size >= this.#capacity;
+    const lease = this.#construct(stray ? { slot: -1, stamp: 0 } : undefined);
+    if (stray) {
       lease._link = DISCARD;
       this.#size--;
-      this.#strayLoans++;
+      this.#otherLoans++;
       this.#straysInUse++;
-    } else {
-      lease = this.#construct(this.#spareSlots.pop() ?? this.#leases.length, this.#spareStamps.pop() ?? 0);
     }
-    this.#highWater = Math.max(this.#highWater, this.#size + this.#straysInUse);
+    this.highWater = Math.max(this.highWater, this.#size + this.#straysInUse);
     this.#createdByAcquire++;
+    this.#look();
     return lease;
   }
 
-  #construct(slot: number, stamp: number): Lease {
+  #construct(place?: { readonly slot: number; readonly stamp: number }): Lease {
+    const { slot, stamp } = place ?? this.#table.take();
+    // What a predecessor's loans add to the stamp is counted already.
+    if (place === undefined) this.#otherLoans -= stamp >> 1;
     const { factory } = this.#options;
     let lease: Lease;
-    if (factory === undefined) lease = new Message(this, slot, stamp, END);
+    if (factory === undefined) lease = new PooledMessage(this, slot, stamp);
     else {
       const object = factory();
-      lease = new ObjectLease(this, slot, stamp, END, object);
+      lease = new ObjectLease(this, slot, stamp, object);
       (object as Leased)[LEASE] = lease;
     }
-    if (slot >= 0) this.#leases[slot] = lease;
+    if (slot >= 0) this.leases[slot] = lease;
     this.#size++;
     this.#created++;
     return lease;
   }
 
-  /** A handle, an object of the user's own class, or a mistake. */
+  /** A handle, an object of the user's own class, one that carries more than a body, or a mistake. */
   #releaseSpecial(message: T | number): void {
     const lease = this.#leaseOf(message);
     if (lease._lender !== this || (lease._stamp & 1) === 0) this.#refuse(lease);
-    if (lease instanceof Message) {
-      this.release(lease as unknown as T);
-      return;
-    }
-    this.#options.clear?.(this.#objectOf(lease));
-    lease._stamp++;
-    this.#putAside(lease);
-  }
-
-  /** Where a released object goes if it is not a plain Message on its way back to the free list. */
-  #putAside(lease: Lease): void {
-    if (lease instanceof Message) lease._envelope = undefined;
+    lease._stamp = countOf(lease) + 1;
+    if (lease instanceof Message) lease._clear();
+    else this.#options.clear?.(this.#objectOf(lease));
     if (lease._link === DISCARD) this.#discard(lease);
-    else if (this.#options.checked === true) {
+    else if (this._checked) {
       // A fresh object takes the slot over, so that whoever still holds this one is found out for ever.
       this.#size--;
       this.#created--;
-      this.#pushFree(this.#construct(lease._slot, lease._stamp));
+      this.#pushFree(this.#construct({ slot: lease._slot, stamp: lease._stamp }));
     } else this.#pushFree(lease);
+    this.#look();
   }
 
   #pushFree(lease: Lease): void {
@@ -432,13 +417,18 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     this.#firstFree = lease._slot;
   }
 
+  #popFree(): Lease {
+    const lease = this.leases[this.#firstFree]!;
+    this.#firstFree = lease._link;
+    return lease;
+  }
+
   #leaseOf(message: T | number): Lease {
     if (typeof message !== "number") {
       return message instanceof Message ? message : ((message as Leased)[LEASE] ?? NOBODYS);
     }
-    const lease = this.#leases[Math.floor(message / STAMPS)];
-    const stamp = message % STAMPS;
-    if (lease === undefined || lease._stamp !== stamp) throw new UseAfterReleaseError(Math.floor(message / STAMPS));
+    const lease = this.#table.find(message);
+    if (lease === undefined) throw new UseAfterReleaseError(this.#table.slotOf(message));
     return lease;
   }
 
@@ -454,57 +444,51 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   #sample(lease: Lease): void {
     rememberPlace(lease, this.acquire);
-    if (lease._stamp === LAST_STAMP) this.#detach(lease);
+    if (countOf(lease) === LAST_STAMP) this.#detach(lease);
+  }
+
+  /** A plain message on loan gets a number, because somebody wants to name it. */
+  #seat(lease: Lease): void {
+    if (lease._stamp === PLAIN) {
+      lease._stamp = LOOK_CLOSER + 1;
+      this.plainLoans--;
+      this.#created++;
+      this.#createdByAcquire++;
+      this.#straysInUse++;
+    }
+    this.#otherLoans++;
+    lease._link = DISCARD;
+    lease._slot = this.leases.push(lease) - 1;
+    this.#look();
   }
 
   /** A lent message loses its place in the pool: it goes when it comes back. */
   #detach(lease: Lease): void {
     if (lease._link === DISCARD) return;
     lease._link = DISCARD;
+    this.#otherLoans += (countOf(lease) + 1) >> 1;
+    lease._stamp |= LOOK_CLOSER;
     this.#size--;
     this.#straysInUse++;
-    this.#strayLoans += (lease._stamp + 1) >> 1;
+    this.#look();
   }
 
   #discard(lease: Lease): void {
     this.#straysInUse--;
     this.#discarded++;
-    if (lease._slot >= 0) this.#vacate(lease, lease._stamp);
+    if (lease._slot >= 0) this.#table.vacate(lease._slot, lease._stamp);
   }
 
   #drop(lease: Lease): void {
     this.#size--;
     this.#discarded++;
-    this.#strayLoans += lease._stamp >> 1;
-    this.#vacate(lease, lease._stamp);
+    this.#otherLoans += countOf(lease) >> 1;
+    this.#table.vacate(lease._slot, lease._stamp);
   }
 
-  /** The number of an object that is gone may be used again, with stamps that go on after its last. */
-  #vacate(lease: Lease, stamp: number): void {
-    this.#leases[lease._slot] = undefined;
-    if (stamp > LAST_STAMP) return;
-    this.#spareSlots.push(lease._slot);
-    this.#spareStamps.push(stamp);
-    // stats() counts a spare number's stamp as loans, which are in strayLoans already.
-    this.#pastLoans -= stamp >> 1;
-  }
-
-  /** Last in, first out: as many messages as were ever out together have been touched, and no more. */
+  /** Last in, first out: as many messages as were ever out together have been touched. */
   #highest(): number {
-    let touched = this.#straysInUse;
-    for (const lease of this.#leases) if (lease !== undefined && lease._link !== DISCARD && lease._stamp > 0) touched++;
-    return Math.max(this.#highWater, touched);
-  }
-
-  #noteStamps(): void {
-    const before = this.#seen;
-    const now = performance.now();
-    this.#seen = new Map();
-    for (const lease of this.#leases) {
-      if (lease === undefined) continue;
-      const seen = before.get(lease._slot);
-      this.#seen.set(lease._slot, seen?.stamp === lease._stamp ? seen : { stamp: lease._stamp, atMs: now });
-    }
+    return Math.max(this.highWater, this.#straysInUse + this.#table.touched());
   }
 }
 

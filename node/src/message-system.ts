@@ -3,11 +3,12 @@ import { Deadlines } from "./deadlines.js";
 import { Dispatcher, type SendOptions } from "./dispatcher.js";
 import { Mailbox, type MailboxOwner, type MailboxStats, type QueueOptions } from "./mailbox.js";
 import type { Envelope, Message } from "./message.js";
-import { isThenable, MessagePool, type PoolStats } from "./message-pool.js";
+import { isThenable, MessagePool } from "./message-pool.js";
 import { PathRouter } from "./path-router.js";
 import type { AnyPath, BodyOf, PathsOf, ReplyOf, RouteMap, Untyped } from "./path-types.js";
 import { type Entry, type Middleware, Plan, type Registration, type Run, withRetries, wrap } from "./plan.js";
 import { requireInteger } from "./pool-error.js";
+import type { PoolStats } from "./pool-options.js";
 import { type ParamsOf, Route } from "./route.js";
 import { PrometheusText, RouteTelemetry } from "./telemetry.js";
 
@@ -420,7 +421,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> {
   }
 
   #planOf(registration: Registration): Plan {
-    registration.plan ??= new Plan(registration, registration.entries, !this.dispatcher.watched);
+    registration.plan ??= new Plan(registration, registration.entries, this.dispatcher.shortcuts);
     return registration.plan;
   }
 

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import { DISCARD, Lease, type Lender, LOOK_CLOSER, placeOf } from "./lease.js";
+import { END, type Lease, type Lender, LOOK_CLOSER, placeOf } from "./lease.js";
 import { UseAfterReleaseError } from "./pool-error.js";
-import type { Route } from "./route.js";
+import { Route } from "./route.js";
 
 function refuse(message: Lease): never {
   throw new UseAfterReleaseError(message._slot, placeOf(message));
@@ -16,6 +16,11 @@ export interface Envelope {
   readonly sentAtMs: number;
 }
 
+/** @internal An envelope, and the route beside it. */
+export interface Sealed extends Envelope {
+  readonly route: Route | undefined;
+}
+
 /**
  * A path, a body and a note beside it (`meta`), on loan from a MessagePool. Every read or write after the release throws
  * UseAfterReleaseError, until the pool lends the same object again; a `handle` stays exact for ever.
@@ -23,23 +28,26 @@ export interface Envelope {
  * Threads: one thread; nothing of it is shared.
  * Memory:  one object, allocated when its pool first needs it.
  */
-export class Message<Body = unknown, Meta = unknown, Params extends string = string> extends Lease {
+export class Message<Body = unknown, Meta = unknown, Params extends string = string> implements Lease {
+  // As few fields as can be, and no base class: a plain message is to cost no more than any other small object.
+  /** @internal */ _lender: Lender | undefined;
+  /** @internal */ _stamp: number;
+  /** @internal */ _slot!: number;
+  /** @internal */ _link!: number;
   /** @internal */ _path: string;
   /** @internal */ _body: Body;
   /** @internal */ _meta: Meta;
-  /** @internal The route that the message was sent by, for its parameters. */
-  _route: Route | undefined;
-  /** @internal What few messages carry; see Envelope. */
-  _envelope: Envelope | undefined;
+  /** @internal The route that the message was sent by, for its parameters; of few messages, what else they carry. */
+  _extra: Route | Sealed | undefined;
 
   /** @internal */
-  constructor(lender: Lender | undefined, slot: number, stamp: number, link: number) {
-    super(lender, slot, stamp, link);
-    this._path = "";
-    this._body = undefined as Body;
-    this._meta = undefined as Meta;
-    this._route = undefined;
-    this._envelope = undefined;
+  constructor(lender: Lender | undefined, stamp: number, path: string, body: Body, meta: Meta) {
+    this._lender = lender;
+    this._stamp = stamp;
+    this._path = path;
+    this._body = body;
+    this._meta = meta;
+    this._extra = undefined;
   }
 
   get path(): string {
@@ -63,7 +71,7 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   set meta(meta: Meta) {
     if ((this._stamp & 1) === 0) refuse(this);
     this._meta = meta;
-    if (this._link !== DISCARD) this._link = LOOK_CLOSER;
+    this._stamp |= LOOK_CLOSER;
   }
 
   /** W3C `traceparent` of this message, where tracing is on or the sender gave one. */
@@ -85,9 +93,26 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   }
 
   /** @internal */
-  _seal(envelope: Envelope): void {
-    this._envelope = envelope;
-    if (this._link !== DISCARD) this._link = LOOK_CLOSER;
+  get _envelope(): Envelope | undefined {
+    return this._extra instanceof Route ? undefined : this._extra;
+  }
+
+  /** @internal */
+  get _route(): Route | undefined {
+    return this._extra instanceof Route ? this._extra : this._extra?.route;
+  }
+
+  /** @internal */
+  _seal(sealed: Sealed): void {
+    this._extra = sealed;
+    this._stamp |= LOOK_CLOSER;
+  }
+
+  /** @internal */
+  _clear(): void {
+    this._path = "";
+    this._body = this._meta = undefined as Body & Meta;
+    this._extra = undefined;
   }
 
   /** True from `acquire` until `release`. */
@@ -150,5 +175,14 @@ export class Message<Body = unknown, Meta = unknown, Params extends string = str
   [inspect.custom](): unknown {
     if (!this.lent) return "Message <released>";
     return { path: this._path, body: this._body, meta: this._meta };
+  }
+}
+
+/** @internal A message with a place in a pool, where it is lent again. */
+export class PooledMessage extends Message {
+  constructor(lender: Lender, slot: number, stamp: number) {
+    super(lender, stamp, "", undefined, undefined);
+    this._slot = slot;
+    this._link = END;
   }
 }

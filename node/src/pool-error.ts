@@ -7,12 +7,17 @@ export class PoolError extends Error {
   }
 }
 
+/** A plain message has no number until somebody asks for its handle. */
+function named(slot: number | undefined): string {
+  return slot === undefined ? "a plain message" : `message ${slot}`;
+}
+
 /** A message was released a second time. To fix: release in one place, or let `withMessage` or `using` do it. */
 export class DoubleReleaseError extends PoolError {
   readonly code = "POOL_DOUBLE_RELEASE";
   override readonly name = "DoubleReleaseError";
-  constructor(slot: number, acquiredAt?: string) {
-    super(`message ${slot} is released already`, acquiredAt);
+  constructor(slot: number | undefined, acquiredAt?: string) {
+    super(`${named(slot)} is released already`, acquiredAt);
   }
 }
 
@@ -20,8 +25,8 @@ export class DoubleReleaseError extends PoolError {
 export class UseAfterReleaseError extends PoolError {
   readonly code = "POOL_USE_AFTER_RELEASE";
   override readonly name = "UseAfterReleaseError";
-  constructor(slot: number, acquiredAt?: string) {
-    super(`message ${slot} is used after its release`, acquiredAt);
+  constructor(slot: number | undefined, acquiredAt?: string) {
+    super(`${named(slot)} is used after its release`, acquiredAt);
   }
 }
 
@@ -38,8 +43,8 @@ export class WrongPoolError extends PoolError {
 export class MessageInUseError extends PoolError {
   readonly code = "POOL_MESSAGE_IN_USE";
   override readonly name = "MessageInUseError";
-  constructor(slot: number, acquiredAt?: string) {
-    super(`message ${slot} is still with its queue or handler`, acquiredAt);
+  constructor(slot: number | undefined, acquiredAt?: string) {
+    super(`${named(slot)} is still with its queue or handler`, acquiredAt);
   }
 }
 

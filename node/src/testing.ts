@@ -1,8 +1,10 @@
+import { PLAIN } from "./lease.js";
 import { Message } from "./message.js";
-import type { Leak, MessagePool } from "./message-pool.js";
+import type { MessagePool } from "./message-pool.js";
 import type { MessageSystem } from "./message-system.js";
 import type { RouteMap } from "./path-types.js";
 import { PoolError } from "./pool-error.js";
+import type { Leak } from "./pool-options.js";
 
 /** Messages did not come back. `leaks` says which, and in checked mode where each loan began. */
 export class MessagesOutError extends PoolError {
@@ -50,9 +52,5 @@ export function messageOf<Body, Meta = undefined>(
   body: Body,
   meta?: Meta,
 ): Message<Body, Meta | undefined> {
-  const message = new Message<Body, Meta | undefined>(undefined, -1, 1, -1);
-  message._path = path;
-  message._body = body;
-  message._meta = meta;
-  return message;
+  return new Message<Body, Meta | undefined>(undefined, PLAIN, path, body, meta);
 }
