@@ -1,9 +1,11 @@
+import { LineFeed } from "./line-feed.js";
 import { MARKET_ROUTES, type MarketEvent } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
 import type { MessageSystem } from "./message-system.js";
 import { requireInteger, SettingError } from "./pool-error.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
-import { TcpFeed } from "./tcp-feed.js";
+import { tcpLines } from "./tcp-lines.js";
+import { webLines } from "./web-lines.js";
 
 export interface MarketDataOptions {
   /** Name of a ring of this machine, read in place in shared memory; needs the package millpond-shm-linux-x64. */
@@ -11,6 +13,10 @@ export interface MarketDataOptions {
   readonly host?: string;
   /** Of the gateway's tcp sink. With `ring`: taken where the ring cannot be read. */
   readonly port?: number;
+  /** Of the gateway's web sink, `ws://host:port/ws`, by WebSocket. With `ring`: taken where the ring cannot be read. */
+  readonly url?: string;
+  /** What the web sink asks for, where it asks for one. */
+  readonly token?: string;
   /** Symbols; everything unless said otherwise. */
   readonly subscribe?: readonly string[];
   /** `every` event (default), or `conflate`: of each instrument the newest, when this client is slow. */
@@ -19,7 +25,7 @@ export interface MarketDataOptions {
   readonly system?: MessageSystem;
   /** Events that may wait for the iterator; beyond, they are dropped and counted. 65,536 by default. */
   readonly buffer?: number;
-  /** Pause before connecting anew, 1,000 by default. */
+  /** Pause before connecting anew, 1,000 by default; it doubles up to five times until events come. */
   readonly reconnectMs?: number;
   /** When a ring is looked at; see RingWake. A timer of 1 ms by default. */
   readonly wake?: RingWake;
@@ -28,7 +34,7 @@ export interface MarketDataOptions {
 /** received = delivered + missedHere + waiting, for who reads by the iterator. */
 export interface MarketAccount {
   /** How the events come at present. */
-  readonly by: "ring" | "tcp";
+  readonly by: "ring" | "tcp" | "web";
   readonly connections: number;
   readonly received: number;
   /** Handed to the iterator or to the system. */
@@ -46,8 +52,8 @@ export interface MarketAccount {
 }
 
 /**
- * Market data of a millpond gateway, by TCP or, on the same machine, from its ring in shared memory: the board first, then every
- * event. Connects anew when the connection or the ring ends, and says so by a `connected` event, after which all that was known
+ * Market data of a millpond gateway, by TCP, by WebSocket or, on the same machine, from its ring in shared memory: the board first,
+ * then every event. Connects anew when the connection or the ring ends, and says so by a `connected` event, after which all that was known
  * before is void.
  *
  * Threads: one.
@@ -77,9 +83,13 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   /** Begins to connect. */
   constructor(options: MarketDataOptions) {
     this.#options = options;
-    const { port, ring } = options;
+    const { port, ring, url } = options;
     if (port !== undefined) requireInteger("port", port, 1, 65_535);
-    else if (ring === undefined) throw new SettingError("port", port, "given, or the name of a ring");
+    if (url !== undefined && !/^wss?:\/\/[^/]/.test(url)) throw new SettingError("url", url, "ws://host:port/ws");
+    if (port !== undefined && url !== undefined) throw new SettingError("url", url, "absent where there is a port");
+    if (port === undefined && url === undefined && ring === undefined) {
+      throw new SettingError("port", port, "given, or a url, or the name of a ring");
+    }
     this.#capacity = requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24);
     const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
     this.#wishes = { mode: options.mode ?? "every", symbols };
@@ -92,7 +102,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
       },
       unreadable: () => this.#fallBack(),
     };
-    this.#feed = ring === undefined ? this.#tcp() : this.#ring(ring);
+    this.#feed = ring === undefined ? this.#lines() : this.#ring(ring);
   }
 
   /** Wants these symbols too. The first call after "everything" ends that. */
@@ -163,9 +173,27 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
   }
 
-  #tcp(): MarketFeed {
-    const { host = "127.0.0.1", port, reconnectMs = 1_000 } = this.#options;
-    return new TcpFeed(host, port!, reconnectMs, this.#wishes, this.#owner);
+  #lines(): MarketFeed {
+    const { host = "127.0.0.1", port, token, url, reconnectMs = 1_000 } = this.#options;
+    if (url === undefined) {
+      return new LineFeed(
+        "tcp",
+        (reader) => tcpLines(host, port!, reader),
+        "every",
+        reconnectMs,
+        this.#wishes,
+        this.#owner,
+      );
+    }
+    const where = new URL(url);
+    return new LineFeed(
+      "web",
+      (reader) => webLines(where, token, reader),
+      "conflate",
+      reconnectMs,
+      this.#wishes,
+      this.#owner,
+    );
   }
 
   #ring(name: string): MarketFeed {
@@ -173,11 +201,11 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     return new RingFeed(name, wake, reconnectMs, this.#wishes, this.#owner);
   }
 
-  /** True when events come by TCP from now on. */
+  /** True when events come over the network from now on. */
   #fallBack(): boolean {
-    if (this.#options.port === undefined) return false;
+    if (this.#options.port === undefined && this.#options.url === undefined) return false;
     this.#feed.close();
-    this.#feed = this.#tcp();
+    this.#feed = this.#lines();
     return true;
   }
 

@@ -31,7 +31,7 @@ export interface MarketFeedOwner {
 
 /** @internal A way by which a gateway's events come. */
 export interface MarketFeed {
-  readonly by: "ring" | "tcp";
+  readonly by: "ring" | "tcp" | "web";
   subscribe(symbols: readonly string[]): void;
   unsubscribe(symbols: readonly string[]): void;
   setMode(mode: "every" | "conflate"): void;

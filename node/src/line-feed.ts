@@ -1,0 +1,120 @@
+import { MARKET_ROUTES, type MarketEvent, parseMarketLine } from "./market-event.js";
+import { type MarketFeed, type MarketFeedOwner, type MarketWishes, unwant, want } from "./market-feed.js";
+
+/** A line of the gateway is at most some hundred bytes long; what is longer is no gateway. */
+const LONGEST_LINE = 65_536;
+/** Symbols of one request, which the gateway takes up to 4,096 bytes of. */
+const SYMBOLS = 200;
+/** The pause between two attempts doubles, so many times at most, until events come. */
+const DOUBLINGS = 5;
+
+/** @internal A connection that carries lines. */
+export interface LineConnection {
+  /** Lost when the connection is not open. */
+  send(text: string): void;
+  destroy(): void;
+}
+
+/** @internal What becomes of a connection. */
+export interface LineReader {
+  opened(): void;
+  read(text: string): void;
+  error(text: string): void;
+  /** Once, after everything else. */
+  closed(): void;
+}
+
+/** @internal The lines of a gateway, whatever brings them: asks for what is wanted, and connects anew when they end. */
+export class LineFeed implements MarketFeed {
+  #connection: LineConnection | undefined;
+  #open = false;
+  #retry: NodeJS.Timeout | undefined;
+  #rest = "";
+  #closed = false;
+  #failures = 0;
+
+  constructor(
+    readonly by: "tcp" | "web",
+    private readonly connect: (reader: LineReader) => LineConnection,
+    /** What the gateway sends unless it is told. */
+    private readonly silentMode: "every" | "conflate",
+    private readonly reconnectMs: number,
+    private readonly wishes: MarketWishes,
+    private readonly owner: MarketFeedOwner,
+  ) {
+    this.#begin();
+  }
+
+  subscribe(symbols: readonly string[]): void {
+    want(this.wishes, symbols);
+    this.#askFor("subscribe", symbols);
+  }
+
+  unsubscribe(symbols: readonly string[]): void {
+    unwant(this.wishes, symbols);
+    this.#askFor("unsubscribe", symbols);
+  }
+
+  setMode(mode: "every" | "conflate"): void {
+    this.#ask({ mode });
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    this.#connection?.destroy();
+  }
+
+  #begin(): void {
+    this.#rest = "";
+    this.#connection = this.connect({
+      opened: () => {
+        this.#open = true;
+        const { mode, symbols } = this.wishes;
+        if (mode !== this.silentMode) this.#ask({ mode });
+        if (symbols !== undefined) this.#askFor("subscribe", [...symbols]);
+        this.owner.connected();
+      },
+      read: (text) => this.#read(text),
+      error: (text) => this.owner.error(text),
+      closed: () => {
+        this.#open = false;
+        if (this.#closed) return;
+        const pauseMs = this.reconnectMs * 2 ** Math.min(this.#failures, DOUBLINGS);
+        this.#failures++;
+        this.#retry = setTimeout(() => this.#begin(), pauseMs);
+      },
+    });
+  }
+
+  #askFor(what: "subscribe" | "unsubscribe", symbols: readonly string[]): void {
+    for (let first = 0; first === 0 || first < symbols.length; first += SYMBOLS) {
+      this.#ask({ [what]: symbols.slice(first, first + SYMBOLS) });
+    }
+  }
+
+  #ask(request: object): void {
+    if (this.#open) this.#connection?.send(`${JSON.stringify(request)}\n`);
+  }
+
+  #read(text: string): void {
+    const lines = (this.#rest + text).split("\n");
+    this.#rest = lines.pop()!;
+    if (this.#rest.length > LONGEST_LINE) {
+      this.owner.error(`a line of more than ${LONGEST_LINE} bytes: this is no gateway`);
+      this.#connection?.destroy();
+      return;
+    }
+    for (const line of lines) if (line !== "") this.#readLine(line);
+  }
+
+  #readLine(line: string): void {
+    const event = parseMarketLine(line);
+    if (event === undefined) this.owner.badLine();
+    else if (event.type === "error" || event.type === "bye") this.owner.error((event as { text?: string }).text ?? "");
+    else if (MARKET_ROUTES.has(event.type)) {
+      this.#failures = 0;
+      this.owner.take(event as MarketEvent);
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import { countOf, DISCARD, END, type Lease, type Lender, LOOK_CLOSER, ObjectLease, PLAIN, RESERVED } from "./lease.js";
+import { PooledMessage } from "./message.js";
+import { PoolExhaustedError, requireInteger } from "./pool-error.js";
+import type { Leak, MessagePoolOptions, PoolStats } from "./pool-options.js";
+import { SlotTable } from "./slot-table.js";
+
+/** @internal Of an object of a user's own class, its lease. */
+export const LEASE = Symbol("millpond.lease");
+/** @internal */
+export type Leased = object & { [LEASE]?: Lease };
+const MOST = 2 ** 20;
+
+/** The messages of a pool: how many there are, where each stands, what becomes of them, and what they tell when counted. */
+export abstract class PoolStock<T extends object, Body, Meta> implements Lender {
+  // Fields of the hot path are set in the constructor and not before, so that the compiler knows what they hold.
+  /** @internal */ protected _head: number;
+  /** @internal */ protected readonly _leases: (Lease | undefined)[];
+  /** @internal Where the free list is empty: make a message that nobody uses again. */
+  protected _plain: boolean;
+  /** @internal */ protected _plainLoans: number;
+  /** @internal Released, or kept. */
+  protected _plainEnds: number;
+  /** @internal Messages lent out that are not plain, when the pool is full. */
+  protected _others: number;
+  /** @internal */ protected _highWater: number;
+  /** @internal */ protected readonly _table = new SlotTable();
+  /** @internal */ protected readonly _options: MessagePoolOptions<T, Body, Meta>;
+  /** @internal Checked, or of the user's own class: each loan needs a closer look. */
+  protected readonly _special: boolean;
+  /** @internal */ protected _size = 0;
+  /** @internal */ protected _discarded = 0;
+  /** @internal */ protected _kept = 0;
+  /** @internal */ protected _plainKept = 0;
+  /** @internal Loans that no stamp of a seated object counts; negative by those that it counts of its predecessors. */
+  protected _otherLoans = 0;
+  /** @internal Lent out, and dropped when they come back; plain ones are counted for themselves. */
+  protected _straysInUse = 0;
+  /** @internal The free list of a pool that has to look closer at each loan. */
+  protected _parked = END;
+  #capacity: number;
+  #created = 0;
+  #createdByAcquire = 0;
+
+  /** @internal */
+  protected constructor(capacity: number, options: MessagePoolOptions<T, Body, Meta>) {
+    this.#capacity = requireInteger("pool size", capacity, 0, MOST);
+    this._options = options;
+    this._special = options.factory !== undefined || options.checked === true;
+    this._head = END;
+    this._leases = this._table.leases;
+    this._plain = false;
+    this._plainLoans = 0;
+    this._plainEnds = 0;
+    this._others = 0;
+    this._highWater = 0;
+    this._look();
+  }
+
+  /** @internal */
+  abstract _handleOf(lease: Lease): number;
+  /** @internal */
+  abstract _keep(lease: Lease): void;
+  /** @internal */
+  abstract _giveBack(lease: Lease): void;
+
+  /** Makes messages ahead, until `count` exist. Returns how many exist. */
+  warmup(count: number): number {
+    requireInteger("warmup", count, 0, MOST);
+    while (this._size < Math.min(count, this.#capacity)) this._pushFree(this._construct());
+    this._look();
+    return this._size;
+  }
+
+  /** Sets how many messages are kept. Free ones beyond are dropped now, lent ones when they come back. */
+  resize(size: number): void {
+    this.#capacity = requireInteger("pool size", size, 0, MOST);
+    this._highWater = this._highest();
+    while (this._size > size && this._firstFree >= 0) this._drop(this._popFree());
+    for (const lease of this._leases) {
+      if (this._size > size && lease !== undefined && lease._link !== RESERVED) this._detach(lease);
+    }
+    this._look();
+  }
+
+  /** Drops all free messages; those lent out are dropped when they come back. */
+  clear(): void {
+    const { capacity } = this;
+    this.resize(0);
+    this.#capacity = capacity;
+    this._look();
+  }
+
+  /** Drops the free messages that nobody used since the last `trim` or `leaks`. Returns how many. Cost: one look at each. */
+  trim(): number {
+    this._highWater = this._highest();
+    const before = this._size;
+    let next = this._firstFree;
+    this._firstFree = END;
+    while (next >= 0) {
+      const lease = this._leases[next]!;
+      next = lease._link;
+      if (this._table.unusedSince(lease)) this._drop(lease);
+      else this._pushFree(lease);
+    }
+    this._table.noteStamps();
+    this._look();
+    return before - this._size;
+  }
+
+  /**
+   * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
+   * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
+   */
+  leaks(longerThanMs = 0): Leak[] {
+    const found = this._table.leaks(longerThanMs);
+    this._table.noteStamps();
+    return found;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Counted from the stamps when asked, so that acquire and release count nothing. Cost: one look at each message. */
+  stats(): PoolStats {
+    const seated = this._table.loans();
+    const inUse = seated.inUse + this._straysInUse + this._plainLoans - this._plainEnds;
+    const acquired = seated.acquired + this._otherLoans + this._plainLoans;
+    const reused = acquired - this.#createdByAcquire - this._plainLoans;
+    return {
+      size: this._size,
+      capacity: this.#capacity,
+      created: this.#created + this._plainLoans,
+      acquired,
+      reused,
+      released: acquired - inUse - this._kept,
+      discarded: this._discarded + this._plainEnds - this._plainKept,
+      kept: this._kept,
+      inUse,
+      highWater: this._highest(),
+      reuseRate: acquired === 0 ? 1 : reused / acquired,
+    };
+  }
+
+  /** @internal Every loan is of another object. */
+  get _checked(): boolean {
+    return this._options.checked === true;
+  }
+
+  /** @internal */
+  protected get _firstFree(): number {
+    return this._special ? this._parked : this._head;
+  }
+
+  /** @internal */
+  protected set _firstFree(slot: number) {
+    if (this._special) this._parked = slot;
+    else this._head = slot;
+  }
+
+  /** @internal Brings up to date what `acquire` looks at when the free list is empty. */
+  protected _look(): void {
+    this._plain = this._size >= this.#capacity && !this._special && this._options.overflow !== "refuse";
+    this._others = this._straysInUse + this._size;
+  }
+
+  /** @internal */
+  protected _takeNew(): Lease {
+    if (this._size >= this.#capacity && this._options.overflow === "refuse") {
+      throw new PoolExhaustedError(this.#capacity);
+    }
+    const stray = this._size >= this.#capacity;
+    const lease = this._construct(stray ? { slot: -1, stamp: 0 } : undefined);
+    if (stray) {
+      lease._link = DISCARD;
+      this._size--;
+      this._otherLoans++;
+      this._straysInUse++;
+    }
+    this._highWater = Math.max(this._highWater, this._size + this._straysInUse);
+    this.#createdByAcquire++;
+    this._look();
+    return lease;
+  }
+
+  /** @internal */
+  protected _construct(place?: { readonly slot: number; readonly stamp: number }): Lease {
+    const { slot, stamp } = place ?? this._table.take();
+    // What a predecessor's loans add to the stamp is counted already.
+    if (place === undefined) this._otherLoans -= stamp >> 1;
+    const { factory } = this._options;
+    let lease: Lease;
+    if (factory === undefined) lease = new PooledMessage(this, slot, stamp);
+    else {
+      const object = factory();
+      lease = new ObjectLease(this, slot, stamp, object);
+      (object as Leased)[LEASE] = lease;
+    }
+    if (slot >= 0) this._leases[slot] = lease;
+    this._size++;
+    this.#created++;
+    return lease;
+  }
+
+  /** @internal A fresh object takes the slot over, so that whoever still holds this one is found out for ever. */
+  protected _replace(lease: Lease): void {
+    this._size--;
+    this.#created--;
+    this._pushFree(this._construct({ slot: lease._slot, stamp: lease._stamp }));
+  }
+
+  /** @internal */
+  protected _pushFree(lease: Lease): void {
+    lease._link = this._firstFree;
+    this._firstFree = lease._slot;
+  }
+
+  /** @internal */
+  protected _popFree(): Lease {
+    const lease = this._leases[this._firstFree]!;
+    this._firstFree = lease._link;
+    return lease;
+  }
+
+  /** @internal A plain message on loan gets a number, because somebody wants to name it. */
+  protected _seat(lease: Lease): void {
+    if (lease._stamp === PLAIN) {
+      lease._stamp = LOOK_CLOSER + 1;
+      this._plainLoans--;
+      this.#created++;
+      this.#createdByAcquire++;
+      this._straysInUse++;
+    }
+    this._otherLoans++;
+    lease._link = DISCARD;
+    lease._slot = this._leases.push(lease) - 1;
+    this._look();
+  }
+
+  /** @internal A lent message loses its place in the pool: it goes when it comes back. */
+  protected _detach(lease: Lease): void {
+    if (lease._link === DISCARD) return;
+    lease._link = DISCARD;
+    this._otherLoans += (countOf(lease) + 1) >> 1;
+    lease._stamp |= LOOK_CLOSER;
+    this._size--;
+    this._straysInUse++;
+    this._look();
+  }
+
+  /** @internal */
+  protected _discard(lease: Lease): void {
+    this._straysInUse--;
+    this._discarded++;
+    if (lease._slot >= 0) this._table.vacate(lease._slot, lease._stamp);
+  }
+
+  /** @internal */
+  protected _drop(lease: Lease): void {
+    this._size--;
+    this._discarded++;
+    this._otherLoans += countOf(lease) >> 1;
+    this._table.vacate(lease._slot, lease._stamp);
+  }
+
+  /** @internal Last in, first out: as many messages as were ever out together have been touched. */
+  protected _highest(): number {
+    return Math.max(this._highWater, this._straysInUse + this._table.touched());
+  }
+}
