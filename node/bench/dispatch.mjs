@@ -8,7 +8,7 @@ import { MessageSystem } from "millpond";
 import mitt from "mitt";
 import { ServiceBroker } from "moleculer";
 import { createNanoEvents } from "nanoevents";
-import { compare, nowNanos, timeBatches } from "./harness.mjs";
+import { compare, nowNanos, quick, timeBatches } from "./harness.mjs";
 
 const BATCH = 1_024;
 const body = { n: 1 };
@@ -70,12 +70,15 @@ function emitterContender(name, count, emitter) {
   });
 }
 
-const STATIC = 2_000_000;
+// Short rounds, and many: what else happens on the machine then meets all of them alike.
+const STATIC = 300_000;
 await compare(
   {
     name: "dispatch-static",
     question: "What does a send to one of 64 static paths with a synchronous handler cost?",
     unit: "ns/message",
+    runs: quick ? 6 : 41,
+    warmups: 6,
     goals: [
       { contender: "send", to: "limit: Map.get + call", atMost: 1.5 },
       { contender: "target.send", to: "limit: Map.get + call", atMost: 1.0 },
@@ -122,7 +125,7 @@ for (let n = 0, state = 12_345; n < ORDER.length; n++) {
   state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
   ORDER[n] = state >> 8;
 }
-const PARAMS = 400_000;
+const PARAMS = 200_000;
 function paramsContender(name, make) {
   let at = 0;
   return contender(name, PARAMS, (hit) => {
@@ -175,7 +178,7 @@ await compare(
   ],
 );
 
-const AWAITED = 100_000;
+const AWAITED = quick ? 10_000 : 40_000;
 function awaited(name, make) {
   let hits = 0;
   let wrong = 0;
@@ -207,12 +210,29 @@ for (const kind of ["sync", "async"]) {
       name: `dispatch-awaited-${kind}`,
       question: `What does an awaited call of one ${kind === "sync" ? "synchronous" : "async"} handler cost?`,
       unit: "ns/call",
+      runs: quick ? 6 : 15,
       goals: [{ contender: "await send", to: "limit: await call", atMost: kind === "sync" ? 1.1 : 2.0 }],
     },
     [
       awaited("limit: await call", (hit) => {
         const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
         return () => handler(body);
+      }),
+      // What is looked up by its path, and what is told of its handler's end, cannot do less.
+      awaited(kind === "sync" ? "await Map.get + call" : "await call.then", (hit) => {
+        const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
+        const handlers = new Map([["svc://one", handler]]);
+        let settled = 0;
+        const succeed = (reply) => {
+          settled++;
+          return reply;
+        };
+        const fail = (error) => {
+          settled++;
+          throw error;
+        };
+        if (kind === "sync") return () => handlers.get("svc://one")(body);
+        return () => handler(body).then(succeed, fail);
       }),
       ...["await send", "await target.send", "await request"].map((name) =>
         awaited(name, (hit) => {

@@ -59,16 +59,16 @@ function judge(found, { atMost, atLeast }) {
 }
 
 /**
- * question: { name, question, unit, measured, notMeasured, runs, ratioTo, expected, goals: [{ contender, to, of, atMost | atLeast }] }
+ * question: { name, question, unit, measured, notMeasured, runs, warmups, ratioTo, expected, goals: [{ contender, to, of, atMost | atLeast }] }
  * contender: { name, run(): { value, answer, latencies? } }, run may be async. A goal's `of` is value or a latency's name.
  */
 export async function compare(question, contenders) {
-  const { name, unit, runs = quick ? 6 : 11, goals = [] } = question;
+  const { name, unit, runs = quick ? 6 : 11, warmups = 2, goals = [] } = question;
   const ratioTo = question.ratioTo ?? contenders[0].name;
   const samples = new Map(contenders.map(({ name }) => [name, []]));
   const latencies = new Map(contenders.map(({ name }) => [name, []]));
   let seed = 12_345;
-  for (let round = -2; round < runs; round++) {
+  for (let round = -warmups; round < runs; round++) {
     const order = contenders
       .map((contender) => {
         seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff;

@@ -5,7 +5,7 @@ import { MessagePool } from "millpond";
 import { compare, quick } from "./harness.mjs";
 
 const INTERVAL_NS = 10_000;
-const COUNT = quick ? 50_000 : 300_000;
+const COUNT = quick ? 20_000 : 80_000;
 const body = { resident: true };
 
 class Order {
@@ -61,6 +61,7 @@ for (const inFlight of [0, 50_000]) {
       question: `How late is a message at 100,000 a second, with ${inFlight} in flight?`,
       unit: "us",
       runs: 6,
+      warmups: 1,
       goals: inFlight === 0 ? [] : [{ contender: "MessagePool", of: "p999", atMost: 50 }],
     },
     [paced("new", inFlight, plain), paced("MessagePool", inFlight, pooled)],

@@ -107,6 +107,8 @@ await compare(
   [sliding("new", plain), sliding("MessagePool auto", pooled("auto")), sliding("MessagePool 2,000", pooled(2_000))],
 );
 
+ballast.length = 0;
+
 // Warm against cold, and pools of several sizes against messages in flight.
 function burst(out, acquire, release, body, meta) {
   let right = 0;
@@ -123,7 +125,7 @@ function bursts(name, inFlight, make) {
   return {
     name,
     async run() {
-      const rounds = Math.ceil((quick ? 100_000 : 1_000_000) / inFlight);
+      const rounds = Math.ceil((quick ? 100_000 : 500_000) / inFlight);
       let right = 0;
       const { acquire, release, pool } = make();
       const out = new Array(inFlight).fill(undefined);

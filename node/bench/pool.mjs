@@ -2,7 +2,7 @@
 // Not measured: making the pools.
 import { MessagePool, SlotPool } from "millpond";
 import reusify from "reusify";
-import { compare, nodeMajor, timeBatches } from "./harness.mjs";
+import { compare, nodeMajor, quick, timeBatches } from "./harness.mjs";
 
 class Order {
   constructor(id, path, body, price, size, side) {
@@ -209,12 +209,14 @@ for (const [name, cases, text] of [
   ["pool-sequence", sequence, "What does a message cost, 10,000 made and released one after the other?"],
 ]) {
   const names = { new: "new", pool: "MessagePool", slots: "SlotPool", reusify: "reusify" };
-  const contenders = Object.entries(cases).map(([key, make]) => contender(names[key], { make, count: 2_000_000 }));
+  const contenders = Object.entries(cases).map(([key, make]) => contender(names[key], { make, count: 300_000 }));
   await compare(
     {
       name,
       question: text,
       unit: "ns/message",
+      runs: quick ? 6 : 41,
+      warmups: 6,
       measured: "acquire, six fields written (three by MessagePool), one read, release",
       notMeasured: "making the pools",
       goals,

@@ -1,16 +1,37 @@
-// Runs the benches one after the other, each in a process of its own. Arguments are handed on: --quick, --cpu-time, --results.
+// Runs the benches one after the other, each in a process of its own, and with --results writes the page of all results anew.
+// usage: run.mjs [--node PATH]... [--only NAME] [--quick] [--cpu-time] [--results]
+// --node: a Node to run them with, this one unless given; what is not named here is handed on.
 import { spawnSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const folder = dirname(fileURLToPath(import.meta.url));
-const helpers = ["run.mjs", "harness.mjs"];
-let failed = 0;
-for (const file of readdirSync(folder).filter((name) => name.endsWith(".mjs") && !helpers.includes(name))) {
-  const { status } = spawnSync(process.execPath, ["--expose-gc", join(folder, file), ...process.argv.slice(2)], {
-    stdio: "inherit",
-  });
-  if (status !== 0) failed++;
+const top = join(folder, "../..");
+const nodes = [];
+const handedOn = [];
+let only = "";
+for (let at = 2; at < process.argv.length; at++) {
+  const argument = process.argv[at];
+  if (argument === "--node") nodes.push(process.argv[++at]);
+  else if (argument === "--only") only = process.argv[++at];
+  else handedOn.push(argument);
 }
-process.exit(failed === 0 ? 0 : 1);
+if (nodes.length === 0) nodes.push(process.execPath);
+const notBenches = ["run.mjs", "harness.mjs"];
+const benches = readdirSync(folder).filter((name) => name.endsWith(".mjs") && !notBenches.includes(name));
+const failed = [];
+for (const node of nodes) {
+  for (const file of benches.filter((name) => name.startsWith(only))) {
+    const start = performance.now();
+    const { status } = spawnSync(node, ["--expose-gc", join(folder, file), ...handedOn], { stdio: "inherit" });
+    console.log(`${file}: ${((performance.now() - start) / 1_000).toFixed(0)} s`);
+    if (status !== 0) failed.push(`${file} on ${node}`);
+  }
+}
+if (handedOn.includes("--results")) {
+  const report = [join(top, "bench/report"), "bench/results", "--markdown", "docs/benchmarks.md"];
+  if (spawnSync("python3", report, { cwd: top, stdio: "inherit" }).status !== 0) failed.push("report");
+}
+for (const name of failed) console.log(`failed: ${name}`);
+process.exit(failed.length === 0 ? 0 : 1);
