@@ -19,6 +19,7 @@
 #include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/tcp/tcp_sink.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
+#include "gateway/sinks/web/web_sink.hpp"
 
 namespace millpond::gateway {
 
@@ -111,6 +112,21 @@ void Gateway::open_sinks(const Config& config) {
                                                    say);
         log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
         if (tcp_address_.empty()) tcp_address_ = made->address();
+        run_sink(sink, std::move(made), say);
+    }
+    for (const auto& sink : config.web) {
+        auto made = std::make_unique<web::WebSink>(
+            web::Options{.name = sink.name,
+                         .listen = sink.listen,
+                         .mode = sink.mode,
+                         .backlog = sink.backlog,
+                         .max_clients = sink.max_clients,
+                         .send_buffer = sink.send_buffer,
+                         .stall = std::chrono::seconds{sink.stall_seconds},
+                         .token = Token{sink.token}},
+            [this](const http::Request& request) { return page(request); }, say);
+        log_.info(sink.name, "web sink '{}': http://{}/", sink.name, made->address().to_string());
+        if (web_address_.empty()) web_address_ = made->address();
         run_sink(sink, std::move(made), say);
     }
     for (const auto& sink : config.csv) {

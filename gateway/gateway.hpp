@@ -11,6 +11,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/config/config.hpp"
+#include "gateway/http/page.hpp"
 #include "gateway/http_server.hpp"
 #include "gateway/log.hpp"
 #include "gateway/pipeline.hpp"
@@ -48,9 +49,10 @@ public:
     void read_totals(Totals& totals) const;
     [[nodiscard]] const std::vector<std::unique_ptr<SinkThread>>& sinks() const noexcept { return sinks_; }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
-    /// Where the first TCP sink listens, and where metrics are served; empty when there is none.
+    /// Where the first TCP sink listens, where metrics are served, and the first page; empty when there is none.
     [[nodiscard]] net::SocketAddress tcp_address() const noexcept { return tcp_address_; }
     [[nodiscard]] net::SocketAddress metrics_address() const;
+    [[nodiscard]] net::SocketAddress web_address() const noexcept { return web_address_; }
 
 private:
     [[nodiscard]] Say say();
@@ -64,7 +66,7 @@ private:
     void list_pipeline(const Pipeline& pipeline);
     void list_sink(const SinkThread& sink);
     void report() const;
-    [[nodiscard]] HttpServer::Page page(const std::string& path) const;
+    [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const;
 
     /// By how much a count has grown since it was asked for last.
@@ -76,6 +78,7 @@ private:
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     std::vector<std::unique_ptr<SinkThread>> sinks_;
     net::SocketAddress tcp_address_;
+    net::SocketAddress web_address_;
     metrics::Registry registry_;
     std::vector<metrics::Registration> listed_;
     std::map<std::string, std::uint64_t> seen_;

@@ -85,13 +85,14 @@ void Gateway::list_sink(const SinkThread& sink) {
 }
 
 void Gateway::serve_metrics(const net::SocketAddress& listen) {
-    http_ = std::make_unique<HttpServer>(listen, [this](const std::string& path) { return page(path); });
+    http_ =
+        std::make_unique<HttpServer>("metrics", listen, [this](const http::Request& request) { return page(request); });
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 
-HttpServer::Page Gateway::page(const std::string& path) const {
-    if (path == "/metrics") return {std::string{metrics::Registry::kContentType}, registry_.prometheus_text()};
-    if (path != "/health") return {};
+http::Page Gateway::page(const http::Request& request) const {
+    if (request.path == "/metrics") return {std::string{metrics::Registry::kContentType}, registry_.prometheus_text()};
+    if (request.path != "/health") return {};
     const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
     for (const auto& pipeline : pipelines_) {
         if (now - pipeline->publisher().beaten_ns().read() > kAliveNs) {

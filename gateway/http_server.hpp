@@ -1,29 +1,21 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/http/page.hpp"
+
 namespace millpond::gateway {
 
-/// Serves pages over HTTP/1.1 to GET requests, on a thread of its own. A client that is slow, silent or talks nonsense
-/// is dropped after five seconds and disturbs no other.
+/// Serves pages on a thread of its own, as http/listener.hpp says.
 ///
 /// Threads: pages are made on the server's thread.
 class HttpServer {
 public:
-    struct Page {
-        std::string type;  ///< Content-Type.
-        std::string body;
-        bool good{true};  ///< False: status 503.
-    };
-    /// The page of a path; an empty type means that there is none.
-    using Pages = std::function<Page(const std::string& path)>;
-
-    /// Listens at once. Throws std::system_error that names the address.
-    HttpServer(const net::SocketAddress& listen, Pages pages);
+    /// Listens at once; `name` stands for it in errors. Throws std::system_error that names the address.
+    HttpServer(const std::string& name, const net::SocketAddress& listen, http::Pages pages);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;
@@ -32,8 +24,8 @@ public:
     [[nodiscard]] net::SocketAddress address() const;
 
 private:
-    class Listener;
-    std::unique_ptr<Listener> listener_;
+    struct Running;
+    std::unique_ptr<Running> running_;
 };
 
 }  // namespace millpond::gateway

@@ -26,6 +26,7 @@ void GatewayFlags::add_to(CLI::App& options) {
     add_table<gateway::TcpConfig>(options, "JSON lines to TCP clients, as [[tcp]]");
     add_table<gateway::CsvConfig>(options, "rows in a file, as [[csv]]");
     add_table<gateway::UdpConfig>(options, "quotes datagrams to other gateways, as [[udp]]");
+    add_table<gateway::WebConfig>(options, "the page, and JSON lines to WebSocket clients, as [[web]]");
     add_table<gateway::JournalConfig>(options, "every event in segment files, as [[journal]]");
 }
 

@@ -104,6 +104,12 @@ void complete_sinks(Config& config) {
         names.add(sink.name, user);
         outputs.add(sink.to, user);
     }
+    for (auto& sink : config.web) {
+        const auto user = fmt::format("[[web]] '{}'", sink.name);
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        outputs.add(sink.listen, user);
+    }
     for (auto& sink : config.journals) {
         const auto user = fmt::format("[[journal]] '{}'", sink.name);
         if (sink.folder.empty()) throw ConfigError(user + ": key 'folder' is missing");

@@ -10,6 +10,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/sink.hpp"
+#include "gateway/token.hpp"
 
 /// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
 /// complete() below checks what no single key can.
@@ -34,6 +35,7 @@ struct FeedConfig {
     std::string symbols;                       ///< File of `product id,symbol` lines; none when empty.
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
+    std::uint64_t stale_seconds{10};           ///< Health calls it stale after so much silence; 0: never.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
     std::uint64_t max_orders{1U << 20};                ///< Live orders that its books hold (itch).
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
@@ -91,6 +93,21 @@ struct UdpConfig {
     std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
 };
 
+/// The page, and JSON lines to WebSocket clients: `[[web]]`.
+struct WebConfig {
+    std::string name{"web"};
+    std::string ring;
+    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:9465")};
+    Delivery mode{Delivery::conflate};  ///< A client's mode until it asks for the other.
+    std::uint64_t backlog{16'384};      ///< Lines that a client may fall behind, a power of two.
+    std::uint64_t max_clients{1'024};
+    std::uint64_t send_buffer{128ULL * 1024};  ///< Bytes that the kernel may hold for a client.
+    std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
+    TokenSource token;                         ///< What who asks must know; none when empty.
+    core::Poll poll{core::Poll::adaptive};
+    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+};
+
 /// Segment files that lose nothing: `[[journal]]`.
 struct JournalConfig {
     std::string name{"journal"};
@@ -119,6 +136,7 @@ struct Config {
     std::vector<TcpConfig> tcp;
     std::vector<CsvConfig> csv;
     std::vector<UdpConfig> udp;
+    std::vector<WebConfig> web;
     std::vector<JournalConfig> journals;
 };
 

@@ -20,6 +20,7 @@ bool with_sections(std::string_view name, Config& config, Use&& use) {
     if (name == Schema<TcpConfig>::name()) return use(config.tcp), true;
     if (name == Schema<CsvConfig>::name()) return use(config.csv), true;
     if (name == Schema<UdpConfig>::name()) return use(config.udp), true;
+    if (name == Schema<WebConfig>::name()) return use(config.web), true;
     if (name == Schema<JournalConfig>::name()) return use(config.journals), true;
     return false;
 }

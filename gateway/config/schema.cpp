@@ -110,6 +110,8 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.timezone = v.text(); }},
     {"date", "YYYY-MM-DD", "the exchange's day, for replays (today there)",
      [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
+    {"stale_seconds", "N", "the feed is stale after so much silence, 0 never (10)",
+     [](FeedConfig& f, const Value& v) { f.stale_seconds = v.integer(0, 86'400); }},
     {"max_orders", "N", "live orders that the books of an itch feed hold (1048576)",
      [](FeedConfig& f, const Value& v) { f.max_orders = v.integer(1, kMostOrders); }},
     {"receive_buffer", "BYTES", "asked of the kernel (8MiB)",
@@ -180,6 +182,32 @@ constexpr Key<UdpConfig> kUdpKeys[] = {
      [](UdpConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
+constexpr Key<WebConfig> kWebKeys[] = {
+    {"name", "NAME", "for logs and metrics (web)",
+     [](WebConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](WebConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"listen", "ADDRESS:PORT", "where the page is served (127.0.0.1:9465)",
+     [](WebConfig& s, const Value& v) { s.listen = v.endpoint(); }},
+    {"mode", "every|conflate", "a client's mode until it asks for the other (conflate)",
+     [](WebConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
+    {"backlog", "LINES", "how far a client may fall behind, a power of two (16384)",
+     [](WebConfig& s, const Value& v) { s.backlog = v.power_of_two(64, 1ULL << 24); }},
+    {"max_clients", "N", "further clients are refused with a reason (1024)",
+     [](WebConfig& s, const Value& v) { s.max_clients = v.integer(1, 100'000); }},
+    {"send_buffer", "BYTES", "what the kernel may hold for a client (128KiB)",
+     [](WebConfig& s, const Value& v) { s.send_buffer = v.bytes(); }},
+    {"stall_seconds", "N", "a client that takes nothing for so long is disconnected (10)",
+     [](WebConfig& s, const Value& v) { s.stall_seconds = v.integer(1, 86'400); }},
+    {"token_file", "FILE", "who asks must know the token in this file (none)",
+     [](WebConfig& s, const Value& v) { s.token.file = v.text(); }},
+    {"token_env", "NAME", "who asks must know the token in this variable of the environment (none)",
+     [](WebConfig& s, const Value& v) { s.token.environment = v.text(); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (adaptive)",
+     [](WebConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](WebConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+};
+
 constexpr Key<JournalConfig> kJournalKeys[] = {
     {"name", "NAME", "for logs and metrics (journal)",
      [](JournalConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
@@ -219,6 +247,8 @@ template <> std::string_view Schema<FeedConfig>::name() { return "feed"; }
 template <> std::string_view Schema<TcpConfig>::name() { return "tcp"; }
 template <> std::string_view Schema<CsvConfig>::name() { return "csv"; }
 template <> std::string_view Schema<UdpConfig>::name() { return "udp"; }
+template <> std::string_view Schema<WebConfig>::name() { return "web"; }
+template <> std::span<const Key<WebConfig>> Schema<WebConfig>::keys() { return kWebKeys; }
 template <> std::string_view Schema<JournalConfig>::name() { return "journal"; }
 template <> std::span<const Key<JournalConfig>> Schema<JournalConfig>::keys() { return kJournalKeys; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }

@@ -19,9 +19,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-HttpServer::Page page_of(const std::string& path) {
-    if (path == "/good") return {"text/plain", "fine\n"};
-    if (path == "/bad") return {"text/plain", "broken\n", false};
+http::Page page_of(const http::Request& request) {
+    if (request.path == "/good") return {"text/plain", "fine\n"};
+    if (request.path == "/bad") return {"text/plain", "broken\n", false};
     return {};
 }
 
@@ -39,7 +39,7 @@ protected:
         }
         return client.text();
     }
-    HttpServer server_{net::SocketAddress::parse("127.0.0.1:0"), page_of};
+    HttpServer server_{"metrics", net::SocketAddress::parse("127.0.0.1:0"), page_of};
 };
 
 TEST_F(HttpServerTest, APageIsServedWithItsTypeAndState) {
@@ -54,7 +54,9 @@ TEST_F(HttpServerTest, APageIsServedWithItsTypeAndState) {
 
 TEST_F(HttpServerTest, AConnectionMayBeUsedAgain) {
     LineClient client{server_.address().port()};
-    client.send_text("GET /good HTTP/1.1\r\nHost: x\r\n\r\nGET /good HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    client.send_text(
+        "GET /good HTTP/1.1\r\nHost: localhost\r\n\r\nGET /good HTTP/1.1\r\nHost: localhost\r\nConnection: "
+        "close\r\n\r\n");
     const auto text = rest_of(client);
     EXPECT_NE(text.find("fine"), text.rfind("fine"));
 }
@@ -70,7 +72,7 @@ TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNobody) {
 
 TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {
     try {
-        const HttpServer second{server_.address(), page_of};
+        const HttpServer second{"metrics", server_.address(), page_of};
         FAIL() << "no error";
     } catch (const std::system_error& error) {
         EXPECT_EQ(std::string{error.what()},

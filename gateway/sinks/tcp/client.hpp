@@ -1,22 +1,8 @@
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <set>
-#include <string>
-#include <string_view>
 
-#include <sys/uio.h>
-
-#include <millpond/feed/event.hpp>
-
-#include "gateway/account.hpp"
-#include "gateway/sink.hpp"
-#include "gateway/sinks/tcp/id_set.hpp"
-#include "gateway/sinks/tcp/line_log.hpp"
-#include "gateway/sinks/tcp/request.hpp"
-#include "gateway/sinks/tcp/standing.hpp"
+#include "gateway/lines/subscriber.hpp"
 
 namespace millpond::gateway::tcp {
 
@@ -27,112 +13,33 @@ enum class Flow : std::uint8_t {
     broken,   ///< The connection is gone: drop the client.
 };
 
-/// One client: where it stands in the log, what it wants, and its account. Knows its socket only as a descriptor.
-///
-/// It reads the log at its own pace. What falls out of the log before it was sent is lost to a client with mode `every`
-/// (and told: {"type":"missed","count":N}); with mode `conflate` the instrument's newest quote is *owed* and sent from
-/// the standing quotes. The board at joining is owed likewise, but is not part of the account's sum. An owed quote is
-/// void when a line yet to be sent tells a newer one.
+/// A subscriber behind a socket that it knows only as a descriptor: lines go out from where they stand in the log.
 ///
 /// Threads: one.
-/// Memory:  a bit or two an instrument, and text that is bounded by kMostText.
 class Client {
 public:
-    /// It begins at the log's end; the board is owed to it.
-    Client(int socket, Delivery mode, const LineLog& log, const Standing& standing, std::int64_t now_ns);
+    Client(int socket, Delivery mode, const lines::LineLog& log, const lines::Standing& standing, std::int64_t now_ns)
+        : socket_(socket), subscriber_(mode, log, standing), alive_ns_(now_ns) {}
 
     [[nodiscard]] int socket() const noexcept { return socket_; }
+    [[nodiscard]] lines::Subscriber& subscriber() noexcept { return subscriber_; }
+    [[nodiscard]] const lines::Subscriber& subscriber() const noexcept { return subscriber_; }
 
     /// Sends what the socket takes.
     Flow pump(std::int64_t now_ns);
 
-    /// Gives up every line before `oldest`, which is about to leave the log.
-    void leave_behind(std::uint64_t oldest);
-
-    void obey(const Request& request);
-    /// A line to this client alone, outside the account: an answer or the reason for what follows. `text` is escaped.
-    void tell(std::string_view type, std::string_view text);
-    void tell_account();
-    /// Whether there is so much text for it alone that requests have to wait.
-    [[nodiscard]] bool overfull() const noexcept { return text_.size() - text_sent_ > kMostText; }
-
-    /// A new instrument; its id is standing.size() - 1.
-    void named(feed::InstrumentId id);
-
-    /// Drops whole lines that wait, tells the reason and sends nothing after it.
-    void end(std::string_view reason);
-    [[nodiscard]] bool ending() const noexcept { return ending_; }
     /// When bytes went out last, or there was nothing to send.
     [[nodiscard]] std::int64_t alive_ns() const noexcept { return alive_ns_; }
-
-    /// The line that it is to be sent next.
-    [[nodiscard]] std::uint64_t next_line() const noexcept { return next_; }
-    /// Whether something waits to be sent, the board aside.
-    [[nodiscard]] bool has_more() const noexcept { return next_ < log_.end() || !text_.empty() || owed_count_ != 0; }
-
-    [[nodiscard]] Account account() const noexcept;
     [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 
 private:
-    static constexpr std::size_t kMostLines = 64;  ///< Lines a system call may take.
-    static constexpr std::size_t kMostText = std::size_t{64} * 1024;
-    static constexpr std::size_t kMostSymbols = 10'000;  ///< Subscribed to one by one.
-
-    /// Lines gathered for one system call, and what becomes of those between them.
-    struct Gathered {
-        struct Item {
-            iovec bytes;
-            std::uint64_t line;
-            std::uint64_t filtered;  ///< Events passed over in front of it.
-            std::uint64_t conflated;
-        };
-        std::array<Item, kMostLines> items;
-        std::size_t count{0};
-        std::uint64_t filtered{0};  ///< Behind the last item.
-        std::uint64_t conflated{0};
-        std::uint64_t missed{0};
-        std::uint64_t end{0};
-    };
-
-    [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {
-        return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
-    }
-    void owe_board(feed::InstrumentId id);
-    [[nodiscard]] bool owes() noexcept;
-    void write_owed();
-    void write_owed_states();
-    void write_owed_quotes();
     Flow send_text();
     Flow send_lines();
-    void gather(Gathered& gathered) const;
-    void settle(const Gathered& gathered, std::size_t bytes);
 
     int socket_;
-    Delivery mode_;
-    const LineLog& log_;
-    const Standing& standing_;
-    std::uint64_t next_;       // line to be sent next
-    std::uint64_t joined_at_;  // events of the log before the first line
+    lines::Subscriber subscriber_;
     std::int64_t alive_ns_;
-    bool ending_{false};
-
-    bool everything_{true};
-    std::set<std::string, std::less<>> wanted_symbols_;
-    IdSet wanted_;
-
-    bool owes_channels_{true};  // the channels' states are to be sent
-    IdSet owed_states_;         // instruments whose standing state is to be sent
-    IdSet owed_;                // instruments whose standing quote is to be sent
-    IdSet owed_events_;         // those of them that stand for an event
-    std::uint64_t owed_count_{0};
-    std::uint64_t untold_losses_{0};
-
-    std::string text_;  // for this client alone: answers, owed quotes, the rest of a line half sent
-    std::size_t text_sent_{0};
-    std::uint64_t text_events_{0};  // events that end in it
-    std::uint64_t text_snapshot_{0};
     std::uint64_t bytes_sent_{0};
-    Account sums_;  // published and queued are not kept
 };
 
 }  // namespace millpond::gateway::tcp

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/sinks/tcp/request.hpp"
+#include "gateway/lines/request.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -26,8 +26,8 @@ constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 
 }  // namespace
 
-Connection::Connection(const Shared& shared, int socket, std::string peer, const LineLog& log, const Standing& standing,
-                       std::int64_t now_ns)
+Connection::Connection(const Shared& shared, int socket, std::string peer, const lines::LineLog& log,
+                       const lines::Standing& standing, std::int64_t now_ns)
     : shared_(shared), client_(socket, shared.options.mode, log, standing, now_ns), peer_(std::move(peer)) {
     epoll_event event{};
     event.events = watched_ = EPOLLIN;
@@ -45,18 +45,18 @@ void Connection::note(std::uint32_t events) noexcept {
 
 bool Connection::serve(std::int64_t now_ns) {
     const bool goes_on = pass_on(now_ns);
-    count();
+    counted_.count(shared_.counters, client_.subscriber().account(), client_.bytes_sent());
     if (goes_on) watch();
     return goes_on;
 }
 
 bool Connection::pass_on(std::int64_t now_ns) {
-    if (readable_ && !deaf_ && !client_.ending() && !client_.overfull()) read_requests();
+    if (readable_ && !deaf_ && !client_.subscriber().ending() && !client_.subscriber().overfull()) read_requests();
     if (broken_) return false;
-    const auto flow = writable_ || client_.ending() ? client_.pump(now_ns) : Flow::blocked;
+    const auto flow = writable_ || client_.subscriber().ending() ? client_.pump(now_ns) : Flow::blocked;
     writable_ = flow == Flow::idle;
     if (flow == Flow::broken) return false;
-    if (client_.ending()) {
+    if (client_.subscriber().ending()) {
         if (ending_since_ns_ == 0) ending_since_ns_ = now_ns;
         const auto patience = std::min<std::int64_t>(kLeastGoodbyeNs, shared_.options.stall.count());
         return flow == Flow::blocked && now_ns - ending_since_ns_ < patience;
@@ -86,17 +86,17 @@ void Connection::obey_lines() {
         begin = end + 1;
         if (line.size() > kLongestRequest) break;
         try {
-            client_.obey(parse_request(line));
-        } catch (const RequestError& error) {
+            client_.subscriber().obey(lines::parse_request(line));
+        } catch (const lines::RequestError& error) {
             shared_.counters.bad_requests.add();
-            client_.tell("error", error.what());
+            client_.subscriber().tell("error", error.what());
         }
     }
     input_.erase(0, begin);
     if (input_.size() > kLongestRequest) {
         shared_.counters.overlong.add();
         input_.clear();
-        client_.end(fmt::format("a request line may have {} bytes", kLongestRequest));
+        client_.subscriber().end(fmt::format("a request line may have {} bytes", kLongestRequest));
         shared_.say(Severity::warning, shared_.options.name + ".overlong",
                     fmt::format("tcp sink '{}': client {}: over-long request line", shared_.options.name, peer_));
     }
@@ -106,32 +106,21 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     const auto stall = shared_.options.stall;
     if (flow != Flow::blocked || now_ns - client_.alive_ns() <= stall.count()) return;
     shared_.counters.stalled.add();
-    client_.end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
+    client_.subscriber().end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
     shared_.say(Severity::warning, shared_.options.name + ".stalled",
                 fmt::format("tcp sink '{}': client {} took nothing for too long and is disconnected",
                             shared_.options.name, peer_));
 }
 
 void Connection::watch() noexcept {
-    const std::uint32_t wanted = (deaf_ || client_.overfull() || client_.ending() ? 0U : std::uint32_t{EPOLLIN}) |
-                                 (writable_ ? 0U : std::uint32_t{EPOLLOUT});
+    const std::uint32_t wanted =
+        (deaf_ || client_.subscriber().overfull() || client_.subscriber().ending() ? 0U : std::uint32_t{EPOLLIN}) |
+        (writable_ ? 0U : std::uint32_t{EPOLLOUT});
     if (wanted == watched_) return;
     epoll_event event{};
     event.events = watched_ = wanted;
     event.data.ptr = this;
     epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, client_.socket(), &event);
-}
-
-void Connection::count() {
-    const auto now = client_.account();
-    auto& counters = shared_.counters;
-    counters.delivered.add(now.delivered - counted_.delivered);
-    counters.filtered.add(now.filtered - counted_.filtered);
-    counters.conflated.add(now.conflated - counted_.conflated);
-    counters.missed.add(now.missed - counted_.missed);
-    counters.bytes.add(client_.bytes_sent() - counted_bytes_);
-    counted_ = now;
-    counted_bytes_ = client_.bytes_sent();
 }
 
 }  // namespace millpond::gateway::tcp

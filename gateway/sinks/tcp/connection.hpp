@@ -3,10 +3,9 @@
 #include <cstdint>
 #include <string>
 
-#include "gateway/account.hpp"
+#include "gateway/lines/counters.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sinks/tcp/client.hpp"
-#include "gateway/sinks/tcp/counters.hpp"
 #include "gateway/sinks/tcp/options.hpp"
 
 namespace millpond::gateway::tcp {
@@ -14,7 +13,7 @@ namespace millpond::gateway::tcp {
 /// What every connection of a sink needs, and the sink owns.
 struct Shared {
     const Options& options;
-    Counters& counters;
+    lines::Counters& counters;
     const Say& say;
     int epoll;
 };
@@ -26,8 +25,8 @@ struct Shared {
 class Connection {
 public:
     /// Owns `socket` from here on and waits for its requests.
-    Connection(const Shared& shared, int socket, std::string peer, const LineLog& log, const Standing& standing,
-               std::int64_t now_ns);
+    Connection(const Shared& shared, int socket, std::string peer, const lines::LineLog& log,
+               const lines::Standing& standing, std::int64_t now_ns);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -48,7 +47,6 @@ private:
     void obey_lines();
     void end_if_stalled(Flow flow, std::int64_t now_ns);
     void watch() noexcept;
-    void count();
 
     const Shared& shared_;
     Client client_;
@@ -60,8 +58,7 @@ private:
     bool deaf_{false};  // it sends no more requests
     std::uint32_t watched_{0};
     std::int64_t ending_since_ns_{0};
-    Account counted_{};  // what of its account is in the counters
-    std::uint64_t counted_bytes_{0};
+    lines::Counted counted_;
 };
 
 }  // namespace millpond::gateway::tcp

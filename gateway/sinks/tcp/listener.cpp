@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <system_error>
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -44,18 +42,6 @@ Listener::Accepted Listener::accept() const {
     if (socket >= 0) return {.socket = socket, .peer = net::SocketAddress::from_kernel(address)};
     const bool nobody = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
     return {.error = nobody ? 0 : errno, .peer = {}};
-}
-
-void set_client_options(int socket, std::size_t send_buffer) {
-    const auto set = [socket](int level, int name, int value) {
-        setsockopt(socket, level, name, &value, sizeof value);
-    };
-    set(IPPROTO_TCP, TCP_NODELAY, 1);
-    set(SOL_SOCKET, SO_SNDBUF, static_cast<int>(send_buffer));
-    set(SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
-    set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-    set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
 }  // namespace millpond::gateway::tcp

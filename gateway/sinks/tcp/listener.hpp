@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstddef>
-
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/sinks/tcp/options.hpp"
@@ -36,9 +34,5 @@ private:
     int descriptor_{-1};
     net::SocketAddress address_;
 };
-
-/// Sends at once; keeps at most `send_buffer` bytes in the kernel; notices a dead peer also when there is nothing to
-/// send.
-void set_client_options(int socket, std::size_t send_buffer);
 
 }  // namespace millpond::gateway::tcp

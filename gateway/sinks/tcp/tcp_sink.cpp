@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -19,21 +18,14 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/feed/event_json.hpp>
-#include <millpond/feed/quote_json.hpp>
+
+#include "gateway/lines/client_socket.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
 
 /// What no event and no socket calls for (a client's patience) is seen to after so long.
 constexpr std::int64_t kLookEveryNs = 10'000'000;
-
-void set_length(Line& line, std::string_view json) {
-    line.text[json.size()] = '\n';
-    line.length = static_cast<std::uint16_t>(json.size() + 1);
-}
-
-std::span<char, feed::kMaxJsonBytes> room_in(Line& line) { return std::span{line.text}.first<feed::kMaxJsonBytes>(); }
 
 int epoll_with(int listener) {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -49,94 +41,16 @@ int epoll_with(int listener) {
 }  // namespace
 
 TcpSink::TcpSink(const Options& options, Say say)
-    : options_(options),
+    : LineSink(options.backlog),
+      options_(options),
       say_(std::move(say)),
       listener_(options),
       epoll_(epoll_with(listener_.descriptor())),
-      log_(options.backlog),
       shared_{options_, counters_, say_, epoll_} {}
 
 TcpSink::~TcpSink() {
     connections_.clear();
     close(epoll_);
-}
-
-void TcpSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& symbol) {
-    standing_.name(symbol);
-    for (const auto& connection : connections_) {
-        connection->client().named(static_cast<feed::InstrumentId>(standing_.size() - 1));
-    }
-}
-
-void TcpSink::board(const feed::Quote& quote, std::uint64_t number) { standing_.put(quote, number); }
-
-void TcpSink::board(const feed::Status& status, std::uint64_t number) { standing_.put(status, number); }
-
-Line& TcpSink::append(LineKind kind, feed::InstrumentId id, std::uint64_t events) {
-    if (log_.end() >= slowest_ + log_.capacity()) make_room();
-    return log_.append(kind, id, events);
-}
-
-void TcpSink::make_room() {
-    // More than one line at once: otherwise each event would cost a look at every client while one of them is stuck.
-    constexpr std::uint64_t kParts = 16;
-    const auto oldest = log_.end() - log_.capacity() + std::max<std::uint64_t>(log_.capacity() / kParts, 1);
-    for (const auto& connection : connections_) connection->client().leave_behind(oldest);
-    find_slowest();
-}
-
-void TcpSink::find_slowest() noexcept {
-    slowest_ = log_.end();
-    for (const auto& connection : connections_) slowest_ = std::min(slowest_, connection->client().next_line());
-}
-
-Taken TcpSink::on(const feed::Quote& quote, std::uint64_t number) {
-    if (connections_.empty()) {  // who comes later gets it as a standing quote
-        standing_.put(quote, number);
-        return Taken::kept;
-    }
-    auto& line = append(LineKind::quote, quote.instrument);
-    set_length(line, feed::quote_json(room_in(line), quote, standing_.json_symbol(quote.instrument), number));
-    standing_.put(quote, number, log_.end() - 1);
-    return Taken::kept;
-}
-
-Taken TcpSink::on(const feed::Trade& trade, std::uint64_t number) {
-    auto& line = append(LineKind::other, trade.instrument);
-    set_length(line, feed::trade_json(room_in(line), trade, standing_.json_symbol(trade.instrument), number));
-    return Taken::kept;
-}
-
-Taken TcpSink::on(const feed::Status& status, std::uint64_t number) {
-    auto& line = append(LineKind::other, status.instrument);
-    const bool all = status.instrument == feed::kNoInstrument;
-    set_length(line, feed::status_json(room_in(line), status,
-                                       all ? feed::JsonSymbol{} : standing_.json_symbol(status.instrument), number));
-    standing_.put(status, number, log_.end() - 1);
-    return Taken::kept;
-}
-
-Taken TcpSink::on(const feed::Gap& gap, std::uint64_t number) {
-    auto& line = append(LineKind::other, feed::kNoInstrument);
-    set_length(line, feed::gap_json(room_in(line), gap, number));
-    return Taken::kept;
-}
-
-Taken TcpSink::on(const feed::Clear& clear, std::uint64_t number) {
-    auto& line = append(LineKind::other, clear.instrument);
-    const bool all = clear.instrument == feed::kNoInstrument;
-    set_length(line, feed::clear_json(room_in(line), clear,
-                                      all ? feed::JsonSymbol{} : standing_.json_symbol(clear.instrument), number));
-    standing_.clear(clear);
-    return Taken::kept;
-}
-
-void TcpSink::missed(std::uint64_t first, std::uint64_t last) {
-    auto& line = append(LineKind::loss, feed::kNoInstrument, last - first + 1);
-    const auto end =
-        fmt::format_to_n(line.text.data(), feed::kMaxJsonBytes,
-                         R"({{"type":"missed","count":{},"first":{},"last":{}}})", last - first + 1, first, last);
-    set_length(line, {line.text.data(), end.size});
 }
 
 void TcpSink::accept_all(std::int64_t now_ns) {
@@ -168,27 +82,29 @@ void TcpSink::welcome(const Listener::Accepted& accepted, std::int64_t now_ns) {
                          options_.max_clients));
         return;
     }
-    set_client_options(accepted.socket, options_.send_buffer);
-    connections_.push_back(std::make_unique<Connection>(shared_, accepted.socket, peer, log_, standing_, now_ns));
+    lines::set_client_options(accepted.socket, options_.send_buffer);
+    connections_.push_back(std::make_unique<Connection>(shared_, accepted.socket, peer, log(), standing(), now_ns));
+    join(connections_.back()->client().subscriber());
     counters_.accepted.add();
     say_(Severity::info, options_.name + ".connect",
          fmt::format("tcp sink '{}': client {} connected", options_.name, peer));
 }
 
 bool TcpSink::is_due(std::int64_t now_ns) const noexcept {
-    return called_ || somebody_knocks_ || served_ != log_.end() || now_ns - served_ns_ >= kLookEveryNs;
+    return called_ || somebody_knocks_ || served_ != log().end() || now_ns - served_ns_ >= kLookEveryNs;
 }
 
 void TcpSink::step(std::int64_t monotonic_ns) {
     if (!is_due(monotonic_ns)) return;
     called_ = false;
     served_ns_ = monotonic_ns;
-    served_ = log_.end();
+    served_ = log().end();
     if (std::exchange(somebody_knocks_, false)) accept_all(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
-        if (!connection->client().ending()) counters_.left.add();
-        const auto last = connection->client().account();
+        if (!connection->client().subscriber().ending()) counters_.left.add();
+        leave(connection->client().subscriber());
+        const auto last = connection->client().subscriber().account();
         say_(Severity::info, options_.name + ".disconnect",
              fmt::format("tcp sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
                          "missed {} + queued {}",
@@ -234,9 +150,9 @@ void TcpSink::finish() {
     step(begin);
     serve_while([this] {
         return std::any_of(connections_.begin(), connections_.end(),
-                           [](const auto& connection) { return connection->client().has_more(); });
+                           [](const auto& connection) { return connection->client().subscriber().has_more(); });
     });
-    for (const auto& connection : connections_) connection->client().end("the gateway ends");
+    for (const auto& connection : connections_) connection->client().subscriber().end("the gateway ends");
     serve_while([this] { return !connections_.empty(); });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -8,13 +9,14 @@
 
 #include "gateway/sink.hpp"
 
-namespace millpond::gateway::tcp {
+namespace millpond::gateway::lines {
 
 /// What a client asked for in one line, a JSON object:
 /// ```
 /// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
 /// {"unsubscribe":["AAPL"]}        these no more; ["*"] is nothing
 /// {"mode":"conflate"}             or "every"
+/// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
 /// {"account":true}                asks for a line with the client's account
 /// ```
 /// Several keys may stand in one line; they are obeyed in this order.
@@ -22,6 +24,7 @@ struct Request {
     std::vector<std::string> subscribe;
     std::vector<std::string> unsubscribe;
     std::optional<Delivery> mode;
+    std::optional<std::chrono::milliseconds> interval;
     bool account{false};
 };
 
@@ -34,4 +37,4 @@ public:
 /// Throws RequestError.
 [[nodiscard]] Request parse_request(std::string_view line);
 
-}  // namespace millpond::gateway::tcp
+}  // namespace millpond::gateway::lines

@@ -1,18 +1,20 @@
-#include "gateway/sinks/tcp/request.hpp"
+#include "gateway/lines/request.hpp"
 
 #include <fmt/format.h>
 #include <boost/property_tree/json_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
 
-#include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
 
-namespace millpond::gateway::tcp {
+namespace millpond::gateway::lines {
 namespace {
 
 using Tree = boost::property_tree::ptree;
@@ -58,6 +60,16 @@ Delivery mode_of(const Tree& value) {
     throw RequestError("'mode' must be \"every\" or \"conflate\"");
 }
 
+std::chrono::milliseconds interval_of(const Tree& value) {
+    constexpr long kLongestMs = 60'000;
+    const auto& text = value.data();
+    long number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number <= kLongestMs;
+    if (!good) throw RequestError(fmt::format("'interval_ms' must be an integer from 0 to {}", kLongestMs));
+    return std::chrono::milliseconds{number};
+}
+
 }  // namespace
 
 Request parse_request(std::string_view line) {
@@ -78,15 +90,18 @@ Request parse_request(std::string_view line) {
             request.unsubscribe = symbols_of(key, value);
         } else if (key == "mode") {
             request.mode = mode_of(value);
+        } else if (key == "interval_ms") {
+            request.interval = interval_of(value);
         } else if (key == "account") {
             request.account = value.data() == "true";
         } else {
-            throw RequestError(fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, account",
-                                           key.substr(0, feed::Symbol::capacity())));
+            throw RequestError(
+                fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account",
+                            key.substr(0, feed::Symbol::capacity())));
         }
     }
     if (tree.empty()) throw RequestError("nothing is asked for");
     return request;
 }
 
-}  // namespace millpond::gateway::tcp
+}  // namespace millpond::gateway::lines

@@ -8,7 +8,7 @@
 
 #include <millpond/feed/event.hpp>
 
-namespace millpond::gateway::tcp {
+namespace millpond::gateway::lines {
 
 /// A set of instruments, a bit each.
 ///
@@ -61,4 +61,4 @@ private:
     std::size_t first_{0};  // all words before it are 0
 };
 
-}  // namespace millpond::gateway::tcp
+}  // namespace millpond::gateway::lines

@@ -11,7 +11,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_json.hpp>
 
-namespace millpond::gateway::tcp {
+namespace millpond::gateway::lines {
 
 /// What a line tells, as far as clients are treated differently by it.
 enum class LineKind : std::uint8_t {
@@ -73,4 +73,4 @@ private:
     std::uint64_t events_{0};
 };
 
-}  // namespace millpond::gateway::tcp
+}  // namespace millpond::gateway::lines

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
+
 #include <millpond/core/tally.hpp>
 
-namespace millpond::gateway::tcp {
+#include "gateway/account.hpp"
 
-/// Written by the sink's thread, read on any.
+namespace millpond::gateway::lines {
+
+/// What became of a sink's clients. Written by the sink's thread, read on any.
 struct Counters {
     core::Tally clients;  ///< Connected now.
     core::Tally accepted;
@@ -38,4 +42,23 @@ struct Counters {
     }
 };
 
-}  // namespace millpond::gateway::tcp
+/// What of one client is in the counters already.
+class Counted {
+public:
+    /// Adds what has come since the last call.
+    void count(Counters& counters, const Account& now, std::uint64_t bytes_sent) {
+        counters.delivered.add(now.delivered - account_.delivered);
+        counters.filtered.add(now.filtered - account_.filtered);
+        counters.conflated.add(now.conflated - account_.conflated);
+        counters.missed.add(now.missed - account_.missed);
+        counters.bytes.add(bytes_sent - bytes_sent_);
+        account_ = now;
+        bytes_sent_ = bytes_sent;
+    }
+
+private:
+    Account account_{};
+    std::uint64_t bytes_sent_{0};
+};
+
+}  // namespace millpond::gateway::lines

@@ -1,0 +1,147 @@
+#include "gateway/http/session.hpp"
+
+#include <fmt/format.h>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::gateway::http {
+namespace {
+
+namespace beast = boost::beast;
+namespace bhttp = boost::beast::http;
+using bhttp::field;
+
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kLongestHead = 8'192;
+constexpr double kRequestsPerSecond = 50;
+constexpr double kMostAtOnce = 100;
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+/// A mark of a page's content, so that a browser need not be sent again what it has.
+std::string mark_of(const std::string& body) {
+    return fmt::format("\"{:x}-{:x}\"", body.size(), std::hash<std::string>{}(body));
+}
+
+}  // namespace
+
+Session::Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+                 const Access& access)
+    : stream_(std::move(socket)),
+      options_(options),
+      pages_(pages),
+      access_(access),
+      allowance_(kRequestsPerSecond, kMostAtOnce),
+      buffer_(kLongestHead * 2) {}
+
+void Session::read() {
+    parser_.emplace();
+    parser_->header_limit(kLongestHead);
+    parser_->body_limit(0);
+    stream_.expires_after(kPatience);
+    bhttp::async_read(stream_, buffer_, *parser_,
+                      [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+}
+
+void Session::close() { stream_.close(); }
+
+void Session::on_read(beast::error_code error) {
+    if (error) return;  // gone, silent or nonsense: the connection closes with this object
+    response_ = {};
+    response_.version(parser_->get().version());
+    response_.keep_alive(parser_->get().keep_alive());
+    if (!answer()) return;  // it is a WebSocket from here on
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.set("Referrer-Policy", "no-referrer");
+    response_.prepare_payload();
+    if (parser_->get().method() == bhttp::verb::head || response_.result() == bhttp::status::not_modified) {
+        response_.body().clear();
+    }
+    bhttp::async_write(stream_, response_, [self = shared_from_this()](beast::error_code failure, std::size_t) {
+        self->on_written(failure);
+    });
+}
+
+std::optional<Access::Refusal> Session::refusal(std::string_view path) const {
+    const auto& head = parser_->get();
+    const Credentials credentials{.host = view(head[field::host]),
+                                  .origin = view(head[field::origin]),
+                                  .authorization = view(head[field::authorization]),
+                                  .protocols = view(head[field::sec_websocket_protocol])};
+    return access_.refusal(credentials, options_.is_open && options_.is_open(path));
+}
+
+bool Session::answer() {
+    auto& head = parser_->get();
+    const auto target = view(head.target());
+    const auto end = std::min(target.find('?'), target.size());
+    const Request request{.path = target.substr(0, end),
+                          .query = end == target.size() ? std::string_view{} : target.substr(end + 1)};
+    if (!allowance_.admit(core::monotonic_nanos())) {
+        response_.keep_alive(false);
+        return refuse(bhttp::status::too_many_requests, "fewer requests, please");
+    }
+    if (head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
+        response_.set(field::allow, "GET, HEAD");
+        return refuse(bhttp::status::method_not_allowed, "GET and HEAD only");
+    }
+    if (const auto refused = refusal(request.path)) {
+        if (refused->status == static_cast<unsigned>(bhttp::status::unauthorized)) {
+            response_.set(field::www_authenticate, "Bearer");
+        }
+        return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
+    }
+    if (options_.upgrade && boost::beast::websocket::is_upgrade(head)) {
+        if (options_.upgrade(stream_, head)) return false;
+        response_.keep_alive(false);
+        return refuse(bhttp::status::service_unavailable, "no WebSocket here, or too many clients");
+    }
+    show(pages_(request));
+    return true;
+}
+
+bool Session::refuse(bhttp::status status, std::string_view reason) {
+    response_.result(status);
+    response_.set(field::content_type, "text/plain");
+    response_.body() = fmt::format("{}\n", reason);
+    return true;
+}
+
+void Session::show(Page page) {
+    if (page.type.empty()) {
+        refuse(bhttp::status::not_found, "not found");
+        return;
+    }
+    response_.result(page.good ? bhttp::status::ok : bhttp::status::service_unavailable);
+    response_.set(field::content_type, page.type);
+    response_.set(field::cache_control, page.may_cache ? "no-cache" : "no-store");
+    if (page.may_cache) {
+        const auto mark = mark_of(page.body);
+        response_.set(field::etag, mark);
+        if (view(parser_->get()[field::if_none_match]) == mark) response_.result(bhttp::status::not_modified);
+        response_.set("Content-Security-Policy",
+                      "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
+                      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    }
+    response_.body() = std::move(page.body);
+}
+
+void Session::on_written(beast::error_code error) {
+    if (error) return;
+    if (response_.keep_alive()) return read();
+    static_cast<void>(stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, error));
+}
+
+}  // namespace millpond::gateway::http

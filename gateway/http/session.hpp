@@ -1,0 +1,53 @@
+#pragma once
+
+#include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "gateway/http/access.hpp"
+#include "gateway/http/allowance.hpp"
+#include "gateway/http/listener.hpp"
+#include "gateway/http/page.hpp"
+
+namespace millpond::gateway::http {
+
+/// One connection; lives as long as an operation on it does.
+class Session : public std::enable_shared_from_this<Session> {
+public:
+    Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+            const Access& access);
+
+    void read();
+    void close();
+
+private:
+    void on_read(boost::beast::error_code error);
+    /// Makes the response; false when the connection was taken over instead.
+    [[nodiscard]] bool answer();
+    bool refuse(boost::beast::http::status status, std::string_view reason);
+    void show(Page page);
+    void on_written(boost::beast::error_code error);
+    [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
+
+    boost::beast::tcp_stream stream_;
+    const Listener::Options& options_;
+    const Pages& pages_;
+    const Access& access_;
+    Allowance allowance_;
+    boost::beast::flat_buffer buffer_;
+    std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
+    boost::beast::http::response<boost::beast::http::string_body> response_;
+};
+
+}  // namespace millpond::gateway::http

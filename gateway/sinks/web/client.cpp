@@ -1,0 +1,194 @@
+#include "gateway/sinks/web/client.hpp"
+
+#include <fmt/format.h>
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+#include "gateway/lines/client_socket.hpp"
+#include "gateway/lines/request.hpp"
+
+namespace millpond::gateway::web {
+namespace {
+
+namespace beast = boost::beast;
+namespace websocket = boost::beast::websocket;
+
+constexpr std::size_t kLongestRequest = 4'096;
+constexpr double kRequestsPerSecond = 50;
+constexpr double kMostRequestsAtOnce = 200;
+constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
+constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
+
+std::string peer_of(const beast::tcp_stream& stream) {
+    beast::error_code error;
+    const auto peer = stream.socket().remote_endpoint(error);
+    return error ? "gone" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
+}
+
+}  // namespace
+
+Client::Client(const Shared& shared, beast::tcp_stream&& stream, const lines::LineLog& log,
+               const lines::Standing& standing)
+    : shared_(shared),
+      socket_(std::move(stream)),
+      subscriber_(shared.options.mode, log, standing),
+      peer_(peer_of(socket_.next_layer())),
+      input_(kLongestRequest),
+      allowance_(kRequestsPerSecond, kMostRequestsAtOnce),
+      alive_ns_(core::monotonic_nanos()) {
+    socket_.next_layer().expires_never();
+    socket_.read_message_max(kLongestRequest);
+    socket_.auto_fragment(false);
+    socket_.text(true);
+    lines::set_client_options(socket_.next_layer().socket().native_handle(), shared.options.send_buffer);
+}
+
+void Client::accept(const http::Listener::Head& head) {
+    socket_.set_option(websocket::stream_base::decorator([&head](websocket::response_type& response) {
+        response.erase(beast::http::field::server);
+        if (head.count(beast::http::field::sec_websocket_protocol) != 0) {
+            response.set(beast::http::field::sec_websocket_protocol, std::string{http::Access::kProtocol});
+        }
+    }));
+    writing_ = true;
+    socket_.async_accept(head, [self = shared_from_this()](beast::error_code error) {
+        self->writing_ = false;
+        self->shared_.called = true;
+        if (self->over_) return;
+        self->open_ = !error;
+        self->over_ = static_cast<bool>(error);
+        self->alive_ns_ = core::monotonic_nanos();
+        if (self->open_) self->read();
+    });
+}
+
+void Client::read() {
+    socket_.async_read(input_,
+                       [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+}
+
+void Client::on_read(beast::error_code error) {
+    shared_.called = true;
+    if (over_) return;
+    if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow) {
+        shared_.counters.overlong.add();
+        shared_.say(Severity::warning, shared_.options.name + ".overlong",
+                    fmt::format("web sink '{}': client {}: over-long request", shared_.options.name, peer_));
+    }
+    if (error) {
+        over_ = true;
+        return;
+    }
+    asked_ = true;
+}
+
+void Client::obey(std::int64_t now_ns) {
+    asked_ = false;
+    const auto text = beast::buffers_to_string(input_.data());
+    input_.consume(input_.size());
+    if (!allowance_.admit(now_ns)) {
+        shared_.counters.bad_requests.add();
+        return end("too many requests");
+    }
+    try {
+        subscriber_.obey(lines::parse_request(text));
+    } catch (const lines::RequestError& error) {
+        shared_.counters.bad_requests.add();
+        subscriber_.tell("error", error.what());
+    }
+    read();
+}
+
+bool Client::serve(std::int64_t now_ns) {
+    if (open_ && !over_ && !writing_) {
+        if (asked_ && !ending() && !subscriber_.overfull()) obey(now_ns);
+        if (!over_ && ending()) {
+            say_goodbye();
+        } else if (!over_ && subscriber_.rests(now_ns)) {
+            alive_ns_ = now_ns;
+        } else if (!over_) {
+            subscriber_.fill();
+            if (subscriber_.text().empty()) {
+                alive_ns_ = now_ns;
+            } else {
+                subscriber_.rest_from(now_ns);
+                write();
+            }
+        }
+    }
+    counted_.count(shared_.counters, subscriber_.account(), bytes_sent_);
+    if (over_) return false;
+    if (ending()) {
+        if (ending_since_ns_ == 0) ending_since_ns_ = now_ns;
+        const auto patience = std::min<std::int64_t>(kLeastGoodbyeNs, shared_.options.stall.count());
+        return now_ns - ending_since_ns_ < patience;
+    }
+    end_if_stalled(now_ns);
+    return true;
+}
+
+void Client::write() {
+    writing_ = true;
+    const auto text = subscriber_.text();
+    socket_.async_write(boost::asio::buffer(text.data(), text.size()),
+                        [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_written(error); });
+}
+
+void Client::on_written(beast::error_code error) {
+    writing_ = false;
+    shared_.called = true;
+    if (over_) return;
+    if (error) {
+        over_ = true;
+        return;
+    }
+    bytes_sent_ += subscriber_.text().size();
+    subscriber_.text_went_out(subscriber_.text().size());
+    alive_ns_ = core::monotonic_nanos();
+}
+
+void Client::end_if_stalled(std::int64_t now_ns) {
+    const auto stall = shared_.options.stall;
+    if (!writing_ || now_ns - alive_ns_ <= stall.count()) return;
+    shared_.counters.stalled.add();
+    shared_.say(Severity::warning, shared_.options.name + ".stalled",
+                fmt::format("web sink '{}': client {} took nothing for too long and is disconnected",
+                            shared_.options.name, peer_));
+    end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
+}
+
+void Client::end(std::string_view reason) {
+    if (reason_.empty()) reason_ = reason.substr(0, kLongestReason);
+    shared_.called = true;
+}
+
+void Client::say_goodbye() {
+    if (!subscriber_.ending()) {
+        subscriber_.end(reason_);
+        return write();
+    }
+    if (std::exchange(said_, true)) return;
+    const websocket::close_reason why{websocket::close_code::policy_error, beast::string_view{reason_}};
+    socket_.async_close(why, [self = shared_from_this()](beast::error_code) {
+        self->over_ = true;
+        self->shared_.called = true;
+    });
+}
+
+void Client::close() {
+    over_ = true;
+    beast::error_code ignored;
+    socket_.next_layer().socket().close(ignored);
+}
+
+}  // namespace millpond::gateway::web

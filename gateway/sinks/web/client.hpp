@@ -1,0 +1,86 @@
+#pragma once
+
+#include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/websocket/stream.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "gateway/http/allowance.hpp"
+#include "gateway/http/listener.hpp"
+#include "gateway/lines/counters.hpp"
+#include "gateway/lines/subscriber.hpp"
+#include "gateway/sink.hpp"
+#include "gateway/sinks/web/options.hpp"
+
+namespace millpond::gateway::web {
+
+/// What every client of a sink needs, and the sink owns.
+struct Shared {
+    const Options& options;
+    lines::Counters& counters;
+    const Say& say;
+    bool& called;  ///< Set when a client has something to do that no event calls for.
+};
+
+/// A subscriber behind a WebSocket. One message is on its way at a time: what it holds was copied from the log, and
+/// what comes meanwhile waits there, or is conflated. Requests wait too, so that a client that does not read is not
+/// read.
+///
+/// Threads: the sink's.
+/// Memory:  one message of about 64 KiB, one request, and what Subscriber says.
+class Client : public std::enable_shared_from_this<Client> {
+public:
+    /// The subscriber begins at the log's end.
+    Client(const Shared& shared, boost::beast::tcp_stream&& stream, const lines::LineLog& log,
+           const lines::Standing& standing);
+
+    /// Agrees to the WebSocket; the first message follows.
+    void accept(const http::Listener::Head& head);
+
+    /// Does what can be done without blocking and counts it. False when the connection is over.
+    [[nodiscard]] bool serve(std::int64_t now_ns);
+    /// Says why and goes, when what is on its way has gone out.
+    void end(std::string_view reason);
+    /// Closes the connection at once; nothing happens on it any more.
+    void close();
+
+    [[nodiscard]] lines::Subscriber& subscriber() noexcept { return subscriber_; }
+    [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+    [[nodiscard]] bool ending() const noexcept { return !reason_.empty(); }
+    /// Whether something waits to be sent, the board aside.
+    [[nodiscard]] bool has_more() const noexcept { return writing_ || subscriber_.has_more(); }
+
+private:
+    void read();
+    void on_read(boost::beast::error_code error);
+    void obey(std::int64_t now_ns);
+    void write();
+    void on_written(boost::beast::error_code error);
+    void end_if_stalled(std::int64_t now_ns);
+    void say_goodbye();
+
+    const Shared& shared_;
+    boost::beast::websocket::stream<boost::beast::tcp_stream, false> socket_;
+    lines::Subscriber subscriber_;
+    std::string peer_;
+    boost::beast::flat_buffer input_;
+    http::Allowance allowance_;
+    bool open_{false};     // the WebSocket is agreed
+    bool asked_{false};    // a whole request waits in input_
+    bool writing_{false};  // a message is on its way
+    bool said_{false};     // the close frame is on its way
+    bool over_{false};
+    std::int64_t alive_ns_;
+    std::int64_t ending_since_ns_{0};
+    std::string reason_;
+    std::uint64_t bytes_sent_{0};
+    lines::Counted counted_;
+};
+
+}  // namespace millpond::gateway::web

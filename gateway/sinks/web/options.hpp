@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/sink.hpp"
+#include "gateway/token.hpp"
+
+namespace millpond::gateway::web {
+
+struct Options {
+    std::string name{"web"};
+    net::SocketAddress listen{};  ///< Port 0: the kernel chooses, see WebSink::address.
+    Delivery mode{Delivery::conflate};
+    std::size_t backlog{16'384};  ///< Lines, a power of two.
+    std::size_t max_clients{1'024};
+    std::size_t send_buffer{std::size_t{128} * 1024};  ///< Bytes that the kernel may hold for a client.
+    std::chrono::nanoseconds stall{std::chrono::seconds{10}};
+    Token token{};
+};
+
+}  // namespace millpond::gateway::web

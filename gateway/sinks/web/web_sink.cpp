@@ -1,0 +1,182 @@
+#include "gateway/sinks/web/web_sink.hpp"
+
+#include <fmt/format.h>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+
+#include "gateway/http/listener.hpp"
+#include "gateway/sinks/web/client.hpp"
+
+namespace millpond::gateway::web {
+namespace {
+
+/// What no event and no socket calls for (a client's patience, its next message) is seen to after so long.
+constexpr std::int64_t kLookEveryNs = 5'000'000;
+/// Connections that are no WebSocket: at most so many, each with one page of at most kMostQuotes quotes.
+constexpr std::size_t kMostConnections = 64;
+constexpr std::size_t kMostQuotes = 2'000;
+/// What the network may do at a time, so that who connects in a loop does not keep lines from going out.
+constexpr int kMostHandlers = 256;
+
+bool is_socket(std::string_view path) { return path == "/ws"; }
+
+std::size_t number_or(std::string_view text, std::size_t otherwise) {
+    std::size_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} && end == text.data() + text.size() && !text.empty() ? number : otherwise;
+}
+
+}  // namespace
+
+struct WebSink::Network {
+    explicit Network(WebSink& sink)
+        : shared{sink.options_, sink.counters_, sink.say_, sink.called_},
+          listener(context,
+                   {.name = fmt::format("web sink '{}'", sink.options_.name),
+                    .listen = sink.options_.listen,
+                    .token = sink.options_.token,
+                    .max_connections = kMostConnections,
+                    .upgrade = [this, &sink](boost::beast::tcp_stream& stream,
+                                             http::Listener::Head& head) { return take_in(sink, stream, head); }},
+                   [&sink](const http::Request& request) { return sink.page(request); }) {}
+
+    bool take_in(WebSink& sink, boost::beast::tcp_stream& stream, const http::Listener::Head& head) {
+        const auto target = head.target();
+        const std::string_view path{target.data(), std::min(target.find('?'), target.size())};
+        if (!is_socket(path)) return false;
+        if (clients.size() >= sink.options_.max_clients) {
+            sink.counters_.refused.add();
+            sink.say_(Severity::warning, sink.options_.name + ".refused",
+                      fmt::format("web sink '{}': refused a client: {} clients are connected already",
+                                  sink.options_.name, sink.options_.max_clients));
+            return false;
+        }
+        clients.push_back(std::make_shared<Client>(shared, std::move(stream), sink.log(), sink.standing()));
+        auto& client = *clients.back();
+        sink.join(client.subscriber());
+        sink.counters_.accepted.add();
+        sink.say_(Severity::info, sink.options_.name + ".connect",
+                  fmt::format("web sink '{}': client {} connected", sink.options_.name, client.peer()));
+        client.accept(head);
+        return true;
+    }
+
+    boost::asio::io_context context{1};
+    Shared shared;
+    http::Listener listener;
+    std::vector<std::shared_ptr<Client>> clients;
+};
+
+WebSink::WebSink(const Options& options, http::Pages pages, Say say)
+    : LineSink(options.backlog),
+      options_(options),
+      pages_(std::move(pages)),
+      say_(std::move(say)),
+      network_(std::make_unique<Network>(*this)) {}
+
+WebSink::~WebSink() = default;
+
+net::SocketAddress WebSink::address() const { return network_->listener.address(); }
+
+bool WebSink::look() {
+    int handled = 0;
+    while (handled < kMostHandlers && network_->context.poll_one() != 0) ++handled;
+    return handled != 0;
+}
+
+void WebSink::step(std::int64_t monotonic_ns) {
+    if (!called_ && served_ == log().end() && monotonic_ns - served_ns_ < kLookEveryNs) return;
+    called_ = false;
+    served_ns_ = monotonic_ns;
+    served_ = log().end();
+    look();
+    serve_all(monotonic_ns);
+}
+
+void WebSink::serve_all(std::int64_t now_ns) {
+    const auto over = [&](const std::shared_ptr<Client>& client) {
+        if (client->serve(now_ns)) return false;
+        if (!client->ending()) counters_.left.add();
+        client->close();
+        leave(client->subscriber());
+        const auto last = client->subscriber().account();
+        say_(Severity::info, options_.name + ".disconnect",
+             fmt::format("web sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
+                         "missed {} + queued {}",
+                         options_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,
+                         last.missed, last.queued));
+        return true;
+    };
+    std::erase_if(network_->clients, over);
+    find_slowest();
+    counters_.clients.set(network_->clients.size());
+}
+
+void WebSink::wait(std::chrono::nanoseconds longest) {
+    if (look()) {
+        called_ = true;
+    } else if (longest.count() > 0) {
+        std::this_thread::sleep_for(longest);
+        if (look()) called_ = true;
+    }
+}
+
+void WebSink::finish() {
+    constexpr std::int64_t kPatienceNs = 500'000'000;
+    const auto begin = core::monotonic_nanos();
+    const auto serve_while = [&](auto condition) {
+        for (auto now = core::monotonic_nanos(); now - begin < kPatienceNs && condition();) {
+            wait(std::chrono::milliseconds{1});
+            now = core::monotonic_nanos();
+            serve_all(now);
+        }
+    };
+    network_->listener.close();
+    auto& clients = network_->clients;
+    serve_all(begin);
+    serve_while([&] {
+        return std::any_of(clients.begin(), clients.end(), [](const auto& client) { return client->has_more(); });
+    });
+    for (const auto& client : clients) client->end("the gateway ends");
+    serve_while([&] { return !clients.empty(); });
+}
+
+http::Page WebSink::page(const http::Request& request) const {
+    if (request.path == "/api/quotes") return quotes(request);
+    return pages_ ? pages_(request) : http::Page{};
+}
+
+http::Page WebSink::quotes(const http::Request& request) const {
+    const auto symbol = request.parameter("symbol");
+    const auto first = number_or(request.parameter("first"), 0);
+    const auto most = std::clamp<std::size_t>(number_or(request.parameter("limit"), kMostQuotes / 2), 1, kMostQuotes);
+    std::string body{"{\"quotes\":["};
+    std::size_t count = 0;
+    std::size_t id = first;
+    for (; id < standing().size() && count < most; ++id) {
+        const auto instrument = static_cast<feed::InstrumentId>(id);
+        if (!standing().has_quote(instrument)) continue;
+        if (!symbol.empty() && standing().symbol(instrument) != symbol) continue;
+        if (count++ != 0) body += ',';
+        standing().write(instrument, body);
+        body.pop_back();  // the newline
+    }
+    body += fmt::format("],\"instruments\":{},\"next\":{}}}\n", standing().size(),
+                        id < standing().size() ? fmt::format("{}", id) : "null");
+    return {.type = "application/json", .body = std::move(body)};
+}
+
+}  // namespace millpond::gateway::web

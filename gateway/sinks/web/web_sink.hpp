@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/http/page.hpp"
+#include "gateway/lines/counters.hpp"
+#include "gateway/lines/line_sink.hpp"
+#include "gateway/sink.hpp"
+#include "gateway/sinks/web/options.hpp"
+
+namespace millpond::gateway::web {
+
+/// Lines to WebSocket clients at /ws, the standing quotes at /api/quotes, and the page with all that belongs to it.
+/// lines/request.hpp says what clients may ask for, lines/subscriber.hpp what they get when they are slow.
+class WebSink final : public lines::LineSink {
+public:
+    /// Listens at once. pages: what else it serves; called on the sink's thread. Throws std::system_error that names
+    /// the address.
+    WebSink(const Options& options, http::Pages pages, Say say);
+    ~WebSink() override;
+
+    /// With the port that the kernel chose.
+    [[nodiscard]] net::SocketAddress address() const;
+    [[nodiscard]] const lines::Counters& counters() const noexcept { return counters_; }
+
+    void step(std::int64_t monotonic_ns) override;
+    void wait(std::chrono::nanoseconds longest) override;
+    void finish() override;
+    [[nodiscard]] std::string_view type() const noexcept override { return "web"; }
+    void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
+
+private:
+    struct Network;
+
+    [[nodiscard]] http::Page page(const http::Request& request) const;
+    [[nodiscard]] http::Page quotes(const http::Request& request) const;
+    /// Lets the network do what is ready; whether that was anything.
+    bool look();
+    void serve_all(std::int64_t now_ns);
+
+    Options options_;
+    http::Pages pages_;
+    Say say_;
+    lines::Counters counters_;
+    bool called_{false};
+    std::int64_t served_ns_{0};
+    std::uint64_t served_{0};
+    std::unique_ptr<Network> network_;
+};
+
+}  // namespace millpond::gateway::web
