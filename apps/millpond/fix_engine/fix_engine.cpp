@@ -80,11 +80,12 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
         add_session(settings, applications, settings.thread.value_or(i % config.threads), log, config.quiet);
     }
     if (!config.metrics.empty()) {
-        http_ = std::make_unique<gateway::HttpServer>(config.metrics, [this](const std::string& path) {
-            if (path != "/metrics") return gateway::HttpServer::Page{};
-            return gateway::HttpServer::Page{.type = std::string{metrics::Registry::kContentType},
-                                             .body = registry_.prometheus_text()};
-        });
+        http_ = std::make_unique<gateway::HttpServer>(
+            "metrics", config.metrics, [this](const gateway::http::Request& request) {
+                if (request.path != "/metrics") return gateway::http::Page{};
+                return gateway::http::Page{.type = std::string{metrics::Registry::kContentType},
+                                           .body = registry_.prometheus_text()};
+            });
     }
     if (!config.admin.empty()) {
         admin_ = std::make_unique<AdminServer>(
