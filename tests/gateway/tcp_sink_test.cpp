@@ -217,7 +217,7 @@ TEST_F(TcpSinkTest, SubscribingBringsTheStandingQuoteFirst) {
 }
 
 TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNobody) {
-    open({.backlog = 64});
+    open({.backlog = 64, .stall = std::chrono::hours{1}});
     auto stuck = connect(kSmallBuffer);
     auto reader = connect();
     constexpr std::uint64_t kRounds = 400;
