@@ -1,4 +1,4 @@
-// A real gateway, read in shared memory and by TCP side by side. MILLPOND_PROGRAM: the program millpond.
+// A real gateway, read in shared memory, by TCP and by WebSocket side by side. MILLPOND_PROGRAM: the program millpond.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -37,10 +37,10 @@ async function collect(market: MarketData): Promise<Map<number, MarketEvent>> {
 }
 
 test(
-  "a gateway's ring and its TCP sink tell the same, event by event, and the ring's account closes",
+  "a gateway's ring, its tcp and its web sink tell the same, event by event, and the ring's account closes",
   { skip },
   async () => {
-    const port = await freePort();
+    const [port, webPort] = [await freePort(), await freePort()];
     const name = `node-gateway-${process.pid}`;
     const gateway = spawn(
       program,
@@ -50,6 +50,8 @@ test(
         `name=${name}`,
         "--tcp",
         `listen=127.0.0.1:${port}`,
+        "--web",
+        `listen=127.0.0.1:${webPort}`,
         "--metrics",
         "off",
         "--quiet",
@@ -60,18 +62,28 @@ test(
     const ended = once(gateway, "exit");
     try {
       using byTcp = new MarketData({ port, reconnectMs: 20 });
+      using byWeb = new MarketData({ url: `ws://127.0.0.1:${webPort}/ws`, reconnectMs: 20 });
       using byRing = new MarketData({ ring: name, reconnectMs: 20 });
-      const [tcp, ring] = await Promise.all([collect(byTcp), collect(byRing)]);
-      assert.equal(byRing.account().by, "ring");
-      assert.deepEqual([byTcp.account().missedThere, byRing.account().missedThere], [0, 0]);
-      let compared = 0;
-      for (const [sequence, event] of tcp) {
-        const other = ring.get(sequence);
-        if (other === undefined) continue;
-        assert.deepEqual(other, event);
-        compared++;
+      const ways = [byTcp, byWeb, byRing];
+      const [tcp, web, ring] = await Promise.all([collect(byTcp), collect(byWeb), collect(byRing)]);
+      assert.deepEqual(
+        ways.map((market) => market.account().by),
+        ["tcp", "web", "ring"],
+      );
+      assert.deepEqual(
+        ways.map((market) => market.account().missedThere),
+        [0, 0, 0],
+      );
+      for (const lines of [tcp, web]) {
+        let compared = 0;
+        for (const [sequence, event] of lines) {
+          const other = ring.get(sequence);
+          if (other === undefined) continue;
+          assert.deepEqual(other, event);
+          compared++;
+        }
+        assert.ok(compared > EVENTS / 2, `${compared} events in both`);
       }
-      assert.ok(compared > EVENTS / 2, `${compared} events in both`);
 
       const direct = await MarketRing.open(name);
       let last = 0;
