@@ -74,7 +74,7 @@ EngineConfig config_of(const Options& options) {
 
 int run(const Options& options) {
     const auto config = config_of(options);
-    gateway::Log log{gateway::Severity::info, gateway::LogFormat::text};
+    gateway::Log log{config.log_level, config.log_format};
     std::vector<std::unique_ptr<engine::Application>> applications;
     FixEngine engine{config,
                      [&](const SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {

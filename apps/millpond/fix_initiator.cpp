@@ -163,7 +163,7 @@ int run(const Options& options) {
         throw UsageError{"fix initiator: no session with hosts: give --config with a [[session]], or --session"};
     }
     config.quiet = true;  // the application prints what befalls the sessions
-    gateway::Log log{gateway::Severity::info, gateway::LogFormat::text};
+    gateway::Log log{config.log_level, config.log_format};
     std::vector<std::unique_ptr<PrintApplication>> applications;
     FixEngine engine{
         config,

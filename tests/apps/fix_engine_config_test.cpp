@@ -43,6 +43,8 @@ std::string session(std::string_view lines) {
 TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
     const auto config = from_toml(R"(
         quiet = true
+        log_level = "warning"
+        log_format = "json"
         metrics = "127.0.0.1:9470"
         admin = "/run/fix.sock"
         threads = 2
@@ -65,6 +67,8 @@ TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
         timezone = "America/New_York"
         messages_per_second = 500)");
     EXPECT_TRUE(config.quiet);
+    EXPECT_EQ(config.log_level, gateway::Severity::warning);
+    EXPECT_EQ(config.log_format, gateway::LogFormat::json);
     EXPECT_EQ(config.acceptors.at(0).listen.to_string(), "0.0.0.0:5002");
     EXPECT_THAT(config.acceptors.at(0).allow, ElementsAre("10.0.0.0/8", "fd00::/8"));
     const auto& read = config.sessions.at(0);

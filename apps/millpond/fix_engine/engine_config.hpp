@@ -11,6 +11,8 @@
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/config/config.hpp"
+
 /// What a FIX engine is told to do. The TOML file and the command line both end here; engine_schema.cpp names every
 /// key, and complete() below checks what no single key can.
 namespace millpond::app {
@@ -99,6 +101,8 @@ struct SessionSettings {
 };
 
 struct EngineConfig {
+    gateway::Severity log_level{gateway::Severity::info};
+    gateway::LogFormat log_format{gateway::LogFormat::text};
     bool quiet{false};             ///< No log of logons and logouts.
     net::SocketAddress metrics{};  ///< /metrics; empty: nowhere.
     std::string admin{};           ///< UNIX socket that `millpond fix sessions` asks; empty: none.

@@ -16,6 +16,12 @@ namespace {
 using config::Key;
 using config::Value;
 
+constexpr std::pair<std::string_view, gateway::Severity> kSeverities[] = {{"debug", gateway::Severity::debug},
+                                                                          {"info", gateway::Severity::info},
+                                                                          {"warning", gateway::Severity::warning},
+                                                                          {"error", gateway::Severity::error}};
+constexpr std::pair<std::string_view, gateway::LogFormat> kLogFormats[] = {{"text", gateway::LogFormat::text},
+                                                                           {"json", gateway::LogFormat::json}};
 constexpr std::pair<std::string_view, core::Poll> kPolls[] = {
     {"spin", core::Poll::spin}, {"block", core::Poll::block}, {"adaptive", core::Poll::adaptive}};
 constexpr std::pair<std::string_view, FixVersion> kVersions[] = {
@@ -53,6 +59,10 @@ std::int64_t time_of_day(const Value& value) {
 }
 
 constexpr Key<EngineConfig> kTopKeys[] = {
+    {"log_level", "debug|info|warning|error", "least severe message that is logged (info)",
+     [](EngineConfig& c, const Value& v) { c.log_level = v.choice<gateway::Severity>(kSeverities); }},
+    {"log_format", "text|json", "one line of text or one JSON object a message (text)",
+     [](EngineConfig& c, const Value& v) { c.log_format = v.choice<gateway::LogFormat>(kLogFormats); }},
     {"quiet", "", "no log of logons, logouts and closed connections",
      [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
     {"metrics", "ADDRESS:PORT", "where /metrics is served (nowhere)",
