@@ -46,6 +46,7 @@ Gateway::Gateway(const Config& config, Log& log) : log_(log) {
     rescue_left_rings(config);
     for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config));
     open_sinks(config);
+    monitor_ = std::make_unique<health::Monitor>(pipelines_, watched_, core::utc_nanos());
     list_metrics();
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     report();
@@ -65,10 +66,19 @@ Gateway::~Gateway() {
 }
 
 template <class Settings>
-void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say) {
+void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
+                       std::chrono::nanoseconds holds) {
     const SinkThread::Options options{
         .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin};
     sinks_.push_back(std::make_unique<SinkThread>(options, std::move(sink), say));
+    watched_.push_back({.thread = sinks_.back().get(), .error = &errors_[settings.name], .holds = holds});
+}
+
+Say Gateway::say_of(const std::string& sink) {
+    return [this, &error = errors_[sink]](Severity severity, std::string_view cause, const std::string& text) {
+        if (severity >= Severity::warning) error.say(text, core::utc_nanos());
+        log_.say(severity, cause, text);
+    };
 }
 
 Say Gateway::say() {
@@ -97,11 +107,12 @@ void Gateway::rescue_left_rings(const Config& config) {
 }
 
 void Gateway::open_sinks(const Config& config) {
-    const auto say = this->say();
     for (const auto& sink : config.journals) {
+        const auto say = say_of(sink.name);
         run_sink(sink, std::make_unique<journal::JournalSink>(journal_options(sink), say), say);
     }
     for (const auto& sink : config.tcp) {
+        const auto say = say_of(sink.name);
         auto made = std::make_unique<tcp::TcpSink>(tcp::Options{.name = sink.name,
                                                                 .listen = sink.listen,
                                                                 .mode = sink.mode,
@@ -115,6 +126,7 @@ void Gateway::open_sinks(const Config& config) {
         run_sink(sink, std::move(made), say);
     }
     for (const auto& sink : config.web) {
+        const auto say = say_of(sink.name);
         auto made = std::make_unique<web::WebSink>(
             web::Options{.name = sink.name,
                          .listen = sink.listen,
@@ -130,6 +142,7 @@ void Gateway::open_sinks(const Config& config) {
         run_sink(sink, std::move(made), say);
     }
     for (const auto& sink : config.csv) {
+        const auto say = say_of(sink.name);
         run_sink(sink,
                  std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
                                                              .path = sink.path,
@@ -137,9 +150,10 @@ void Gateway::open_sinks(const Config& config) {
                                                              .rotate_bytes = sink.rotate_bytes,
                                                              .flush = std::chrono::milliseconds{sink.flush_ms}},
                                                 say),
-                 say);
+                 say, std::chrono::milliseconds{sink.flush_ms});
     }
     for (const auto& sink : config.udp) {
+        const auto say = say_of(sink.name);
         run_sink(sink,
                  std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
                                                              .to = sink.to,
@@ -187,6 +201,7 @@ void Gateway::watch() {
         while (pipeline->notices().take(notice)) tell(*pipeline, notice);
         tell_losses(*pipeline);
     }
+    monitor_->look(core::utc_nanos());
     log_.tell_suppressed();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,8 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/config/config.hpp"
+#include "gateway/health/last_error.hpp"
+#include "gateway/health/monitor.hpp"
 #include "gateway/http/page.hpp"
 #include "gateway/http_server.hpp"
 #include "gateway/log.hpp"
@@ -43,10 +46,12 @@ public:
     Gateway& operator=(const Gateway&) = delete;
 
     void start();
-    /// Logs what receive threads noticed, and sees to the exchanges' days.
+    /// Logs what receive threads noticed, sees to the exchanges' days, and looks at everybody's health.
     void watch();
 
     void read_totals(Totals& totals) const;
+    /// As watch() saw it last; on any thread.
+    [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
     [[nodiscard]] const std::vector<std::unique_ptr<SinkThread>>& sinks() const noexcept { return sinks_; }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
     /// Where the first TCP sink listens, where metrics are served, and the first page; empty when there is none.
@@ -59,8 +64,12 @@ private:
     /// Writes down what a dead gateway's rings still hold, before their names are taken over.
     void rescue_left_rings(const Config& config);
     void open_sinks(const Config& config);
+    /// Runs it; holds: for how long it may hold an event on purpose.
     template <class Settings>
-    void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say);
+    void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
+                  std::chrono::nanoseconds holds = {});
+    /// What a sink says is logged, and what it complains of is kept for its health.
+    [[nodiscard]] Say say_of(const std::string& sink);
     void serve_metrics(const net::SocketAddress& listen);
     void list_metrics();
     void list_pipeline(const Pipeline& pipeline);
@@ -76,12 +85,15 @@ private:
 
     Log& log_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
+    std::map<std::string, health::LastError> errors_;  // of each sink
     std::vector<std::unique_ptr<SinkThread>> sinks_;
+    std::vector<health::WatchedSink> watched_;
     net::SocketAddress tcp_address_;
     net::SocketAddress web_address_;
     metrics::Registry registry_;
     std::vector<metrics::Registration> listed_;
     std::map<std::string, std::uint64_t> seen_;
+    std::unique_ptr<health::Monitor> monitor_;
     std::unique_ptr<HttpServer> http_;
 };
 

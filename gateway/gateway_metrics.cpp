@@ -6,19 +6,12 @@
 #include <string_view>
 #include <utility>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
 
 #include "gateway/gateway.hpp"
+#include "gateway/health/report_json.hpp"
 
 namespace millpond::gateway {
-namespace {
-
-/// A receive thread that has not shown itself for so long is stuck or dead.
-constexpr std::uint64_t kAliveNs = 2'000'000'000;
-
-}  // namespace
-
 void Gateway::list_metrics() {
     for (const auto& pipeline : pipelines_) list_pipeline(*pipeline);
     for (const auto& sink : sinks_) list_sink(*sink);
@@ -92,15 +85,10 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
 
 http::Page Gateway::page(const http::Request& request) const {
     if (request.path == "/metrics") return {std::string{metrics::Registry::kContentType}, registry_.prometheus_text()};
+    const auto state = health();
+    if (request.path == "/api/health") return {.type = "application/json", .body = health::report_json(*state)};
     if (request.path != "/health") return {};
-    const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
-    for (const auto& pipeline : pipelines_) {
-        if (now - pipeline->publisher().beaten_ns().read() > kAliveNs) {
-            return {"text/plain", fmt::format("the receive thread of ring '{}' is silent\n", pipeline->config().name),
-                    false};
-        }
-    }
-    return {"text/plain", "good\n"};
+    return {.type = "text/plain", .body = health::report_line(*state), .good = health::is_good(*state)};
 }
 
 }  // namespace millpond::gateway

@@ -88,6 +88,7 @@ struct SinkThread::Board {
 
 SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say)
     : name_(options.name),
+      ring_(options.ring),
       poll_(options.poll),
       pin_(options.pin),
       sink_(std::move(sink)),
@@ -241,6 +242,7 @@ void SinkThread::run() try {
     publish_account();
 } catch (const std::exception& error) {
     // The others go on; this one's account stands still and its queue grows until the ring laps it.
+    ended_.store(true, std::memory_order_relaxed);
     say_(Severity::error, name_ + ".ended", fmt::format("sink '{}' has ended: {}", name_, error.what()));
 }
 

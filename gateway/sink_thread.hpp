@@ -51,6 +51,9 @@ public:
     void stop();
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] const std::string& ring() const noexcept { return ring_; }
+    /// Whether an error has ended it; its account stands still then.
+    [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
     [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
     /// Closes at every moment.
     [[nodiscard]] Account account() const noexcept { return account_.read(); }
@@ -77,6 +80,7 @@ private:
     void publish_account();
 
     std::string name_;
+    std::string ring_;
     core::Poll poll_;
     std::optional<std::uint32_t> pin_;
     std::unique_ptr<Sink> sink_;
@@ -89,6 +93,7 @@ private:
     std::uint64_t conflated_{0};
     SharedAccount account_;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> ended_{false};
     std::thread thread_;
 };
 

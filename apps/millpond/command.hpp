@@ -28,5 +28,6 @@ Command generate_command(CLI::App& program);
 Command journal_command(CLI::App& program);
 Command replay_command(CLI::App& program);
 Command tail_command(CLI::App& program);
+Command top_command(CLI::App& program);
 
 }  // namespace millpond::app

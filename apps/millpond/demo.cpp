@@ -58,7 +58,7 @@ net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
 }  // namespace
 
 void DemoOptions::add_to(CLI::App& options) {
-    options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP and CSV sinks are added");
+    options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP, CSV and web sinks are added");
     options.add_option("--demo-feed", file, "a pcap or ITCH file to replay in place of the generated market")
         ->type_name("FILE");
     options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
@@ -78,6 +78,7 @@ void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
     gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
     if (config.rings.empty()) config.rings.emplace_back().name = "demo";
     if (config.tcp.empty()) config.tcp.emplace_back();
+    if (config.web.empty()) config.web.emplace_back();
     if (config.csv.empty()) {
         auto& csv = config.csv.emplace_back();
         csv.path = (std::filesystem::temp_directory_path() / "millpond-demo.csv").string();

@@ -44,6 +44,7 @@ void raise_descriptor_limit() {
 
 void print_hints(const gateway::Gateway& gateway) {
     const auto& ring = gateway.pipelines().front()->config().name;
+    if (const auto web = gateway.web_address(); !web.empty()) fmt::print("page: http://{}/\n", web.to_string());
     fmt::print("look further:\n  millpond tail --ring {}\n", ring);
     if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
         fmt::print("  nc {} {}\n", tcp.host(), tcp.port());

@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
         millpond::app::config_command(program),  millpond::app::fix_command(program),
         millpond::app::gateway_command(program), millpond::app::generate_command(program),
         millpond::app::journal_command(program), millpond::app::replay_command(program),
-        millpond::app::tail_command(program),
+        millpond::app::tail_command(program),    millpond::app::top_command(program),
     };
     try {
         program.parse(argc, argv);

@@ -27,6 +27,7 @@ public:
         int receive_core{0};
         core::Poll poll{core::Poll::spin};
         bool tcp{false};
+        bool web{false};
         std::string csv{};                ///< File of a csv sink; none when empty.
         std::optional<int> sinks_core{};  ///< Where all its other threads run.
     };
@@ -39,6 +40,8 @@ public:
     [[nodiscard]] std::string ring_name() const { return pipeline().config().name; }
     [[nodiscard]] const gateway::Pipeline& pipeline() const { return *gateway_.pipelines().front(); }
     [[nodiscard]] net::SocketAddress tcp_address() const { return gateway_.tcp_address(); }
+
+    [[nodiscard]] net::SocketAddress web_address() const { return gateway_.web_address(); }
 
     [[nodiscard]] std::uint16_t feed_port() const {
         std::uint16_t port = 0;
@@ -59,6 +62,11 @@ private:
         feed.format = gateway::FeedFormat::bbo28;
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.tcp) config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (options.web) {
+            auto& web = config.web.emplace_back();
+            web.listen = net::SocketAddress::parse("127.0.0.1:0");
+            web.mode = gateway::Delivery::every;
+        }
         if (!options.csv.empty()) config.csv.emplace_back().path = options.csv;
         gateway::complete(config);
         return config;

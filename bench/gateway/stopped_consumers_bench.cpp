@@ -23,6 +23,7 @@
 #include "bench/gateway/datagram.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/gateway/tcp_socket.hpp"
+#include "bench/gateway/wire_latencies.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 
@@ -76,24 +77,6 @@ struct Forget {
     void on(const Event&) {}
 };
 
-using Snapshot = std::unique_ptr<metrics::HistogramSnapshot>;
-
-Snapshot snapshot_of(const bench::RunningGateway& running) {
-    auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
-    running.pipeline().publisher().latencies().wire.read(*snapshot);
-    return snapshot;
-}
-
-std::vector<float> latencies_of(const metrics::HistogramSnapshot& snapshot) {
-    std::vector<float> latencies;
-    for (std::size_t i = 0; i < metrics::kBuckets; ++i) {
-        const auto middle =
-            (static_cast<float>(metrics::bucket_low(i)) + static_cast<float>(metrics::bucket_high(i))) / 2;
-        latencies.insert(latencies.end(), snapshot.counts[i], middle);
-    }
-    return latencies;
-}
-
 bench::Finding receive_path(Stopped stopped) {
     constexpr std::int64_t kPaceNanos = 20'000;
     constexpr std::size_t kWarm = 500;
@@ -118,9 +101,9 @@ bench::Finding receive_path(Stopped stopped) {
     net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
     const auto& published = running.pipeline().publisher().published();
     Forget forget;
-    Snapshot before;
+    bench::Snapshot before;
     for (std::size_t i = 0; i < kWarm + count; ++i) {
-        if (i == kWarm) before = snapshot_of(running);
+        if (i == kWarm) before = bench::wire_latencies(running);
         const auto start = core::ticks();
         const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i % 10'000));
         bench::spin_until([&] { return sender.send(bytes); });
@@ -128,9 +111,9 @@ bench::Finding receive_path(Stopped stopped) {
         if (stopped != Stopped::reader) reader.poll(forget, 16);
         bench::spin_until([&] { return kRate.nanos(core::ticks() - start) >= kPaceNanos; });
     }
-    const auto after = snapshot_of(running);
+    const auto after = bench::wire_latencies(running);
     after->subtract(*before);
-    return {.answer = published.read(), .latencies = latencies_of(*after)};
+    return {.answer = published.read(), .latencies = bench::values_of(*after)};
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ public:
         if (descriptor_ >= 0) close(descriptor_);
     }
 
+    [[nodiscard]] int descriptor() const { return descriptor_; }
     /// Ends both directions: a read that waits returns.
     void shut_down() const { shutdown(descriptor_, SHUT_RDWR); }
 

@@ -4,8 +4,6 @@
 //               them.
 // Not measured: a burst, several clients, connecting.
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -22,6 +20,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "bench/gateway/datagram.hpp"
+#include "bench/gateway/line_price.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/gateway/tcp_socket.hpp"
 #include "bench/harness/compare.hpp"
@@ -131,16 +130,6 @@ private:
     std::thread thread_;
 };
 
-// The bid of a quote's line in 1/10000, 0 for any other line.
-std::uint64_t bid_of(std::string_view line) {
-    constexpr std::string_view kKey = "\"bid\":{\"price\":";
-    const auto at = line.find(kKey);
-    double price = 0;
-    if (at == std::string_view::npos) return 0;
-    std::from_chars(line.data() + at + kKey.size(), line.data() + line.size(), price);
-    return static_cast<std::uint64_t>(std::llround(price * 10'000));
-}
-
 template <class Path>
 bench::Finding one_way() {
     constexpr std::size_t kWarm = 200;
@@ -156,7 +145,7 @@ bench::Finding one_way() {
         const auto sent = core::ticks();
         bench::spin_until([&] { return sender.send(bytes); });
         std::uint64_t bid = 0;
-        while ((bid = bid_of(path.client().read_line())) != price) {
+        while ((bid = bench::bid_of(path.client().read_line())) != price) {
         }
         const auto read = core::ticks();
         if (i < kWarm) continue;

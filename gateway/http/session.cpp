@@ -66,9 +66,7 @@ void Session::on_read(beast::error_code error) {
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("Referrer-Policy", "no-referrer");
     response_.prepare_payload();
-    if (parser_->get().method() == bhttp::verb::head || response_.result() == bhttp::status::not_modified) {
-        response_.body().clear();
-    }
+    if (parser_->get().method() == bhttp::verb::head) response_.body().clear();
     bhttp::async_write(stream_, response_, [self = shared_from_this()](beast::error_code failure, std::size_t) {
         self->on_written(failure);
     });
@@ -130,7 +128,10 @@ void Session::show(Page page) {
     if (page.may_cache) {
         const auto mark = mark_of(page.body);
         response_.set(field::etag, mark);
-        if (view(parser_->get()[field::if_none_match]) == mark) response_.result(bhttp::status::not_modified);
+        if (view(parser_->get()[field::if_none_match]) == mark) {
+            response_.result(bhttp::status::not_modified);
+            page.body.clear();
+        }
         response_.set("Content-Security-Policy",
                       "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
                       "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");

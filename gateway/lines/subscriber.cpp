@@ -5,28 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "gateway/lines/json_string.hpp"
+
 namespace millpond::gateway::lines {
-namespace {
-
-void append_escaped(std::string& out, std::string_view text) {
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte > 0x7E) {
-            fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-        } else {
-            if (c == '"' || c == '\\') out += '\\';
-            out += c;
-        }
-    }
-}
-
-}  // namespace
-
 Subscriber::Subscriber(Delivery mode, const LineLog& log, const Standing& standing)
     : mode_(mode), log_(log), standing_(standing), next_(log.end()), joined_at_(log.events_before(log.end())) {
     for (feed::InstrumentId id = 0; id < standing_.size(); ++id) owe_board(id);
@@ -89,7 +74,7 @@ void Subscriber::obey(const Request& request) {
 
 void Subscriber::tell(std::string_view type, std::string_view text) {
     text_ += fmt::format("{{\"type\":\"{}\",\"text\":\"", type);
-    append_escaped(text_, text);
+    append_json_text(text_, text);
     text_ += "\"}\n";
 }
 

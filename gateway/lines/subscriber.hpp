@@ -50,7 +50,9 @@ public:
     void named(feed::InstrumentId id);
 
     /// Whether its interval asks that nothing goes out yet.
-    [[nodiscard]] bool rests(std::int64_t now_ns) const noexcept { return now_ns < rests_until_ns_; }
+    [[nodiscard]] bool rests(std::int64_t now_ns) const noexcept {
+        return interval_.count() != 0 && now_ns < rests_until_ns_;
+    }
     /// Something went out: the interval begins.
     void rest_from(std::int64_t now_ns) noexcept { rests_until_ns_ = now_ns + interval_.count(); }
 

@@ -26,6 +26,8 @@ public:
 
     /// ADDRESS:PORT where its feed comes in.
     [[nodiscard]] std::string feed_address() const { return program_.word_behind("feed 'f': listens on "); }
+    /// What it said behind `mark`, up to the next blank.
+    [[nodiscard]] std::string said(const std::string& mark) const { return program_.word_behind(mark); }
     [[nodiscard]] std::uint16_t tcp_port(const std::string& sink) const;
     /// The value of a metric without labels other than feed, ring or sink; -1 when there is none.
     [[nodiscard]] std::int64_t metric(std::string_view name) const;

@@ -278,6 +278,21 @@ TEST_F(WebSinkTest, TheStandingQuotesAreAPageInParts) {
     EXPECT_THAT(answer("GET /nothing HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
 }
 
+TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
+    setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
+    open({.token = Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
+    const auto page = answer("GET / HTTP/1.0\r\n\r\n");
+    EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.0 200"), HasSubstr("Content-Type: text/html"),
+                            HasSubstr("Content-Security-Policy: default-src 'self'"), HasSubstr("<h1>millpond</h1>")));
+    for (const auto* const file : {"/page.js", "/page.css", "/dygraph.js", "/openapi.yaml"}) {
+        EXPECT_THAT(answer("GET " + std::string{file} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200")) << file;
+    }
+    const auto begin = page.find("ETag: ") + 6;
+    const auto mark = page.substr(begin, page.find('\r', begin) - begin);
+    const auto same = answer("GET / HTTP/1.0\r\nIf-None-Match: " + mark + "\r\n\r\n");
+    EXPECT_THAT(same, AllOf(StartsWith("HTTP/1.0 304"), ::testing::Not(HasSubstr("<h1>"))));
+}
+
 TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
     open({.mode = Delivery::every});
     auto client = connect();

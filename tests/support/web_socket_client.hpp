@@ -63,6 +63,8 @@ public:
     [[nodiscard]] std::uint16_t close_code() const noexcept { return close_code_; }
     [[nodiscard]] const std::string& close_reason() const noexcept { return close_reason_; }
     [[nodiscard]] bool over() const noexcept { return client_.over(); }
+    /// That have come.
+    [[nodiscard]] std::size_t bytes() const noexcept { return client_.text().size(); }
     void leave() { client_.leave(); }
 
 private:

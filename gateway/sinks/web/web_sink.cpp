@@ -18,6 +18,7 @@
 #include <millpond/core/clock.hpp>
 
 #include "gateway/http/listener.hpp"
+#include "gateway/sinks/web/asset.hpp"
 #include "gateway/sinks/web/client.hpp"
 
 namespace millpond::gateway::web {
@@ -49,6 +50,7 @@ struct WebSink::Network {
                     .listen = sink.options_.listen,
                     .token = sink.options_.token,
                     .max_connections = kMostConnections,
+                    .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
                     .upgrade = [this, &sink](boost::beast::tcp_stream& stream,
                                              http::Listener::Head& head) { return take_in(sink, stream, head); }},
                    [&sink](const http::Request& request) { return sink.page(request); }) {}
@@ -155,6 +157,9 @@ void WebSink::finish() {
 }
 
 http::Page WebSink::page(const http::Request& request) const {
+    if (const auto* asset = find_asset(request.path)) {
+        return {.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
+    }
     if (request.path == "/api/quotes") return quotes(request);
     return pages_ ? pages_(request) : http::Page{};
 }

@@ -1,0 +1,114 @@
+// Measured:     from the kernel's receive time until the quote is in the ring, as the gateway records it, while the
+// page
+//               has 0, 1 and 100 WebSocket clients; one datagram at a time, 20 us apart or more, the receive thread
+//               alone on its processor and spinning.
+// Not measured: what the clients get; the sender and all other threads share the other processor.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <poll.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/metrics/histogram_snapshot.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/running_gateway.hpp"
+#include "bench/gateway/web_socket.hpp"
+#include "bench/gateway/wire_latencies.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace {
+
+using namespace millpond;
+
+const core::TickRate kRate;
+
+/// WebSocket clients that take all that comes, on a thread of their own.
+class Readers {
+public:
+    Readers(std::size_t count, std::uint16_t port, int core) {
+        if (count == 0) return;
+        for (std::size_t i = 0; i < count; ++i) clients_.push_back(std::make_unique<bench::WebSocket>(port));
+        thread_ = std::thread{[this, core] {
+            bench::run_on(core);
+            run();
+        }};
+    }
+    ~Readers() {
+        for (const auto& client : clients_) client->socket().shut_down();
+        if (thread_.joinable()) thread_.join();
+    }
+    Readers(const Readers&) = delete;
+    Readers& operator=(const Readers&) = delete;
+
+private:
+    void run() {
+        std::vector<pollfd> waits;
+        for (const auto& client : clients_) waits.push_back({client->socket().descriptor(), POLLIN, 0});
+        std::array<char, 65'536> buffer;
+        for (std::size_t open = waits.size(); open != 0;) {
+            poll(waits.data(), waits.size(), -1);
+            for (std::size_t i = 0; i < waits.size(); ++i) {
+                if (waits[i].fd < 0 || waits[i].revents == 0) continue;
+                if (clients_[i]->socket().read(buffer.data(), buffer.size()) != 0) continue;
+                waits[i].fd = -1;
+                --open;
+            }
+        }
+    }
+
+    std::vector<std::unique_ptr<bench::WebSocket>> clients_;
+    std::thread thread_;
+};
+
+template <std::size_t Clients>
+bench::Finding receive_path() {
+    constexpr std::int64_t kPaceNanos = 20'000;
+    constexpr std::size_t kWarm = 500;
+    const auto count = bench::scaled(10'000);
+    const auto cores = bench::two_cores();
+    bench::run_on({cores.first, cores.second});
+    const bench::RunningGateway running({.receive_core = cores.second, .web = true, .sinks_core = cores.first});
+    bench::run_on(cores.first);
+    const Readers readers{Clients, running.web_address().port(), cores.first};
+    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
+    const auto& published = running.pipeline().publisher().published();
+    bench::Snapshot before;
+    for (std::size_t i = 0; i < kWarm + count; ++i) {
+        if (i == kWarm) before = bench::wire_latencies(running);
+        const auto start = core::ticks();
+        const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i % 10'000));
+        bench::spin_until([&] { return sender.send(bytes); });
+        bench::spin_until([&] { return published.read() > i; });
+        bench::spin_until([&] { return kRate.nanos(core::ticks() - start) >= kPaceNanos; });
+    }
+    const auto after = bench::wire_latencies(running);
+    after->subtract(*before);
+    return {.answer = published.read(), .latencies = bench::values_of(*after)};
+}
+
+}  // namespace
+
+int main() {
+    std::vector<bench::Goal> goals;
+    for (const auto* const name : {"1 client", "100 clients"}) {
+        goals.push_back({.contender = name, .to = "no client", .of = bench::Statistic::p50, .at_most = 1.03});
+        goals.push_back({.contender = name, .to = "no client", .of = bench::Statistic::p99, .at_most = 1.10});
+    }
+    bench::compare({.question = "Do the page's clients slow the receive path?",
+                    .unit = "ns",
+                    .goals = goals,
+                    .measured = "from the kernel's receive time until the quote is in the ring, as the gateway records "
+                                "it; one datagram at a time, 20 us apart or more, the receive thread alone on its "
+                                "processor and spinning",
+                    .not_measured = "what the clients get"},
+                   {{"no client", receive_path<0>}, {"1 client", receive_path<1>}, {"100 clients", receive_path<100>}});
+}

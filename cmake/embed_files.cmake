@@ -1,0 +1,38 @@
+# cmake -DOUT=FILE.cpp -DFILES="path|type|file;..." -P embed_files.cmake
+#
+# Writes the files into C++ source as the table behind gateway/sinks/web/asset.hpp.
+set(bodies "")
+set(entries "")
+set(number 0)
+foreach(entry IN LISTS FILES)
+    string(REPLACE "|" ";" parts "${entry}")
+    list(GET parts 0 path)
+    list(GET parts 1 type)
+    list(GET parts 2 file)
+    file(READ "${file}" hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "\\\\x\\1" escaped "${hex}")
+    string(REGEX REPLACE "(\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..\\\\x..)" "\\1\"\n    \"" escaped "${escaped}")
+    string(APPEND bodies "constexpr char kContent${number}[] =\n    \"${escaped}\";\n")
+    string(APPEND entries "    {\"${path}\", \"${type}\", {kContent${number}, sizeof kContent${number} - 1}},\n")
+    math(EXPR number "${number} + 1")
+endforeach()
+file(WRITE "${OUT}" "#include \"gateway/sinks/web/asset.hpp\"
+
+namespace millpond::gateway::web {
+namespace {
+
+${bodies}
+constexpr Asset kAssets[] = {
+${entries}};
+
+}  // namespace
+
+const Asset* find_asset(std::string_view path) noexcept {
+    for (const auto& asset : kAssets) {
+        if (asset.path == path) return &asset;
+    }
+    return nullptr;
+}
+
+}  // namespace millpond::gateway::web
+")

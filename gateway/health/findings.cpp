@@ -1,0 +1,112 @@
+#include "gateway/health/findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace millpond::gateway::health {
+namespace {
+
+std::string seconds(std::int64_t nanos) { return fmt::format("{:.1f} s", static_cast<double>(nanos) / 1e9); }
+
+std::string on_interface(const FeedState& feed) {
+    return feed.interface.empty() ? std::string{} : fmt::format(" on {}", feed.interface);
+}
+
+void add(std::vector<Finding>& to, std::vector<Finding> more) {
+    to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// Errors first.
+int rank(const Finding& finding) { return -static_cast<int>(finding.severity); }
+
+}  // namespace
+
+std::string_view to_string(Stage stage) noexcept {
+    switch (stage) {
+        case Stage::link: return "link";
+        case Stage::group_not_joined: return "group not joined";
+        case Stage::no_packets: return "no packets";
+        case Stage::stale: return "stale";
+        case Stage::undecodable: return "undecodable";
+        case Stage::gap: return "gap";
+        case Stage::halted: return "halted";
+        case Stage::receive_thread: return "receive thread";
+        case Stage::sink_behind: return "sink behind";
+    }
+    return "unknown";
+}
+
+std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
+    std::vector<Finding> found;
+    const auto tell = [&](Stage stage, Severity severity, std::int64_t since, std::string text) {
+        found.push_back({stage, severity, fmt::format("feed '{}'", feed.name), since, std::move(text)});
+    };
+    if (feed.link_down.holds) {
+        tell(Stage::link, Severity::error, feed.link_down.since, fmt::format("interface {} is down", feed.interface));
+    }
+    if (feed.not_joined.holds) {
+        tell(Stage::group_not_joined, Severity::error, feed.not_joined.since,
+             fmt::format("the group of {} is not joined{}", feed.listen, on_interface(feed)));
+    }
+    const bool watched = feed.patience_ns != 0 && !feed.session_over;
+    if (watched && feed.last_packet == 0 && now - feed.started > feed.patience_ns) {
+        tell(Stage::no_packets, Severity::error, feed.started,
+             fmt::format("nothing has come to {}{} since the start", feed.listen, on_interface(feed)));
+    }
+    if (watched && feed.last_packet != 0 && now - feed.last_packet > feed.patience_ns) {
+        tell(Stage::stale, Severity::error, feed.last_packet,
+             fmt::format("nothing has come for {}", seconds(now - feed.last_packet)));
+    }
+    if (feed.undecodable.goes_on(now)) {
+        tell(Stage::undecodable, Severity::error, feed.undecodable.since,
+             fmt::format("{} datagrams were not decoded", feed.undecodable.count - feed.undecodable.before));
+    }
+    if (feed.missing.goes_on(now)) {
+        tell(Stage::gap, Severity::warning, feed.missing.since,
+             fmt::format("{} sequence numbers are missing{}", feed.missing.count - feed.missing.before,
+                         feed.kernel_drops == 0
+                             ? std::string{}
+                             : fmt::format("; the kernel dropped {} datagrams since the start", feed.kernel_drops)));
+    }
+    if (feed.halted.holds) {
+        tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));
+    }
+    return found;
+}
+
+std::vector<Finding> findings(const RingState& ring) {
+    if (!ring.silent.holds) return {};
+    return {{Stage::receive_thread, Severity::error, fmt::format("ring '{}'", ring.name), ring.silent.since,
+             fmt::format("the receive thread of ring '{}' is silent", ring.name)}};
+}
+
+std::vector<Finding> findings(const SinkState& sink) {
+    if (!sink.ended && !sink.behind.holds) return {};
+    const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
+    auto text = sink.ended ? fmt::format("it has ended{}", cause)
+                           : fmt::format("{} events wait, the oldest for {}{}", sink.account.queued,
+                                         seconds(sink.lag_ns), cause);
+    return {
+        {Stage::sink_behind, Severity::error, fmt::format("sink '{}'", sink.name), sink.behind.since, std::move(text)}};
+}
+
+std::vector<Finding> findings(const State& state, std::int64_t now) {
+    std::vector<Finding> found;
+    for (const auto& feed : state.feeds) add(found, findings(feed, now));
+    for (const auto& ring : state.rings) add(found, findings(ring));
+    for (const auto& sink : state.sinks) add(found, findings(sink));
+    std::stable_sort(found.begin(), found.end(), [](const Finding& left, const Finding& right) {
+        return std::tuple{rank(left), left.stage, left.since} < std::tuple{rank(right), right.stage, right.since};
+    });
+    return found;
+}
+
+}  // namespace millpond::gateway::health

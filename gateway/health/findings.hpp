@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/health/state.hpp"
+#include "gateway/sink.hpp"
+
+namespace millpond::gateway::health {
+
+/// Where on a quote's way something is wrong, in the order of that way.
+enum class Stage : std::uint8_t {
+    link,              ///< The interface is down.
+    group_not_joined,  ///< The kernel does not hold the feed's group on the interface.
+    no_packets,        ///< Nothing has come since the start.
+    stale,             ///< Nothing has come for longer than the feed's patience, heartbeats included.
+    undecodable,       ///< Datagrams are rejected.
+    gap,               ///< Sequence numbers are missing.
+    halted,            ///< The venue has halted the channel, or ended its session.
+    receive_thread,    ///< It does not show itself.
+    sink_behind,       ///< A sink has ended, or passes on what is old.
+};
+
+[[nodiscard]] std::string_view to_string(Stage stage) noexcept;
+
+struct Finding {
+    Stage stage{Stage::link};
+    Severity severity{Severity::error};  ///< error: quotes do not arrive; warning: they may be wrong or late.
+    std::string of;                      ///< "feed 'a'", "sink 'csv'"
+    std::int64_t since{0};
+    std::string text;
+
+    friend bool operator==(const Finding&, const Finding&) noexcept = default;
+};
+
+/// What is wrong with one feed, ring or sink; the first on the quote's way comes first.
+[[nodiscard]] std::vector<Finding> findings(const FeedState& feed, std::int64_t now);
+[[nodiscard]] std::vector<Finding> findings(const RingState& ring);
+[[nodiscard]] std::vector<Finding> findings(const SinkState& sink);
+
+/// All of them: errors first, then warnings, then the rest; among equals the first on the way, then the oldest. A
+/// symbol that is quiet is none: only a feed's silence counts.
+[[nodiscard]] std::vector<Finding> findings(const State& state, std::int64_t now);
+
+}  // namespace millpond::gateway::health

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <millpond/net/socket_address.hpp>
+
+/// What the kernel says of the way into this machine.
+namespace millpond::gateway::health {
+
+/// Whether the interface is up and has a carrier; empty when there is none of that name. A system call.
+[[nodiscard]] std::optional<bool> link_is_up(const std::string& interface);
+
+/// The interface that has this address; empty when none has. Some system calls.
+[[nodiscard]] std::string interface_of(const net::SocketAddress& address);
+
+/// Whether a table as /proc/net/igmp shows it holds the IPv4 group, on the interface or, when that is empty, on any.
+/// Source: net/ipv4/igmp.c, igmp_mc_seq_show.
+[[nodiscard]] bool holds_group(std::string_view table, const net::SocketAddress& group, std::string_view interface);
+
+/// The same for /proc/net/igmp6. Source: net/ipv6/mcast.c, igmp6_mc_seq_show.
+[[nodiscard]] bool holds_group6(std::string_view table, const net::SocketAddress& group, std::string_view interface);
+
+/// Whether the kernel has joined the group. Reads a file of /proc; true when that cannot be read.
+[[nodiscard]] bool is_joined(const net::SocketAddress& group, std::string_view interface);
+
+}  // namespace millpond::gateway::health

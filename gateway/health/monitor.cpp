@@ -1,0 +1,285 @@
+#include "gateway/health/monitor.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event_json.hpp>
+
+#include "gateway/health/link.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+constexpr std::int64_t kLookEveryNs = kSecondNs / 4;
+/// Rates, latencies, the board and the kernel's tables.
+constexpr std::int64_t kCountEveryNs = kSecondNs;
+/// What a ring's memory is made of; the kernel walks its pages for it.
+constexpr std::int64_t kAskEveryNs = 10 * kSecondNs;
+/// "Recent" latencies are those of 5 to 10 seconds.
+constexpr std::int64_t kRecentNs = 5 * kSecondNs;
+/// A receive thread that has not shown itself for so long is stuck or dead.
+constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
+/// A sink is behind when it lags so much more than it holds on purpose.
+constexpr std::int64_t kLagNs = kSecondNs;
+constexpr std::size_t kMostMarks = 512;  // more than two minutes of looks
+
+std::string_view word_of(FeedFormat format) {
+    switch (format) {
+        case FeedFormat::bbo28: return "bbo28";
+        case FeedFormat::quotes: return "quotes";
+        case FeedFormat::miax_tom: return "miax-tom";
+        case FeedFormat::itch: return "itch";
+    }
+    return "unknown";
+}
+
+bool is_end(feed::TradingState state) {
+    return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
+}
+
+bool is_halt(feed::TradingState state) {
+    return state == feed::TradingState::halted || state == feed::TradingState::paused || is_end(state) ||
+           state == feed::TradingState::end_of_market_hours;
+}
+
+LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snapshot) {
+    return {.count = snapshot.count(),
+            .p50 = snapshot.percentile(50),
+            .p90 = snapshot.percentile(90),
+            .p99 = snapshot.percentile(99),
+            .p999 = snapshot.percentile(99.9),
+            .max = snapshot.max()};
+}
+
+}  // namespace
+
+void Monitor::Rate::see(std::uint64_t now_count, double span_seconds) noexcept {
+    if (span_seconds > 0) per_second = static_cast<double>(now_count - count) / span_seconds;
+    count = now_count;
+}
+
+Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::vector<WatchedSink> sinks,
+                 std::int64_t now_utc_ns)
+    : pipelines_(pipelines), sinks_(std::move(sinks)), sink_memory_(sinks_.size()) {
+    state_.started = now_utc_ns;
+    for (const auto& pipeline : pipelines_) {
+        ring_memory_.push_back(
+            {.reader = std::make_unique<market::RingReader>(market::RingReaderOptions{.name = pipeline->config().name}),
+             .asked = 0,
+             .published = {},
+             .wire = {},
+             .in_process = {}});
+        state_.rings.emplace_back().name = pipeline->config().name;
+        pipeline->for_each_feed([&](const auto& line) {
+            const auto& config = line.config();
+            auto& feed = state_.feeds.emplace_back();
+            feed.name = config.name;
+            feed.ring = config.ring;
+            feed.format = word_of(config.format);
+            feed.listen = line.receiver().report().local.to_string();
+            feed.interface = config.interface.empty() ? interface_of(config.listen) : config.interface;
+            feed.started = now_utc_ns;
+            feed.patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs;
+            feed_memory_.emplace_back();
+        });
+    }
+    for (const auto& [thread, error, holds] : sinks_) {
+        auto& sink = state_.sinks.emplace_back();
+        sink.name = thread->name();
+        sink.type = thread->sink().type();
+        sink.ring = thread->ring();
+        sink.patience_ns = kLagNs + holds.count();
+    }
+    look(now_utc_ns);
+}
+
+std::shared_ptr<const State> Monitor::state() const {
+    const std::lock_guard lock{mutex_};
+    return shown_;
+}
+
+void Monitor::look(std::int64_t now_utc_ns) {
+    if (looked_ != 0 && now_utc_ns - looked_ < kLookEveryNs) return;
+    const bool counts = counted_ == 0 || now_utc_ns - counted_ >= kCountEveryNs;
+    const double span = counts && counted_ != 0 ? static_cast<double>(now_utc_ns - counted_) / kSecondNs : 0.0;
+    looked_ = now_utc_ns;
+    if (counts) counted_ = now_utc_ns;
+    state_.now = now_utc_ns;
+    std::size_t feed = 0;
+    std::size_t way = 0;
+    for (std::size_t i = 0; i < pipelines_.size(); ++i) {
+        look_at_feeds(*pipelines_[i], now_utc_ns, span, feed);
+        look_at_ring(i, now_utc_ns, span);
+        if (!counts) continue;
+        look_at_ways(*pipelines_[i], now_utc_ns, way);
+        look_at_board(i, now_utc_ns);
+    }
+    for (std::size_t i = 0; i < sinks_.size(); ++i) look_at_sink(i, now_utc_ns, span);
+    auto shown = std::make_shared<const State>(state_);
+    const std::lock_guard lock{mutex_};
+    shown_ = std::move(shown);
+}
+
+void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed) {
+    pipeline.for_each_feed([&](const auto& line) {
+        auto& state = state_.feeds[feed];
+        auto& memory = feed_memory_[feed++];
+        const auto& counts = line.receiver().counts();
+        state.packets = counts.datagrams.read();
+        state.bytes = counts.bytes.read();
+        state.kernel_drops = counts.kernel_drops.read();
+        state.quotes = line.decoder().counters().quotes.read();
+        if (state.packets != memory.packets) state.last_packet = now;
+        memory.packets = state.packets;
+        state.undecodable.see(line.decoder().counters().malformed.read(), now);
+        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name == "sequence_missing") state.missing.see(tally.read(), now);
+        });
+        if (span == 0) return;
+        memory.packet_rate.see(state.packets, span);
+        memory.quote_rate.see(state.quotes, span);
+        state.packets_per_second = memory.packet_rate.per_second;
+        state.quotes_per_second = memory.quote_rate.per_second;
+    });
+}
+
+void Monitor::look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed) {
+    pipeline.for_each_feed([&](const auto& line) {
+        auto& state = state_.feeds[feed++];
+        state.link_down.see(!link_is_up(state.interface).value_or(true), now);
+        const auto& listen = line.config().listen;
+        state.not_joined.see(listen.is_multicast() && !is_joined(listen, state.interface), now);
+    });
+}
+
+void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
+    const auto& pipeline = *pipelines_[index];
+    auto& state = state_.rings[index];
+    auto& memory = ring_memory_[index];
+    const auto beaten = static_cast<std::int64_t>(pipeline.publisher().beaten_ns().read());
+    state.silent.see(core::monotonic_nanos() - beaten > kSilenceNs, now);
+    state.published = pipeline.publisher().published().read();
+    state.capacity = pipeline.ring().capacity();
+    state.instruments = static_cast<std::uint32_t>(pipeline.publisher().named().read());
+    state.max_instruments = static_cast<std::uint32_t>(pipeline.config().max_instruments);
+    state.refused = pipeline.instruments().refused().read();
+    if (counted_ != now) return;
+    memory.published.see(state.published, span);
+    state.published_per_second = memory.published.per_second;
+    if (memory.asked == 0 || now - memory.asked >= kAskEveryNs) {
+        memory.asked = now;
+        state.memory = pipeline.ring().report();
+    }
+    look_at_latency(pipeline.publisher().latencies().wire, memory.wire, now, state.wire);
+    look_at_latency(pipeline.publisher().latencies().in_process, memory.in_process, now, state.in_process);
+    state.readers.clear();
+    const auto newest = memory.reader->newest();
+    for (const auto& reader : pipeline.ring().readers()) {
+        state.readers.push_back({.name = std::string{reader.name.view()},
+                                 .pid = reader.pid,
+                                 .behind = newest + 1 > reader.next ? newest + 1 - reader.next : 0,
+                                 .missed = reader.missed,
+                                 .alive = reader.alive});
+    }
+}
+
+void Monitor::look_at_latency(const metrics::LatencyHistogram& histogram, HistogramMemory& memory, std::int64_t now,
+                              LatencyState& into) {
+    const auto all = std::make_unique<metrics::HistogramSnapshot>();
+    histogram.read(*all);
+    into.all = percentiles_of(*all);
+    const auto recent = std::make_unique<metrics::HistogramSnapshot>(*all);
+    recent->subtract(*memory.base);
+    into.recent = percentiles_of(*recent);
+    into.bars.clear();
+    std::uint64_t before = 0;
+    for (std::uint64_t decade = 100; decade <= 1'000'000'000; decade *= 10) {
+        for (const std::uint64_t step : {1ULL, 2ULL, 5ULL}) {
+            const auto up_to = recent->count_up_to(decade * step);
+            into.bars.emplace_back(decade * step, up_to - before);
+            before = up_to;
+        }
+    }
+    if (now - memory.taken < kRecentNs) return;
+    memory.taken = now;
+    memory.base.swap(memory.next);
+    *memory.next = *all;
+}
+
+void Monitor::look_at_board(std::size_t index, std::int64_t now) {
+    const auto& board = ring_memory_[index].reader->board();
+    const auto& pipeline = *pipelines_[index];
+    struct Seen {
+        std::uint32_t halted{0};
+        std::uint32_t incomplete{0};
+        feed::Quote newest;
+    };
+    std::vector<Seen> channels(board.max_channels());
+    const auto instruments = board.instruments();
+    for (feed::InstrumentId id = 0; id < instruments; ++id) {
+        const auto quote = board.quote(id);
+        if (quote.state != market::RecordState::whole || quote.event.channel >= channels.size()) continue;
+        auto& seen = channels[quote.event.channel];
+        seen.incomplete += (quote.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
+        if (quote.event.receive_utc_ns > seen.newest.receive_utc_ns) seen.newest = quote.event;
+        const auto status = board.status(id);
+        const bool halted = status.state == market::RecordState::whole && is_halt(status.event.state);
+        seen.halted += halted || (quote.event.flags & feed::kHalted) != 0 ? 1U : 0U;
+    }
+    pipeline.for_each_feed([&](const auto& line) {
+        const auto channel = *line.config().channel;
+        const auto known = std::find_if(state_.feeds.begin(), state_.feeds.end(),
+                                        [&](const auto& feed) { return feed.name == line.config().name; });
+        auto& feed = *known;
+        const auto& seen = channels[channel];
+        feed.instruments_halted = seen.halted;
+        feed.instruments_incomplete = seen.incomplete;
+        feed.delay_ns.reset();
+        if (seen.newest.exchange_utc_ns != 0) {
+            feed.delay_ns = seen.newest.receive_utc_ns - seen.newest.exchange_utc_ns;
+        }
+        const auto status = board.channel_status(channel);
+        const bool whole = status.state == market::RecordState::whole;
+        feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
+        feed.session_over = whole && is_end(status.event.state);
+        feed.halted.see(whole && is_halt(status.event.state), now);
+    });
+}
+
+void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
+    const auto& [thread, error, holds] = sinks_[index];
+    auto& state = state_.sinks[index];
+    auto& memory = sink_memory_[index];
+    state.account = thread->account();
+    state.ended = thread->ended();
+    auto said = error->read();
+    state.last_error = std::move(said.text);
+    state.last_error_at = said.at_utc_ns;
+    thread->sink().visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        if (name == "clients") state.clients = tally.read();
+    });
+    const auto consumed = state.account.published - state.account.queued;
+    // What waits was published after the newest mark that is all passed on.
+    while (memory.marks.size() > 1 && memory.marks[1].published <= consumed) memory.marks.pop_front();
+    state.lag_ns = state.account.queued == 0 || memory.marks.empty() ? 0 : now - memory.marks.front().at;
+    memory.marks.push_back({now, state.account.published});
+    // The oldest mark says how long things wait and must stay; those in the middle are only accuracy.
+    if (memory.marks.size() > kMostMarks) memory.marks.erase(memory.marks.begin() + kMostMarks / 2);
+    state.behind.see(state.ended || state.lag_ns > state.patience_ns, now);
+    if (span == 0) return;
+    memory.delivered.see(state.account.delivered, span);
+    state.delivered_per_second = memory.delivered.per_second;
+}
+
+}  // namespace millpond::gateway::health

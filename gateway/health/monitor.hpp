@@ -1,0 +1,97 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/metrics/histogram_snapshot.hpp>
+#include <millpond/metrics/latency_histogram.hpp>
+
+#include "gateway/health/last_error.hpp"
+#include "gateway/health/state.hpp"
+#include "gateway/pipeline.hpp"
+#include "gateway/sink_thread.hpp"
+
+namespace millpond::gateway::health {
+
+/// A sink and what it complained of last.
+struct WatchedSink {
+    const SinkThread* thread;
+    const LastError* error;
+    std::chrono::nanoseconds holds;  ///< For how long it may hold an event on purpose.
+};
+
+/// Looks at a gateway a few times a second, from outside: nothing on the way of a quote does anything for it. It reads
+/// counters, the board and what the kernel tells, and keeps what "since when" and "how many a second" need.
+///
+/// Threads: look on one, state on any.
+class Monitor {
+public:
+    Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::vector<WatchedSink> sinks,
+            std::int64_t now_utc_ns);
+
+    /// To be called as often as one likes; looks four times a second.
+    void look(std::int64_t now_utc_ns);
+    [[nodiscard]] std::shared_ptr<const State> state() const;
+
+private:
+    /// How often something was counted, at two moments.
+    struct Rate {
+        std::uint64_t count{0};
+        double per_second{0};
+        void see(std::uint64_t now_count, double span_seconds) noexcept;
+    };
+    struct FeedMemory {
+        std::uint64_t packets{0};
+        Rate packet_rate;
+        Rate quote_rate;
+    };
+    /// A histogram as it was some seconds ago, and some more.
+    struct HistogramMemory {
+        std::unique_ptr<metrics::HistogramSnapshot> base{std::make_unique<metrics::HistogramSnapshot>()};
+        std::unique_ptr<metrics::HistogramSnapshot> next{std::make_unique<metrics::HistogramSnapshot>()};
+        std::int64_t taken{0};
+    };
+    struct RingMemory {
+        std::unique_ptr<market::RingReader> reader;
+        std::int64_t asked{0};  // the kernel, for the memory
+        Rate published;
+        HistogramMemory wire;
+        HistogramMemory in_process;
+    };
+    struct SinkMemory {
+        struct Mark {
+            std::int64_t at;
+            std::uint64_t published;
+        };
+        std::deque<Mark> marks;
+        Rate delivered;
+    };
+
+    void look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
+    void look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed);
+    void look_at_ring(std::size_t index, std::int64_t now, double span);
+    void look_at_board(std::size_t index, std::int64_t now);
+    void look_at_sink(std::size_t index, std::int64_t now, double span);
+    static void look_at_latency(const metrics::LatencyHistogram& histogram, HistogramMemory& memory, std::int64_t now,
+                                LatencyState& into);
+
+    const std::vector<std::unique_ptr<Pipeline>>& pipelines_;
+    std::vector<WatchedSink> sinks_;
+    State state_;
+    std::vector<FeedMemory> feed_memory_;
+    std::vector<RingMemory> ring_memory_;
+    std::vector<SinkMemory> sink_memory_;
+    std::int64_t looked_{0};
+    std::int64_t counted_{0};  // when rates were made last
+    mutable std::mutex mutex_;
+    std::shared_ptr<const State> shown_;
+};
+
+}  // namespace millpond::gateway::health

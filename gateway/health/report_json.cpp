@@ -1,0 +1,138 @@
+#include "gateway/health/report_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/health/findings.hpp"
+#include "gateway/lines/json_string.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+using lines::json_string;
+
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
+std::string_view word_of(Severity severity) {
+    switch (severity) {
+        case Severity::debug: return "debug";
+        case Severity::info: return "info";
+        case Severity::warning: return "warning";
+        case Severity::error: return "error";
+    }
+    return "unknown";
+}
+
+/// 0 is "never".
+std::string time_or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
+
+std::string json_of(const Finding& finding) {
+    return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{}}})", to_string(finding.stage),
+                       word_of(finding.severity), json_string(finding.of), finding.since, json_string(finding.text));
+}
+
+std::string json_of(const FeedState& feed) {
+    return fmt::format(
+        R"({{"name":{},"ring":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
+        R"("packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},"missing":{},)"
+        R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{}}})",
+        json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
+        json_string(feed.interface), feed.packets, feed.bytes, feed.quotes, feed.packets_per_second,
+        feed.quotes_per_second, time_or_null(feed.last_packet),
+        feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
+        feed.kernel_drops, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete);
+}
+
+std::string json_of(const LatencyState::Percentiles& values) {
+    return fmt::format(R"({{"count":{},"p50":{},"p90":{},"p99":{},"p999":{},"max":{}}})", values.count, values.p50,
+                       values.p90, values.p99, values.p999, values.max);
+}
+
+std::string json_of(const LatencyState& latency) {
+    std::string bars;
+    for (const auto& [up_to, count] : latency.bars) {
+        bars += fmt::format("{}[{},{}]", bars.empty() ? "" : ",", up_to, count);
+    }
+    return fmt::format(R"({{"recent":{},"all":{},"bars":[{}]}})", json_of(latency.recent), json_of(latency.all), bars);
+}
+
+std::string json_of(const ReaderState& reader) {
+    return fmt::format(R"({{"name":{},"pid":{},"behind":{},"missed":{},"alive":{}}})", json_string(reader.name),
+                       reader.pid, reader.behind, reader.missed, reader.alive);
+}
+
+std::string json_of(const RingState& ring);
+std::string json_of(const SinkState& sink);
+
+template <class Part>
+std::string list_of(const std::vector<Part>& parts) {
+    std::string list{"["};
+    for (const auto& part : parts) list += (list.size() == 1 ? "" : ",") + json_of(part);
+    return list + "]";
+}
+
+std::string json_of(const RingState& ring) {
+    return fmt::format(
+        R"({{"name":{},"published":{},"published_per_second":{:.1f},"capacity":{},"instruments":{},)"
+        R"("max_instruments":{},"refused":{},"memory":{{"mapped":{},"resident":{},"huge":{},"locked":{},)"
+        R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{}}})",
+        json_string(ring.name), ring.published, ring.published_per_second, ring.capacity, ring.instruments,
+        ring.max_instruments, ring.refused, ring.memory.mapped_bytes, ring.memory.resident_bytes,
+        ring.memory.huge_bytes, ring.memory.locked_bytes, ring.memory.page_bytes, json_string(ring.memory.shortfall),
+        json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers));
+}
+
+std::string json_of(const SinkState& sink) {
+    return fmt::format(
+        R"({{"name":{},"type":"{}","ring":{},"clients":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
+        R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"queued":{},)"
+        R"("snapshot":{},"last_error":{},"last_error_at":{}}})",
+        json_string(sink.name), sink.type, json_string(sink.ring),
+        sink.clients ? fmt::format("{}", *sink.clients) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
+        sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
+        sink.account.conflated, sink.account.missed, sink.account.queued, sink.account.snapshot,
+        sink.last_error.empty() ? "null" : json_string(sink.last_error), time_or_null(sink.last_error_at));
+}
+
+/// 2020-01-30T14:30:00Z
+std::string time_text(std::int64_t utc_ns) {
+    const auto seconds = static_cast<std::time_t>(utc_ns / kSecondNs);
+    std::tm parts{};
+    gmtime_r(&seconds, &parts);
+    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                       parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace
+
+bool is_good(const State& state) {
+    const auto all = findings(state, state.now);
+    return std::none_of(all.begin(), all.end(),
+                        [](const Finding& finding) { return finding.severity == Severity::error; });
+}
+
+std::string report_line(const State& state) {
+    const auto all = findings(state, state.now);
+    if (all.empty()) return "good\n";
+    const auto& first = all.front();
+    return fmt::format("{}{}: {}: {} (since {})\n", is_good(state) ? "good, but " : "", to_string(first.stage),
+                       first.of, first.text, time_text(first.since));
+}
+
+std::string report_json(const State& state) {
+    const auto all = findings(state, state.now);
+    return fmt::format(
+        R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"sinks":{}}})"
+        "\n",
+        state.now, state.started, is_good(state), all.empty() ? "null" : json_of(all.front()), list_of(all),
+        list_of(state.feeds), list_of(state.rings), list_of(state.sinks));
+}
+
+}  // namespace millpond::gateway::health

@@ -1,0 +1,141 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/memory/region_options.hpp>
+
+#include "gateway/account.hpp"
+
+/// What is known of a gateway's feeds, rings and sinks at one moment. Times are UTC nanoseconds; 0 is "never".
+namespace millpond::gateway::health {
+
+/// Something that comes in bursts, as one: a burst is over when nothing of it came for kBurstNs.
+struct Burst {
+    static constexpr std::int64_t kBurstNs = 10'000'000'000;
+    std::uint64_t count{0};   ///< Since the start of all.
+    std::uint64_t before{0};  ///< `count` when the burst began.
+    std::int64_t since{0};
+    std::int64_t last{0};
+
+    /// The count as it is seen now.
+    constexpr void see(std::uint64_t now_count, std::int64_t now) noexcept {
+        if (now_count <= count) return;
+        if (last == 0 || now - last > kBurstNs) {
+            since = now;
+            before = count;
+        }
+        count = now_count;
+        last = now;
+    }
+    [[nodiscard]] constexpr bool goes_on(std::int64_t now) const noexcept {
+        return last != 0 && now - last <= kBurstNs;
+    }
+};
+
+/// Something that is so or not, and since when.
+struct Condition {
+    bool holds{false};
+    std::int64_t since{0};
+
+    constexpr void see(bool now_holds, std::int64_t now) noexcept {
+        if (now_holds == holds && since != 0) return;
+        holds = now_holds;
+        since = now;
+    }
+};
+
+struct FeedState {
+    std::string name;
+    std::string ring;
+    std::string format;
+    std::string listen;
+    std::string interface;  ///< Empty: the kernel's choice.
+    std::int64_t started{0};
+    std::int64_t patience_ns{0};  ///< It is stale after so much silence; 0: never.
+    Condition link_down;
+    Condition not_joined;  ///< Holds for a multicast group that the interface has not joined.
+    Condition halted;      ///< The whole channel: halted, paused or at its end.
+    std::string channel_state;
+    bool session_over{false};  ///< The channel has said that nothing more comes.
+    std::uint64_t packets{0};
+    std::uint64_t bytes{0};
+    std::uint64_t quotes{0};
+    std::uint64_t kernel_drops{0};
+    std::int64_t last_packet{0};
+    double packets_per_second{0};
+    double quotes_per_second{0};
+    std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.
+    Burst undecodable;
+    Burst missing;
+    std::uint32_t instruments_halted{0};
+    std::uint32_t instruments_incomplete{0};
+};
+
+/// Latencies of the newest seconds and of all, in nanoseconds.
+struct LatencyState {
+    struct Percentiles {
+        std::uint64_t count{0};
+        std::uint64_t p50{0};
+        std::uint64_t p90{0};
+        std::uint64_t p99{0};
+        std::uint64_t p999{0};
+        std::uint64_t max{0};
+    };
+    Percentiles all;
+    Percentiles recent;
+    /// Of the newest seconds: values of at most `first`, and more than the bar's before.
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
+};
+
+struct ReaderState {
+    std::string name;
+    std::uint64_t pid{0};
+    std::uint64_t behind{0};  ///< Entries.
+    std::uint64_t missed{0};
+    bool alive{false};
+};
+
+struct RingState {
+    std::string name;
+    Condition silent;  ///< The receive thread does not show itself.
+    std::uint64_t published{0};
+    double published_per_second{0};
+    std::uint64_t capacity{0};
+    std::uint32_t instruments{0};
+    std::uint32_t max_instruments{0};
+    std::uint64_t refused{0};
+    memory::RegionReport memory;
+    LatencyState wire;
+    LatencyState in_process;
+    std::vector<ReaderState> readers;
+};
+
+struct SinkState {
+    std::string name;
+    std::string type;
+    std::string ring;
+    Account account;
+    double delivered_per_second{0};
+    std::optional<std::uint64_t> clients;  ///< Connected now, where there are any to connect.
+    std::int64_t lag_ns{0};                ///< How long ago what it passes on now was published, at least.
+    std::int64_t patience_ns{0};           ///< It is behind when it lags more.
+    Condition behind;
+    bool ended{false};
+    std::string last_error;
+    std::int64_t last_error_at{0};
+};
+
+struct State {
+    std::int64_t now{0};
+    std::int64_t started{0};
+    std::vector<FeedState> feeds;
+    std::vector<RingState> rings;
+    std::vector<SinkState> sinks;
+};
+
+}  // namespace millpond::gateway::health

@@ -1,0 +1,43 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string metrics_address(const GatewayRun& gateway) {
+    const auto url = gateway.said("metrics: http://");
+    return url.substr(0, url.find('/'));
+}
+
+TEST(Top, ShowsFeedsRingsAndSinksOnceAsTablesOrAsJson) {
+    GatewayRun gateway{
+        {.ring = unique_ring("top"), .format = "quotes", .more = {"--tcp", "name=lines,listen=127.0.0.1:0"}}};
+    const auto address = metrics_address(gateway);
+    const auto table = run({"top", "--once", "--gateway", address});
+    EXPECT_EQ(table.exit_code, 0) << table.err;
+    EXPECT_THAT(table.out, AllOf(StartsWith("good\n"), HasSubstr("\nf  "), HasSubstr(gateway.ring()),
+                                 HasSubstr("wire to ring"), HasSubstr("reader lines"), HasSubstr("\nlines  ")));
+    const auto json = run({"top", "--once", "--format", "json", "--gateway", address});
+    EXPECT_EQ(json.exit_code, 0) << json.err;
+    EXPECT_THAT(json.out, AllOf(StartsWith("{\"now\":"), HasSubstr("\"feeds\":[{\"name\":\"f\"")));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
+TEST(Top, AGatewayThatIsNotThereIsNamed) {
+    const auto outcome = run({"top", "--once", "--gateway", "127.0.0.1:1"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("127.0.0.1:1: cannot connect: Connection refused"));
+    EXPECT_EQ(run({"top", "--once", "--gateway", "nowhere"}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace millpond::app

@@ -1,0 +1,194 @@
+#include "gateway/health/findings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/health/link.hpp"
+#include "gateway/health/report_json.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kNow = 1'580'398'200 * kSecond;
+
+/// A feed that received something just now.
+FeedState good_feed() {
+    FeedState feed;
+    feed.name = "a";
+    feed.listen = "239.1.1.1:5000";
+    feed.interface = "eth1";
+    feed.started = kNow - 100 * kSecond;
+    feed.patience_ns = 10 * kSecond;
+    feed.last_packet = kNow;
+    return feed;
+}
+
+SinkState good_sink() {
+    SinkState sink;
+    sink.name = "csv";
+    sink.patience_ns = kSecond;
+    return sink;
+}
+
+auto is(Stage stage, Severity severity, std::int64_t since) {
+    return AllOf(Field(&Finding::stage, stage), Field(&Finding::severity, severity), Field(&Finding::since, since));
+}
+
+TEST(Findings, AFeedThatReceivesIsGoodHoweverQuietItsSymbolsAre) {
+    auto feed = good_feed();
+    feed.quotes = 1;  // once, long ago; only heartbeats since
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+    EXPECT_THAT(findings(feed, kNow + 10 * kSecond), IsEmpty());
+}
+
+TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastPacket) {
+    auto feed = good_feed();
+    EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), ElementsAre(is(Stage::stale, Severity::error, kNow)));
+    feed.patience_ns = 0;
+    EXPECT_THAT(findings(feed, kNow + 1'000 * kSecond), IsEmpty());
+}
+
+TEST(Findings, AfterTheEndOfASessionSilenceIsNoFault) {
+    auto feed = good_feed();
+    feed.session_over = true;
+    feed.channel_state = "end_of_messages";
+    feed.halted = {true, kNow};
+    EXPECT_THAT(findings(feed, kNow + 1'000 * kSecond), ElementsAre(is(Stage::halted, Severity::info, kNow)));
+}
+
+TEST(Findings, AFeedThatNeverReceivedIsToldApartFromAStaleOne) {
+    auto feed = good_feed();
+    feed.last_packet = 0;
+    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_packets, Severity::error, feed.started)));
+    EXPECT_THAT(findings(feed, feed.started + kSecond), IsEmpty());
+}
+
+TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
+    auto feed = good_feed();
+    feed.last_packet = kNow - 50 * kSecond;
+    feed.link_down = {true, kNow - 51 * kSecond};
+    feed.not_joined = {true, kNow - 52 * kSecond};
+    feed.undecodable.see(3, kNow - kSecond);
+    feed.missing.see(7, kNow - kSecond);
+    feed.halted = {true, kNow};
+    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::link, Severity::error, kNow - 51 * kSecond),
+                                                  is(Stage::group_not_joined, Severity::error, kNow - 52 * kSecond),
+                                                  is(Stage::stale, Severity::error, kNow - 50 * kSecond),
+                                                  is(Stage::undecodable, Severity::error, kNow - kSecond),
+                                                  is(Stage::gap, Severity::warning, kNow - kSecond),
+                                                  is(Stage::halted, Severity::info, kNow)));
+}
+
+TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
+    auto feed = good_feed();
+    feed.missing.see(2, kNow);
+    feed.missing.see(5, kNow + 4 * kSecond);
+    feed.last_packet = kNow + 14 * kSecond;
+    const auto found = findings(feed, kNow + 14 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::gap, Severity::warning, kNow)));
+    EXPECT_THAT(found[0].text, StartsWith("5 sequence numbers"));
+    EXPECT_THAT(findings(feed, kNow + 14 * kSecond + 1), IsEmpty());
+    feed.missing.see(6, kNow + 100 * kSecond);
+    feed.last_packet = kNow + 100 * kSecond;
+    EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
+}
+
+TEST(Findings, ASinkIsBehindOrHasEnded) {
+    auto sink = good_sink();
+    EXPECT_THAT(findings(sink), IsEmpty());
+    sink.account.queued = 9;
+    sink.lag_ns = 5 * kSecond;
+    sink.last_error = "disk full";
+    sink.behind.see(true, kNow);
+    auto found = findings(sink);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "9 events wait, the oldest for 5.0 s; its last error: disk full");
+    sink.ended = true;
+    EXPECT_THAT(findings(sink)[0].text, StartsWith("it has ended"));
+}
+
+TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
+    State state;
+    state.now = kNow;
+    state.feeds = {good_feed(), good_feed()};
+    state.feeds[0].missing.see(1, kNow);
+    state.feeds[1].last_packet = kNow - 60 * kSecond;
+    state.rings.emplace_back().silent = {true, kNow};
+    state.sinks = {good_sink()};
+    state.sinks[0].ended = true;
+    EXPECT_THAT(findings(state, kNow),
+                ElementsAre(Field(&Finding::stage, Stage::stale), Field(&Finding::stage, Stage::receive_thread),
+                            Field(&Finding::stage, Stage::sink_behind), Field(&Finding::stage, Stage::gap)));
+    EXPECT_FALSE(is_good(state));
+    EXPECT_EQ(report_line(state), "stale: feed 'a': nothing has come for 60.0 s (since 2020-01-30T15:29:00Z)\n");
+}
+
+TEST(Findings, AWarningAloneIsStillGood) {
+    State state;
+    state.now = kNow;
+    EXPECT_EQ(report_line(state), "good\n");
+    state.feeds = {good_feed()};
+    state.feeds[0].missing.see(1, kNow);
+    EXPECT_TRUE(is_good(state));
+    EXPECT_THAT(report_line(state), StartsWith("good, but gap: feed 'a': 1 sequence numbers are missing"));
+    EXPECT_THAT(report_json(state),
+                AllOf(HasSubstr(R"("good":true,"first":{"stage":"gap","severity":"warning","of":"feed 'a'")"),
+                      HasSubstr(R"("missing":1,"undecodable":0)"), EndsWith("}\n")));
+}
+
+TEST(Findings, WhatIsSoOrNotKeepsTheTimeWhenItBegan) {
+    Condition condition;
+    condition.see(false, 1);
+    condition.see(true, 5);
+    condition.see(true, 9);
+    EXPECT_TRUE(condition.holds);
+    EXPECT_EQ(condition.since, 5);
+    condition.see(false, 11);
+    EXPECT_EQ(condition.since, 11);
+}
+
+// Tables as Linux 6.1 printed them.
+TEST(Link, AGroupIsFoundInTheKernelsTableOnItsInterface) {
+    constexpr std::string_view kTable =
+        "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n"
+        "1\tlo        :     1      V3\n"
+        "\t\t\t\t010000E0     1 0:00000000\t\t0\n"
+        "4\teth1      :     2      V3\n"
+        "\t\t\t\t010101EF     1 0:00000000\t\t0\n"
+        "\t\t\t\t010000E0     1 0:00000000\t\t0\n";
+    const auto group = net::SocketAddress::parse("239.1.1.1:5000");
+    EXPECT_TRUE(holds_group(kTable, group, "eth1"));
+    EXPECT_TRUE(holds_group(kTable, group, ""));
+    EXPECT_FALSE(holds_group(kTable, group, "lo"));
+    EXPECT_FALSE(holds_group(kTable, net::SocketAddress::parse("239.1.1.2:5000"), "eth1"));
+    constexpr std::string_view kTable6 =
+        "2    eth1            ff020000000000000000000000000001     1 0000000C 0\n"
+        "2    eth1            ff150000000000000000000000000101     1 00000004 0\n";
+    EXPECT_TRUE(holds_group6(kTable6, net::SocketAddress::parse("[ff15::101]:5000"), "eth1"));
+    EXPECT_FALSE(holds_group6(kTable6, net::SocketAddress::parse("[ff15::101]:5000"), "eth2"));
+}
+
+TEST(Link, TheLoopbackInterfaceIsUpAndKnownByItsAddress) {
+    EXPECT_EQ(interface_of(net::SocketAddress::parse("127.0.0.1:1")), "lo");
+    EXPECT_EQ(link_is_up("lo"), true);
+    EXPECT_EQ(link_is_up("no-such-link"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace millpond::gateway::health

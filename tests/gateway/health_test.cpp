@@ -1,0 +1,228 @@
+// A whole gateway whose parts are broken one after the other: its health names what is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/config/config.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/health/findings.hpp"
+#include "gateway/health/report_json.hpp"
+#include "gateway/log.hpp"
+#include "tests/gateway/events.hpp"
+#include "tests/gateway/ring_fixture.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatienceNs = 40'000'000'000;
+
+/// A gateway that runs, with one feed, and somebody who sends to it.
+class Running {
+public:
+    explicit Running(std::string_view name, const std::function<void(Config&)>& change = {})
+        : gateway_(config_of(name, change), log_) {
+        gateway_.start();
+    }
+
+    [[nodiscard]] net::SocketAddress feed() const {
+        net::SocketAddress address;
+        gateway_.pipelines().front()->for_each_feed(
+            [&](const auto& line) { address = line.receiver().report().local; });
+        return address;
+    }
+    void send(std::span<const std::byte> bytes) {
+        if (!sender_) sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = feed()});
+        while (!sender_->send(bytes)) std::this_thread::yield();
+    }
+    /// A `quotes` datagram with one quote.
+    void send_quote() {
+        std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+        auto quote = quote_of(0, 10'000);
+        quote.exchange_utc_ns = core::utc_nanos();
+        encoder_.begin(buffer);
+        ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
+        send(encoder_.finish(core::utc_nanos()));
+    }
+    void lose(std::uint64_t count) { encoder_.skip(count); }
+
+    /// Watches until `done`; false when that does not come.
+    bool watch_until(const std::function<bool(const State&)>& done) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (core::monotonic_nanos() < deadline) {
+            gateway_.watch();
+            if (done(*gateway_.health())) return true;
+            std::this_thread::yield();
+        }
+        return false;
+    }
+    /// Watches until there is a finding of that stage and gives it; fails when none comes.
+    Finding found(Stage stage) {
+        Finding result;
+        EXPECT_TRUE(watch_until([&](const State& state) {
+            for (const auto& finding : findings(state, state.now)) {
+                if (finding.stage != stage) continue;
+                result = finding;
+                return true;
+            }
+            return false;
+        })) << to_string(stage)
+            << " is not found; " << report_line(*gateway_.health());
+        return result;
+    }
+    bool becomes_good() {
+        return watch_until([](const State& state) { return findings(state, state.now).empty(); });
+    }
+
+private:
+    static Config config_of(std::string_view name, const std::function<void(Config&)>& change) {
+        Config config;
+        config.metrics = {};
+        config.rings.emplace_back().name = ring_name(name);
+        auto& feed = config.feeds.emplace_back();
+        feed.name = "f";
+        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (change) change(config);
+        complete(config);
+        return config;
+    }
+
+    Log log_{Severity::error, LogFormat::text, [](const std::string&) {}};
+    Gateway gateway_;
+    feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
+    std::unique_ptr<net::UdpSender> sender_;
+};
+
+TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
+    Running gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    EXPECT_EQ(gateway.found(Stage::no_packets).of, "feed 'f'");
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing has come for"));
+}
+
+TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
+    Running gateway{"gap"};
+    gateway.send_quote();
+    gateway.lose(3);
+    gateway.send_quote();
+    EXPECT_EQ(gateway.found(Stage::gap).text, "3 sequence numbers are missing");
+    gateway.send(std::as_bytes(std::span{std::string_view{"this is no quote"}}));
+    const auto found = gateway.found(Stage::undecodable);
+    EXPECT_EQ(found.text, "1 datagrams were not decoded");
+    EXPECT_EQ(found.severity, Severity::error);
+}
+
+// NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
+TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
+    Running gateway{"halt", [](Config& config) {
+                        config.feeds[0].format = FeedFormat::itch;
+                        config.feeds[0].stale_seconds = 1;
+                        config.feeds[0].max_orders = 64;
+                        config.rings[0].max_instruments = 16;
+                    }};
+    std::array<std::byte, 34> datagram{};
+    core::store_be<std::uint64_t>(&datagram[10], 1);   // sequence number
+    core::store_be<std::uint16_t>(&datagram[18], 1);   // messages
+    core::store_be<std::uint16_t>(&datagram[20], 12);  // length of the message
+    datagram[22] = std::byte{'S'};
+    datagram[33] = std::byte{'C'};
+    gateway.send(datagram);
+    const auto found = gateway.found(Stage::halted);
+    EXPECT_EQ(found.text, "the venue says: end_of_messages");
+    EXPECT_EQ(found.severity, Severity::info);
+    EXPECT_TRUE(gateway.watch_until(
+        [](const State& state) { return state.now - state.feeds[0].last_packet > 2 * state.feeds[0].patience_ns; }));
+    EXPECT_EQ(gateway.found(Stage::halted).stage, Stage::halted);
+    EXPECT_TRUE(gateway.watch_until([](const State& state) { return is_good(state); }));
+}
+
+TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
+    if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+    Running gateway{"behind", [](Config& config) {
+                        auto& csv = config.csv.emplace_back();
+                        csv.path = "/dev/full";
+                        csv.flush_ms = 10;
+                    }};
+    gateway.send_quote();
+    const auto found = gateway.found(Stage::sink_behind);
+    EXPECT_EQ(found.of, "sink 'csv'");
+    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("No space left on device")));
+}
+
+TEST(Health, TheReportHoldsEveryPart) {
+    Running gateway{
+        "report", [](Config& config) { config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
+    gateway.send_quote();
+    ASSERT_TRUE(gateway.watch_until([](const State& state) {
+        return state.rings[0].wire.all.count == 1 && state.feeds[0].delay_ns.has_value() &&
+               state.sinks[0].account.delivered == 1;
+    }));
+    std::string json;
+    ASSERT_TRUE(gateway.watch_until([&](const State& state) {
+        json = report_json(state);
+        return true;
+    }));
+    EXPECT_THAT(json,
+                AllOf(HasSubstr(R"("good":true,"first":null,"findings":[])"), HasSubstr(R"("name":"f")"),
+                      HasSubstr(R"("format":"quotes")"), HasSubstr(R"("packets":1)"), HasSubstr(R"("type":"tcp")"),
+                      HasSubstr(R"("clients":0)"), HasSubstr(R"("readers":[{"name":"tcp")")));
+}
+
+constexpr std::string_view kUp =
+    "ip link add eth9 type veth peer name eth8 && ip link set eth8 up && ip addr add 10.9.9.1/24 dev eth9 && "
+    "ip link set eth9 up multicast on";
+
+/// How a command of the shell ends.
+int run(std::string_view command) { return std::system(std::string{command}.c_str()); }
+
+/// Runs `test` in a network of its own with the interface eth9, on a thread of its own; false when that is not
+/// permitted.
+bool in_own_network(const std::function<void()>& test) {
+    bool permitted = false;
+    std::thread{[&] {
+        permitted = unshare(CLONE_NEWNET) == 0 && run(kUp) == 0;
+        if (permitted) test();
+    }}.join();
+    return permitted;
+}
+
+TEST(Health, ALinkThatIsDownAndAGroupThatIsLostAreFound) {
+    const bool permitted = in_own_network([] {
+        Running gateway{"link", [](Config& config) {
+                            config.feeds[0].listen = net::SocketAddress::parse("239.9.9.9:5009");
+                            config.feeds[0].interface = "eth9";
+                        }};
+        EXPECT_TRUE(gateway.becomes_good());
+        ASSERT_EQ(run("ip link set eth9 down"), 0);
+        EXPECT_EQ(gateway.found(Stage::link).text, "interface eth9 is down");
+        ASSERT_EQ(run("ip link del eth9 && " + std::string{kUp}), 0);
+        EXPECT_EQ(gateway.found(Stage::group_not_joined).text, "the group of 239.9.9.9:5009 is not joined on eth9");
+    });
+    if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
+}
+
+}  // namespace
+}  // namespace millpond::gateway::health

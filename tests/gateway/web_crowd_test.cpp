@@ -1,0 +1,132 @@
+// A thousand WebSocket clients, some of them stuck, one that sends garbage, one that connects in a loop.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/sink_thread.hpp"
+#include "gateway/sinks/web/web_sink.hpp"
+#include "tests/gateway/events.hpp"
+#include "tests/gateway/ring_fixture.hpp"
+#include "tests/support/line_client.hpp"
+#include "tests/support/web_socket_client.hpp"
+
+namespace millpond::gateway::web {
+namespace {
+
+using test::LineClient;
+using test::WebSocketClient;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kClients = 200;
+#else
+constexpr std::size_t kClients = 1'000;
+#endif
+constexpr std::size_t kStuck = 10;
+constexpr std::size_t kLoops = 500;
+constexpr std::uint64_t kRounds = 50;
+constexpr std::uint64_t kPerRound = 200;
+constexpr std::int64_t kPatienceNs = 120'000'000'000;
+
+std::size_t resident_bytes() {
+    std::ifstream statm{"/proc/self/statm"};
+    std::size_t all = 0;
+    std::size_t resident = 0;
+    statm >> all >> resident;
+    return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+bool permits_descriptors(std::size_t count) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur >= count;
+}
+
+/// Waits for what other threads do; false when it does not come.
+template <class Done>
+bool comes(Done done) {
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    while (!done()) {
+        if (core::monotonic_nanos() > deadline) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheRingsReaderCompleteAndMemoryBounded) {
+    if (!permits_descriptors(2 * kClients + 2 * kLoops)) GTEST_SKIP() << "needs more file descriptors";
+    TestRing ring{"crowd", 65'536};
+    auto made = std::make_unique<WebSink>(
+        Options{.listen = net::SocketAddress::parse("127.0.0.1:0"), .backlog = 1'024, .send_buffer = 16'384},
+        http::Pages{}, [](Severity, std::string_view, const std::string&) {});
+    auto& sink = *made;
+    const auto port = sink.address().port();
+    SinkThread thread{
+        {.ring = ring.name, .name = "web"}, std::move(made), [](Severity, std::string_view, const std::string&) {}};
+    thread.start();
+
+    constexpr int kSmallBuffer = 4'096;
+    std::vector<std::unique_ptr<WebSocketClient>> clients;
+    for (std::size_t i = 0; i < kClients; ++i) {
+        clients.push_back(std::make_unique<WebSocketClient>(port, "", i < kStuck ? kSmallBuffer : 0));
+    }
+    ASSERT_TRUE(comes([&] { return sink.counters().clients.read() == kClients; }));
+    const auto before = resident_bytes();
+
+    std::atomic<bool> enough{false};
+    std::thread garbage{[&] {
+        WebSocketClient noise{port};
+        for (int i = 0; i < 20 && !enough; ++i) noise.send_text("nonsense");
+        noise.send_raw(std::string(512, '\xFF'));
+    }};
+    std::thread loop{[&] {
+        std::vector<std::unique_ptr<LineClient>> open;
+        for (std::size_t i = 0; i < kLoops && !enough; ++i) open.push_back(std::make_unique<LineClient>(port));
+    }};
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+        ring.publish_quotes(kPerRound);
+        for (std::size_t i = kStuck; i < clients.size(); ++i) clients[i]->receive();
+    }
+    enough = true;
+    garbage.join();
+    loop.join();
+    constexpr std::uint64_t kAll = kRounds * kPerRound;
+    const auto last = "\"sequence\":" + std::to_string(kAll);
+    for (std::size_t i = kStuck; i < clients.size(); ++i) {
+        ASSERT_TRUE(comes([&] {
+            clients[i]->receive();
+            return !clients[i]->lines().empty() && clients[i]->lines().back().find(last) != std::string::npos;
+        })) << "client "
+            << i << " of " << clients.size() << " lacks the newest quote";
+    }
+    ASSERT_TRUE(comes([&] { return thread.account().delivered == kAll; }));
+    const auto account = thread.account();
+    EXPECT_EQ(account.missed, 0U);
+    EXPECT_TRUE(account.closes());
+    // What the good clients themselves hold of lines is in this process too.
+    std::size_t held = 0;
+    for (const auto& client : clients) held += client->bytes();
+    constexpr std::size_t kMostPerClient = std::size_t{160} * 1024;
+    EXPECT_LT(resident_bytes(), before + 3 * held + kClients * kMostPerClient);
+    EXPECT_GT(sink.counters().conflated.read(), 0U);
+    thread.stop();
+}
+
+}  // namespace
+}  // namespace millpond::gateway::web

@@ -1,0 +1,83 @@
+// A gateway of its own for a test, and a sender of the feed that it receives.
+import { spawn } from "node:child_process";
+import dgram from "node:dgram";
+
+const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
+
+/** Starts a gateway with one feed and one web sink; more: further arguments. */
+export async function startGateway(more = []) {
+  const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
+  const child = spawn(PROGRAM, [
+    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", "name=planted,listen=127.0.0.1:0,format=quotes",
+    "--web", "listen=127.0.0.1:0", "--metrics", "off", ...more,
+  ]);
+  let said = "";
+  const told = new Promise((done, failed) => {
+    const hear = (data) => {
+      said += data;
+      if (said.includes("Ctrl-C ends it.")) done();
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("exit", (code) => failed(new Error(`the gateway ended (${code}): ${said}`)));
+  });
+  const ended = new Promise((done) => { child.on("exit", done); });
+  await told;
+  const [, feedPort] = /feed 'planted': listens on [\d.]+:(\d+)/.exec(said);
+  const [, url] = /web sink 'web': (http:\/\/\S+)/.exec(said);
+  return {
+    url,
+    feedPort: Number(feedPort),
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+/** Sends `quotes` datagrams; include/millpond/feed/quotes_layout.hpp has the layout. */
+export class Sender {
+  #socket = dgram.createSocket("udp4");
+  #port;
+  #session = BigInt(Date.now());
+  #sequence = 1n;
+
+  constructor(port) {
+    this.#port = port;
+  }
+
+  /** quotes: {symbol, bid, ask, bidSize, askSize, flags}, prices in 1/10000; at most 32. */
+  async send(quotes) {
+    const parts = quotes.map(({ symbol, bid, ask, bidSize = 100, askSize = 100, flags = 0 }) => {
+      const bytes = Buffer.alloc(44 + symbol.length);
+      bytes.writeUInt8(symbol.length, 0);
+      bytes.writeUInt16LE(flags, 2);
+      bytes.writeBigInt64LE(BigInt(bid), 4);
+      bytes.writeBigInt64LE(BigInt(ask), 12);
+      bytes.writeBigUInt64LE(BigInt(bidSize), 20);
+      bytes.writeBigUInt64LE(BigInt(askSize), 28);
+      bytes.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 36);
+      bytes.write(symbol, 44, "ascii");
+      return bytes;
+    });
+    const header = Buffer.alloc(40);
+    header.write("MPQT", 0, "ascii");
+    header.writeUInt8(1, 4);
+    header.writeBigUInt64LE(this.#session, 8);
+    header.writeBigUInt64LE(this.#sequence, 16);
+    header.writeBigInt64LE(BigInt(Date.now()) * 1_000_000n, 24);
+    header.writeUInt16LE(quotes.length, 36);
+    header.writeUInt16LE(40 + parts.reduce((sum, part) => sum + part.length, 0), 38);
+    this.#sequence += BigInt(quotes.length);
+    await new Promise((done) => { this.#socket.send(Buffer.concat([header, ...parts]), this.#port, "127.0.0.1", done); });
+  }
+
+  /** Passes over sequence numbers, as when datagrams are lost. */
+  lose(count) {
+    this.#sequence += BigInt(count);
+  }
+
+  close() {
+    this.#socket.close();
+  }
+}

@@ -1,0 +1,186 @@
+// A table of any length of which only the rows in sight exist.
+
+import { price, short, timeOfDay } from "./format.js";
+
+const COLUMNS = [
+  { key: "symbol", title: "Symbol", text: (record) => record.symbol },
+  { key: "bidShares", title: "Bid size", text: (record) => (record.bid === null ? "" : short(record.bidShares)) },
+  { key: "bid", title: "Bid", text: (record) => price(record.bid), move: "bidMove" },
+  { key: "ask", title: "Ask", text: (record) => price(record.ask), move: "askMove" },
+  { key: "askShares", title: "Ask size", text: (record) => (record.ask === null ? "" : short(record.askShares)) },
+  { key: "spread", title: "Spread", text: (record) => price(record.spread) },
+  { key: "time", title: "Time", text: (record) => timeOfDay(record.time) },
+  { key: "state", title: "State" },
+];
+const SPARE_ROWS = 4;
+
+function element(tag, attributes = {}, text = "") {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.textContent = text;
+  return made;
+}
+
+export class Grid {
+  #root;
+  #quotes;
+  #onChoose;
+  #body = element("div", { role: "rowgroup", class: "body" });
+  #rows = [];
+  #chosen = "";
+  #heads = [];
+
+  constructor(root, quotes, onChoose) {
+    this.#root = root;
+    this.#quotes = quotes;
+    this.#onChoose = onChoose;
+    root.setAttribute("aria-colcount", COLUMNS.length);
+    root.append(this.#makeHead(), this.#body);
+    root.addEventListener("scroll", () => this.draw(), { passive: true });
+    root.addEventListener("keydown", (event) => this.#onKey(event));
+    this.#body.addEventListener("click", (event) => {
+      const row = event.target.closest("[role=row]");
+      if (row) this.choose(row.dataset.symbol);
+    });
+    new ResizeObserver(() => this.draw()).observe(root);
+  }
+
+  get chosen() {
+    return this.#chosen;
+  }
+
+  choose(symbol) {
+    this.#chosen = symbol;
+    this.#onChoose(symbol);
+    this.draw();
+  }
+
+  /** Brings the rows in sight up to date; anew: the order too. */
+  draw(anew = false) {
+    const shown = this.#quotes.shown(anew);
+    const height = this.#rowHeight();
+    const first = Math.max(0, Math.floor(this.#root.scrollTop / height) - SPARE_ROWS);
+    const inSight = Math.ceil(this.#root.clientHeight / height) + 2 * SPARE_ROWS;
+    const last = Math.min(shown.length, first + inSight);
+    this.#body.style.height = `${shown.length * height}px`;
+    this.#root.setAttribute("aria-rowcount", shown.length + 1);
+    while (this.#rows.length < last - first) this.#rows.push(this.#makeRow());
+    for (let i = 0; i < this.#rows.length; i += 1) {
+      const row = this.#rows[i];
+      const index = first + i;
+      row.element.hidden = index >= last;
+      if (index < last) this.#fill(row, shown[index], index, height);
+    }
+    const chosen = this.#rows.find((row) => !row.element.hidden && row.symbol === this.#chosen);
+    if (chosen) this.#root.setAttribute("aria-activedescendant", chosen.element.id);
+    else this.#root.removeAttribute("aria-activedescendant");
+  }
+
+  #rowHeight() {
+    return this.#heads[0].parentElement.offsetHeight || 28;
+  }
+
+  #makeHead() {
+    const group = element("div", { role: "rowgroup", class: "head" });
+    const row = element("div", { role: "row", "aria-rowindex": "1" });
+    for (const column of COLUMNS) {
+      const head = element("div", { role: "columnheader", "data-key": column.key, "aria-sort": "none" });
+      const button = element("button", { type: "button" }, column.title);
+      button.addEventListener("click", () => this.#sortBy(column.key));
+      head.append(button);
+      row.append(head);
+      this.#heads.push(head);
+    }
+    this.#heads[0].setAttribute("aria-sort", "ascending");
+    group.append(row);
+    return group;
+  }
+
+  #sortBy(key) {
+    const { key: before, descending } = this.#quotes.sorting;
+    this.#quotes.sortBy(key, key === before ? !descending : key !== "symbol");
+    const now = this.#quotes.sorting;
+    for (const head of this.#heads) {
+      const sorted = head.dataset.key === now.key;
+      head.setAttribute("aria-sort", sorted ? (now.descending ? "descending" : "ascending") : "none");
+    }
+    this.#root.scrollTop = 0;
+    this.draw();
+  }
+
+  #makeRow() {
+    const row = { element: element("div", { role: "row", id: `row-${this.#rows.length}` }), symbol: "", version: -1, cells: [] };
+    for (const column of COLUMNS) {
+      const cell = element("div", { role: "gridcell", "data-key": column.key });
+      if (column.move) cell.className = "price";
+      row.element.append(cell);
+      row.cells.push(cell);
+    }
+    this.#body.append(row.element);
+    return row;
+  }
+
+  #fill(row, record, index, height) {
+    row.element.style.transform = `translateY(${index * height}px)`;
+    row.element.setAttribute("aria-rowindex", index + 2);
+    row.element.setAttribute("aria-selected", record.symbol === this.#chosen);
+    const same = row.symbol === record.symbol;
+    if (same && row.version === record.version) return;
+    for (let i = 0; i < COLUMNS.length; i += 1) {
+      const { text, move } = COLUMNS[i];
+      if (!text) continue; // marks, see below
+      const cell = row.cells[i];
+      const now = text(record);
+      const changed = cell.textContent !== now;
+      if (changed) cell.textContent = now;
+      if (!move) continue;
+      if (!same) cell.removeAttribute("data-flash");
+      else if (changed && record[move] !== 0) this.#flash(cell, record[move]);
+    }
+    this.#mark(row, record);
+    row.symbol = record.symbol;
+    row.version = record.version;
+    row.element.dataset.symbol = record.symbol;
+  }
+
+  // Two names for the same animation: a change of name starts it anew.
+  #flash(cell, direction) {
+    const letter = direction > 0 ? "u" : "d";
+    cell.dataset.flash = cell.dataset.flash === `${letter}0` ? `${letter}1` : `${letter}0`;
+  }
+
+  #mark(row, record) {
+    const halt = this.#quotes.haltOf(record);
+    const wanted = `${halt}|${record.incomplete}`;
+    row.element.dataset.doubt = halt !== "" || record.incomplete;
+    const cell = row.cells[COLUMNS.length - 1];
+    if (cell.dataset.marks === wanted) return;
+    cell.dataset.marks = wanted;
+    cell.replaceChildren();
+    if (halt !== "") cell.append(element("span", { class: "mark halted" }, halt));
+    if (record.incomplete) cell.append(element("span", { class: "mark" }, "incomplete"));
+  }
+
+  #onKey(event) {
+    if (event.target !== this.#root) return;
+    const shown = this.#quotes.shown();
+    if (shown.length === 0) return;
+    const page = Math.max(1, Math.floor(this.#root.clientHeight / this.#rowHeight()) - 2);
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -shown.length, End: shown.length };
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const at = shown.findIndex((record) => record.symbol === this.#chosen);
+    const next = Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + step));
+    this.#bringIntoSight(next);
+    this.choose(shown[next].symbol);
+  }
+
+  #bringIntoSight(index) {
+    const height = this.#rowHeight();
+    const top = index * height;
+    const room = this.#root.clientHeight - 2 * height;
+    if (top < this.#root.scrollTop) this.#root.scrollTop = top;
+    else if (top > this.#root.scrollTop + room) this.#root.scrollTop = top - room;
+  }
+}

@@ -1,0 +1,154 @@
+// The newest quote of every symbol, which of them are shown, and in which order. Knows no page and no network.
+
+const EMPTY = { price: null, shares: 0 };
+
+/** What is known of a symbol. `version` grows with every change that shows. */
+function recordOf(symbol) {
+  return {
+    symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, state: "",
+    version: 0, bidMove: 0, askMove: 0,
+  };
+}
+
+const move = (from, to) => (from === null || to === null || from === to ? 0 : Math.sign(to - from));
+
+/** States in which an instrument does not trade. */
+const HALTED = new Set(["halted", "paused"]);
+
+export class Quotes {
+  #records = new Map();
+  #shown = [];
+  #key = "symbol";
+  #descending = false;
+  #search = "";
+  #stale = true;
+  /** Gaps and losses that lines told of. */
+  gaps = 0;
+  missed = 0;
+
+  get size() {
+    return this.#records.size;
+  }
+
+  find(symbol) {
+    return this.#records.get(symbol);
+  }
+
+  /** Takes one parsed line; gives the record that it changed, or nothing. */
+  apply(line) {
+    switch (line.type) {
+      case "quote": return this.#quote(line);
+      case "status": return this.#status(line);
+      case "clear": return this.#clear(line);
+      case "gap": this.gaps += 1; return undefined;
+      case "missed": this.missed += line.count; return undefined;
+      default: return undefined;
+    }
+  }
+
+  /** Forgets all, as when the connection begins anew. */
+  forget() {
+    this.#records.clear();
+    this.#stale = true;
+  }
+
+  /** The state in which the instrument does not trade; empty when it does. */
+  haltOf(record) {
+    if (HALTED.has(record.state)) return record.state;
+    return record.halted ? "halted" : "";
+  }
+
+  /** What is searched for: symbols that hold it come. */
+  search(text) {
+    this.#search = text.trim().toUpperCase();
+    this.#stale = true;
+  }
+
+  sortBy(key, descending) {
+    this.#key = key;
+    this.#descending = descending;
+    this.#stale = true;
+  }
+
+  get sorting() {
+    return { key: this.#key, descending: this.#descending };
+  }
+
+  /** Whether the order follows values that quotes change. */
+  get ordersLive() {
+    return this.#key !== "symbol";
+  }
+
+  /** The records to be shown, in order. anew: sort again although only values have changed. */
+  shown(anew = false) {
+    if (!this.#stale && !(anew && this.ordersLive)) return this.#shown;
+    this.#stale = false;
+    const all = [...this.#records.values()];
+    this.#shown = this.#search === "" ? all : all.filter((record) => record.symbol.toUpperCase().includes(this.#search));
+    this.#shown.sort(this.#compare());
+    return this.#shown;
+  }
+
+  #compare() {
+    const sign = this.#descending ? -1 : 1;
+    const bySymbol = (a, b) => (a.symbol < b.symbol ? -1 : a.symbol > b.symbol ? 1 : 0);
+    if (this.#key === "symbol") return (a, b) => sign * bySymbol(a, b);
+    const value = this.#key === "state" ? (record) => this.#rank(record) : (record) => record[this.#key];
+    return (a, b) => {
+      const left = value(a);
+      const right = value(b);
+      if (left === right) return bySymbol(a, b);
+      if (left === null) return 1; // what has no value stands last in either direction
+      if (right === null) return -1;
+      return left < right ? -sign : sign;
+    };
+  }
+
+  #rank(record) {
+    return (this.haltOf(record) === "" ? 0 : 2) + (record.incomplete ? 1 : 0);
+  }
+
+  #record(symbol) {
+    let record = this.#records.get(symbol);
+    if (record === undefined) {
+      record = recordOf(symbol);
+      this.#records.set(symbol, record);
+      this.#stale = true;
+    }
+    return record;
+  }
+
+  #quote(line) {
+    const record = this.#record(line.symbol);
+    const { bid = EMPTY, ask = EMPTY } = line;
+    record.bidMove = move(record.bid, bid.price);
+    record.askMove = move(record.ask, ask.price);
+    record.bid = bid.price;
+    record.bidShares = bid.shares;
+    record.ask = ask.price;
+    record.askShares = ask.shares;
+    record.spread = line.spread ? line.spread.price : null;
+    record.time = line.timestamp;
+    record.incomplete = line.incomplete;
+    record.halted = line.halted === true;
+    record.version += 1;
+    return record;
+  }
+
+  #status(line) {
+    if (line.symbol === null) return undefined;
+    const record = this.#record(line.symbol);
+    record.state = line.state;
+    record.version += 1;
+    return record;
+  }
+
+  // Lines do not tell an instrument's channel; the quotes that stand again come anew.
+  #clear(line) {
+    if (line.symbol === null) return undefined;
+    const record = this.#record(line.symbol);
+    Object.assign(record, { bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, bidMove: 0, askMove: 0 });
+    record.version += 1;
+    return record;
+  }
+}
