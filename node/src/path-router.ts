@@ -29,6 +29,8 @@ function branch(label: string): Branch {
  */
 export class PathRouter<T> {
   readonly #routes = new Map<string, { readonly route: Route; readonly value: T }>();
+  /** The template of each shape. */
+  readonly #shapes = new Map<string, string>();
   #values: T[] = [];
   #compiled = false;
   #chars = new Uint16Array(0);
@@ -55,14 +57,17 @@ export class PathRouter<T> {
 
   /** Throws RouteConflictError when a template that differs only in the names of its parameters is there. */
   add(route: Route, value: T): void {
-    for (const other of this.#routes.values()) {
-      if (other.route.shape === route.shape) throw new RouteConflictError(route.template, other.route.template);
-    }
+    const other = this.#shapes.get(route.shape);
+    if (other !== undefined) throw new RouteConflictError(route.template, other);
+    this.#shapes.set(route.shape, route.template);
     this.#routes.set(route.template, { route, value });
     this.#compiled = false;
   }
 
   delete(template: string): boolean {
+    const there = this.#routes.get(template);
+    if (there === undefined) return false;
+    this.#shapes.delete(there.route.shape);
     this.#compiled = false;
     return this.#routes.delete(template);
   }
