@@ -21,11 +21,13 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+Command completion_command(CLI::App& program);
 Command config_command(CLI::App& program);
 Command fix_command(CLI::App& program);
 Command gateway_command(CLI::App& program);
 Command generate_command(CLI::App& program);
 Command journal_command(CLI::App& program);
+Command manual_command(CLI::App& program);
 Command replay_command(CLI::App& program);
 Command tail_command(CLI::App& program);
 Command top_command(CLI::App& program);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/demo.hpp"
 #include "apps/millpond/gateway_flags.hpp"
+#include "apps/millpond/service_notice.hpp"
 #include "apps/millpond/status_line.hpp"
 #include "apps/millpond/stop_signal.hpp"
 #include "gateway/config/config.hpp"
@@ -56,8 +58,17 @@ void print_hints(const gateway::Gateway& gateway) {
     std::fflush(stdout);
 }
 
+/// Whether every receive thread has shown itself within the last two seconds; each does ten times a second.
+bool receiving(const gateway::Gateway& gateway) {
+    constexpr std::uint64_t kAliveNs = 2'000'000'000;
+    const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
+    return std::ranges::all_of(gateway.pipelines(), [now](const auto& pipeline) {
+        return now - pipeline->publisher().beaten_ns().read() <= kAliveNs;
+    });
+}
+
 /// Prints the status once a second until `stop`.
-void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet) {
+void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet, ServiceNotice& service) {
     const bool on_terminal = isatty(STDOUT_FILENO) == 1;
     StatusLine status;
     auto shown = core::monotonic_nanos();
@@ -65,6 +76,7 @@ void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet)
         std::this_thread::sleep_for(kLookEvery);
         gateway.watch();
         const auto now = core::monotonic_nanos();
+        service.beat(receiving(gateway), std::chrono::nanoseconds{now});
         if (quiet || now - shown < kStatusEveryNs) continue;
         const auto line = status.next(gateway, now - shown);
         fmt::print("{}{}{}", on_terminal ? "\r\033[K" : "", line, on_terminal ? "" : "\n");
@@ -87,7 +99,10 @@ int run(const Options& options) {
     std::unique_ptr<Demo> demo;
     if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);
     if (!config.quiet) print_hints(gateway);
-    watch(gateway, stop, config.quiet);
+    ServiceNotice service;
+    service.ready();
+    watch(gateway, stop, config.quiet, service);
+    service.stopping();
     return 0;
 }
 

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "apps/millpond/command.hpp"
+
+namespace millpond::app {
+namespace {
+
+/// Text as man(7) wants it: no letter of it is a command.
+std::string escaped(std::string_view text) {
+    std::string out;
+    bool begins = true;
+    for (const char c : text) {
+        if (begins && (c == '.' || c == '\'')) out += "\\&";
+        begins = c == '\n';
+        if (c == '\\') {
+            out += "\\e";
+        } else if (c == '-') {
+            out += "\\-";
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+std::string upper(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(),
+                   [](unsigned char c) { return static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c); });
+    return text;
+}
+
+/// "millpond config check", from the top.
+std::string full_name(const CLI::App& app, std::string_view between) {
+    const auto* parent = app.get_parent();
+    return parent == nullptr ? app.get_name() : full_name(*parent, between) + std::string{between} + app.get_name();
+}
+
+std::string synopsis(const CLI::App& app) {
+    auto line = fmt::format("\\fB{}\\fR [\\fIOPTIONS\\fR]", escaped(full_name(app, " ")));
+    for (const auto* option : app.get_options()) {
+        if (option->get_positional()) line += fmt::format(" \\fI{}\\fR", escaped(option->get_name(true)));
+    }
+    if (!app.get_subcommands({}).empty()) line += " \\fISUBCOMMAND\\fR";
+    return line + "\n";
+}
+
+std::string option_paragraphs(const CLI::App& app) {
+    std::string text;
+    for (const auto* option : app.get_options()) {
+        const bool positional = option->get_positional();
+        auto name = positional ? option->get_name(true) : option->get_name(false, true);
+        const bool takes_value = option->get_items_expected_max() > 0;
+        text += fmt::format(".TP\n\\fB{}\\fR", escaped(name));
+        if (takes_value && !positional) text += fmt::format(" \\fI{}\\fR", escaped(option->get_type_name()));
+        text += "\n";
+        const auto help = option->get_description();
+        const auto line_end = std::min(help.find('\n'), help.size());
+        text += escaped(help.substr(0, line_end)) + "\n";
+        // What follows the first line is a table that is shown as it is written.
+        if (line_end != help.size()) text += ".nf\n" + escaped(help.substr(line_end + 1)) + "\n.fi\n";
+        if (!option->get_default_str().empty()) {
+            text += fmt::format("Default: {}.\n", escaped(option->get_default_str()));
+        }
+    }
+    return text;
+}
+
+std::string footer(const CLI::App& app) {
+    const auto text = app.get_footer();
+    return text.empty() ? "" : ".PP\n.nf\n" + escaped(text) + "\n.fi\n";
+}
+
+void write_nested(const CLI::App& app, std::string& page) {
+    for (const auto* sub : app.get_subcommands({})) {
+        page += fmt::format(".SH {}\n{}.PP\n{}\n{}{}", escaped(upper(sub->get_name())), synopsis(*sub),
+                            escaped(sub->get_description()), option_paragraphs(*sub), footer(*sub));
+        write_nested(*sub, page);
+    }
+}
+
+std::string page_of(const CLI::App& app) {
+    const bool top = app.get_parent() == nullptr;
+    const auto name = full_name(app, "-");
+    auto page = fmt::format(".TH {} 1 \"\" \"millpond {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
+                            escaped(upper(name)), MILLPOND_VERSION, escaped(name), escaped(app.get_description()),
+                            synopsis(app));
+    page += ".SH OPTIONS\n" + option_paragraphs(app);
+    if (top) {
+        page += ".SH SUBCOMMANDS\n";
+        for (const auto* sub : app.get_subcommands({})) {
+            page +=
+                fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", escaped(full_name(*sub, "-")), escaped(sub->get_description()));
+        }
+        page +=
+            ".SH EXIT STATUS\n0 when all went well, 1 when something failed, 2 when the command line makes no sense.\n";
+        page +=
+            ".SH FILES\n.TP\n\\fI/etc/millpond/gateway.toml\\fR\nWhat the service millpond.service is told to do.\n";
+    } else {
+        write_nested(app, page);
+        if (!footer(app).empty()) page += ".SH NOTES\n" + footer(app);
+        page += ".SH SEE ALSO\n\\fBmillpond\\fR(1)\n";
+    }
+    return page;
+}
+
+const CLI::App& find(const CLI::App& program, const std::string& name) {
+    for (const auto* sub : program.get_subcommands({})) {
+        if (sub->get_name() == name) return *sub;
+    }
+    throw UsageError(fmt::format("manual: no subcommand '{}'", name));
+}
+
+void write_file(const CLI::App& app, const std::string& folder) {
+    const auto path = fmt::format("{}/{}.1", folder, full_name(app, "-"));
+    std::ofstream out{path};
+    out << page_of(app);
+    out.close();
+    if (!out) throw std::runtime_error(fmt::format("manual: cannot write '{}'", path));
+}
+
+void write_all(const CLI::App& program, const std::string& folder) {
+    write_file(program, folder);
+    for (const auto* sub : program.get_subcommands({})) write_file(*sub, folder);
+}
+
+}  // namespace
+
+Command manual_command(CLI::App& program) {
+    auto* command = program.add_subcommand("manual", "Print the manual page of the program or of a subcommand.");
+    command->footer(
+        "Examples:\n"
+        "  millpond manual gateway | man -l -\n"
+        "  millpond manual > millpond.1");
+    auto name = std::make_shared<std::string>();
+    auto folder = std::make_shared<std::string>();
+    auto* one = command->add_option("SUBCOMMAND", *name, "whose page; the program's without it");
+    command->add_option("--all", *folder, "write every page as a file into this folder instead")
+        ->type_name("FOLDER")
+        ->excludes(one);
+    return {command, [&program, name, folder] {
+                if (!folder->empty()) {
+                    write_all(program, *folder);
+                } else {
+                    fmt::print("{}", page_of(name->empty() ? program : find(program, *name)));
+                }
+                return 0;
+            }};
+}
+
+}  // namespace millpond::app
