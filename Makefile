@@ -58,10 +58,18 @@ fuzz: deps-check deps-build ## a short run of every fuzz target
 aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests under qemu-user
 	tools/check_aarch64
 
+package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
+	cmake --preset package
+	cmake --build --preset package -j $(JOBS)
+	cpack --config build/package/CPackConfig.cmake
+
+package-test: package ## install, run, upgrade and remove that package in a bare Debian 12 tree (root)
+	tools/test_package build/package/packages
+
 pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
 	tools/build_pgo
 
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 pgo clean
+.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 package package-test pgo clean

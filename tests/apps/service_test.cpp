@@ -1,0 +1,136 @@
+// What an installed gateway needs of its program: pages, completions, and its word with the service manager.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::int64_t kPatienceNs = 60'000'000'000;
+
+/// What a shell command prints.
+std::string said_by(const std::string& command) {
+    std::string text;
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) throw std::runtime_error("popen");
+    std::array<char, 4'096> buffer;
+    for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), pipe)) != 0;) {
+        text.append(buffer.data(), got);
+    }
+    pclose(pipe);
+    return text;
+}
+
+/// What bash offers behind `words`, the last of which is to be completed.
+std::string bash_offers(const std::string& words, int count) {
+    return said_by("bash -c 'source <(" MILLPOND_PROGRAM " completion bash); COMP_WORDS=(" + words +
+                   "); COMP_CWORD=" + std::to_string(count) + "; _millpond; echo \"${COMPREPLY[@]}\"'");
+}
+
+TEST(Completion, BashOffersSubcommandsOptionsAndWordsOfAFixedChoice) {
+    EXPECT_THAT(bash_offers("millpond ga", 1), HasSubstr("gateway"));
+    EXPECT_EQ(bash_offers("millpond config \"\"", 2), "check --help\n");
+    EXPECT_EQ(bash_offers("millpond tail --form", 2), "--format\n");
+    EXPECT_EQ(bash_offers("millpond tail --format \"\"", 3), "table json csv\n");
+    EXPECT_EQ(bash_offers("millpond gateway --quiet --poll s", 4), "spin\n");
+    EXPECT_EQ(bash_offers("millpond gateway --config \"\"", 3), "\n") << "bash completes names of files itself";
+}
+
+TEST(Completion, ZshReadsItsOwn) {
+    if (std::system("command -v zsh >/dev/null") != 0) GTEST_SKIP() << "needs zsh";
+    EXPECT_EQ(said_by("bash -c '" MILLPOND_PROGRAM " completion zsh | zsh -n 2>&1'"), "");
+}
+
+TEST(Manual, EverySubcommandHasAPageWithItsOptions) {
+    const auto top = run({"manual"}).out;
+    for (const std::string name : {"gateway", "tail", "replay", "generate", "config"}) {
+        EXPECT_THAT(top, HasSubstr("millpond\\-" + name));
+        const auto page = run({"manual", name});
+        EXPECT_EQ(page.exit_code, 0);
+        EXPECT_THAT(page.out,
+                    AllOf(HasSubstr(".TH MILLPOND\\-"), HasSubstr("\\-\\-help"), HasSubstr("millpond " + name)));
+    }
+    EXPECT_THAT(run({"manual", "config"}).out, HasSubstr(".SH CHECK"));
+    EXPECT_EQ(run({"manual", "nothing"}).exit_code, 2);
+    EXPECT_EQ(run({"manual", "--all", "/nonexistent"}).exit_code, 1);
+}
+
+/// The socket of a service manager.
+class Manager {
+public:
+    explicit Manager(std::string name)
+        : name_(std::move(name)), socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        name_.copy(address.sun_path + 1, name_.size());  // no file: the first byte is 0
+        const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name_.size());
+        if (bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0) throw std::runtime_error("bind");
+        setenv("NOTIFY_SOCKET", ("@" + name_).c_str(), 1);
+        setenv("WATCHDOG_USEC", "300000", 1);
+    }
+    ~Manager() {
+        unsetenv("NOTIFY_SOCKET");
+        unsetenv("WATCHDOG_USEC");
+        close(socket_);
+    }
+    Manager(const Manager&) = delete;
+    Manager& operator=(const Manager&) = delete;
+
+    /// The next message; empty when none came for so long.
+    [[nodiscard]] std::string next(int timeout_ms) const {
+        pollfd waiting{socket_, POLLIN, 0};
+        if (poll(&waiting, 1, timeout_ms) != 1) return {};
+        std::array<char, 256> text;
+        const auto got = recv(socket_, text.data(), text.size(), 0);
+        return {text.data(), got > 0 ? static_cast<std::size_t>(got) : 0};
+    }
+
+    /// Reads on until this message comes.
+    [[nodiscard]] bool hears(const std::string& message) const {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (core::monotonic_nanos() < deadline) {
+            if (next(1'000) == message) return true;
+        }
+        return false;
+    }
+
+private:
+    std::string name_;
+    int socket_;
+};
+
+TEST(Service, ItsManagerHearsThatItIsReadyThatItLivesAndThatItStops) {
+    const Manager manager{unique_ring("manager")};
+    GatewayRun gateway{{.ring = unique_ring("service"), .format = "quotes"}};
+    EXPECT_TRUE(manager.hears("READY=1"));
+    EXPECT_TRUE(manager.hears("WATCHDOG=1"));
+    EXPECT_TRUE(manager.hears("WATCHDOG=1"));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+    EXPECT_TRUE(manager.hears("STOPPING=1"));
+}
+
+}  // namespace
+}  // namespace millpond::app

@@ -1,0 +1,97 @@
+// What watches a gateway (deploy/) against what a gateway shows.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <unistd.h>
+
+#include <millpond/memory/block_pool.hpp>
+#include <millpond/metrics/pool_metrics.hpp>
+#include <millpond/metrics/registry.hpp>
+
+#include "tests/apps/gateway_run.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::IsEmpty;
+
+const std::filesystem::path kDeploy{MILLPOND_DEPLOY};
+
+std::string text_of(const std::filesystem::path& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+}
+
+std::set<std::string> metrics_in(const std::string& text) {
+    const std::regex name{R"(\bmillpond_[a-z0-9_]+)"};
+    std::set<std::string> found;
+    for (std::sregex_iterator at{text.begin(), text.end(), name}, end; at != end; ++at) found.insert(at->str());
+    return found;
+}
+
+/// Every metric that a gateway with one of each can show, and those of a pool.
+const std::set<std::string>& shown() {
+    static const auto names = [] {
+        const auto folder = std::filesystem::temp_directory_path() / unique_ring("watched");
+        std::filesystem::create_directories(folder);
+        GatewayRun gateway{{.ring = unique_ring("watched"),
+                            .format = "itch",
+                            .more = {"--tcp", "listen=127.0.0.1:0", "--csv", "path=" + (folder / "x.csv").string(),
+                                     "--udp", "to=127.0.0.1:9"}}};
+        const memory::BlockPool pool{64, 64, {.name = "orders"}};
+        metrics::Registry registry;
+        const auto listed = metrics::add_pool(registry, pool);
+        auto result = metrics_in(gateway.page("/metrics") + registry.prometheus_text());
+        std::filesystem::remove_all(folder);
+        return result;
+    }();
+    return names;
+}
+
+std::set<std::string> unknown_in(const std::string& text) {
+    std::set<std::string> unknown;
+    for (const auto& name : metrics_in(text)) {
+        if (!shown().contains(name)) unknown.insert(name);
+    }
+    return unknown;
+}
+
+TEST(Watching, EveryMetricThatAnAlertNamesIsShownByAGateway) {
+    const auto rules = text_of(kDeploy / "prometheus/millpond.rules.yml");
+    ASSERT_GE(metrics_in(rules).size(), 12U);
+    EXPECT_THAT(unknown_in(rules), IsEmpty());
+}
+
+TEST(Watching, EveryMetricOfTheDashboardIsShownByAGateway) {
+    const auto dashboard = text_of(kDeploy / "grafana/millpond.json");
+    ASSERT_GE(metrics_in(dashboard).size(), 20U);
+    EXPECT_THAT(unknown_in(dashboard), IsEmpty());
+}
+
+TEST(Watching, EachAlertFiresWhenItShouldAndNotBefore) {
+    if (std::system("command -v promtool >/dev/null") != 0) GTEST_SKIP() << "needs promtool (Debian: prometheus)";
+    const auto test = [](const std::string& what) {
+        return std::system(("cd '" + (kDeploy / "prometheus").string() + "' && promtool " + what).c_str());
+    };
+    EXPECT_EQ(test("check rules millpond.rules.yml"), 0);
+    EXPECT_EQ(test("test rules millpond.rules.test.yml"), 0);
+    const auto rules = text_of(kDeploy / "prometheus/millpond.rules.yml");
+    const auto proofs = text_of(kDeploy / "prometheus/millpond.rules.test.yml");
+    const std::regex alert{R"(alert: (\w+))"};
+    for (std::sregex_iterator at{rules.begin(), rules.end(), alert}, end; at != end; ++at) {
+        EXPECT_NE(proofs.find("name: " + at->str(1) + "\n"), std::string::npos) << at->str(1) << " has no proof";
+    }
+}
+
+}  // namespace
+}  // namespace millpond::app
