@@ -174,8 +174,11 @@ inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
         path.send();
     }
     spin_until([&] { return look(), seen == count + 1; });
+    // The peer may have the bytes before the sender has counted them.
+    const auto& written = path.sender().tallies().written;
+    spin_until([&] { return written.read() == count + 1; });
     Finding found;
-    found.answer = path.sender().tallies().written.read();
+    found.answer = written.read();
     found.latencies =
         stage == Stage::whole ? std::move(whole) : samples_of(histogram_of(stage, path.sender().latencies()));
     return found;
