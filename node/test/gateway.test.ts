@@ -13,7 +13,9 @@ const addon = await import("millpond-shm-linux-x64" as string).then(
 );
 const skip =
   program === "" ? "MILLPOND_PROGRAM is not set" : addon ? false : "millpond-shm-linux-x64 is not built here";
-const EVENTS = 5_000;
+const EVENTS = 3_000;
+/** What a client may fall behind while this process does not get to run: minutes. */
+const BACKLOG = 262_144;
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
@@ -49,13 +51,15 @@ test(
         "--ring",
         `name=${name}`,
         "--tcp",
-        `listen=127.0.0.1:${port}`,
+        `listen=127.0.0.1:${port},backlog=${BACKLOG}`,
         "--web",
-        `listen=127.0.0.1:${webPort}`,
+        `listen=127.0.0.1:${webPort},backlog=${BACKLOG}`,
         "--metrics",
         "off",
         "--quiet",
         "--demo",
+        "--demo-rate",
+        "1000",
       ],
       { stdio: "ignore" },
     );
