@@ -18,11 +18,14 @@ demo: build-release ## install what it needs, build, and run the gateway on a ge
 
 test: dev node ## install what it needs and run every test
 
-node: ## the tests of the npm package
-	@command -v npm >/dev/null || tools/install_packages node
+node: npm ## the tests of the npm package
 	node/run_tests
 
-check: format-check layers test headers lint asan tsan callgrind fuzz ## tests, formatting, lint, layers, headers, sanitizers, counts
+# Debian's, unless there is another one that brought its own Node.
+npm:
+	@command -v npm >/dev/null || tools/install_packages node
+
+check: format-check layers test headers lint asan tsan callgrind fuzz aarch64 ## tests, formatting, lint, layers, headers, sanitizers, counts
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
@@ -42,6 +45,7 @@ headers: build-dev
 lint: deps-check build-dev
 	tools/lint build/dev
 
+dev: npm # the page's tests
 dev asan tsan: %: deps-test build-%
 	ctest --preset $* -j $(JOBS) --output-junit tests.xml
 
@@ -72,4 +76,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 package package-test pgo clean
+.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 package package-test pgo clean
