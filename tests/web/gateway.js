@@ -4,6 +4,10 @@ import dgram from "node:dgram";
 
 const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
+const READY = /Ctrl-C ends it\./;
+const FEED = /feed 'planted': listens on [\d.]+:(\d+)\s/;
+const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
+
 /** Starts a gateway with one feed and one web sink; more: further arguments. */
 export async function startGateway(more = []) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
@@ -15,7 +19,8 @@ export async function startGateway(more = []) {
   const told = new Promise((done, failed) => {
     const hear = (data) => {
       said += data;
-      if (said.includes("Ctrl-C ends it.")) done();
+      // Standard output and the log on standard error come by two pipes, in any order.
+      if ([READY, FEED, PAGE].every((mark) => mark.test(said))) done();
     };
     child.stdout.on("data", hear);
     child.stderr.on("data", hear);
@@ -23,8 +28,8 @@ export async function startGateway(more = []) {
   });
   const ended = new Promise((done) => { child.on("exit", done); });
   await told;
-  const [, feedPort] = /feed 'planted': listens on [\d.]+:(\d+)/.exec(said);
-  const [, url] = /web sink 'web': (http:\/\/\S+)/.exec(said);
+  const [, feedPort] = FEED.exec(said);
+  const [, url] = PAGE.exec(said);
   return {
     url,
     feedPort: Number(feedPort),

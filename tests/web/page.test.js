@@ -29,10 +29,8 @@ let page;
 
 before(async () => {
   mkdirSync(screenshots, { recursive: true });
-  [gateway, browser] = await Promise.all([
-    startGateway(),
-    chromium.launch({ executablePath: process.env.MILLPOND_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] }),
-  ]);
+  gateway = await startGateway();
+  browser = await chromium.launch({ executablePath: process.env.MILLPOND_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
   sender = new Sender(gateway.feedPort);
   page = await open(gateway.url, { viewport: { width: 1280, height: 1000 } });
 });
