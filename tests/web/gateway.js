@@ -5,7 +5,7 @@ import dgram from "node:dgram";
 const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
 const READY = /Ctrl-C ends it\./;
-const FEED = /feed 'planted': listens on [\d.]+:(\d+)\s/;
+const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
 const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
 
 /** Starts a gateway with one feed and one web sink; more: further arguments. */
