@@ -33,8 +33,10 @@ using test::WebSocketClient;
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kClients = 200;
+constexpr bool kMemoryIsOurs = false;  // but for the greater part the sanitizer's
 #else
 constexpr std::size_t kClients = 1'000;
+constexpr bool kMemoryIsOurs = true;
 #endif
 constexpr std::size_t kStuck = 10;
 constexpr std::size_t kLoops = 500;
@@ -123,7 +125,9 @@ TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheRingsReaderCompleteAndMemoryBound
     std::size_t held = 0;
     for (const auto& client : clients) held += client->bytes();
     constexpr std::size_t kMostPerClient = std::size_t{160} * 1024;
-    EXPECT_LT(resident_bytes(), before + 3 * held + kClients * kMostPerClient);
+    if (kMemoryIsOurs) {
+        EXPECT_LT(resident_bytes(), before + 3 * held + kClients * kMostPerClient);
+    }
     EXPECT_GT(sink.counters().conflated.read(), 0U);
     thread.stop();
 }
