@@ -73,10 +73,10 @@ public:
     /// The date's midnight.
     [[nodiscard]] std::optional<std::int64_t> utc_date_ns(Tag tag) const noexcept { return read<parse_utc_date>(tag); }
 
-protected:
+private:
+    friend Fields;
     FieldAccess() noexcept = default;
 
-private:
     /// Short, and with eight bytes of the message before its end.
     [[nodiscard]] static bool in_a_word(const Field& field) noexcept {
         return field.length - 1U < 8U && field.offset >= 8U;
