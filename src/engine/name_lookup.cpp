@@ -33,14 +33,21 @@ std::vector<net::SocketAddress> look_up(const std::string& name, std::uint16_t p
     return found;
 }
 
+/// Empty when it is a name that must be looked up.
+std::optional<net::SocketAddress> written_out(const std::string& name) {
+    try {
+        return net::SocketAddress::parse_host(name);
+    } catch (const std::invalid_argument&) {
+        return std::nullopt;
+    }
+}
+
 }  // namespace
 
 NameLookup::NameLookup(const std::string& name, std::uint16_t port) : answer_(std::make_shared<Answer>()) {
-    try {
-        answer_->addresses = {net::SocketAddress::parse_host(name).with_port(port)};
+    if (const auto address = written_out(name)) {
+        answer_->addresses = {address->with_port(port)};
         return;
-    } catch (const std::invalid_argument&) {
-        // A name, then.
     }
     std::thread{[answer = answer_, name, port] {
         auto addresses = look_up(name, port);
