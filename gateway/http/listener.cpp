@@ -59,7 +59,7 @@ net::SocketAddress Listener::address() const {
 
 void Listener::close() {
     boost::beast::error_code ignored;
-    acceptor_.close(ignored);
+    static_cast<void>(acceptor_.close(ignored));
     pause_.cancel();
 }
 

@@ -41,7 +41,7 @@ std::string name_of(const fix::SessionConfig& config) {
     return std::string{fix::begin_string(config.version)} + ":" + config.sender_comp_id + "->" + config.target_comp_id;
 }
 
-const SessionOptions& checked(const SessionOptions& options) {
+SessionOptions checked(SessionOptions options) {
     if (options.dictionary == nullptr) throw std::invalid_argument("a session needs a dictionary");
     return options;
 }

@@ -28,7 +28,7 @@ public:
 
 namespace {
 
-constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one TLS record carries
+constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;  // the most that one TLS record carries
 
 [[noreturn]] void fail(const std::string& what) {
     std::array<char, 256> reason{};
@@ -37,7 +37,7 @@ constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one TLS record
     throw std::runtime_error("TLS: " + what + ": " + reason.data());
 }
 
-int socket_of(BIO* bio) noexcept { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
+int socket_of(BIO* bio) noexcept { return *static_cast<const int*>(BIO_get_data(bio)); }
 
 // OpenSSL's own socket BIO writes so that a closed connection raises SIGPIPE; this one asks for an error.
 int write_to_socket(BIO* bio, const char* bytes, int size) noexcept {
@@ -60,21 +60,21 @@ long control(BIO* bio, int command, long number, void* pointer) noexcept {
 }
 
 const BIO_METHOD* socket_method() {
-    static const auto kMethod = [] {
+    static const auto* const method = [] {
         auto* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "millpond socket");
         BIO_meth_set_write(made, write_to_socket);
         BIO_meth_set_read(made, read_from_socket);
         BIO_meth_set_ctrl(made, control);
         return made;
     }();
-    return kMethod;
+    return method;
 }
 
 class TlsTransport final : public Transport {
 public:
     TlsTransport(SSL_CTX* context, int socket) : socket_(socket), ssl_(SSL_new(context), SSL_free) {
         auto* const bio = BIO_new(socket_method());
-        BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(socket)));
+        BIO_set_data(bio, &socket_);
         BIO_set_init(bio, 1);
         SSL_set_bio(ssl_.get(), bio, bio);
         SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
