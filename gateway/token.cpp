@@ -51,7 +51,7 @@ Token::Token(const TokenSource& source) {
         secret_ = first_line_of(source.file);
     } else {
         place = fmt::format("token in environment variable '{}'", source.environment);
-        const char* value = std::getenv(source.environment.c_str());
+        const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
         if (value == nullptr) throw ConfigError(place + ": it is not set");
         secret_ = value;
     }

@@ -15,10 +15,11 @@ namespace {
 
 /// Waits until the disk has the pages that these bytes lie in.
 std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
-    static const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto first = reinterpret_cast<std::uintptr_t>(begin);
-    const auto page = first / kPage * kPage;
-    if (msync(reinterpret_cast<void*>(page), first + bytes - page, MS_SYNC) != 0) {
+    static const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto before = reinterpret_cast<std::uintptr_t>(begin) % page_bytes;
+    // msync wants a pointer that it does not write through.
+    auto* const page = const_cast<std::byte*>(static_cast<const std::byte*>(begin) - before);
+    if (msync(page, before + bytes, MS_SYNC) != 0) {
         return {errno, std::system_category()};
     }
     return {};

@@ -188,7 +188,7 @@ void Client::say_goodbye() {
 void Client::close() {
     over_ = true;
     beast::error_code ignored;
-    socket_.next_layer().socket().close(ignored);
+    static_cast<void>(socket_.next_layer().socket().close(ignored));
 }
 
 }  // namespace millpond::gateway::web
