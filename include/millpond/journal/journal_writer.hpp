@@ -95,7 +95,7 @@ public:
     /// Returns when all that was appended is on the disk. Throws std::system_error.
     void sync();
 
-    /// Does what is due, as above. True when it changed anything. Throws nothing: failures are counted, and last_error
+    /// Does what is due, as above. True when it changed anything. Throws nothing: failures are counted, and take_error
     /// says which.
     bool service(std::int64_t utc_ns) noexcept;
     /// The newest failure of `service` in words, once. On the servicing thread.

@@ -74,7 +74,6 @@ public:
     /// Number of the next record that `next` gives.
     [[nodiscard]] std::uint64_t next_record() const noexcept { return record_; }
     [[nodiscard]] std::size_t offset() const noexcept { return at_; }
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return region_.size(); }
 
     /// Ring number and receive time that the index knows before the place of the last seek; where recovery goes on.
     [[nodiscard]] std::uint64_t indexed_ring() const noexcept { return indexed_ring_; }
