@@ -84,6 +84,7 @@ void Session::on_connect(std::int64_t utc_ns) {
     held_.clear();
     requested_to_ = 0;
     highest_seen_ = 0;
+    early_logon_ = 0;
     resend_ = {};
     if (config_.refresh_on_logon) store_->refresh();
     if (config_.schedule) {

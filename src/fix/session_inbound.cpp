@@ -126,9 +126,11 @@ void Session::on_first_logon(const Inbound& in) {
     if (next_expected && *next_expected < ours) begin_resend(*next_expected, ours - 1, in.utc_ns);
     if (in.sequence > expected) {
         highest_seen_ = in.sequence;
-        // With 789 the peer knows from our Logon what is missing.
         if (config_.send_next_expected) {
-            requested_to_ = in.sequence;
+            // With 789 the peer knows from our Logon what is missing in front of its own, which it does not fill.
+            early_logon_ = in.sequence;
+            requested_to_ = in.sequence - 1;
+            progress_ns_ = in.utc_ns;
         } else {
             request_missing(in.sequence, in.utc_ns);
         }
@@ -142,6 +144,7 @@ void Session::on_logon_again(const Inbound& in) {
         held_.clear();
         requested_to_ = 0;
         highest_seen_ = 0;
+        early_logon_ = 0;
         resend_ = {};
         store_->set_next_target(2);
         send_logon(in.utc_ns, true);
@@ -290,6 +293,7 @@ void Session::take_number(std::uint64_t sequence) noexcept { store_->set_next_ta
 
 void Session::process_held(std::int64_t utc_ns) {
     while (!closing_ && state_ != State::awaiting_logon) {
+        if (store_->next_target() == early_logon_) take_number(early_logon_);
         const auto bytes = held_.take(store_->next_target());
         if (!bytes) break;
         const auto frame = next_frame(std::as_bytes(std::span{bytes->data(), bytes->size()}), bytes->size());

@@ -216,6 +216,20 @@ TEST(SessionLogon, NextExpectedMsgSeqNumIsHonouredWithoutResendRequests) {
     EXPECT_EQ(peer.sent(), "35=0|34=6|112=x|\n");
 }
 
+TEST(SessionLogon, ALogonInFrontOfWhichNextExpectedMsgSeqNumFilledTheGapIsNotWaitedFor) {
+    Peer peer{{.role = Role::initiator, .send_next_expected = true}};
+    peer.log_on();
+    peer.session_.on_disconnect(peer.now_);
+    peer.session_.on_connect(peer.now_);
+    static_cast<void>(peer.sent());
+    // Our Logon said that 2 is expected: the peer fills up to its own Logon, not that itself.
+    peer.give("A", 5, "98=0|108=30|789=3|");
+    peer.give("4", 2, "36=5|123=Y|", "43=Y|122=" + peer.time() + "|");
+    EXPECT_EQ(peer.store_.next_target(), 6U);
+    peer.give("1", 6, "112=x|");
+    EXPECT_EQ(peer.sent(), "35=0|34=3|112=x|\n");
+}
+
 TEST(SessionLogon, ANextExpectedMsgSeqNumThatWasNeverSentEndsInALogout) {
     Peer peer{{.send_next_expected = true}};
     peer.session_.on_connect(peer.now_);

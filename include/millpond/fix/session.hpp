@@ -202,6 +202,7 @@ private:
     std::uint64_t requested_to_{0};  // last number of the ResendRequest under way; 0: none
     std::int64_t progress_ns_{0};    // when the last number was taken, or a ResendRequest sent
     std::uint64_t highest_seen_{0};  // highest number that came too early
+    std::uint64_t early_logon_{0};   // number of the Logon that came before what it was behind; 0: it came in turn
     Range resend_;
     Tallies tallies_;
 };
