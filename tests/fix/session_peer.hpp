@@ -126,4 +126,9 @@ private:
     }
 };
 
+/// The header fields of a message that comes once more, `offset_ns` from now when it came first.
+[[nodiscard]] inline std::string poss_dup(const Peer& peer, std::int64_t offset_ns = 0) {
+    return "43=Y|122=" + peer.time(offset_ns) + "|";
+}
+
 }  // namespace millpond::fix

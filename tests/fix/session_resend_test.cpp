@@ -1,0 +1,177 @@
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/fix/session_peer.hpp"
+
+namespace millpond::fix {
+namespace {
+
+TEST(SessionResend, StoredMessagesComeAgainWithPossDupFlagAndTheirFirstTime) {
+    Peer peer;
+    peer.log_on();
+    ASSERT_TRUE(peer.order("a"));
+    peer.pass(kSecond);
+    ASSERT_TRUE(peer.order("b"));
+    peer.pass(kSecond);
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=2|16=3|");
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=D|34=3|43=Y|122=20240102-03:04:06.000|11=b|55=MSFT|\n");
+    EXPECT_EQ(peer.whole_.back(), message_of("FIX.4.4",
+                                             "35=D|34=3|43=Y|49=WE|52=20240102-03:04:07.000|56=YOU|"
+                                             "122=20240102-03:04:06.000|11=b|55=MSFT|"));
+    EXPECT_EQ(peer.store_.next_sender(), 4U);
+}
+
+TEST(SessionResend, SessionMessagesAreFilledAndNeverResent) {
+    Peer peer;
+    peer.log_on();
+    for (int i = 0; i < 3; ++i) peer.give("1", "112=x|");
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=1|16=4|");
+    EXPECT_EQ(peer.sent(), "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n");
+    ASSERT_TRUE(peer.order("a"));
+    peer.give("1", "112=y|");
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=3|16=0|");
+    EXPECT_EQ(peer.sent(),
+              "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n"
+              "35=D|34=5|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=4|34=6|43=Y|122=20240102-03:04:05.000|36=7|123=Y|\n");
+}
+
+TEST(SessionResend, GroupsAndDataFieldsSurviveByteForByte) {
+    Peer peer;
+    peer.log_on();
+    const auto body = delimited("11=a|453=2|448=x|452=1|448=y|452=2|95=5|96=|=||1|55=MSFT|");
+    ASSERT_TRUE(peer.session_.send("D", peer.now_, [&](Writer& writer) { writer.add_fields(body); },
+                                   {.on_behalf_of_comp_id = "DESK", .deliver_to_comp_id = "FLOOR"}));
+    peer.give("2", "7=2|16=2|");
+    EXPECT_EQ(peer.whole_.back(), message_of("FIX.4.4",
+                                             "35=D|34=2|43=Y|49=WE|52=20240102-03:04:05.000|56=YOU|115=DESK|"
+                                             "122=20240102-03:04:05.000|128=FLOOR|" +
+                                                 readable(body)));
+}
+
+TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
+    Peer peer;
+    peer.log_on();
+    const std::string filler(700, 'x');
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(peer.order(filler));
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=1|16=0|");
+    while (peer.session_.next_deadline_ns() <= peer.now_) peer.session_.on_timer(peer.now_);
+    ASSERT_FALSE(peer.sent_.empty());
+    EXPECT_TRUE(peer.sent_.front().starts_with("35=4|34=1|43=Y|")) << peer.sent_.front();
+    EXPECT_GT(peer.session_.tallies().resent.read(), 30U);
+    EXPECT_EQ(peer.session_.tallies().gap_fills.read(), 1U);
+}
+
+TEST(SessionResend, ALongResendGoesOnInBurstsAndWaitsForACongestedPeer) {
+    Peer peer{{.resend_burst = 4}};
+    peer.log_on();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(peer.order("x"));
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=1|16=0|");
+    EXPECT_EQ(peer.sent_.size(), 5U);  // a gap fill and four orders
+    peer.congested_ = true;
+    peer.session_.on_timer(peer.now_);
+    EXPECT_EQ(peer.sent_.size(), 5U);
+    EXPECT_GT(peer.session_.next_deadline_ns(), peer.now_);
+    peer.congested_ = false;
+    peer.session_.on_writable(peer.now_);
+    EXPECT_EQ(peer.sent_.size(), 9U);
+    peer.pass(0);
+    EXPECT_EQ(peer.sent_.size(), 11U);
+}
+
+TEST(SessionResend, ARequestThatComesEarlyIsAnsweredBeforeTheOwnGapIsAskedFor) {
+    Peer peer;
+    peer.log_on();
+    ASSERT_TRUE(peer.order("a"));
+    static_cast<void>(peer.sent());
+    peer.give("2", 4, "7=2|16=2|");
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=2|34=3|7=2|16=0|\n");
+    peer.give("D", 2, "11=a|", poss_dup(peer));
+    peer.give("D", 3, "11=b|", poss_dup(peer));
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.store_.next_target(), 5U);
+}
+
+TEST(SessionResend, ARequestFromNumberZeroIsRejected) {
+    Peer peer;
+    peer.log_on();
+    peer.give("2", "7=0|16=0|");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Value is incorrect (out of range) for this tag|371=7|372=2|373=5|\n");
+}
+
+TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
+    Peer peer{{.resend_timeout_ns = 3 * kSecond}};
+    peer.log_on("98=0|108=0|");
+    peer.give("D", 4, "11=c|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    EXPECT_EQ(peer.session_.next_deadline_ns(), peer.now_ + 3 * kSecond);
+    peer.pass(3 * kSecond - 1);
+    EXPECT_EQ(peer.sent(), "");
+    peer.pass(1);
+    EXPECT_EQ(peer.sent(), "35=2|34=3|7=2|16=0|\n");
+    // What comes counts the time anew; what completes it ends the waiting.
+    peer.pass(2 * kSecond);
+    peer.give("D", 2, "11=a|", poss_dup(peer));
+    peer.pass(3 * kSecond - 1);
+    EXPECT_EQ(peer.sent(), "");
+    peer.give("D", 3, "11=b|", poss_dup(peer));
+    peer.pass(60 * kSecond);
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4}));
+}
+
+TEST(SessionSequenceReset, AGapFillMovesOnAndTheHeldFollow) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 9, "11=a|");
+    peer.give("4", 2, "36=9|123=Y|", poss_dup(peer));
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{9});
+}
+
+TEST(SessionSequenceReset, AGapFillThatComesEarlyWaits) {
+    Peer peer;
+    peer.log_on();
+    peer.give("4", 10, "36=20|123=Y|");
+    peer.give("1", 20, "112=HELLO|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    peer.give("4", 2, "36=10|123=Y|", poss_dup(peer));
+    EXPECT_EQ(peer.sent(), "35=0|34=3|112=HELLO|\n");
+}
+
+TEST(SessionSequenceReset, AGapFillThatComesLateIsIgnoredOnlyWithPossDupFlag) {
+    Peer peer;
+    peer.log_on();
+    peer.give("4", 1, "36=20|123=Y|", poss_dup(peer));
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+    peer.give("4", 1, "36=20|123=Y|");
+    EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum too low, expecting 2 but received 1|\n");
+}
+
+TEST(SessionSequenceReset, AResetIgnoresItsOwnNumberAndOnlyGoesForward) {
+    Peer peer;
+    peer.log_on();
+    peer.give("4", 0, "36=25|");
+    EXPECT_EQ(peer.store_.next_target(), 25U);
+    peer.give("4", 0, "36=25|123=N|");
+    EXPECT_EQ(peer.store_.next_target(), 25U);
+    EXPECT_EQ(peer.sent(), "");
+    peer.give("4", 0, "36=1|123=N|");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=0|58=Value is incorrect (out of range) for this tag|372=4|373=5|\n");
+    EXPECT_EQ(peer.store_.next_target(), 25U);
+}
+
+}  // namespace
+}  // namespace millpond::fix
