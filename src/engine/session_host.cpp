@@ -5,6 +5,9 @@
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/fix/frame.hpp>
+
+#include "session_action.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -41,31 +44,22 @@ std::string name_of(const fix::SessionConfig& config) {
     return std::string{fix::begin_string(config.version)} + ":" + config.sender_comp_id + "->" + config.target_comp_id;
 }
 
+/// Bytes at the front of the stream that a session is done with when it has read them.
+std::size_t whole_messages(std::span<const std::byte> bytes, std::size_t longest) noexcept {
+    std::size_t whole = 0;
+    for (;;) {
+        const auto frame = fix::next_frame(bytes.subspan(whole), longest);
+        if (!frame && frame.error().error == fix::FrameError::incomplete) return whole;
+        whole += frame ? frame->bytes.size() : frame.error().skip;
+    }
+}
+
 SessionOptions checked(SessionOptions options) {
     if (options.dictionary == nullptr) throw std::invalid_argument("a session needs a dictionary");
     return options;
 }
 
 }  // namespace
-
-/// What is done between two looks at the connection: its output is written at the end.
-class SessionHost::Action {
-public:
-    Action(SessionHost& host, std::int64_t utc_ns) noexcept
-        : host_(&host), utc_ns_(utc_ns), outermost_(!std::exchange(host.acting_, true)) {
-        host.stamp_ns_ = utc_ns;
-    }
-    ~Action() {
-        if (outermost_) host_->finish_action(utc_ns_);
-    }
-    Action(const Action&) = delete;
-    Action& operator=(const Action&) = delete;
-
-private:
-    SessionHost* host_;
-    std::int64_t utc_ns_;
-    bool outermost_;
-};
 
 SessionHost::SessionHost(SessionOptions options, Application& application, IoThread& io)
     : io_(&io),
@@ -157,10 +151,16 @@ void SessionHost::take_input(std::int64_t utc_ns) {
     const auto bytes = input_.filled();
     if (bytes.empty()) return;
     const auto messages = session_.tallies().received.read();
+    const auto tap = [&](std::size_t begin, std::size_t end) {
+        if (begin == end) return;
+        tap_->on_bytes(name_, Direction::in, {reinterpret_cast<const char*>(bytes.data()) + begin, end - begin},
+                       utc_ns);
+    };
+    // In front of what they bring about.
+    const auto whole = tap_ != nullptr ? whole_messages(bytes, config().max_message_bytes) : 0;
+    if (tap_ != nullptr) tap(0, whole);
     const auto done = session_.on_bytes(bytes, utc_ns);
-    if (tap_ != nullptr && done != 0) {
-        tap_->on_bytes(name_, Direction::in, {reinterpret_cast<const char*>(bytes.data()), done}, utc_ns);
-    }
+    if (tap_ != nullptr) tap(whole, std::max(whole, done));
     input_.consume(done);
     const auto came = session_.tallies().received.read() - messages;
     if (came != 0) last_received_ns_.set(static_cast<std::uint64_t>(utc_ns));
@@ -346,98 +346,6 @@ std::int64_t SessionHost::next_deadline_ns() const noexcept {
     next = std::min(next, farewell_.next_deadline_ns());
     if (draining_ && !drained()) next = std::min(next, drain_deadline_ns_);
     return next;
-}
-
-void SessionHost::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
-    draining_ = true;
-    drain_deadline_ns_ = deadline_utc_ns;
-    for (auto* sender : senders_) sender->close();
-    const Action action{*this, utc_ns};
-    pump(utc_ns);
-}
-
-void SessionHost::continue_drain(std::int64_t utc_ns) {
-    if (utc_ns >= drain_deadline_ns_) {
-        for (auto* sender : senders_) sender->fail_all(SendFailure::shut_down);
-        if (connection_ != nullptr) {
-            cut(Closed::shut_down);
-            let_go(utc_ns);
-        }
-        return;
-    }
-    if (connection_ == nullptr || !senders_idle() || !output_.empty()) return;
-    if (session_.state() == fix::Session::State::active) {
-        session_.logout("the engine ends", utc_ns);
-        flush();
-    } else if (session_.state() == fix::Session::State::awaiting_logon) {
-        cut(Closed::shut_down);
-        let_go(utc_ns);
-    }
-}
-
-bool SessionHost::senders_idle() const noexcept {
-    return std::ranges::all_of(senders_, [](auto* sender) { return sender->idle(); });
-}
-
-bool SessionHost::drained() const noexcept { return connection_ == nullptr && senders_idle(); }
-
-void SessionHost::post(std::function<void(SessionHost&)> work) {
-    io_->post([weak = weak_from_this(), work = std::move(work)] {
-        if (const auto host = weak.lock()) work(*host);
-    });
-}
-
-void SessionHost::act(const std::function<void(std::int64_t utc_ns)>& work) {
-    const auto utc_ns = core::utc_nanos();
-    const Action action{*this, utc_ns};
-    work(utc_ns);
-}
-
-void SessionHost::request_logout(std::string reason) {
-    post([reason = std::move(reason)](SessionHost& host) {
-        host.act([&](std::int64_t utc_ns) {
-            host.enabled_ = false;
-            if (host.observer_ != nullptr) host.observer_->on_host_enabled(false, utc_ns);
-            host.session_.logout(reason, utc_ns);
-        });
-    });
-}
-
-void SessionHost::request_logon() {
-    post([](SessionHost& host) {
-        host.enabled_ = true;
-        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, core::utc_nanos());
-    });
-}
-
-void SessionHost::request_reset() {
-    post([](SessionHost& host) { host.act([&](std::int64_t utc_ns) { host.session_.reset(utc_ns); }); });
-}
-
-void SessionHost::request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
-                                  std::function<void(bool done)> done) {
-    post([next_sender, next_target, done = std::move(done)](SessionHost& host) {
-        const bool free = host.connection_ == nullptr && !host.claimed();
-        if (free && next_sender) host.store_->set_next_sender(*next_sender);
-        if (free && next_target) host.store_->set_next_target(*next_target);
-        host.show_store();
-        if (done) done(free);
-    });
-}
-
-void SessionHost::set_tap(WireTap* tap) {
-    io_->call([&] { tap_ = tap; });
-}
-
-void SessionHost::attach(detail::Sender& sender) {
-    io_->call([&] { senders_.push_back(&sender); });
-}
-
-void SessionHost::detach(detail::Sender& sender) noexcept {
-    io_->call([&] {
-        sender.on_disconnect();
-        std::erase(senders_, &sender);
-    });
 }
 
 }  // namespace millpond::engine

@@ -10,6 +10,7 @@
 
 #include <millpond/engine/raw_log.hpp>
 
+#include "tests/engine/engine_pair.hpp"
 #include "tests/support/free_of_cost.hpp"
 
 namespace millpond::engine {
@@ -141,6 +142,38 @@ TEST_F(RawLogTest, TheIoThreadNeitherAllocatesNorCallsTheSystem) {
         return true;
     });
     EXPECT_GT(log.tallies().lost_pieces.read(), 0U);
+}
+
+/// Notes direction and MsgType of each message that it sees.
+class TypesSeen final : public WireTap {
+public:
+    void on_bytes(std::string_view, Direction direction, std::string_view bytes, std::int64_t) noexcept override {
+        constexpr std::string_view kType =
+            "\x01"
+            "35=";
+        for (auto at = bytes.find(kType); at != std::string_view::npos; at = bytes.find(kType, at + 1)) {
+            types += direction == Direction::in ? " <" : " >";
+            types += bytes[at + kType.size()];
+        }
+    }
+    std::string types;
+};
+
+TEST(WireTapTest, AMessageIsSeenBeforeWhatItBringsAbout) {
+    TypesSeen seen;
+    EnginePair pair;
+    pair.house.on_order = [](SessionLink& link, const fix::Message& order) {
+        const auto id = order.text(fix::tag::kClOrdId).value_or("");
+        EXPECT_TRUE(link.send("8", [&](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>(id); }));
+    };
+    pair.accepted->set_tap(&seen);
+    ASSERT_TRUE(pair.log_on());
+    memory::MessagePool<Order> pool{64};
+    AsyncSender<Order, OrderEncoder> sender{*pair.initiated, pool};
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{1, 1, {}})), Handed::queued);
+    ASSERT_TRUE(run_until(pair.io, [&] { return !pair.desk.orders.empty(); }));
+    EXPECT_EQ(seen.types, " <A >A <D >8");
+    pair.accepted->set_tap(nullptr);
 }
 
 }  // namespace
