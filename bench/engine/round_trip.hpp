@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <stdexcept>
+#include <memory>
 #include <string>
-#include <thread>
+#include <utility>
+#include <vector>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -19,17 +18,18 @@
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 #ifdef MILLPOND_RIVAL_QUICKFIX_PEER
+#include "bench/rivals/free_port.hpp"
 #include "bench/rivals/quickfix_peer.hpp"
 #endif
 
 namespace millpond::bench {
 
 inline const core::TickRate kRate;
+inline constexpr std::uint64_t kFirstId = 1'000'000;  // ids of one width
 
 /// `count` round trips after some that warm up; microseconds.
 template <class Path>
 [[nodiscard]] Finding round_trips(Path&& path, std::size_t count) {
-    constexpr std::uint64_t kFirstId = 1'000'000;  // ids of one width
     const auto warm = count / 10;
     Finding found;
     found.latencies.reserve(count);
@@ -45,67 +45,112 @@ template <class Path>
     return found;
 }
 
+/// Raw sockets first, then ours with the store in memory and in a file; each side has a processor of its own.
+template <core::Poll kPoll>
+[[nodiscard]] std::vector<Contender> round_trip_contenders(std::size_t count) {
+    const auto ours = [count](bool in_files) {
+        return [count, in_files] {
+            run_on(two_cores().first);
+            return round_trips(SessionPath{kPoll, in_files}, count);
+        };
+    };
+    const auto raw = [count] {
+        run_on(two_cores().first);
+        return round_trips(RawPath < kPoll == core::Poll::spin > {}, count);
+    };
+    return {{"raw sockets", raw}, {"millpond, memory store", ours(false)}, {"millpond, file store", ours(true)}};
+}
+
+/// compare() with the unit and the goals of round trips.
+inline void compare_round_trips(Question question, const std::vector<Contender>& contenders) {
+    question.unit = "us";
+    question.goals = {
+        {.contender = "millpond, memory store", .to = "raw sockets", .of = Statistic::p50, .at_most = 1.12},
+        {.contender = "millpond, file store", .to = "raw sockets", .of = Statistic::p50, .at_most = 1.15}};
+    compare(question, contenders);
+}
+
 #ifdef MILLPOND_RIVAL_QUICKFIX_PEER
-/// Both sides QuickFIX's, on the threads that it makes.
+/// Both sides QuickFIX's, the threads of each on a processor of their own. The next order is sent on the thread that
+/// brought the report, as ours is.
 class QuickFixPath {
 public:
-    explicit QuickFixPath(bool in_files)
+    QuickFixPath(bool in_files, std::size_t count)
         : folder_(std::filesystem::temp_directory_path() / ("millpond_quickfix_" + std::to_string(::getpid()))),
-          port_(free_port()),
-          house_({.initiates = false,
-                  .port = port_,
-                  .sender = "HOUSE",
-                  .target = "DESK",
-                  .folder = in_files ? (folder_ / "house").string() : "",
-                  .answers = true},
-                 {}),
-          desk_(
-              {.initiates = true,
-               .port = port_,
-               .sender = "DESK",
-               .target = "HOUSE",
-               .folder = in_files ? (folder_ / "desk").string() : ""},
-              [this](const QuickFixPeer::Received& report) { last_id_.store(report.id, std::memory_order_release); }) {
-        spin_until([&] { return desk_.logged_on() && house_.logged_on(); });
+          warm_(count / 10),
+          count_(count) {
+        found_.latencies.reserve(count);
+        const auto port = free_port();
+        run_on(two_cores().second);  // what is started from here on stays there
+        house_ =
+            std::make_unique<QuickFixPeer>(QuickFixPeer::Options{.initiates = false,
+                                                                 .port = port,
+                                                                 .sender = "HOUSE",
+                                                                 .target = "DESK",
+                                                                 .folder = in_files ? (folder_ / "house").string() : "",
+                                                                 .answers = true},
+                                           nullptr);
+        run_on(two_cores().first);
+        desk_ =
+            std::make_unique<QuickFixPeer>(QuickFixPeer::Options{.initiates = true,
+                                                                 .port = port,
+                                                                 .sender = "DESK",
+                                                                 .target = "HOUSE",
+                                                                 .folder = in_files ? (folder_ / "desk").string() : ""},
+                                           [this](const QuickFixPeer::Received& report) { on_report(report.id); });
+        spin_until([&] { return desk_->logged_on() && house_->logged_on(); });
     }
     QuickFixPath(const QuickFixPath&) = delete;
     QuickFixPath& operator=(const QuickFixPath&) = delete;
     ~QuickFixPath() {
+        desk_.reset();
+        house_.reset();
         std::error_code ignored;
         std::filesystem::remove_all(folder_, ignored);
     }
-    std::uint64_t round_trip(std::uint64_t id) {
-        if (!desk_.send_order(id)) throw std::runtime_error("QuickFIX refused an order");
-        while (last_id_.load(std::memory_order_acquire) != id) sched_yield();
-        return id;
+    [[nodiscard]] Finding run() {
+        send_next();
+        state_.wait(State::runs);
+        if (state_ == State::failed) throw Refused("another order was answered, or one was refused");
+        return std::move(found_);
     }
 
 private:
-    static int free_port() {
-        const auto socket = ::socket(AF_INET, SOCK_STREAM, 0);
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t size = sizeof address;
-        auto* const any = reinterpret_cast<sockaddr*>(&address);
-        if (::bind(socket, any, size) != 0 || ::getsockname(socket, any, &size) != 0) {
-            throw std::runtime_error("no free port");
+    enum class State : std::uint8_t { runs, done, failed };
+
+    void send_next() {
+        begin_ = core::ticks();
+        if (!desk_->send_order(kFirstId + done_)) finish(State::failed);
+    }
+    void on_report(std::uint64_t id) {
+        const auto end = core::ticks();
+        if (id != kFirstId + done_) return finish(State::failed);
+        if (done_ >= warm_) {
+            found_.answer += id;
+            found_.latencies.push_back(
+                static_cast<float>(static_cast<double>(end - begin_) * kRate.nanos_per_tick() / 1e3));
         }
-        ::close(socket);
-        return ntohs(address.sin_port);
+        if (++done_ == warm_ + count_) return finish(State::done);
+        send_next();
+    }
+    void finish(State state) {
+        state_ = state;
+        state_.notify_one();
     }
 
     std::filesystem::path folder_;
-    int port_;
-    std::atomic<std::uint64_t> last_id_{0};
-    QuickFixPeer house_;
-    QuickFixPeer desk_;
+    std::size_t warm_;
+    std::size_t count_;
+    std::size_t done_{0};
+    std::uint64_t begin_{0};
+    Finding found_;
+    std::atomic<State> state_{State::runs};
+    std::unique_ptr<QuickFixPeer> house_;
+    std::unique_ptr<QuickFixPeer> desk_;
 };
 
 [[nodiscard]] inline Finding quickfix_round_trips(bool in_files, std::size_t count) {
-    const auto cores = two_cores();
-    run_on({cores.first, cores.second});  // its threads go where the kernel puts them
-    return round_trips(QuickFixPath{in_files}, count);
+    return QuickFixPath{in_files, count}.run();
 }
 #endif
 

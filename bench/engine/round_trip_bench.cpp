@@ -6,29 +6,9 @@
 
 int main() {
     using namespace millpond;
-    const auto count = bench::scaled(10'000);
-    const auto ours = [&](bool in_files) {
-        return [count, in_files] {
-            bench::run_on(bench::two_cores().first);
-            return bench::round_trips(bench::SessionPath{core::Poll::spin, in_files}, count);
-        };
-    };
-    bench::compare(
+    bench::compare_round_trips(
         {.question = "What does a full FIX session add to an order's round trip?",
-         .unit = "us",
-         .goals =
-             {{.contender = "millpond, memory store",
-               .to = "raw sockets",
-               .of = bench::Statistic::p50,
-               .at_most = 1.12},
-              {.contender = "millpond, file store", .to = "raw sockets", .of = bench::Statistic::p50, .at_most = 1.15}},
          .measured = "NewOrderSingle to ExecutionReport over TCP on loopback, one at a time, both sides spinning",
          .not_measured = "logon, waking a sleeping thread, several orders at a time"},
-        {{"raw sockets",
-          [count] {
-              bench::run_on(bench::two_cores().first);
-              return bench::round_trips(bench::RawPath<true>{}, count);
-          }},
-         {"millpond, memory store", ours(false)},
-         {"millpond, file store", ours(true)}});
+        bench::round_trip_contenders<core::Poll::spin>(bench::scaled(10'000)));
 }

@@ -14,14 +14,14 @@
 
 #include <gtest/gtest.h>
 
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+
+#include "bench/rivals/free_port.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -78,19 +78,6 @@ private:
     pid_t pid_{0};
 };
 
-std::uint16_t free_port() {
-    const auto socket = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(socket, any, size), 0);
-    EXPECT_EQ(::getsockname(socket, any, &size), 0);
-    ::close(socket);
-    return ntohs(address.sin_port);
-}
-
 void expect_every_order(const Side& side) {
     std::map<std::uint64_t, std::uint64_t> number_of;
     std::uint64_t last = 0;
@@ -122,7 +109,7 @@ protected:
         std::filesystem::remove_all(root_, ignored);
     }
     void run(std::string our_role, std::string its_role) {
-        const auto port = free_port();
+        const auto port = static_cast<std::uint16_t>(bench::free_port());
         Side ours{"ours", std::move(our_role), port, root_};
         Side its{"quickfix", std::move(its_role), port, root_};
         std::minstd_rand random{1};

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,21 +20,11 @@
 
 #include <millpond/quickfix/store_factory.hpp>
 
+#include "bench/rivals/free_port.hpp"
+
 namespace millpond {
 namespace quickfix {
 namespace {
-
-int free_port() {
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    close(listener);
-    return ntohs(address.sin_port);
-}
 
 /// Looks again until it is so, a minute at most.
 bool wait_until(const std::function<bool()>& done) {
@@ -115,7 +103,7 @@ protected:
 };
 
 TEST_P(QuickFixStore, ASessionLogsOnSendsOrdersAndAnswersAResendRequestFromOurStore) {
-    const int port = free_port();
+    const int port = bench::free_port();
     const FIX::SessionID buy("FIX.4.4", "BUY", "SELL");
     const FIX::SessionID sell("FIX.4.4", "SELL", "BUY");
     Notes sender;
