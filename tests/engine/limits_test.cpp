@@ -206,6 +206,35 @@ TEST_F(LimitsTest, ADeadPeerNeverHoldsUpAProducer) {
     }));
 }
 
+TEST_F(LimitsTest, AMessageThatFindsTheConnectionBusyTooOftenFailsWithThatReason) {
+    struct Reasons final : SendListener<Order> {
+        void on_failed(const Order&, SendFailure failure, std::uint64_t) noexcept override {
+            ++failed;
+            busy += failure == SendFailure::too_busy ? 1U : 0U;
+        }
+        std::uint64_t failed{0};
+        std::uint64_t busy{0};
+    };
+    Acceptor acceptor{io_, {}};
+    auto& handle = add(acceptor, "A", {.pending_bytes = 128U << 10U, .stalled = std::chrono::hours{1}});
+    RawClient dead{acceptor.port()};
+    ASSERT_TRUE(logs_on(dead, "A"));
+    memory::MessagePool<Order> pool{1024};
+    const std::string text(4'000, 'x');
+    Reasons reasons;
+    AsyncSender<Order, OrderEncoder> sender{handle, pool, {}, {.lane_capacity = 256, .max_attempts = 3}, &reasons};
+    // Each message that is handed over makes the sender look at the one in front.
+    ASSERT_TRUE(run_until(io_, [&] {
+        EXPECT_EQ(sender.try_send(sender.try_make(Order{1, 1, text})), Handed::queued);
+        return reasons.busy >= 5;
+    }));
+    EXPECT_EQ(reasons.failed, reasons.busy);
+    EXPECT_EQ(sender.tallies().too_busy.read(), reasons.busy);
+    // Each of them was looked at three times.
+    EXPECT_GE(sender.tallies().retried.read(), 3 * reasons.busy);
+    EXPECT_EQ(acceptor.connected(), 1U);
+}
+
 TEST_F(LimitsTest, ADrainEndsWithinItsBoundThoughThePeerIsDead) {
     Acceptor acceptor{io_, {}};
     auto& handle = add(acceptor, "A", {.pending_bytes = 128U << 10U, .stalled = std::chrono::hours{1}});
