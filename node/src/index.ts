@@ -27,16 +27,7 @@ export type { ClearView, GapView, QuoteView, StatusView, TradeView } from "./mar
 export { MarketRing, type MarketRingAccount, type MarketRingHandler, type WriterState } from "./market-ring.js";
 export { type Envelope, Message } from "./message.js";
 export { MessagePool } from "./message-pool.js";
-export {
-  type Handler,
-  type HandlerOptions,
-  MessageSystem,
-  type MessageSystemOptions,
-  type RequestOptions,
-  type RouteStats,
-  type Sent,
-  type Target,
-} from "./message-system.js";
+export { MessageSystem } from "./message-system.js";
 export { PathRouter } from "./path-router.js";
 export type { AnyPath, BodyOf, PathsOf, ReplyOf, RouteMap, RouteTypes, Untyped } from "./path-types.js";
 export type { Middleware } from "./plan.js";
@@ -63,6 +54,15 @@ export { MarketRingError } from "./ring-error.js";
 export type { RingWake } from "./ring-feed.js";
 export { type ParamsOf, Route } from "./route.js";
 export { SlotPool, type SlotPoolOptions, type SlotPoolStats } from "./slot-pool.js";
+export type {
+  Handler,
+  HandlerOptions,
+  MessageSystemOptions,
+  RequestOptions,
+  RouteStats,
+  Sent,
+} from "./system-options.js";
+export type { Target } from "./target.js";
 export { LatencyHistogram, PrometheusText } from "./telemetry.js";
 export { MpscRing, SpscRing } from "./thread-ring.js";
 export { childTraceparent } from "./trace.js";
