@@ -11,6 +11,7 @@ export {
 export type { SendOptions } from "./dispatcher.js";
 export { createMessage, globalPool, releaseMessage } from "./global-pool.js";
 export type { MailboxStats, Overflow, Priority, QueueOptions } from "./mailbox.js";
+export type { MarketRingHandler } from "./entry-window.js";
 export { type MarketAccount, MarketData, type MarketDataOptions } from "./market-data.js";
 export type {
   MarketClear,
@@ -24,7 +25,7 @@ export type {
   MarketTrade,
 } from "./market-event.js";
 export type { ClearView, GapView, QuoteView, StatusView, TradeView } from "./market-layout.js";
-export { MarketRing, type MarketRingAccount, type MarketRingHandler, type WriterState } from "./market-ring.js";
+export { MarketRing, type MarketRingAccount, type WriterState } from "./market-ring.js";
 export { type Envelope, Message } from "./message.js";
 export { MessagePool } from "./message-pool.js";
 export { MessageSystem } from "./message-system.js";

@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { MarketQuote } from "./market-event.js";
 import { type MarketFeed, type MarketFeedOwner, type MarketWishes, unwant, want } from "./market-feed.js";
 import { type ClearView, NO_INSTRUMENT, type QuoteView, type StatusView } from "./market-layout.js";
-import { MarketRing, type MarketRingHandler } from "./market-ring.js";
+import type { MarketRingHandler } from "./entry-window.js";
+import { MarketRing } from "./market-ring.js";
 
 /** Entries that one look takes, before other work of the event loop has its turn. */
 const LOOK = 4_096;
