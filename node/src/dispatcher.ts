@@ -3,10 +3,13 @@ import { channel } from "node:diagnostics_channel";
 import { Gather } from "./gather.js";
 import { Hold, ReadyHold } from "./hold.js";
 import { countOf, LOOK_CLOSER } from "./lease.js";
-import type { Mailbox, Priority, Reply } from "./mailbox.js";
+import type { Mailbox } from "./mailbox.js";
 import type { Envelope, Message } from "./message.js";
 import { isThenable, type MessagePool } from "./message-pool.js";
 import type { Plan } from "./plan.js";
+import type { Priority, Reply } from "./queue-options.js";
+import { orAborted, Settlement } from "./settlement.js";
+import type { SendOptions } from "./system-options.js";
 import type { RouteTelemetry } from "./telemetry.js";
 import { childTraceparent } from "./trace.js";
 
@@ -14,35 +17,6 @@ const sent = channel("millpond.send");
 const settled = channel("millpond.settle");
 /** Of a stamp: must be odd, and not beyond what a stamp can count. */
 const SENDABLE = LOOK_CLOSER + 1;
-
-/** The end of one async handler; used again, so that waiting for a handler makes no closures. */
-class Settlement {
-  plan: Plan | undefined;
-  message: Message | undefined;
-  readonly succeed: (reply: unknown) => unknown;
-  readonly fail: (error: unknown) => never;
-
-  constructor(finish: (settlement: Settlement, failed: boolean) => void) {
-    this.plan = undefined;
-    this.message = undefined;
-    this.succeed = (reply) => {
-      finish(this, false);
-      return reply;
-    };
-    this.fail = (error) => {
-      finish(this, true);
-      throw error;
-    };
-  }
-}
-
-export interface SendOptions {
-  readonly meta?: unknown;
-  /** Lane of a queued handler, `medium` unless said otherwise. */
-  readonly priority?: Priority;
-  readonly signal?: AbortSignal;
-  readonly traceparent?: string;
-}
 
 /** @internal */
 export interface DispatcherOptions {
@@ -335,25 +309,4 @@ export class Dispatcher {
     this.#outstanding--;
     if (this.#outstanding === 0 && this.#whenIdle.length > 0) for (const tell of this.#whenIdle.splice(0)) tell();
   }
-}
-
-/** `reply`, unless the signal comes first; `abort` is then told, and the handler may still run. */
-function orAborted(reply: PromiseLike<unknown>, signal: AbortSignal, abort: () => void): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      abort();
-      reject(signal.reason);
-    };
-    signal.addEventListener("abort", stop, { once: true });
-    reply.then(
-      (value) => {
-        signal.removeEventListener("abort", stop);
-        resolve(value);
-      },
-      (error) => {
-        signal.removeEventListener("abort", stop);
-        reject(error);
-      },
-    );
-  });
 }

@@ -1,7 +1,7 @@
-import type { Reply } from "./mailbox.js";
 import type { Message } from "./message.js";
 import { isThenable } from "./message-pool.js";
 import type { Run } from "./plan.js";
+import type { Reply } from "./queue-options.js";
 
 /**
  * Collects the outcomes of one message with several receivers. The message is given back when the last one is done.

@@ -8,9 +8,7 @@ export {
   RouteConflictError,
   SystemClosedError,
 } from "./bus-error.js";
-export type { SendOptions } from "./dispatcher.js";
 export { createMessage, globalPool, releaseMessage } from "./global-pool.js";
-export type { MailboxStats, Overflow, Priority, QueueOptions } from "./mailbox.js";
 export type { MarketRingHandler } from "./entry-window.js";
 export { type MarketAccount, MarketData, type MarketDataOptions } from "./market-data.js";
 export type {
@@ -42,6 +40,7 @@ export {
   WrongPoolError,
 } from "./pool-error.js";
 export type { Leak, MessagePoolOptions, Pooled, PoolStats } from "./pool-options.js";
+export type { MailboxStats, Overflow, Priority, QueueOptions } from "./queue-options.js";
 export {
   type Cursor,
   type FieldType,
@@ -61,6 +60,7 @@ export type {
   MessageSystemOptions,
   RequestOptions,
   RouteStats,
+  SendOptions,
   Sent,
 } from "./system-options.js";
 export type { Target } from "./target.js";

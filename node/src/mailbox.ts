@@ -1,65 +1,14 @@
 import { MessageDroppedError, QueueFullError } from "./bus-error.js";
 import type { Message } from "./message.js";
 import { isThenable } from "./message-pool.js";
+import { Lane } from "./lane.js";
 import { requireInteger, SettingError } from "./pool-error.js";
-
-export type Priority = "critical" | "high" | "medium" | "low";
-export type Overflow = "reject" | "drop-oldest" | "drop-newest" | "coalesce" | "wait";
+import type { MailboxOwner, MailboxStats, Overflow, Priority, QueueOptions, Reply } from "./queue-options.js";
 
 const LANES = { critical: 0, high: 1, medium: 2, low: 3 } as const;
 const OVERFLOWS: readonly Overflow[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
 /** Messages that one turn of the event loop handles, before timers and sockets have theirs. */
 const TURN = 1_024;
-
-export interface QueueOptions {
-  /** Most messages that wait, all priorities together, 1 to 4,194,304. */
-  readonly capacity: number;
-  /** What happens to a message that finds the queue full; `reject` unless said otherwise. */
-  readonly overflow?: Overflow;
-  /** Handlers that run at once, 1 unless said otherwise. */
-  readonly concurrency?: number;
-  /** For `coalesce`: of the waiting messages with one key only the newest stays, at the place of the first. */
-  readonly key?: (message: Message) => unknown;
-}
-
-/** How a queued message ended; `reply` is what `send` promised, if anybody waits for it. */
-export interface Reply {
-  /** The message has other receivers too. */
-  readonly shared?: boolean;
-  resolve(value: unknown): void;
-  reject(error: unknown): void;
-}
-
-/** @internal What the owner of a mailbox does for it. */
-export interface MailboxOwner {
-  /** The handler has settled. */
-  settled(message: Message, reply: Reply | undefined, failed: boolean, outcome: unknown): void;
-  /** The message was refused, dropped or aborted before the handler got it. */
-  gone(message: Message, reply: Reply | undefined, reason: unknown): void;
-}
-
-/** One lane: a ring of messages and their replies. */
-class Lane {
-  readonly messages: (Message | undefined)[];
-  readonly replies: (Reply | undefined)[];
-  head = 0;
-  tail = 0;
-  constructor(readonly mask: number) {
-    this.messages = new Array<Message | undefined>(mask + 1).fill(undefined);
-    this.replies = new Array<Reply | undefined>(mask + 1).fill(undefined);
-  }
-}
-
-/** Counters of one mailbox; accepted = handled + dropped + aborted + waiting + running. */
-export interface MailboxStats {
-  readonly accepted: number;
-  readonly handled: number;
-  readonly dropped: number;
-  readonly refused: number;
-  readonly aborted: number;
-  readonly waiting: number;
-  readonly running: number;
-}
 
 /**
  * The bounded queue in front of one handler: four lanes by priority, most urgent first, each first in first out. A queued
@@ -92,6 +41,9 @@ export class Mailbox {
   #refused = 0;
   #aborted = 0;
   readonly #pump = () => this.#turn();
+  readonly #moved = (message: Message, lane: Lane, place: number) => {
+    if (this.#key !== undefined) this.#waitingByKey.set(this.#keys.get(message), { lane, place });
+  };
 
   constructor(
     readonly path: string,
@@ -171,11 +123,8 @@ export class Mailbox {
       lane = new Lane(this.#mask);
       this.#lanes[number] = lane;
     }
-    if (lane.tail - lane.head > lane.mask) this.#closeHoles(lane);
-    const place = lane.tail & lane.mask;
-    lane.messages[place] = message;
-    lane.replies[place] = reply;
-    lane.tail++;
+    lane.closeHoles(this.#moved);
+    const place = lane.put(message, reply);
     if (this.#key !== undefined) {
       const key = this.#key(message);
       this.#keys.set(message, key);
@@ -190,13 +139,11 @@ export class Mailbox {
   /** Takes a message that still waits out of the queue. False when it runs already, or is gone. Cost: the queue's length. */
   abort(message: Message, reason: unknown): boolean {
     for (const lane of this.#lanes) {
-      if (lane === undefined) continue;
-      for (let at = lane.head; at !== lane.tail; at++) {
-        if (lane.messages[at & lane.mask] !== message) continue;
-        this.#aborted++;
-        this.#remove(lane, at & lane.mask, reason);
-        return true;
-      }
+      const place = lane?.placeOf(message) ?? -1;
+      if (lane === undefined || place < 0) continue;
+      this.#aborted++;
+      this.#remove(lane, place, reason);
+      return true;
     }
     return false;
   }
@@ -240,21 +187,17 @@ export class Mailbox {
   #startNext(): boolean {
     for (let number = 0; number < 4; number++) {
       const lane = this.#lanes[number];
-      while (lane !== undefined && lane.head !== lane.tail) {
-        const place = lane.head & lane.mask;
-        lane.head++;
-        const message = lane.messages[place];
-        if (message === undefined) continue;
-        const reply = lane.replies[place];
-        lane.messages[place] = undefined;
-        lane.replies[place] = undefined;
-        if (lane.head === lane.tail) lane.head = lane.tail = 0;
-        this.#waiting--;
-        if (this.#key !== undefined) this.#forgetKey(message);
-        this.#giveCredit();
-        this.#run(message, reply);
-        return true;
-      }
+      const place = lane?.first() ?? -1;
+      if (lane === undefined || place < 0) continue;
+      const message = lane.messages[place]!;
+      const reply = lane.replies[place];
+      lane.empty(place);
+      lane.head++;
+      this.#waiting--;
+      if (this.#key !== undefined) this.#forgetKey(message);
+      this.#giveCredit();
+      this.#run(message, reply);
+      return true;
     }
     return false;
   }
@@ -302,43 +245,22 @@ export class Mailbox {
   #dropOldest(): void {
     for (let number = 3; number >= 0; number--) {
       const lane = this.#lanes[number];
-      for (let at = lane?.head ?? 0; lane !== undefined && at !== lane.tail; at++) {
-        const place = at & lane.mask;
-        if (lane.messages[place] === undefined) continue;
-        lane.head = at;
-        this.#dropped++;
-        this.#remove(lane, place, new MessageDroppedError(this.path, "drop-oldest"));
-        return;
-      }
+      const place = lane?.first() ?? -1;
+      if (lane === undefined || place < 0) continue;
+      this.#dropped++;
+      this.#remove(lane, place, new MessageDroppedError(this.path, "drop-oldest"));
+      return;
     }
   }
 
   #remove(lane: Lane, place: number, reason: unknown): void {
     const message = lane.messages[place]!;
     const reply = lane.replies[place];
-    lane.messages[place] = undefined;
-    lane.replies[place] = undefined;
+    lane.empty(place);
     this.#waiting--;
     if (this.#key !== undefined) this.#forgetKey(message);
     this.owner.gone(message, reply, reason);
     this.#giveCredit();
-  }
-
-  #closeHoles(lane: Lane): void {
-    let to = lane.head;
-    for (let at = lane.head; at !== lane.tail; at++) {
-      const message = lane.messages[at & lane.mask];
-      if (message === undefined) continue;
-      lane.messages[to & lane.mask] = message;
-      lane.replies[to & lane.mask] = lane.replies[at & lane.mask];
-      if (this.#key !== undefined) this.#waitingByKey.set(this.#keys.get(message), { lane, place: to & lane.mask });
-      to++;
-    }
-    for (let at = to; at !== lane.tail; at++) {
-      lane.messages[at & lane.mask] = undefined;
-      lane.replies[at & lane.mask] = undefined;
-    }
-    lane.tail = to;
   }
 
   #forgetKey(message: Message): void {

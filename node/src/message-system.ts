@@ -1,6 +1,6 @@
 import { NoHandlerError, RequestTimeoutError } from "./bus-error.js";
 import { Deadlines } from "./deadlines.js";
-import { Dispatcher, type SendOptions } from "./dispatcher.js";
+import { Dispatcher } from "./dispatcher.js";
 import type { Envelope, Message } from "./message.js";
 import { isThenable, MessagePool } from "./message-pool.js";
 import type { AnyPath, BodyOf, PathsOf, ReplyOf, RouteMap, Untyped } from "./path-types.js";
@@ -15,6 +15,7 @@ import type {
   MessageSystemOptions,
   RequestOptions,
   RouteStats,
+  SendOptions,
   Sent,
 } from "./system-options.js";
 import { prometheusOf, statsOf } from "./system-report.js";

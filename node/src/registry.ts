@@ -1,10 +1,11 @@
 import { HandlerExistsError, SystemClosedError } from "./bus-error.js";
 import type { Dispatcher } from "./dispatcher.js";
-import { Mailbox, type MailboxOwner } from "./mailbox.js";
+import { Mailbox } from "./mailbox.js";
 import { PathRouter } from "./path-router.js";
 import { type Entry, type Middleware, Plan, type Registration, type Run, withRetries, wrap } from "./plan.js";
 import { PlanMemory } from "./plan-memory.js";
 import { requireInteger } from "./pool-error.js";
+import type { MailboxOwner } from "./queue-options.js";
 import { Route } from "./route.js";
 import type { HandlerOptions } from "./system-options.js";
 import { RouteTelemetry } from "./telemetry.js";

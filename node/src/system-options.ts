@@ -1,8 +1,7 @@
-import type { SendOptions } from "./dispatcher.js";
-import type { MailboxStats, QueueOptions } from "./mailbox.js";
 import type { Message } from "./message.js";
 import type { MessagePool } from "./message-pool.js";
 import type { Middleware } from "./plan.js";
+import type { MailboxStats, Priority, QueueOptions } from "./queue-options.js";
 import type { ParamsOf } from "./route.js";
 
 export interface MessageSystemOptions {
@@ -33,6 +32,14 @@ export interface HandlerOptions {
   readonly retries?: number;
   readonly retryDelayMs?: number;
   readonly middleware?: readonly Middleware[];
+}
+
+export interface SendOptions {
+  readonly meta?: unknown;
+  /** Lane of a queued handler, `medium` unless said otherwise. */
+  readonly priority?: Priority;
+  readonly signal?: AbortSignal;
+  readonly traceparent?: string;
 }
 
 export interface RequestOptions extends SendOptions {
