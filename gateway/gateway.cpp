@@ -179,9 +179,10 @@ void Gateway::report() const {
         pipeline->for_each_feed([&](const auto& line) {
             const auto& got = line.receiver().report();
             const auto& feed = line.config().name;
-            log_.info("feed " + feed, "feed '{}': listens on {}, receive buffer {} KiB, GRO {}, receive time by the {}",
-                      feed, got.local.to_string(), got.receive_buffer / 1024, got.gro ? "on" : "off",
-                      got.nic_time ? "card" : "kernel");
+            log_.info("feed " + feed,
+                      "feed '{}': listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
+                      got.local.to_string(), net::name_of(got.path), got.zero_copy ? " without copies" : "",
+                      got.receive_buffer / 1024, got.gro ? "on" : "off", got.nic_time ? "card" : "kernel");
             for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
                 log_.warning(fmt::format("feed short {} {}", feed, i), "feed '{}': {}", feed, got.fallbacks[i]);
             }

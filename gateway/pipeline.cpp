@@ -111,7 +111,10 @@ net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
             .interface = config.interface,
             .receive_buffer = config.receive_buffer,
             .gro = config.gro ? net::Want::prefer : net::Want::no,
-            .nic_time = want_of(config.nic_time)};
+            .nic_time = want_of(config.nic_time),
+            .path = *config.receive,
+            .path_want = want_of(*config.receive_want),
+            .zero_copy = want_of(config.zero_copy)};
 }
 
 Pipeline::Pipeline(const RingConfig& ring, const Config& config)

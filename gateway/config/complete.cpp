@@ -70,6 +70,8 @@ void complete_feeds(Config& config) {
         const auto user = fmt::format("[[feed]] '{}'", feed.name);
         if (!feed.channel) feed.channel = static_cast<std::uint16_t>(i);
         choose_ring(config, user, feed.ring);
+        if (!feed.receive) feed.receive = config.receive;
+        if (!feed.receive_want) feed.receive_want = config.receive_want;
         names.add(feed.name, user);
         addresses.add(feed.listen, user, feed.interface);
         channels.add(fmt::format("{}", *feed.channel), user);

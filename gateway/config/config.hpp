@@ -8,6 +8,7 @@
 #include <millpond/core/idle.hpp>
 #include <millpond/journal/journal_writer.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/sink.hpp"
 #include "gateway/token.hpp"
@@ -40,6 +41,9 @@ struct FeedConfig {
     std::uint64_t max_orders{1U << 20};                ///< Live orders that its books hold (itch).
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
     bool gro{true};                                    ///< Take trains of datagrams in one receive call.
+    std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
+    std::optional<Wanted> receive_want;                ///< The gateway's `receive_want` when unset.
+    Wanted zero_copy{Wanted::prefer};                  ///< Of af_xdp.
 };
 
 /// One ring in shared memory with the thread that fills it: `[[ring]]`.
@@ -131,6 +135,8 @@ struct Config {
     core::Poll poll{core::Poll::adaptive};
     std::optional<std::uint32_t> pin;
     std::uint32_t realtime{0};
+    net::ReceivePath receive{net::ReceivePath::socket};
+    Wanted receive_want{Wanted::prefer};  ///< Whether a socket does where that path is not to be had.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<TcpConfig> tcp;

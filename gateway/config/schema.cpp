@@ -23,6 +23,11 @@ constexpr std::pair<std::string_view, FeedFormat> kFeedFormats[] = {{"bbo28", Fe
                                                                     {"itch", FeedFormat::itch}};
 constexpr std::pair<std::string_view, Wanted> kWanted[] = {
     {"none", Wanted::none}, {"prefer", Wanted::prefer}, {"require", Wanted::require}};
+constexpr std::pair<std::string_view, Wanted> kReceiveWants[] = {{"prefer", Wanted::prefer},
+                                                                 {"require", Wanted::require}};
+constexpr std::pair<std::string_view, net::ReceivePath> kReceivePaths[] = {{"socket", net::ReceivePath::socket},
+                                                                           {"io_uring", net::ReceivePath::io_uring},
+                                                                           {"af_xdp", net::ReceivePath::af_xdp}};
 constexpr std::pair<std::string_view, Delivery> kDeliveries[] = {{"every", Delivery::every},
                                                                  {"conflate", Delivery::conflate}};
 
@@ -66,6 +71,10 @@ constexpr Key<Config> kTopKeys[] = {
      [](Config& c, const Value& v) { c.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
     {"realtime", "PRIORITY", "SCHED_FIFO priority of receive threads, 0 for none (0)",
      [](Config& c, const Value& v) { c.realtime = narrow<std::uint32_t>(v.integer(0, kHighestPriority)); }},
+    {"receive", "socket|io_uring|af_xdp", "how feeds take datagrams from the kernel (socket)",
+     [](Config& c, const Value& v) { c.receive = v.choice<net::ReceivePath>(kReceivePaths); }},
+    {"receive_want", "prefer|require", "whether a socket does where that is not to be had (prefer)",
+     [](Config& c, const Value& v) { c.receive_want = v.choice<Wanted>(kReceiveWants); }},
 };
 
 constexpr Key<RingConfig> kRingKeys[] = {
@@ -120,6 +129,12 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.nic_time = v.choice<Wanted>(kWanted); }},
     {"gro", "true|false", "take trains of datagrams in one call (true)",
      [](FeedConfig& f, const Value& v) { f.gro = v.boolean(); }},
+    {"receive", "socket|io_uring|af_xdp", "instead of the gateway's",
+     [](FeedConfig& f, const Value& v) { f.receive = v.choice<net::ReceivePath>(kReceivePaths); }},
+    {"receive_want", "prefer|require", "instead of the gateway's",
+     [](FeedConfig& f, const Value& v) { f.receive_want = v.choice<Wanted>(kReceiveWants); }},
+    {"zero_copy", "none|prefer|require", "af_xdp: let the interface write into our memory itself (prefer)",
+     [](FeedConfig& f, const Value& v) { f.zero_copy = v.choice<Wanted>(kWanted); }},
 };
 
 constexpr Key<TcpConfig> kTcpKeys[] = {

@@ -95,6 +95,21 @@ TEST(Gateway, ASecondOneOnTheSameRingIsRefusedByName) {
     EXPECT_EQ(first.end().exit_code, 0);
 }
 
+TEST(Gateway, ReceivesByIoUringWhatWasSent) {
+    GatewayRun gateway{{.ring = unique_ring("uring"),
+                        .format = "quotes",
+                        .more = {"--receive", "io_uring", "--receive-want", "require"}}};
+    EXPECT_EQ(gateway.said(", by "), "io_uring");
+    market::RingReader reader{{.name = gateway.ring()}};
+    Counter counter;
+    reader.join(counter);
+    ASSERT_NO_FATAL_FAILURE(generate(gateway, 5'000, reader, counter, 5'000));
+    EXPECT_EQ(counter.quotes, 5'000U);
+    EXPECT_EQ(counter.gaps + counter.missed + counter.out_of_order, 0U);
+    EXPECT_EQ(gateway.metric("millpond_feed_datagrams_total"), gateway.metric("millpond_feed_messages_total"));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
 TEST(Gateway, AStuckClientAndAFullDiskDisturbNobody) {
     if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
     GatewayRun gateway{

@@ -48,8 +48,26 @@ protected:
     std::unique_ptr<test::NetworkPair> pair_;
 };
 
-TEST_F(UdpMulticast, JoinsAGroupOnANamedInterface) {
-    const auto receiving = receiver({.local = kGroup, .interface = "near0"});
+/// The same on every path.
+class UdpMulticastPaths : public UdpMulticast, public ::testing::WithParamInterface<ReceivePath> {
+protected:
+    [[nodiscard]] static UdpReceiver::Options options(const char* source = nullptr) {
+        return {.local = kGroup,
+                .source = source == nullptr ? SocketAddress{} : SocketAddress::parse_host(source),
+                .interface = "near0",
+                .max_datagram = 512,
+                .path = GetParam(),
+                .path_want = Want::require};
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(By, UdpMulticastPaths,
+                         ::testing::Values(ReceivePath::socket, ReceivePath::io_uring, ReceivePath::af_xdp),
+                         [](const auto& each) { return name_of(each.param); });
+
+TEST_P(UdpMulticastPaths, JoinsAGroupOnANamedInterface) {
+    const auto receiving = receiver(options());
+    EXPECT_EQ(receiving->report().path, GetParam());
     EXPECT_EQ(receiving->report().interface, "near0");
     const auto sending = sender({.to = kGroup, .interface = "far0"});
     EXPECT_TRUE(sending->send(bytes_of("one")));
@@ -57,9 +75,8 @@ TEST_F(UdpMulticast, JoinsAGroupOnANamedInterface) {
     EXPECT_THAT(receive_texts(*receiving, 2), ElementsAre("one", "two"));
 }
 
-TEST_F(UdpMulticast, WithASourceOnlyThatSendersDatagramsCome) {
-    const auto receiving =
-        receiver({.local = kGroup, .source = SocketAddress::parse_host("10.99.0.2"), .interface = "near0"});
+TEST_P(UdpMulticastPaths, WithASourceOnlyThatSendersDatagramsCome) {
+    const auto receiving = receiver(options("10.99.0.2"));
     const auto wrong = sender({.to = kGroup, .from = SocketAddress::parse("10.99.0.3:0"), .interface = "far0"});
     const auto right = sender({.to = kGroup, .from = SocketAddress::parse("10.99.0.2:0"), .interface = "far0"});
     for (int i = 0; i < 3; ++i) {
@@ -68,6 +85,46 @@ TEST_F(UdpMulticast, WithASourceOnlyThatSendersDatagramsCome) {
     }
     EXPECT_THAT(receive_texts(*receiving, 3), ElementsAre("from 2", "from 2", "from 2"));
     EXPECT_THAT(receiving->poll(), IsEmpty());
+}
+
+TEST_P(UdpMulticastPaths, TenThousandDatagramsComeInOrderOrAreCountedAsDropped) {
+    auto wishes = options();
+    wishes.receive_buffer = 8U << 20;
+    const auto receiving = receiver(wishes);
+    const auto sending = sender({.to = kGroup, .interface = "far0"});
+    constexpr int kSent = 10'000;
+    std::uint64_t came = 0;
+    int latest = -1;
+    const auto take = [&] {
+        const auto datagrams = receiving->poll();
+        for (const auto& each : datagrams) {
+            const int number = std::stoi(test::text_of(each.bytes));
+            EXPECT_GT(number, latest);
+            latest = number;
+        }
+        came += datagrams.size();
+        return !datagrams.empty();
+    };
+    for (int i = 0; i < kSent; ++i) {
+        EXPECT_TRUE(sending->send(bytes_of(std::to_string(i))));
+        if (i % 3 == 0) take();
+    }
+    while (take()) {
+    }
+    EXPECT_GT(came, 0U);
+    EXPECT_EQ(came + receiving->refresh_kernel_drops(), static_cast<std::uint64_t>(kSent));
+    EXPECT_EQ(receiving->counts().datagrams.read(), came);
+}
+
+TEST_P(UdpMulticastPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
+    const auto receiving = receiver(options());
+    const auto sending = sender({.to = kGroup, .interface = "far0"});
+    EXPECT_TRUE(sending->send(bytes_of(std::string(512, 'a'))));
+    EXPECT_TRUE(sending->send(bytes_of(std::string(513, 'b'))));
+    EXPECT_TRUE(sending->send(bytes_of("good")));
+    EXPECT_THAT(receive_texts(*receiving, 2), ElementsAre(std::string(512, 'a'), "good"));
+    EXPECT_EQ(receiving->counts().truncated.read(), 1U);
+    EXPECT_EQ(receiving->counts().longest_truncated.read(), 513U);
 }
 
 TEST_F(UdpMulticast, AReceiverGetsItsOwnGroupOnlyThoughAnotherJoinedMoreOnTheSamePort) {

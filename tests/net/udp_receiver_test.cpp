@@ -29,6 +29,17 @@ using ::testing::IsEmpty;
 
 UdpReceiver::Options on_loopback() { return {.local = SocketAddress::parse("127.0.0.1:0")}; }
 
+/// What holds on every path that a loopback interface has.
+class UdpReceiverPaths : public ::testing::TestWithParam<ReceivePath> {
+protected:
+    [[nodiscard]] static UdpReceiver::Options on_loopback(const char* address = "127.0.0.1:0") {
+        return {.local = SocketAddress::parse(address), .path = GetParam(), .path_want = Want::require};
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(By, UdpReceiverPaths, ::testing::Values(ReceivePath::socket, ReceivePath::io_uring),
+                         [](const auto& each) { return name_of(each.param); });
+
 UdpSender::Options to(const UdpReceiver& receiver) { return {.to = receiver.report().local}; }
 
 /// What a SocketError or std::invalid_argument of the constructor says.
@@ -41,7 +52,7 @@ std::string refusal(const UdpReceiver::Options& options) {
     }
 }
 
-TEST(UdpReceiver, DeliversDatagramsInOrderAsTheyWereSent) {
+TEST_P(UdpReceiverPaths, DeliversDatagramsInOrderAsTheyWereSent) {
     UdpReceiver receiver{on_loopback()};
     UdpSender sender{to(receiver)};
     EXPECT_THAT(receiver.poll(), IsEmpty());
@@ -55,8 +66,8 @@ TEST(UdpReceiver, DeliversDatagramsInOrderAsTheyWereSent) {
     EXPECT_EQ(receiver.counts().errors.read(), 0U);
 }
 
-TEST(UdpReceiver, ReceivesOverIpv6) {
-    UdpReceiver receiver{{.local = SocketAddress::parse("[::1]:0")}};
+TEST_P(UdpReceiverPaths, ReceivesOverIpv6) {
+    UdpReceiver receiver{on_loopback("[::1]:0")};
     UdpSender sender{to(receiver)};
     EXPECT_TRUE(sender.send(bytes_of("six")));
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("six"));
@@ -98,7 +109,7 @@ void wait_for_stamps_on_arrival(UdpReceiver& receiver, UdpSender& sender) {
     FAIL() << "no stamp on arrival within 10 s";
 }
 
-TEST(UdpReceiver, StampsEveryDatagramWithTheKernelsReceiveTime) {
+TEST_P(UdpReceiverPaths, StampsEveryDatagramWithTheKernelsReceiveTime) {
     UdpReceiver receiver{on_loopback()};
     UdpSender sender{to(receiver)};
     ASSERT_NO_FATAL_FAILURE(wait_for_stamps_on_arrival(receiver, sender));
@@ -117,7 +128,7 @@ TEST(UdpReceiver, StampsEveryDatagramWithTheKernelsReceiveTime) {
     }
 }
 
-TEST(UdpReceiver, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
+TEST_P(UdpReceiverPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     auto options = on_loopback();
     options.max_datagram = 100;
     UdpReceiver receiver{options};
@@ -133,7 +144,7 @@ TEST(UdpReceiver, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     EXPECT_EQ(receiver.counts().datagrams.read(), 2U);
 }
 
-TEST(UdpReceiver, CountsWhatTheKernelDroppedWhenNobodyPolled) {
+TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWhenNobodyPolled) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};
@@ -151,7 +162,7 @@ TEST(UdpReceiver, CountsWhatTheKernelDroppedWhenNobodyPolled) {
     EXPECT_EQ(receiver.counts().kernel_drops.read(), kSent - queued);
 }
 
-TEST(UdpReceiver, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
+TEST_P(UdpReceiverPaths, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};
@@ -168,7 +179,7 @@ TEST(UdpReceiver, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
     EXPECT_EQ(receiver.refresh_kernel_drops(), drops);
 }
 
-TEST(UdpReceiver, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
+TEST_P(UdpReceiverPaths, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
     auto options = on_loopback();
     options.gro = Want::require;
     UdpReceiver receiver{options};
@@ -193,7 +204,7 @@ TEST(UdpReceiver, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
     EXPECT_EQ(receiver.counts().truncated.read(), 0U);
 }
 
-TEST(UdpReceiver, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
+TEST_P(UdpReceiverPaths, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
     auto options = on_loopback();
     options.gro = Want::require;
     options.batch = 1;  // room for 64 datagrams a poll

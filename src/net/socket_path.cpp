@@ -1,0 +1,78 @@
+#include "socket_path.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <millpond/core/cache_line.hpp>
+#include <millpond/core/clock.hpp>
+
+namespace millpond::net::detail {
+
+SocketPath::SocketPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
+                       ReceiveCounts& counts)
+    : socket_(socket),
+      batch_(options.batch),
+      vectors_(batch_),
+      messages_(batch_),
+      list_(report.gro ? batch_ * kDatagramsPerTrain : batch_, report.nic_time, counts),
+      counts_(&counts),
+      drops_(counts.kernel_drops) {
+    const auto longest = report.gro ? kLongestDatagram : options.max_datagram;
+    const auto stride = (longest + core::kCacheLine - 1) / core::kCacheLine * core::kCacheLine;
+    memory_ = memory::Region::anonymous(batch_ * (stride + kControlBytes), options.memory);
+    auto* const controls = memory_.data() + batch_ * stride;
+    for (std::size_t i = 0; i < batch_; ++i) {
+        vectors_[i] = {memory_.data() + i * stride, longest};
+        auto& header = messages_[i].msg_hdr;
+        header.msg_iov = &vectors_[i];
+        header.msg_iovlen = 1;
+        header.msg_control = controls + i * kControlBytes;
+        header.msg_controllen = kControlBytes;
+    }
+}
+
+std::span<const Datagram> SocketPath::poll() noexcept {
+    if (!list_.in_message() && taken_ == received_ && !receive()) return {};
+    return list_.fill(ticks_, [this](Message& message) { return next(message); });
+}
+
+bool SocketPath::receive() noexcept {
+    taken_ = 0;
+    received_ = 0;
+    // MSG_TRUNC: the length of a datagram that does not fit is its own, not that of the buffer.
+    constexpr int kFlags = MSG_DONTWAIT | MSG_TRUNC;
+    int count = 0;
+    if (wanted_ == 1) {
+        const auto length = recvmsg(socket_, &messages_[0].msg_hdr, kFlags);
+        messages_[0].msg_len = static_cast<unsigned>(length);
+        count = length < 0 ? -1 : 1;
+    } else {
+        count = recvmmsg(socket_, messages_.data(), static_cast<unsigned>(wanted_), kFlags, nullptr);
+    }
+    ticks_ = core::ticks();
+    if (count < 0) {
+        wanted_ = 1;
+        if (errno != EAGAIN && errno != EINTR) {
+            counts_->errors.add();
+            counts_->last_error.set(static_cast<std::uint64_t>(errno));
+        }
+        return false;
+    }
+    received_ = static_cast<std::size_t>(count);
+    wanted_ = received_ == wanted_ ? std::min(2 * wanted_, batch_) : 1;
+    return true;
+}
+
+bool SocketPath::next(Message& message) noexcept {
+    if (taken_ == received_) return false;
+    auto& [header, length] = messages_[taken_];
+    message.bytes = {static_cast<const std::byte*>(vectors_[taken_].iov_base), length};
+    message.cut = (header.msg_flags & MSG_TRUNC) != 0;
+    message.control = read_control(header, drops_);
+    if (message.control.segment != 0 && message.control.segment < length) wanted_ = 1;  // a train is a batch by itself
+    header.msg_controllen = kControlBytes;
+    ++taken_;
+    return true;
+}
+
+}  // namespace millpond::net::detail

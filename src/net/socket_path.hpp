@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millpond/memory/region.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "control_data.hpp"
+#include "datagram_list.hpp"
+
+namespace millpond::net::detail {
+
+/// Receives by recvmsg and recvmmsg.
+class SocketPath {
+public:
+    SocketPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
+               ReceiveCounts& counts);
+
+    [[nodiscard]] std::span<const Datagram> poll() noexcept;
+    [[nodiscard]] const memory::Region& memory() const noexcept { return memory_; }
+    [[nodiscard]] KernelDrops& drops() noexcept { return drops_; }
+
+private:
+    bool receive() noexcept;
+    bool next(Message& message) noexcept;
+
+    int socket_;
+    std::size_t batch_;
+    memory::Region memory_;  // the datagrams' bytes, then the control messages'
+    std::vector<iovec> vectors_;
+    std::vector<mmsghdr> messages_;
+    DatagramList list_;
+    ReceiveCounts* counts_;
+    KernelDrops drops_;
+    std::size_t wanted_{1};    // messages the next receive call asks for
+    std::size_t received_{0};  // messages of the latest receive call
+    std::size_t taken_{0};     // how many of them are listed
+    std::uint64_t ticks_{0};
+};
+
+}  // namespace millpond::net::detail

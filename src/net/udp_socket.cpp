@@ -1,0 +1,131 @@
+#include "udp_socket.hpp"
+
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "interface.hpp"
+#include "socket_option.hpp"
+
+namespace millpond::net::detail {
+namespace {
+
+std::string bind_failure(const SocketAddress& local, int error) {
+    auto what = "cannot bind " + local.to_string();
+    if (error == EADDRINUSE) return what + ": the port is taken by another socket";
+    if (error == EADDRNOTAVAIL) return what + ": no interface of this machine has that address";
+    if (error == EACCES) return what + ": ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE";
+    return what;
+}
+
+std::string join_failure(const UdpReceiver::Options& options, int error) {
+    auto what = "cannot join " + options.local.host();
+    if (!options.source.empty()) what += " from " + options.source.host();
+    if (!options.interface.empty()) what += " on " + options.interface;
+    if (error == ENODEV && options.interface.empty()) return what + ": no route leads there, name the interface";
+    if (error == ENOBUFS) return what + ": too many groups, raise net.ipv4.igmp_max_memberships and igmp_max_msf";
+    return what;
+}
+
+void join(int fd, const UdpReceiver::Options& options, unsigned interface_index) {
+    const bool ipv6 = options.local.family() == SocketAddress::Family::ipv6;
+    const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
+    // Off: deliver only what this socket joined, not what any socket of the machine did.
+    set_option(fd, level, ipv6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, 0);
+    int result = 0;
+    if (options.source.empty()) {
+        group_req request{};
+        request.gr_interface = interface_index;
+        options.local.to_kernel(request.gr_group);
+        result = set_option(fd, level, MCAST_JOIN_GROUP, request);
+    } else {
+        group_source_req request{};
+        request.gsr_interface = interface_index;
+        options.local.to_kernel(request.gsr_group);
+        options.source.to_kernel(request.gsr_source);
+        result = set_option(fd, level, MCAST_JOIN_SOURCE_GROUP, request);
+    }
+    if (result != 0) throw SocketError(errno, join_failure(options, errno));
+}
+
+}  // namespace
+
+Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
+    auto local = options.local;
+    const auto index = interface_index(options.interface);
+    if (local.is_link_local_ipv6() && local.scope() == 0) local = local.with_scope(index);
+    const bool ipv6 = local.family() == SocketAddress::Family::ipv6;
+
+    Descriptor socket{::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    const int fd = socket.get();
+    if (!socket.valid()) throw SocketError(errno, "cannot open a socket for " + local.to_string());
+
+    const auto must = [&](int result, const char* what) {
+        if (result != 0) throw SocketError(errno, std::string(what) + " on " + local.to_string());
+    };
+    const auto want = [&](Want wanted, const std::string& what, auto&& enable) {
+        return fulfil(wanted, what + " on " + local.to_string(), report, enable);
+    };
+    const auto because = [](const char* call) {
+        return std::string(call) + ": " + std::generic_category().message(errno);
+    };
+
+    if (ipv6) must(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1), "IPV6_V6ONLY");
+    // Every subscriber of a group on this machine gets its own copy; a unicast port has one owner.
+    if (local.is_multicast()) must(set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1), "SO_REUSEADDR");
+    if (index != 0 && setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, options.interface.c_str(),
+                                 static_cast<socklen_t>(options.interface.size())) != 0)
+        throw SocketError(errno, "cannot bind a socket to interface '" + options.interface + "'");
+
+    must(set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1), "SO_TIMESTAMPNS");
+    must(set_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1), "SO_RXQ_OVFL");
+
+    if (options.receive_buffer != 0) {
+        want(options.receive_buffer_want, "receive buffer of " + std::to_string(options.receive_buffer) + " bytes",
+             [&]() -> std::string {
+                 const int bytes = static_cast<int>(options.receive_buffer);
+                 if (set_option(fd, SOL_SOCKET, SO_RCVBUFFORCE, bytes) != 0)
+                     must(set_option(fd, SOL_SOCKET, SO_RCVBUF, bytes), "SO_RCVBUF");
+                 const int granted = get_option<int>(fd, SOL_SOCKET, SO_RCVBUF) / 2;
+                 if (granted >= bytes) return {};
+                 return "the kernel granted " + std::to_string(granted) +
+                        ", raise net.core.rmem_max or give CAP_NET_ADMIN";
+             });
+    }
+    if (options.busy_poll.count() != 0) {
+        want(options.busy_poll_want, "busy polling", [&]() -> std::string {
+            const int micros = static_cast<int>(options.busy_poll.count());
+            if (set_option(fd, SOL_SOCKET, SO_BUSY_POLL, micros) == 0) return {};
+            return because("SO_BUSY_POLL (needs CAP_NET_ADMIN)");
+        });
+        report.busy_poll = std::chrono::microseconds(get_option<int>(fd, SOL_SOCKET, SO_BUSY_POLL));
+    }
+    report.gro = want(options.gro, "UDP_GRO", [&]() -> std::string {
+        return set_option(fd, SOL_UDP, UDP_GRO, 1) == 0 ? std::string{} : because("setsockopt");
+    });
+    report.nic_time = want(options.nic_time, "NIC receive time", [&]() -> std::string {
+        const auto name = options.interface.empty() ? interface_of(local) : options.interface;
+        auto failure = enable_nic_time(fd, name);
+        if (!failure.empty() && !name.empty()) failure = "interface '" + name + "': " + failure;
+        return failure;
+    });
+
+    sockaddr_storage address;
+    const auto length = local.to_kernel(address);
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
+        throw SocketError(errno, bind_failure(local, errno));
+    if (local.is_multicast()) join(fd, options, index);
+
+    sockaddr_storage bound{};
+    socklen_t bound_length = sizeof bound;
+    must(getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &bound_length), "getsockname");
+    report.local = SocketAddress::from_kernel(bound);
+    report.interface = options.interface;
+    report.receive_buffer = static_cast<std::size_t>(get_option<int>(fd, SOL_SOCKET, SO_RCVBUF)) / 2;
+    return socket;
+}
+
+}  // namespace millpond::net::detail

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include <millpond/net/detail/descriptor.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+namespace millpond::net::detail {
+
+/// Opens a socket as the options ask for it, bound and joined, and reports what the kernel gave. Throws SocketError.
+Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
+
+/// Tries to fulfil a wish; `enable` returns why it failed, empty when it did not. True when it is fulfilled; else the
+/// sentence goes to the report, or out as a SocketError where the wish is a must.
+template <class Enable>
+bool fulfil(Want wanted, const std::string& what, UdpReceiver::Report& report, Enable&& enable) {
+    if (wanted == Want::no) return false;
+    const std::string failure = enable();
+    if (failure.empty()) return true;
+    const auto sentence = what + ": " + failure;
+    if (wanted == Want::require) throw SocketError(EOPNOTSUPP, "required: " + sentence);
+    report.fallbacks.push_back(sentence);
+    return false;
+}
+
+}  // namespace millpond::net::detail

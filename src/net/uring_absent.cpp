@@ -1,0 +1,22 @@
+#include <cerrno>
+
+#include "uring_path.hpp"
+
+// What stands in the place of uring_path.cpp where liburing is missing: no object of this class ever comes to be.
+namespace millpond::net::detail {
+
+class UringPath::Ring {};
+
+UringPath::UringPath(int /*socket*/, const UdpReceiver::Options& /*options*/, const UdpReceiver::Report& /*report*/,
+                     ReceiveCounts& /*counts*/) {
+    throw SocketError(ENOSYS, "built without liburing (Debian: liburing-dev)");
+}
+
+UringPath::~UringPath() = default;
+
+std::span<const Datagram> UringPath::poll() noexcept { return {}; }
+int UringPath::fd() const noexcept { return -1; }
+const memory::Region& UringPath::memory() const noexcept { __builtin_unreachable(); }
+KernelDrops& UringPath::drops() noexcept { __builtin_unreachable(); }
+
+}  // namespace millpond::net::detail

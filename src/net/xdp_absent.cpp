@@ -1,0 +1,21 @@
+#include <cerrno>
+
+#include "xdp_path.hpp"
+
+// What stands in the place of xdp_path.cpp where libxdp is missing: no object of this class ever comes to be.
+namespace millpond::net::detail {
+
+class XdpPath::Queues {};
+
+XdpPath::XdpPath(const UdpReceiver::Options& /*options*/, UdpReceiver::Report& /*report*/, ReceiveCounts& /*counts*/) {
+    throw SocketError(ENOSYS, "built without libxdp (Debian: libxdp-dev, libbpf-dev)");
+}
+
+XdpPath::~XdpPath() = default;
+
+std::span<const Datagram> XdpPath::poll() noexcept { return {}; }
+int XdpPath::fd() const noexcept { return -1; }
+const memory::Region& XdpPath::memory() const noexcept { __builtin_unreachable(); }
+void XdpPath::refresh_kernel_drops() noexcept {}
+
+}  // namespace millpond::net::detail

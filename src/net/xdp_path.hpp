@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include <millpond/memory/region.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+namespace millpond::net::detail {
+
+/// Receives frames by AF_XDP: one socket a receive queue of the interface, and a program that redirects to them.
+class XdpPath {
+public:
+    /// Throws SocketError where the kernel, the driver or the lack of a capability forbids it.
+    XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounts& counts);
+    XdpPath(const XdpPath&) = delete;
+    XdpPath& operator=(const XdpPath&) = delete;
+    ~XdpPath();
+
+    [[nodiscard]] std::span<const Datagram> poll() noexcept;
+    [[nodiscard]] int fd() const noexcept;
+    [[nodiscard]] const memory::Region& memory() const noexcept;
+    void refresh_kernel_drops() noexcept;
+
+private:
+    class Queues;
+    std::unique_ptr<Queues> queues_;
+};
+
+}  // namespace millpond::net::detail
