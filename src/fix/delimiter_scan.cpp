@@ -54,6 +54,17 @@ Listing count_scalar(const char* bytes, std::size_t size) noexcept {
     return all;
 }
 
+Comparison compare_scalar(const char* bytes, std::size_t size, const char* text, const char* mask) noexcept {
+    std::uint32_t sum = 0;
+    int differs = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        sum += static_cast<unsigned char>(bytes[i]);
+        differs |= (bytes[i] ^ text[i]) & mask[i];
+        differs |= (bytes[i] == kSoh ? 0xFF : 0) & ~mask[i];
+    }
+    return {sum, differs == 0};
+}
+
 #if defined(__x86_64__)
 
 // 64 zero bytes, then 64 bytes of ones: a load at offset n keeps the last n bytes of a word.
@@ -190,6 +201,39 @@ __attribute__((target("avx2,popcnt"))) Listing count_avx2(const char* bytes, std
     return {total_avx2(sums), count};
 }
 
+/// Not zero where CompareFunction says that the bytes are not the same.
+__attribute__((target("avx2"))) inline __m256i differing_avx2(__m256i bytes, const char* text, const char* mask,
+                                                              __m256i soh) noexcept {
+    const __m256i counts = load_avx2(mask);
+    const __m256i other = _mm256_and_si256(_mm256_xor_si256(bytes, load_avx2(text)), counts);
+    return _mm256_or_si256(other, _mm256_andnot_si256(counts, _mm256_cmpeq_epi8(bytes, soh)));
+}
+
+__attribute__((target("avx2"))) Comparison compare_avx2(const char* bytes, std::size_t size, const char* text,
+                                                        const char* mask) noexcept {
+    constexpr std::size_t kVector = 32;
+    if (size < kVector) return compare_scalar(bytes, size, text, mask);
+    const __m256i soh = _mm256_set1_epi8(kSoh);
+    const __m256i zero = _mm256_setzero_si256();
+    __m256i sums = zero;
+    __m256i differs = zero;
+    std::size_t at = 0;
+    for (; at + kVector <= size; at += kVector) {
+        const __m256i word = load_avx2(bytes + at);
+        differs = _mm256_or_si256(differs, differing_avx2(word, text + at, mask + at, soh));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(word, zero));
+    }
+    if (at != size) {
+        // The last 32 bytes, of which only the last few are new.
+        const auto last = size - kVector;
+        const __m256i word = load_avx2(bytes + last);
+        const __m256i fresh = load_avx2(kTailMask.bytes + kVector + (size - at));
+        differs = _mm256_or_si256(differs, differing_avx2(word, text + last, mask + last, soh));
+        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(_mm256_and_si256(word, fresh), zero));
+    }
+    return {total_avx2(sums), _mm256_testz_si256(differs, differs) != 0};
+}
+
 __attribute__((target("avx512f,avx512bw"))) inline __m512i load_avx512(const char* bytes, std::size_t size) noexcept {
     const __mmask64 there = size >= kWordBytes ? ~__mmask64{0} : (__mmask64{1} << size) - 1;
     return _mm512_maskz_loadu_epi8(there, bytes);
@@ -236,6 +280,22 @@ __attribute__((target("avx512f,avx512bw,bmi,popcnt"))) Listing list_avx512(const
         count += note_places(_mm512_cmpeq_epi8_mask(word, soh), at, places.data() + count);
     }
     return {total_avx512(sums), count};
+}
+
+__attribute__((target("avx512f,avx512bw"))) Comparison compare_avx512(const char* bytes, std::size_t size,
+                                                                      const char* text, const char* mask) noexcept {
+    const __m512i soh = _mm512_set1_epi8(kSoh);
+    __m512i sums = _mm512_setzero_si512();
+    __mmask64 differs = 0;
+    for (std::size_t at = 0; at < size; at += kWordBytes) {
+        const __m512i word = load_avx512(bytes + at, size - at);
+        const __m512i counts = load_avx512(mask + at, size - at);
+        const __m512i other = _mm512_xor_si512(word, load_avx512(text + at, size - at));
+        differs |=
+            _mm512_test_epi8_mask(other, counts) | (_mm512_cmpeq_epi8_mask(word, soh) & ~_mm512_movepi8_mask(counts));
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(word, _mm512_setzero_si512()));
+    }
+    return {total_avx512(sums), differs == 0};
 }
 
 #endif
@@ -297,6 +357,15 @@ SumFunction sum_function(InstructionSet set) noexcept {
 #endif
     static_cast<void>(set);
     return sum_scalar;
+}
+
+CompareFunction compare_function(InstructionSet set) noexcept {
+#if defined(__x86_64__)
+    if (set == InstructionSet::avx512) return compare_avx512;
+    if (set == InstructionSet::avx2) return compare_avx2;
+#endif
+    static_cast<void>(set);
+    return compare_scalar;
 }
 
 }  // namespace millpond::fix::detail

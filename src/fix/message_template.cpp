@@ -7,6 +7,7 @@
 #include <string>
 
 #include <millpond/fix/detail/delimiter_scan.hpp>
+#include <millpond/fix/detail/words.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/parser.hpp>
 
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::size_t kTrailerBytes = 7;
 constexpr std::size_t kMostDigits = 20;
+constexpr std::array<std::uint32_t, detail::kWordDigits + 1> kTenTo = {
+    1, 10, 100, 1'000, 10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
 
 std::expected<Message, FrameError> parse_whole(Parser& parser, std::span<const char> bytes) {
     const auto frame = next_frame(std::as_bytes(bytes), bytes.size());
@@ -33,7 +36,6 @@ MessageTemplate::MessageTemplate(std::string_view message, std::pmr::memory_reso
         throw std::invalid_argument("a message template must be one valid message: " +
                                     std::string{name(parsed.error())});
     }
-    sum_ = detail::sum_function(detail::best_supported())(bytes_.data(), bytes_.size() - kTrailerBytes);
 }
 
 std::optional<MessageTemplate::Slot> MessageTemplate::slot(Tag tag) const {
@@ -47,42 +49,40 @@ std::optional<MessageTemplate::Slot> MessageTemplate::slot(Tag tag) const {
 
 bool MessageTemplate::patch(Slot slot, std::string_view text) noexcept {
     if (text.size() != slot.width || text.find('\x01') != std::string_view::npos) return false;
-    replace(slot, text.data());
+    std::memcpy(bytes_.data() + slot.offset, text.data(), text.size());
     return true;
 }
 
 bool MessageTemplate::patch_number(Slot slot, std::uint64_t value) noexcept {
-    std::array<char, kMostDigits> digits;
+    auto* const at = bytes_.data() + slot.offset;
+    if (slot.width <= detail::kWordDigits) {
+        if (value >= kTenTo[slot.width]) return false;
+        const auto digits = detail::digits_of(static_cast<std::uint32_t>(value)) + 0x3030303030303030ULL;
+        std::array<char, detail::kWordDigits> text;
+        detail::store_word(text.data(), digits);
+        std::memcpy(at, text.data() + (detail::kWordDigits - slot.width), slot.width);
+        return true;
+    }
     if (slot.width > kMostDigits) return false;
-    for (auto at = slot.width; at > 0; --at) {
-        digits[at - 1] = static_cast<char>('0' + value % 10);
-        value /= 10;
+    std::array<char, kMostDigits> text;
+    for (auto place = slot.width; place > 0; --place, value /= 10) {
+        text[place - 1] = static_cast<char>('0' + value % 10);
     }
     if (value != 0) return false;
-    replace(slot, digits.data());
+    std::memcpy(at, text.data(), slot.width);
     return true;
 }
 
 bool MessageTemplate::patch_timestamp(Slot slot, std::int64_t utc_ns, TimePrecision precision) noexcept {
     if (slot.width != timestamp_chars(precision)) return false;
-    std::array<char, kMaxTimestampChars> text;
-    write_utc_timestamp(text.data(), utc_ns, precision);
-    replace(slot, text.data());
+    write_utc_timestamp(bytes_.data() + slot.offset, utc_ns, precision);
     return true;
 }
 
-void MessageTemplate::replace(Slot slot, const char* text) noexcept {
-    auto* at = bytes_.data() + slot.offset;
-    for (std::uint32_t i = 0; i < slot.width; ++i) {
-        sum_ += static_cast<unsigned char>(text[i]);
-        sum_ -= static_cast<unsigned char>(at[i]);
-    }
-    std::memcpy(at, text, slot.width);
-}
-
 std::string_view MessageTemplate::bytes() noexcept {
+    static const auto sum_of = detail::sum_function(detail::best_supported());
     auto* digits = bytes_.data() + bytes_.size() - 4;
-    const auto sum = sum_ % 256;
+    const auto sum = sum_of(bytes_.data(), bytes_.size() - kTrailerBytes) % 256;
     digits[0] = static_cast<char>('0' + sum / 100);
     digits[1] = static_cast<char>('0' + sum / 10 % 10);
     digits[2] = static_cast<char>('0' + sum % 10);

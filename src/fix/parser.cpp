@@ -12,6 +12,7 @@ namespace {
 
 using detail::FieldLayout;
 using detail::kScanBytes;
+using detail::TagCache;
 
 constexpr char kSoh = '\x01';
 constexpr std::size_t kWordBytes = 64;
@@ -46,15 +47,28 @@ std::uint32_t msg_type_key(const char* type) noexcept {
     return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << (8 * length)) - 1));
 }
 
-/// What CheckSum says, and the sum of the trailer's own bytes.
-struct Trailer {
-    std::uint32_t stated;
-    std::uint32_t sum;
-};
-Trailer read_trailer(const char* trailer) noexcept {
+std::uint32_t stated_sum(const char* trailer) noexcept {
     const auto digit = [trailer](std::size_t i) { return static_cast<std::uint32_t>(trailer[i] - '0'); };
-    const auto digits = digit(3) + digit(4) + digit(5);
-    return {digit(3) * 100 + digit(4) * 10 + digit(5), '1' + '0' + '=' + 3 * '0' + digits + 1};
+    return digit(3) * 100 + digit(4) * 10 + digit(5);
+}
+
+/// Of the trailer's own bytes: 10= and the delimiter are always the same.
+std::uint32_t sum_of_trailer(const char* trailer) noexcept {
+    const auto byte = [trailer](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(trailer[i])}; };
+    return '1' + '0' + '=' + kSoh + byte(3) + byte(4) + byte(5);
+}
+
+/// Of a few bytes, eight or more.
+std::uint32_t sum_of_front(const char* bytes, std::size_t size) noexcept {
+    const auto sum_of = [](std::uint64_t word) {
+        const auto pairs = (word & 0x00FF00FF00FF00FFULL) + ((word >> 8) & 0x00FF00FF00FF00FFULL);
+        return static_cast<std::uint32_t>((pairs * 0x0001000100010001ULL) >> 48);
+    };
+    std::uint32_t sum = 0;
+    std::size_t at = 0;
+    for (; at + 8 <= size; at += 8) sum += sum_of(detail::load_word(bytes + at));
+    if (at != size) sum += sum_of(detail::load_word(bytes + size - 8) >> (8 * (at + 8 - size)));
+    return sum;
 }
 
 }  // namespace
@@ -78,6 +92,7 @@ Parser::Parser(const Options& options)
     : data_fields_(options.data_fields),
       scan_(detail::scan_function(options.instruction_set)),
       list_(detail::list_function(options.instruction_set)),
+      compare_(detail::compare_function(options.instruction_set)),
       fields_(kFields, options.memory),
       layouts_(kLayouts, options.memory) {}
 
@@ -85,27 +100,73 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     const auto size = frame.bytes.size();
     if (size > kScanBytes) return parse_any(frame, spill);
     const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
-    const auto found = list_(data, size, ends_);
-    const auto trailer = read_trailer(data + frame.trailer_offset);
-    if (trailer.stated != ((found.sum - trailer.sum) & 0xFFU)) return std::unexpected(FrameError::bad_checksum);
-    if (found.count > kFields) return parse_any(frame, spill);
-
+    const auto* trailer = data + frame.trailer_offset;
     const auto key = msg_type_key(data + frame.body_offset + 3);
     auto& layout = layouts_[(key * 0x9E3779B1U) >> (32 - std::bit_width(kLayouts - 1))];
     if (layout.msg_type() != key) layout.begin_type(key);
+    if (layout.shape().may_fit(data + frame.body_offset, frame.trailer_offset - frame.body_offset)) {
+        std::uint32_t sum = 0;
+        const auto message = read_in_place(frame, layout, sum);
+        if (message) {
+            if (stated_sum(trailer) != (sum & 0xFFU)) return std::unexpected(FrameError::bad_checksum);
+            return *message;
+        }
+    }
+    const auto found = list_(data, size, ends_);
+    if (stated_sum(trailer) != ((found.sum - sum_of_trailer(trailer)) & 0xFFU)) {
+        return std::unexpected(FrameError::bad_checksum);
+    }
+    if (found.count > kFields) return parse_any(frame, spill);
+    const std::span fields{fields_.data(), found.count};
     const auto* index = &layout.index();
+    fields.back() = {tag::kCheckSum, frame.trailer_offset + 3, 3};
     // A message with fewer instances of the group at its end has the same beginning.
-    if (found.count <= layout.size() && read_as_remembered(data, found.count, layout)) {
-        layout.matched();
+    if (may_be_remembered(data, found.count, layout) && read_as_remembered(data, found.count, layout)) {
+        layout.patience().matched();
+        auto& shape = layout.shape();
+        if (fields.size() > shape.count() || shape.patience().missed()) shape.remember(data, frame.body_offset, fields);
     } else {
         if (!read_in_any_order(data, found.count)) return parse_any(frame, spill);
         index = &index_;
-        if (found.count <= FieldLayout::kCapacity && (layout.size() == 0 || layout.should_relearn())) {
+        if (found.count <= FieldLayout::kCapacity && (layout.size() == 0 || layout.patience().missed())) {
             remember(data, found.count, layout);
         }
     }
-    fields_[found.count - 1] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-    return Message{{data, size}, {fields_.data(), found.count}, index};
+    return Message{{data, size}, fields, index};
+}
+
+/// Where all fields of the body stand where those of the shape do. `sum`: of the bytes in front of CheckSum.
+std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& layout, std::uint32_t& sum) noexcept {
+    auto& shape = layout.shape();
+    const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
+    const auto size = frame.trailer_offset - frame.body_offset;
+    const auto found = compare_(data + frame.body_offset, size, shape.text(), shape.mask());
+    if (!found.same) return std::nullopt;
+    sum = found.sum + sum_of_front(data, frame.body_offset);
+    shape.patience().matched();
+    layout.patience().matched();
+    if (size == shape.size() && frame.body_offset == shape.body_offset()) {
+        return Message{{data, frame.bytes.size()}, {shape.fields(), shape.count()}, &layout.index()};
+    }
+    const auto count = shape.fields_before(size);
+    const auto further = frame.body_offset - shape.body_offset();  // modulo 2^32
+    fields_[0] = {tag::kBeginString, 2, frame.version_end - 2};
+    fields_[1] = {tag::kBodyLength, frame.version_end + 3, frame.body_offset - frame.version_end - 4};
+    for (std::size_t i = 2; i < count; ++i) {
+        const auto& field = shape.fields()[i];
+        fields_[i] = {field.tag, field.offset + further, field.length};
+    }
+    fields_[count] = {tag::kCheckSum, frame.trailer_offset + 3, 3};
+    return Message{{data, frame.bytes.size()}, {fields_.data(), count + 1}, &layout.index()};
+}
+
+/// Looks at one tag in the middle: where the order changes, the rest would be compared in vain.
+bool Parser::may_be_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) const noexcept {
+    if (count > layout.size()) return false;
+    const auto middle = count / 2;
+    const auto& entry = layout.entries()[middle];
+    const auto begin = std::uint32_t{ends_[middle - 1]} + 1;
+    return ((detail::load_word(data + begin) ^ entry.text) & entry.mask) == 0;
 }
 
 /// All but the last field, which is known and behind which not a whole word is readable.
@@ -129,26 +190,34 @@ bool Parser::read_as_remembered(const char* data, std::uint32_t count, const Fie
 bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
     index_.clear();
     auto* field = fields_.data();
-    std::uint64_t odd = 0;
-    unsigned announces = 0;
     std::uint32_t begin = 0;
     for (std::uint32_t i = 0; i + 1 < count; ++i, ++field) {
         const std::uint32_t end = ends_[i];
         const auto word = detail::load_word(data + begin);
         const auto length = static_cast<std::uint32_t>(detail::chars_before(word, '='));
-        // The digits in the highest bytes, zeros below.
-        const auto values = (word ^ 0x3030303030303030ULL) << ((64 - 8 * length) & 63U);
-        odd |= (values | (values + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL;
-        odd |= static_cast<std::uint64_t>(length - 1U > 6U) | static_cast<std::uint64_t>((word & 0xFFU) == '0');
-        const Tag tag = detail::number_of(values);
-        announces |= static_cast<unsigned>(data_fields_.may_announce(tag));
+        const auto key = TagCache::key_of(word, length);
+        auto tag = tags_.find(key, length);
+        if (tag == tag::kInvalid) [[unlikely]] {
+            tag = new_tag(word, length);
+            if (tag == tag::kInvalid) return false;
+            tags_.add(key, length, tag);
+        }
         index_.add(tag, i);
         const auto value = begin + length + 1;
         *field = {tag, value, end - value};
         begin = end + 1;
     }
     index_.add(tag::kCheckSum, count - 1);
-    return odd == 0 && announces == 0;
+    return true;
+}
+
+/// tag::kInvalid where the word's first characters are no tag, a long one, or may announce data.
+Tag Parser::new_tag(std::uint64_t word, std::uint32_t length) const noexcept {
+    if (length == 0 || length > TagCache::kLongest || (word & 0xFFU) == '0') return tag::kInvalid;
+    const auto values = TagCache::key_of(word ^ 0x3030303030303030ULL, length);
+    if (!detail::are_digits(values)) return tag::kInvalid;
+    const Tag tag = detail::number_of(values);
+    return data_fields_.may_announce(tag) ? tag::kInvalid : tag;
 }
 
 void Parser::remember(const char* data, std::uint32_t count, FieldLayout& layout) noexcept {
@@ -177,7 +246,7 @@ std::expected<Message, FrameError> Parser::parse_any(const Frame& frame, std::sp
     fields_[1] = {tag::kBodyLength, frame.version_end + 3, frame.body_offset - frame.version_end - 4};
     const auto error = scan_fields(cursor);
     if (error != kFine) return std::unexpected(error);
-    if (read_trailer(cursor.data + cursor.end).stated != cursor.sum % 256) {
+    if (stated_sum(cursor.data + cursor.end) != cursor.sum % 256) {
         return std::unexpected(FrameError::bad_checksum);
     }
     if (cursor.begin != cursor.end) return std::unexpected(FrameError::bad_data_length);

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 #include <millpond/fix/detail/words.hpp>
 
@@ -11,8 +12,10 @@ namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDay = 86'400 * kSecond;
+constexpr std::int64_t kDaySeconds = 86'400;
 constexpr std::size_t kDateChars = 8;
 constexpr std::size_t kTimeChars = 8;
+constexpr std::size_t kSecondChars = kDateChars + 1 + kTimeChars;
 constexpr std::size_t kMostFractionDigits = 12;
 
 /// The number that `count` digits make; -1 when one is none.
@@ -35,6 +38,36 @@ constexpr std::array<char, 200> kPairs = [] {
 }();
 
 void write_pair(char* out, unsigned value) noexcept { std::memcpy(out, &kPairs[std::size_t{value} * 2], 2); }
+
+/// "20240102-03:04:05" of a second since 1970.
+struct SecondText {
+    std::int64_t second{std::numeric_limits<std::int64_t>::min()};
+    std::array<char, kSecondChars> text{};
+
+    void make(std::int64_t wanted) noexcept {
+        second = wanted;
+        auto days = wanted / kDaySeconds;
+        auto in_day = wanted % kDaySeconds;
+        if (in_day < 0) {
+            in_day += kDaySeconds;
+            --days;
+        }
+        const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days}}};
+        const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
+        const auto seconds = static_cast<unsigned>(in_day);
+        auto* const out = text.data();
+        write_pair(out, year / 100);
+        write_pair(out + 2, year % 100);
+        write_pair(out + 4, static_cast<unsigned>(date.month()));
+        write_pair(out + 6, static_cast<unsigned>(date.day()));
+        out[8] = '-';
+        write_pair(out + 9, seconds / 3600);
+        out[11] = ':';
+        write_pair(out + 12, seconds / 60 % 60);
+        out[14] = ':';
+        write_pair(out + 15, seconds % 60);
+    }
+};
 
 }  // namespace
 
@@ -79,37 +112,31 @@ std::optional<std::int64_t> parse_utc_timestamp(std::string_view text) noexcept 
 }
 
 std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision precision) noexcept {
-    auto days = utc_ns / kDay;
-    auto in_day = utc_ns % kDay;
-    if (in_day < 0) {
-        in_day += kDay;
-        --days;
+    // Most times are of the second of the one before.
+    thread_local SecondText newest;
+    auto second = utc_ns / kSecond;
+    auto fraction = static_cast<std::int32_t>(utc_ns % kSecond);
+    if (fraction < 0) {
+        fraction += static_cast<std::int32_t>(kSecond);
+        --second;
     }
-    const std::chrono::year_month_day date{std::chrono::sys_days{std::chrono::days{days}}};
-    const auto year = static_cast<unsigned>(static_cast<int>(date.year()));
-    write_pair(out, year / 100);
-    write_pair(out + 2, year % 100);
-    write_pair(out + 4, static_cast<unsigned>(date.month()));
-    write_pair(out + 6, static_cast<unsigned>(date.day()));
-    out[8] = '-';
-    const auto seconds = static_cast<unsigned>(in_day / kSecond);
-    const auto fraction = static_cast<std::uint32_t>(in_day % kSecond);
-    write_pair(out + 9, seconds / 3600);
-    out[11] = ':';
-    write_pair(out + 12, seconds / 60 % 60);
-    out[14] = ':';
-    write_pair(out + 15, seconds % 60);
+    if (second != newest.second) newest.make(second);
+    std::memcpy(out, newest.text.data(), kSecondChars);
     if (precision == TimePrecision::seconds) return timestamp_chars(precision);
-    out[17] = '.';
-    const auto width = static_cast<std::size_t>(precision);
-    // Nine digits, of which the first `width` are wanted: one, then eight in a word.
-    const auto first = fraction / 100'000'000;
-    const auto rest = detail::digits_of(fraction % 100'000'000) + 0x3030303030303030ULL;
-    std::array<char, 9> digits;
-    digits[0] = static_cast<char>('0' + first);
-    detail::store_word(digits.data() + 1, rest);
-    std::memcpy(out + 18, digits.data(), 3);
-    if (width > 3) std::memcpy(out + 21, digits.data() + 3, width - 3);
+    out[kSecondChars] = '.';
+    auto* const digits = out + kSecondChars + 1;
+    const auto nanos = static_cast<std::uint32_t>(fraction);
+    if (precision == TimePrecision::millis) {
+        const auto millis = nanos / 1'000'000;
+        write_pair(digits, millis / 10);
+        digits[2] = static_cast<char>('0' + millis % 10);
+        return timestamp_chars(precision);
+    }
+    // Nine digits, of which the first six or all are wanted: one, then eight in a word.
+    std::array<char, 9> all;
+    all[0] = static_cast<char>('0' + nanos / 100'000'000);
+    detail::store_word(all.data() + 1, detail::digits_of(nanos % 100'000'000) + 0x3030303030303030ULL);
+    std::memcpy(digits, all.data(), static_cast<std::size_t>(precision));
     return timestamp_chars(precision);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 
 #include <millpond/fix/detail/delimiter_scan.hpp>
 #include <millpond/fix/detail/words.hpp>
@@ -14,8 +13,8 @@ constexpr char kSoh = '\x01';
 
 std::size_t decimal_digits(std::size_t value) noexcept {
     std::size_t digits = 1;
-    for (; value >= 10; value /= 10) ++digits;
-    return digits;
+    for (; value >= 10'000; value /= 10) ++digits;
+    return digits + (value >= 10 ? 1 : 0) + (value >= 100 ? 1 : 0) + (value >= 1'000 ? 1 : 0);
 }
 
 constexpr std::uint32_t kEightDigits = 100'000'000;
@@ -140,7 +139,8 @@ std::optional<std::string_view> Writer::finish() noexcept {
     *out++ = kSoh;
     *out++ = '9';
     *out++ = '=';
-    std::to_chars(out, body_ - 1, body_bytes);
+    auto rest = body_bytes;
+    for (auto place = digits; place > 0; --place, rest /= 10) out[place - 1] = static_cast<char>('0' + rest % 10);
     body_[-1] = kSoh;
     static const auto count = detail::count_function(detail::best_supported());
     const auto all = count(begin, static_cast<std::size_t>(at_ - begin));

@@ -53,6 +53,39 @@ TEST_P(DelimiterScan, GivesWhatTheScalarCodeGivesForAnyBytesSizeAndAlignment) {
     }
 }
 
+TEST_P(DelimiterScan, ComparesAsTheScalarCodeDoes) {
+    std::mt19937 random{9};
+    const auto scalar = compare_function(InstructionSet::scalar);
+    int same = 0;
+    for (int round = 0; round < 6000; ++round) {
+        const auto size = random() % 300;
+        std::vector<char> text(size);
+        std::vector<char> mask(size);
+        for (std::size_t i = 0; i < size; ++i) {
+            text[i] = random() % 6 == 0 ? '\x01' : static_cast<char>(random());
+            mask[i] = text[i] == '\x01' || random() % 2 == 0 ? '\xFF' : '\0';
+        }
+        auto bytes = text;
+        for (std::size_t i = 0; i < size; ++i) {
+            if (mask[i] == 0) bytes[i] = static_cast<char>(2 + random() % 254);
+        }
+        // Half of them with one byte that is wrong, of those that count or of the others.
+        const bool spoil = size != 0 && random() % 2 == 0;
+        if (spoil) {
+            const auto at = random() % size;
+            const auto other = static_cast<unsigned char>(1 + random() % 255);
+            bytes[at] = mask[at] == 0 ? '\x01' : static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ other);
+        }
+        const auto expected = scalar(bytes.data(), size, text.data(), mask.data());
+        const auto found = compare_function(GetParam())(bytes.data(), size, text.data(), mask.data());
+        ASSERT_EQ(expected.same, !spoil) << size;
+        ASSERT_EQ(found.same, expected.same) << size;
+        ASSERT_EQ(found.sum, expected.sum) << size;
+        same += found.same ? 1 : 0;
+    }
+    EXPECT_GT(same, 2000);
+}
+
 TEST_P(DelimiterScan, ReadsNoByteBeyondTheOnesGiven) {
     // On the heap exactly, so that the address sanitizer would see it.
     DelimiterMasks masks;

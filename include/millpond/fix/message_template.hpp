@@ -13,8 +13,8 @@
 namespace millpond::fix {
 
 /// A whole message of which a few values change from send to send, each keeping its width: MsgSeqNum with leading
-/// zeros, times, prices and quantities of fixed width, ids of fixed length. BodyLength then never changes and CheckSum
-/// follows from the bytes that did.
+/// zeros, times, prices and quantities of fixed width, ids of fixed length. BodyLength then never changes; CheckSum is
+/// one pass over the bytes.
 ///
 /// Threads: one.
 /// Memory:  the message's bytes, taken once from `memory`.
@@ -45,10 +45,7 @@ public:
     [[nodiscard]] std::string_view bytes() noexcept;
 
 private:
-    void replace(Slot slot, const char* text) noexcept;
-
     std::pmr::vector<char> bytes_;
-    std::uint32_t sum_{0};
 };
 
 }  // namespace millpond::fix

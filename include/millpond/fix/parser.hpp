@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <millpond/fix/detail/delimiter_scan.hpp>
 #include <millpond/fix/detail/field_index.hpp>
 #include <millpond/fix/detail/field_layout.hpp>
+#include <millpond/fix/detail/tag_cache.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/message.hpp>
 
@@ -22,7 +24,7 @@ namespace millpond::fix {
 /// few types, which spares the next one the reading of its tags.
 ///
 /// Threads: one; each connection has its own.
-/// Memory:  kFields fields and kLayouts layouts (about 160 KiB), taken once from `memory`. Fields beyond go to `spill`.
+/// Memory:  kFields fields and kLayouts layouts (about 250 KiB), taken once from `memory`. Fields beyond go to `spill`.
 class Parser {
 public:
     static constexpr std::size_t kFields = 512;
@@ -46,9 +48,14 @@ private:
     struct Cursor;
 
     // The usual message: in one piece, no data fields, no tag that is no number.
+    [[nodiscard]] std::optional<Message> read_in_place(const Frame& frame, detail::FieldLayout& layout,
+                                                       std::uint32_t& sum) noexcept;
+    [[nodiscard]] bool may_be_remembered(const char* data, std::uint32_t count,
+                                         const detail::FieldLayout& layout) const noexcept;
     [[nodiscard]] bool read_as_remembered(const char* data, std::uint32_t count,
                                           const detail::FieldLayout& layout) noexcept;
     [[nodiscard]] bool read_in_any_order(const char* data, std::uint32_t count) noexcept;
+    [[nodiscard]] Tag new_tag(std::uint64_t word, std::uint32_t length) const noexcept;
     void remember(const char* data, std::uint32_t count, detail::FieldLayout& layout) noexcept;
 
     // Any message.
@@ -60,9 +67,11 @@ private:
     DataFields data_fields_;
     detail::ScanFunction scan_;
     detail::ListFunction list_;
+    detail::CompareFunction compare_;
     std::pmr::vector<Field> fields_;
     std::pmr::vector<detail::FieldLayout> layouts_;
     detail::FieldIndex index_;  // of the newest message, where its layout is not a remembered one
+    detail::TagCache tags_;
     detail::DelimiterPlaces ends_;
     detail::DelimiterMasks masks_;
 };

@@ -37,6 +37,15 @@ using CountFunction = Listing (*)(const char* bytes, std::size_t size) noexcept;
 /// size: any. Returns the sum of the bytes modulo 2^32.
 using SumFunction = std::uint32_t (*)(const char* bytes, std::size_t size) noexcept;
 
+struct Comparison {
+    std::uint32_t sum{0};  ///< Of the bytes.
+    bool same{false};
+};
+
+/// size: any. Whether all bytes whose mask is 255 are those of `text`, and no byte whose mask is 0 is a delimiter.
+using CompareFunction = Comparison (*)(const char* bytes, std::size_t size, const char* text,
+                                       const char* mask) noexcept;
+
 enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
 
 [[nodiscard]] bool supported(InstructionSet set) noexcept;
@@ -47,5 +56,6 @@ enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
 [[nodiscard]] ListFunction list_function(InstructionSet set) noexcept;
 [[nodiscard]] CountFunction count_function(InstructionSet set) noexcept;
 [[nodiscard]] SumFunction sum_function(InstructionSet set) noexcept;
+[[nodiscard]] CompareFunction compare_function(InstructionSet set) noexcept;
 
 }  // namespace millpond::fix::detail

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include <millpond/fix/detail/field_index.hpp>
+#include <millpond/fix/detail/field_shape.hpp>
+#include <millpond/fix/detail/patience.hpp>
 #include <millpond/fix/tag.hpp>
 
 namespace millpond::fix::detail {
@@ -14,7 +15,7 @@ namespace millpond::fix::detail {
 /// instead of read. A guess only: every byte of a tag is compared before it is believed.
 class FieldLayout {
 public:
-    static constexpr std::size_t kCapacity = 192;  ///< Fields; a message of more is not remembered.
+    static constexpr std::size_t kCapacity = FieldShape::kCapacity;  ///< Fields; a message of more is not remembered.
 
     /// "tag=" as the eight bytes of a little-endian word, with the bytes that count.
     struct Entry {
@@ -32,13 +33,13 @@ public:
 
     void begin_type(std::uint32_t msg_type) noexcept {
         msg_type_ = msg_type;
-        patience_ = kLeastPatience;
+        patience_.matched();
         clear();
     }
     void clear() noexcept {
         size_ = 0;
-        misses_ = 0;
         index_.clear();
+        shape_.clear();
     }
     /// Fewer than kCapacity are there.
     void add(const Entry& entry) noexcept {
@@ -46,26 +47,15 @@ public:
         entries_[size_++] = entry;
     }
 
-    void matched() noexcept {
-        misses_ = 0;
-        patience_ = kLeastPatience;
-    }
-    /// Another layout was met. Whether to remember that one: at first soon, then ever later while none comes twice.
-    [[nodiscard]] bool should_relearn() noexcept {
-        if (++misses_ < patience_) return false;
-        patience_ = std::min(2 * patience_, kMostPatience);
-        return true;
-    }
+    [[nodiscard]] Patience& patience() noexcept { return patience_; }
+    [[nodiscard]] FieldShape& shape() noexcept { return shape_; }
 
 private:
-    static constexpr std::uint32_t kLeastPatience = 2;
-    static constexpr std::uint32_t kMostPatience = 1024;
-
     std::uint32_t msg_type_{0};
-    std::uint32_t misses_{0};  // messages in a row that had another layout
-    std::uint32_t patience_{kLeastPatience};
+    Patience patience_;
     std::size_t size_{0};
     FieldIndex index_;
+    FieldShape shape_;
     std::array<Entry, kCapacity> entries_{};
 };
 

@@ -76,6 +76,8 @@ struct ShortDecimal {
     return {number_of(values), decimals};
 }
 
+inline constexpr std::size_t kWordDigits = 8;
+
 /// The eight digits of a number below 10^8 as bytes of 0 to 9, the most significant one lowest.
 [[nodiscard]] inline std::uint64_t digits_of(std::uint32_t number) noexcept {
     const std::uint64_t fours = (number / 10'000) | (std::uint64_t{number % 10'000} << 32);

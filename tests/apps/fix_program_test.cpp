@@ -1,0 +1,226 @@
+// What the FIX commands promise beyond a session: who is let in, what is refused at start, what is generated.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/apps/http_page.hpp"
+#include "tests/apps/program.hpp"
+#include "tests/apps/scratch_file.hpp"
+#include "tests/support/certificates.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kOrders = "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n";
+
+/// A venue of three acceptors from a file, each with sessions by template: one by TLS, one for addresses that no client
+/// here has, one for everybody.
+class FixVenue : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!certificates_.made()) GTEST_SKIP() << "the program openssl is missing";
+        if (!venue_.says("metrics at http://")) FAIL() << venue_.wait().err;
+        const std::string mark = "listening on 127.0.0.1:";
+        std::string before = mark;
+        for (auto& port : ports_) {
+            port = venue_.word_behind(before);
+            before += port + "\n" + mark;
+        }
+    }
+    enum Entrance : std::size_t { tls, closed, open };
+    static constexpr const char* kNames[] = {"TLS", "CLOSED", "OPEN"};
+
+    [[nodiscard]] std::vector<std::string> desk(Entrance entrance, const std::string& more) const {
+        return {"fix",
+                "initiator",
+                "--session",
+                "sender=DESK,target=" + std::string{kNames[entrance]} +
+                    ",reconnect_ms=10,hosts=127.0.0.1:" + ports_[entrance] + more,
+                "--script",
+                orders_.path(),
+                "--expect",
+                "1"};
+    }
+    [[nodiscard]] std::string with_tls(const std::string& authority) const {
+        return ",tls=true,tls_server_name=" + std::string{test::Certificates::kServerName} +
+               ",tls_authorities=" + certificates_.certificate(authority);
+    }
+    /// The counter of the venue that begins so, as it is once it is not 0; "" when the venue has ended.
+    [[nodiscard]] std::string count_of(const std::string& counter) const {
+        const auto port = static_cast<std::uint16_t>(std::stoi(venue_.word_behind("metrics at http://127.0.0.1:")));
+        for (;;) {
+            const auto page = page_of(port, "/metrics");
+            const auto at = page.find("\n" + counter + " ");
+            if (at == std::string::npos) return "";
+            const auto value = at + counter.size() + 2;
+            const auto text = page.substr(value, page.find('\n', value) - value);
+            if (text != "0") return text;
+        }
+    }
+    [[nodiscard]] std::string turned_away(Entrance entrance, const std::string& reason) const {
+        return "millpond_fix_turned_away_total{port=\"" + ports_[entrance] + "\",reason=\"" + reason + "\"}";
+    }
+
+    test::Certificates certificates_;
+    ScratchFile orders_{scratch_name("orders.txt"), kOrders};
+    ScratchFile file_{scratch_name("venue.toml"), R"(
+        quiet = true
+        metrics = "127.0.0.1:0"
+        [[acceptor]]
+        name = "tls"
+        listen = "127.0.0.1:0"
+        allow = ["127.0.0.0/8"]
+        tls_certificate = ")" + certificates_.certificate("ours-server") +
+                                                      R"("
+        tls_key = ")" + certificates_.key("ours-server") +
+                                                      R"("
+        tls_authorities = ")" + certificates_.certificate("ours") +
+                                                      R"("
+        [[acceptor]]
+        name = "closed"
+        listen = "127.0.0.1:0"
+        allow = ["10.0.0.0/8", "fd00::/8"]
+        [[acceptor]]
+        name = "open"
+        listen = "127.0.0.1:0"
+        [[session]]
+        sender = "TLS"
+        target = "*"
+        acceptor = "tls"
+        [[session]]
+        sender = "CLOSED"
+        target = "*"
+        acceptor = "closed"
+        [[session]]
+        sender = "OPEN"
+        target = "*"
+        acceptor = "open"
+        max_dynamic = 1)"};
+    Program venue_{{"fix", "acceptor", "--fill", "--config", file_.path()}};
+    std::string ports_[3];
+};
+
+TEST_F(FixVenue, OrdersAndFillsGoByTlsBetweenPartiesWithCertificates) {
+    const auto client = with_tls("ours") + ",tls_certificate=" + certificates_.certificate("ours-client") +
+                        ",tls_key=" + certificates_.key("ours-client");
+    const auto outcome = run(desk(tls, client));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->TLS 2 ExecutionReport AvgPx=10.5 ClOrdID=a CumQty=100"));
+}
+
+TEST_F(FixVenue, AClientWithoutACertificateIsTurnedAwayFromTls) {
+    Program client{desk(tls, with_tls("ours"))};
+    EXPECT_NE(count_of(turned_away(tls, "handshake")), "");
+    client.signal(SIGKILL);  // it would try for ten seconds more
+    EXPECT_THAT(client.wait().out, ::testing::Not(HasSubstr("ExecutionReport")));
+}
+
+TEST_F(FixVenue, AnAddressThatIsNotOnTheListIsTurnedAway) {
+    Program client{desk(closed, "")};
+    EXPECT_NE(count_of(turned_away(closed, "not_allowed")), "");
+    client.signal(SIGKILL);  // it would try for ten seconds more
+    EXPECT_THAT(client.wait().out, ::testing::Not(HasSubstr("ExecutionReport")));
+}
+
+TEST_F(FixVenue, SessionsByTemplateAreAsManyAsTheFileSays) {
+    EXPECT_EQ(run(desk(open, "")).exit_code, 0);
+    Program second{{"fix", "initiator", "--stay", "--script", "/dev/null", "--session",
+                    "sender=SECOND,target=OPEN,reconnect_ms=10,hosts=127.0.0.1:" + ports_[open]}};
+    EXPECT_NE(count_of(turned_away(open, "full")), "");
+    second.signal(SIGTERM);
+    EXPECT_EQ(second.wait().exit_code, 0);
+}
+
+TEST(FixRefusal, AProcessorThatIsNotThereIsNamed) {
+    for (const auto* command : {"acceptor", "initiator"}) {
+        const auto outcome =
+            run({"fix", command, "--pin", "1000", "--session",
+                 "sender=A,target=B" + std::string{command == std::string{"acceptor"} ? "" : ",hosts=127.0.0.1:1"}});
+        EXPECT_EQ(outcome.exit_code, 1) << command;
+        EXPECT_THAT(outcome.err, HasSubstr("may not run on processor 1000")) << command;
+    }
+}
+
+TEST(FixRefusal, RealtimeWithoutTheCapabilityIsNamed) {
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);
+    rlimit none = before;
+    none.rlim_cur = 0;
+    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &none), 0);
+    Outcome outcome;
+    // What a thread drops from its bounding set, the programs that it starts cannot have.
+    std::thread{[&outcome] {
+        static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
+        outcome = run({"fix", "acceptor", "--realtime", "50", "--port", "0", "--session", "sender=A,target=B"});
+    }}.join();
+    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &before), 0);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("SCHED_FIFO priority 50 was refused; grant CAP_SYS_NICE"));
+}
+
+constexpr const char* kDictionary = R"(<fix major="4" minor="4">
+  <header><field name="MsgType" required="Y"/></header>
+  <trailer><field name="CheckSum" required="Y"/></trailer>
+  <messages>
+    <message name="NewOrderSingle" msgtype="D" msgcat="app">
+      <field name="ClOrdID" required="Y"/><field name="Price" required="N"/>
+      <group name="NoPartyIDs" required="N"><field name="PartyID" required="N"/></group>
+    </message>
+    <message name="OrderCancelRequest" msgtype="F" msgcat="app"><field name="ClOrdID" required="Y"/></message>
+  </messages>
+  <components/>
+  <fields>
+    <field number="10" name="CheckSum" type="STRING"/><field number="11" name="ClOrdID" type="STRING"/>
+    <field number="35" name="MsgType" type="STRING"/><field number="44" name="Price" type="PRICE"/>
+    <field number="448" name="PartyID" type="STRING"/><field number="453" name="NoPartyIDs" type="NUMINGROUP"/>
+  </fields>
+</fix>)";
+
+TEST(FixGenerate, ADictionaryBecomesAHeaderThatCompilesAndReads) {
+    const ScratchFile dictionary{scratch_name("small.xml"), kDictionary};
+    const auto outcome = run({"fix", "generate", dictionary.path(), "--namespace", "house", "--message", "D"});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("namespace house"));
+    EXPECT_THAT(outcome.out, HasSubstr("class NewOrderSingle"));
+    EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("class OrderCancelRequest")));
+    const ScratchFile source{scratch_name("small.cpp"), outcome.out + R"(
+#include <string_view>
+std::string_view read(const millpond::fix::Message& message) {
+    const house::NewOrderSingle order{message};
+    for (const auto& party : order.no_party_ids()) return party.party_id().value_or("");
+    return order.price() ? order.cl_ord_id().value_or("") : "";
+}
+)"};
+    const auto compiled = Program{
+        MILLPOND_COMPILER,
+        {"-std=c++23", "-fsyntax-only", "-Wall", "-Wextra", "-I" MILLPOND_INCLUDE,
+         source.path()}}.wait();
+    EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+}
+
+TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
+    const ScratchFile text{scratch_name("not.xml"), "8=FIX.4.4"};
+    for (const auto& file : {text.path(), std::string{"/nonexistent.xml"}}) {
+        const auto outcome = run({"fix", "generate", file});
+        EXPECT_EQ(outcome.exit_code, 1);
+        EXPECT_EQ(outcome.out, "");
+        EXPECT_EQ(outcome.err.find('\n') + 1, outcome.err.size()) << outcome.err;
+    }
+}
+
+}  // namespace
+}  // namespace millpond::app
