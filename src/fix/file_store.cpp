@@ -64,6 +64,12 @@ bool FileStore::add_link(bool make) {
         }
         link.segment = *segment;
     } else {
+        const auto& header = *reinterpret_cast<const StoreHeader*>(link.region.data());
+        if (header.magic == kStoreMagic && header.version != kStoreVersion) {
+            throw std::invalid_argument(file.string() + " is a message store of layout version " +
+                                        std::to_string(header.version) + "; this build reads " +
+                                        std::to_string(kStoreVersion));
+        }
         // A file that begins with anything else than zeros is somebody's.
         const auto magic = link.region.bytes().first(sizeof(StoreHeader::magic));
         if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {

@@ -1,10 +1,12 @@
 #include <millpond/market/reader_registry.hpp>
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include <millpond/market/ring_name.hpp>
@@ -24,6 +26,16 @@ bool agrees(const memory::Region& region) {
            bytes_of(header.seats) <= region.size();
 }
 
+/// One of an earlier run may have other permissions than this run wants.
+void permit(const memory::Region& region, std::uint32_t mode, std::uint32_t group) {
+    const bool keeps_group = group == memory::kOwnGroup;
+    if ((keeps_group || chown(region.path().c_str(), static_cast<uid_t>(-1), group) == 0) &&
+        chmod(region.path().c_str(), static_cast<mode_t>(mode)) == 0) {
+        return;
+    }
+    throw memory::RegionError(errno, std::generic_category(), region.path() + ": cannot set its mode and group");
+}
+
 }  // namespace
 
 ReaderRegistry::ReaderRegistry(memory::Region region) noexcept : region_(std::move(region)), seats_(header().seats) {}
@@ -36,9 +48,10 @@ const ReaderSeatRecord* ReaderRegistry::records() const noexcept {
     return reinterpret_cast<const ReaderSeatRecord*>(region_.data() + sizeof(ReadersHeader));
 }
 
-ReaderRegistry ReaderRegistry::make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode) {
+ReaderRegistry ReaderRegistry::make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode,
+                                    std::uint32_t group) {
     const auto name = readers_object_name(ring_name);
-    const memory::RegionOptions options{.prefault = true, .mode = mode};
+    const memory::RegionOptions options{.prefault = true, .mode = mode, .group = group};
     memory::Region region;
     try {
         region = memory::Region::shared(name, bytes_of(seats), options);
@@ -51,6 +64,7 @@ ReaderRegistry ReaderRegistry::make(std::string_view ring_name, std::uint32_t se
         region = memory::Region::shared(name, bytes_of(seats), options);
     }
     auto& header = *reinterpret_cast<ReadersHeader*>(region.data());
+    if (!region.created()) permit(region, mode, group);
     if (region.created()) {
         header.layout_version = kReadersLayoutVersion;
         header.seats = seats;

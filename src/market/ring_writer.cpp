@@ -92,7 +92,7 @@ RingWriter::~RingWriter() { close(); }
 
 ReaderRegistry RingWriter::make_registry(const RingWriterOptions& options, bool resumed) {
     try {
-        return ReaderRegistry::make(options.name, options.max_readers, options.readers_mode);
+        return ReaderRegistry::make(options.name, options.max_readers, options.readers_mode, options.memory.group);
     } catch (const memory::RegionError& error) {
         if (!resumed) memory::Region::unlink_shared(ring_object_name(options.name));
         throw RingError(RingFault::memory, error.what());

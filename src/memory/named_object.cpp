@@ -77,6 +77,22 @@ OpenObject open_existing(const std::string& path, Access access) {
     return object;
 }
 
+/// Gives the object the group and the mode that are asked for, where it has others. 0, or what the system said.
+int settle_permissions(const OpenObject& object, const RegionOptions& options) {
+    struct stat facts{};
+    if (fstat(object.descriptor.number(), &facts) != 0) return errno;
+    // The group first: changing it may take bits of the mode away.
+    if (options.group != kOwnGroup && facts.st_gid != options.group &&
+        fchown(object.descriptor.number(), static_cast<uid_t>(-1), options.group) != 0) {
+        return errno;
+    }
+    const bool agrees = (facts.st_mode & 07777U) == options.mode;
+    return agrees || fchmod(object.descriptor.number(), static_cast<mode_t>(options.mode)) == 0 ? 0 : errno;
+}
+
+constexpr const char* kPermissionsRefused =
+    ": cannot set its mode and group; be its owner and a member of the group, or unlink it first";
+
 /// Empty descriptor when somebody else created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
@@ -86,10 +102,9 @@ OpenObject create(const std::string& path, const RegionOptions& options) {
         return object;
     }
     object.path = path;
-    if (fchmod(object.descriptor.number(), static_cast<mode_t>(options.mode)) != 0) {
-        const int error = errno;
+    if (const int error = settle_permissions(object, options); error != 0) {
         unlink(path.c_str());
-        fail(error, path + ": cannot set its mode");
+        fail(error, path + kPermissionsRefused);
     }
     inspect(object);
     return object;
@@ -131,6 +146,8 @@ bool own(OpenObject& object, const RegionOptions& options) {
         fail(EBUSY, object.path + ": another process owns it");
     }
     if (!leads_to(object.path, object.descriptor.number())) return false;
+    if (const int error = settle_permissions(object, options); error != 0)
+        fail(error, object.path + kPermissionsRefused);
     inspect(object);  // The owner before us may have given it its size since.
     return true;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
@@ -79,6 +80,22 @@ TEST_F(FileStoreTest, AFileOfAnotherKindIsRefusedAndLeftAsItWas) {
     std::ofstream{path()} << std::string(bytes, 'x');
     EXPECT_THROW((FileStore{path(), 0, kSmall}), std::invalid_argument);
     EXPECT_EQ(std::filesystem::file_size(path()), bytes);
+}
+
+TEST_F(FileStoreTest, AFileOfAnotherVersionIsRefusedByName) {
+    {
+        const FileStore store{path(), 0, kSmall};
+    }
+    {
+        auto file = memory::Region::open_file(path(), memory::Access::writable);
+        reinterpret_cast<StoreHeader*>(file.data())->version = 99;
+    }
+    try {
+        const FileStore store{path(), 0, kSmall};
+        FAIL() << "version 99";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr(path().string() + " is a message store of layout version 99"));
+    }
 }
 
 TEST_F(FileStoreTest, AFullDiskIsAnError) {

@@ -71,8 +71,10 @@ struct RegisteredReader {
 /// Memory:  128 bytes a seat, shared. Processes are told apart by pid, so all must see the same pid namespace.
 class ReaderRegistry {
 public:
-    /// The writer's: opens the registry of ring `ring_name`, or makes it. Throws memory::RegionError.
-    [[nodiscard]] static ReaderRegistry make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode);
+    /// The writer's: opens the registry of ring `ring_name`, or makes it; gives it mode and group either way. Throws
+    /// memory::RegionError.
+    [[nodiscard]] static ReaderRegistry make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode,
+                                             std::uint32_t group = memory::kOwnGroup);
     /// A reader's: empty when there is none, or none that this process may write or this build reads.
     [[nodiscard]] static std::optional<ReaderRegistry> open(std::string_view ring_name);
     static void unlink(std::string_view ring_name);

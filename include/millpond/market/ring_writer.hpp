@@ -21,7 +21,8 @@ struct RingWriterOptions {
     std::uint32_t max_channels{64};         ///< Channels 0 .. max_channels - 1 may publish.
     std::uint32_t max_readers{64};          ///< Seats for readers that want to be seen.
     std::uint32_t readers_mode{0666};       ///< Permissions of the registry, where readers write.
-    /// How the ring's memory is had. The mode 0644 lets any user read the ring; 0600 only the writer's own.
+    /// How the ring's memory is had. The mode 0644 lets any user read the ring, 0640 the members of its group, 0600
+    /// only the writer's own. The registry belongs to the same group.
     memory::RegionOptions memory{.prefault = true, .mode = 0644};
 };
 

@@ -19,13 +19,19 @@ enum class Access : std::uint8_t { read_only, writable };
 /// Any node: the kernel places each page where it is first touched.
 inline constexpr int kAnyNode = -1;
 
+/// An object's group: the one that the system gives to what this process creates.
+inline constexpr std::uint32_t kOwnGroup = ~std::uint32_t{0};
+
 struct RegionOptions {
     HugePages huge_pages{HugePages::none};
-    bool prefault{false};      ///< Every page is present when the factory returns, so that no later access faults.
-    bool lock{false};          ///< mlock: pages never leave memory. Implies that they are present.
-    int numa_node{kAnyNode};   ///< Bind every page to this node. Not for regular files, which the kernel places.
-    bool exclusive{false};     ///< Take the owner lock before anything is changed (shared, file).
-    std::uint32_t mode{0600};  ///< Permissions of an object that is created, exactly these whatever the umask is.
+    bool prefault{false};     ///< Every page is present when the factory returns, so that no later access faults.
+    bool lock{false};         ///< mlock: pages never leave memory. Implies that they are present.
+    int numa_node{kAnyNode};  ///< Bind every page to this node. Not for regular files, which the kernel places.
+    bool exclusive{false};    ///< Take the owner lock before anything is changed (shared, file).
+    /// Permissions of an object that is created, exactly these whatever the umask is. With `exclusive` an object that
+    /// exists gets them too, and the group.
+    std::uint32_t mode{0600};
+    std::uint32_t group{kOwnGroup};  ///< Number of the group it belongs to.
 };
 
 /// What a Region stands on, as the kernel tells it.
