@@ -14,7 +14,9 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
 
+#include <grp.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -51,6 +53,16 @@ memory::HugePages huge_pages_of(Wanted wanted) {
     return memory::HugePages::none;
 }
 
+std::uint32_t number_of_group(const std::string& name) {
+    std::vector<char> text(16'384);
+    group found{};
+    group* result = nullptr;
+    getgrnam_r(name.c_str(), &found, text.data(), text.size(), &result);
+    if (result == nullptr)
+        throw std::runtime_error(fmt::format("group '{}' does not exist; run: groupadd {}", name, name));
+    return found.gr_gid;
+}
+
 market::RingWriterOptions writer_options(const RingConfig& ring, const Config& config) {
     std::uint32_t channels = 1;
     for (const auto& feed : config.feeds) {
@@ -63,6 +75,9 @@ market::RingWriterOptions writer_options(const RingConfig& ring, const Config& c
     options.max_channels = channels;
     options.memory.huge_pages = huge_pages_of(ring.huge_pages);
     options.memory.lock = ring.lock;
+    options.memory.mode = ring.mode;
+    options.readers_mode = ring.mode | (ring.mode & 0044U) >> 1U;  // who may read the ring may show itself as a reader
+    if (!ring.group.empty()) options.memory.group = number_of_group(ring.group);
     return options;
 }
 

@@ -53,6 +53,8 @@ struct RingConfig {
     std::uint64_t max_instruments{16'384};  ///< Instruments beyond these are counted and not published.
     Wanted huge_pages{Wanted::prefer};      ///< For the ring and the board.
     bool lock{false};                       ///< Lock the ring's memory.
+    std::uint32_t mode{0644};               ///< Who may read the ring: 0600, 0640 or 0644. Only the gateway writes it.
+    std::string group;                      ///< Group it belongs to; the gateway's own when empty.
     std::optional<core::Poll> poll;         ///< The gateway's `poll` when unset.
     std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
     std::optional<std::uint32_t> realtime;  ///< SCHED_FIFO priority, 0 none; the gateway's `realtime` when unset.

@@ -35,6 +35,7 @@ constexpr std::pair<std::string_view, millpond::journal::Sync> kSyncs[] = {
     {"none", millpond::journal::Sync::none},
     {"interval", millpond::journal::Sync::interval},
     {"each", millpond::journal::Sync::each}};
+constexpr std::pair<std::string_view, std::uint32_t> kRingModes[] = {{"0600", 0600}, {"0640", 0640}, {"0644", 0644}};
 
 constexpr std::size_t kLongestName = 32;
 constexpr std::size_t kLongestVenue = 8;
@@ -88,6 +89,10 @@ constexpr Key<RingConfig> kRingKeys[] = {
      [](RingConfig& r, const Value& v) { r.huge_pages = v.choice<Wanted>(kWanted); }},
     {"lock", "true|false", "lock the ring's memory (false)",
      [](RingConfig& r, const Value& v) { r.lock = v.boolean(); }},
+    {"mode", "0600|0640|0644", "who may read the ring: the gateway's user, its group too, or everybody (0644)",
+     [](RingConfig& r, const Value& v) { r.mode = v.choice<std::uint32_t>(kRingModes); }},
+    {"group", "GROUP", "the group it belongs to, by name (the gateway's own)",
+     [](RingConfig& r, const Value& v) { r.group = v.text(); }},
     {"poll", "spin|block|adaptive", "instead of the gateway's",
      [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(kPolls); }},
     {"pin", "CPU", "instead of the gateway's",

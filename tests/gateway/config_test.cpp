@@ -53,6 +53,8 @@ TEST(Config, EveryTableOfAFileIsRead) {
         capacity = 1024
         max_instruments = 5000
         huge_pages = "require"
+        mode = "0640"
+        group = "quants"
         [[ring]]
         name = "equities"
         poll = "block"
@@ -97,6 +99,8 @@ TEST(Config, EveryTableOfAFileIsRead) {
     EXPECT_EQ(config.rings[0].capacity, 1024U);
     EXPECT_EQ(config.rings[0].max_instruments, 5000U);
     EXPECT_EQ(config.rings[0].huge_pages, Wanted::require);
+    EXPECT_EQ(config.rings[0].mode, 0640U);
+    EXPECT_EQ(config.rings[0].group, "quants");
     EXPECT_EQ(config.rings[0].poll, core::Poll::spin);
     EXPECT_EQ(config.rings[0].pin, 3U);
     EXPECT_EQ(config.rings[1].poll, core::Poll::block);
