@@ -23,6 +23,7 @@ public:
 
 Command completion_command(CLI::App& program);
 Command config_command(CLI::App& program);
+Command doctor_command(CLI::App& program);
 Command fix_command(CLI::App& program);
 Command gateway_command(CLI::App& program);
 Command generate_command(CLI::App& program);

@@ -37,10 +37,11 @@ int main(int argc, char** argv) {
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{
         millpond::app::completion_command(program), millpond::app::config_command(program),
-        millpond::app::fix_command(program),        millpond::app::gateway_command(program),
-        millpond::app::generate_command(program),   millpond::app::journal_command(program),
-        millpond::app::manual_command(program),     millpond::app::replay_command(program),
-        millpond::app::tail_command(program),       millpond::app::top_command(program),
+        millpond::app::doctor_command(program),     millpond::app::fix_command(program),
+        millpond::app::gateway_command(program),    millpond::app::generate_command(program),
+        millpond::app::journal_command(program),    millpond::app::manual_command(program),
+        millpond::app::replay_command(program),     millpond::app::tail_command(program),
+        millpond::app::top_command(program),
     };
     try {
         program.parse(argc, argv);

@@ -1,0 +1,161 @@
+#include "apps/millpond/doctor/diagnose.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace millpond::app::doctor {
+namespace {
+
+/// The stages in the order of the way. Each adds its finding and says whether the way goes on.
+class Way {
+public:
+    explicit Way(const FeedFacts& facts) : facts_(facts), to_(facts.listen.to_string()) {}
+
+    std::vector<Finding> follow() {
+        if (link() && membership() && on_the_link() && socket() && buffer()) decoder();
+        return std::move(findings_);
+    }
+
+private:
+    bool good(std::string stage, std::string what) {
+        findings_.push_back({std::move(stage), Level::good, std::move(what), {}});
+        return true;
+    }
+    bool broken(std::string stage, std::string what, std::string mend) {
+        findings_.push_back({std::move(stage), Level::bad, std::move(what), std::move(mend)});
+        return false;
+    }
+
+    bool link() {
+        const auto& name = facts_.interface;
+        if (!facts_.interface_exists) {
+            return broken("link", fmt::format("there is no interface '{}'", name),
+                          fmt::format("ip link; then correct interface of feed '{}'", facts_.feed));
+        }
+        if (!facts_.interface_up) {
+            return broken("link", fmt::format("interface {} is down", name), fmt::format("ip link set {} up", name));
+        }
+        if (!facts_.carrier) {
+            return broken("link",
+                          fmt::format("interface {} has no carrier: cable, transceiver or the switch's port", name),
+                          fmt::format("ethtool {}; look at the cable and at the switch's port", name));
+        }
+        return good("link", name.empty() ? "any interface" : fmt::format("interface {} is up", name));
+    }
+
+    bool membership() {
+        if (!facts_.listen.is_multicast()) return true;
+        const auto& joined = facts_.joined_on;
+        const bool here = facts_.interface.empty() || std::ranges::find(joined, facts_.interface) != joined.end();
+        if (facts_.gateway_runs && !joined.empty() && !here) {
+            return broken("IGMP",
+                          fmt::format("group {} is joined on {}, not on {}", facts_.listen.host(), joined.front(),
+                                      facts_.interface),
+                          fmt::format("interface = \"{}\" in the [[feed]] '{}', then systemctl restart millpond",
+                                      facts_.interface, facts_.feed));
+        }
+        if (facts_.gateway_runs && joined.empty() && facts_.listen.family() == net::SocketAddress::Family::ipv4) {
+            return broken("IGMP", fmt::format("nobody has joined group {}", facts_.listen.host()),
+                          "systemctl restart millpond");
+        }
+        return good("IGMP", facts_.gateway_runs ? fmt::format("group joined on {}", fmt::join(joined, ", "))
+                                                : "group joined for this look; no gateway runs");
+    }
+
+    bool on_the_link() {
+        if (!facts_.link_watched) {
+            findings_.push_back({"packets", Level::advice, "frames cannot be looked at without CAP_NET_RAW",
+                                 "run millpond doctor as root"});
+            return true;
+        }
+        if (facts_.on_link != 0 && facts_.vlan != 0) {
+            return broken("VLAN", fmt::format("datagrams come with VLAN tag {}, which nothing takes off", facts_.vlan),
+                          fmt::format("ip link add link {0} name {0}.{1} type vlan id {1} && ip link set {0}.{1} up; "
+                                      "interface = \"{0}.{1}\" in the feed",
+                                      facts_.interface, facts_.vlan));
+        }
+        if (facts_.on_link == 0 && facts_.on_other_link != 0) {
+            return broken("IGMP",
+                          fmt::format("datagrams to {} come in by {}, the feed listens on {}", to_,
+                                      facts_.other_interface, facts_.interface),
+                          fmt::format("interface = \"{}\" in the [[feed]] '{}', then systemctl restart millpond",
+                                      facts_.other_interface, facts_.feed));
+        }
+        if (facts_.on_link == 0) {
+            return broken("packets",
+                          fmt::format("no datagram to {} reached {} in {:.1f} s", to_,
+                                      facts_.interface.empty() ? "this machine" : facts_.interface, facts_.seconds),
+                          facts_.listen.is_multicast() ? "ask for: the sender, IGMP snooping and the querier on the "
+                                                         "switch, the group in the feed's specification"
+                                                       : "ask for: the sender, and where it sends to");
+        }
+        return good("packets",
+                    fmt::format("{} datagrams on the link from {}", facts_.on_link, facts_.sender.to_string()));
+    }
+
+    bool socket() {
+        if (!facts_.socket_opened) {
+            findings_.push_back(
+                {"socket", Level::good, fmt::format("not opened beside the gateway's: {}", facts_.socket_error), {}});
+            return true;
+        }
+        if (facts_.at_socket != 0) return good("socket", fmt::format("{} datagrams at the socket", facts_.at_socket));
+        if (!facts_.link_watched) {
+            return broken("packets", fmt::format("no datagram to {} in {:.1f} s", to_, facts_.seconds),
+                          "run millpond doctor as root: it then looks at the link itself");
+        }
+        const bool strict = facts_.rp_filter == 1 && facts_.route_to_sender != facts_.interface;
+        if (!facts_.interface.empty() && (strict || (facts_.rp_filter == 2 && facts_.route_to_sender.empty()))) {
+            return broken(
+                "rp_filter",
+                fmt::format("answers to {} would {}, so the kernel drops what comes from there by {}",
+                            facts_.sender.host(),
+                            facts_.route_to_sender.empty() ? "find no route" : "leave by " + facts_.route_to_sender,
+                            facts_.interface),
+                fmt::format("sysctl -w net.ipv4.conf.{}.rp_filter=0 net.ipv4.conf.all.rp_filter=0", facts_.interface));
+        }
+        if (!facts_.dropping_rules.empty()) {
+            const auto table = facts_.dropping_rules.front().substr(0, facts_.dropping_rules.front().find(": "));
+            auto chain = table;
+            if (const auto slash = chain.find(" / "); slash != std::string::npos) chain.replace(slash, 3, " ");
+            return broken("firewall", fmt::format("a rule drops them: {}", facts_.dropping_rules.front()),
+                          fmt::format("nft insert rule {} udp dport {} accept", chain, facts_.listen.port()));
+        }
+        return broken("socket", "datagrams are on the link and do not come to a socket",
+                      "nft list ruleset; nstat -az | grep -E 'IpInAddrErrors|UdpInCsumErrors|UdpNoPorts'");
+    }
+
+    bool buffer() {
+        if (facts_.kernel_drops == 0) return good("socket buffer", "no drops");
+        return broken("socket buffer",
+                      fmt::format("the kernel dropped {} datagrams in front of full sockets", facts_.kernel_drops),
+                      fmt::format("sysctl -w net.core.rmem_max={}; receive_buffer = {} in the feed",
+                                  facts_.receive_buffer * 2, facts_.receive_buffer * 2));
+    }
+
+    bool decoder() {
+        if (facts_.rejected != 0) {
+            return broken("decoder",
+                          fmt::format("{} of {} datagrams are no '{}': {}; the first one: {}", facts_.rejected,
+                                      facts_.rejected + facts_.decoded, facts_.format, facts_.first_error,
+                                      facts_.first_rejected_hex),
+                          fmt::format("compare with the feed's specification; format of [[feed]] '{}'", facts_.feed));
+        }
+        if (facts_.decoded == 0) return good("decoder", "nothing to decode");
+        return good("decoder", fmt::format("{} datagrams decoded", facts_.decoded));
+    }
+
+    const FeedFacts& facts_;
+    std::string to_;
+    std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::vector<Finding> diagnose(const FeedFacts& facts) { return Way{facts}.follow(); }
+
+}  // namespace millpond::app::doctor

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "apps/millpond/doctor/finding.hpp"
+
+namespace millpond::app::doctor {
+
+/// What was seen of a feed's way into this machine.
+struct FeedFacts {
+    std::string feed;
+    std::string format;
+    net::SocketAddress listen;
+    std::string interface;  ///< Where datagrams are expected: as configured, or by the route; empty: any.
+    bool interface_exists{true};
+    bool interface_up{true};  ///< Set up by the operator.
+    bool carrier{true};
+    std::vector<std::string> joined_on;  ///< Interfaces on which somebody had joined the group before this look.
+    bool gateway_runs{false};            ///< Somebody has a socket on the port.
+
+    bool link_watched{false};        ///< Whether frames could be looked at (needs CAP_NET_RAW).
+    std::uint64_t on_link{0};        ///< Datagrams to the address seen on the interface,
+    std::uint64_t on_other_link{0};  ///< and on others;
+    std::string other_interface;     ///< one of these.
+    std::uint16_t vlan{0};           ///< Tag that they bore and that the interface does not take off; 0: none.
+    net::SocketAddress sender;       ///< Of the first of them.
+    std::string route_to_sender;     ///< Interface that the answer would take; empty: no route.
+    int rp_filter{0};                ///< Of the interface, the stricter of its own and all's: 0, 1 or 2.
+    std::vector<std::string> dropping_rules;
+
+    bool socket_opened{false};        ///< Whether a socket of this look's own received.
+    std::string socket_error;         ///< Why not.
+    std::uint64_t at_socket{0};       ///< Datagrams that it got.
+    std::uint64_t kernel_drops{0};    ///< Of all sockets on the port.
+    std::uint64_t receive_buffer{0};  ///< As configured.
+
+    std::uint64_t decoded{0};        ///< Datagrams that the decoder took,
+    std::uint64_t rejected{0};       ///< and did not take;
+    std::string first_error;         ///< what it said of the first,
+    std::string first_rejected_hex;  ///< and its bytes.
+    double seconds{0};               ///< How long the look was.
+};
+
+/// Follows the way from the link to the decoder. Every stage that is passed is a good finding; the first that is broken
+/// is the last finding.
+[[nodiscard]] std::vector<Finding> diagnose(const FeedFacts& facts);
+
+}  // namespace millpond::app::doctor

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace millpond::app::doctor {
+
+enum class Level : std::uint8_t {
+    good,
+    advice,  ///< Costs latency, or may one day.
+    bad,     ///< Quotes are lost or do not come.
+};
+
+[[nodiscard]] constexpr std::string_view to_string(Level level) noexcept {
+    switch (level) {
+        case Level::good: return "good";
+        case Level::advice: return "advice";
+        case Level::bad: return "bad";
+    }
+    return "unknown";
+}
+
+/// What one check found, and the command that mends it.
+struct Finding {
+    std::string check;  ///< One word or two: "rp_filter".
+    Level level{Level::good};
+    std::string what;
+    std::string mend;  ///< Empty where nothing is to be done.
+
+    friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+}  // namespace millpond::app::doctor

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apps/millpond/doctor/finding.hpp"
+
+namespace millpond::app::doctor {
+
+/// What the gateway is going to ask of the machine.
+struct Needs {
+    std::set<std::uint32_t> pinned;  ///< Processors of its receive threads.
+    bool realtime{false};
+    bool lock{false};
+    std::uint64_t huge_bytes{0};      ///< Of rings and boards that want huge pages.
+    std::uint64_t receive_buffer{0};  ///< The largest of any feed.
+};
+
+/// "0-3,5" as the kernel writes lists of processors; what is no number is passed over.
+[[nodiscard]] std::set<std::uint32_t> parse_cpus(const std::string& text);
+
+/// Checks a machine for low latency. root: where /proc and /sys are, "/" on a real one. What a machine does not tell (a
+/// virtual one has no governor) is not found fault with.
+[[nodiscard]] std::vector<Finding> check_machine(const std::filesystem::path& root, const Needs& needs);
+
+}  // namespace millpond::app::doctor

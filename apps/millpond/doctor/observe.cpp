@@ -1,0 +1,273 @@
+#include "apps/millpond/doctor/observe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/miax_tom_decoder.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
+#include <millpond/net/udp_packet.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "apps/millpond/doctor/kernel_text.hpp"
+#include "gateway/feed_line.hpp"
+
+namespace millpond::app::doctor {
+namespace {
+
+constexpr std::uint64_t kEnough = 50;  // datagrams after which no more are waited for
+
+std::string text_of(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+}
+
+std::string said_by(const char* command) {
+    std::string text;
+    FILE* pipe = popen(command, "r");
+    if (pipe == nullptr) return text;
+    std::array<char, 4'096> buffer{};
+    for (std::size_t got = 0; (got = fread(buffer.data(), 1, buffer.size(), pipe)) != 0;)
+        text.append(buffer.data(), got);
+    pclose(pipe);
+    return text;
+}
+
+/// A file descriptor that closes itself.
+class Socket {
+public:
+    Socket(int family, int type, int protocol)
+        : number_(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol)) {}
+    ~Socket() {
+        if (number_ >= 0) close(number_);
+    }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+    [[nodiscard]] int get() const noexcept { return number_; }
+
+private:
+    int number_;
+};
+
+void look_at_interface(FeedFacts& facts) {
+    if (facts.interface.empty()) return;
+    const Socket socket{AF_INET, SOCK_DGRAM, 0};
+    ifreq request{};
+    facts.interface.copy(request.ifr_name, IFNAMSIZ - 1);
+    facts.interface_exists = ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0;
+    if (!facts.interface_exists) return;
+    facts.interface_up = (request.ifr_flags & IFF_UP) != 0;
+    facts.carrier = (request.ifr_flags & IFF_RUNNING) != 0;
+    const auto filter = [](const std::string& of) {
+        return std::atoi(text_of("/proc/sys/net/ipv4/conf/" + of + "/rp_filter").c_str());
+    };
+    facts.rp_filter = std::max(filter("all"), filter(facts.interface));
+}
+
+/// What a decoder makes of datagrams; its events go nowhere.
+class Judge {
+public:
+    explicit Judge(const gateway::FeedConfig& feed) {
+        switch (feed.format) {
+            case gateway::FeedFormat::bbo28: use<feed::Bbo28Decoder>(feed::Bbo28Decoder::Options{}); break;
+            case gateway::FeedFormat::quotes: use<feed::QuotesDecoder>(feed::QuotesDecoder::Options{}); break;
+            case gateway::FeedFormat::miax_tom: use<feed::MiaxTomDecoder>(feed::MiaxTomDecoder::Options{}); break;
+            case gateway::FeedFormat::itch: use<feed::ItchDecoder>(feed::ItchDecoder::Options{}); break;
+        }
+    }
+
+    void see(std::span<const std::byte> bytes, FeedFacts& facts) {
+        const auto result = decode_(bytes);
+        if (result.ok()) {
+            ++facts.decoded;
+            return;
+        }
+        if (facts.rejected++ != 0) return;
+        const auto& error = *result.error;
+        facts.first_error = fmt::format("{} at byte {}: found {:#x}, bound {:#x}", feed::to_string(error.kind),
+                                        error.offset, error.found, error.bound);
+        constexpr std::size_t kShown = 64;
+        for (const auto byte : bytes.first(std::min(bytes.size(), kShown))) {
+            facts.first_rejected_hex += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+        }
+        if (bytes.size() > kShown) facts.first_rejected_hex += fmt::format("... ({} bytes)", bytes.size());
+    }
+
+private:
+    struct Nobody {
+        void on(const feed::Quote&) {}
+        void on(const feed::Trade&) {}
+        void on(const feed::Status&) {}
+        void on(const feed::Gap&) {}
+        void on(const feed::Clear&) {}
+    };
+
+    template <class Decoder>
+    void use(typename Decoder::Options options) {
+        auto decoder = std::make_shared<Decoder>(instruments_, std::move(options));
+        decode_ = [decoder](std::span<const std::byte> bytes) {
+            Nobody nobody;
+            return decoder->decode(bytes, {.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = 0},
+                                   nobody);
+        };
+    }
+
+    feed::InstrumentTable instruments_{16'384};
+    std::function<feed::DecodeResult(std::span<const std::byte>)> decode_;
+};
+
+/// Frames of all interfaces, before any filter of the kernel's.
+class LinkWatch {
+public:
+    explicit LinkWatch(const FeedFacts& facts) : socket_(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)) {
+        interface_ = facts.interface.empty() ? 0 : static_cast<int>(if_nametoindex(facts.interface.c_str()));
+        const int on = 1;
+        if (socket_.get() >= 0) setsockopt(socket_.get(), SOL_PACKET, PACKET_AUXDATA, &on, sizeof on);
+    }
+    [[nodiscard]] int get() const noexcept { return socket_.get(); }
+
+    /// Takes the frames that wait. judge: sees the payloads; null when a socket's datagrams are judged.
+    void take(FeedFacts& facts, Judge* judge) {
+        std::array<std::byte, 65'536> frame;
+        for (;;) {
+            sockaddr_ll from{};
+            iovec part{frame.data(), frame.size()};
+            alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(tpacket_auxdata))> control{};
+            msghdr message{};
+            message.msg_name = &from;
+            message.msg_namelen = sizeof from;
+            message.msg_iov = &part;
+            message.msg_iovlen = 1;
+            message.msg_control = control.data();
+            message.msg_controllen = control.size();
+            const auto got = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+            if (got < 0) return;
+            if (from.sll_pkttype == PACKET_OUTGOING) continue;
+            const bool ethernet = from.sll_hatype == ARPHRD_ETHER || from.sll_hatype == ARPHRD_LOOPBACK;
+            const auto packet = net::find_udp(ethernet ? net::LinkType::ethernet : net::LinkType::raw_ip,
+                                              std::span{frame}.first(static_cast<std::size_t>(got)));
+            if (!packet || packet->destination.port() != facts.listen.port()) continue;
+            if (!facts.listen.is_wildcard() && packet->destination.host() != facts.listen.host()) continue;
+            note(facts, from, tag_of(message), *packet);
+            if (judge != nullptr) judge->see(packet->payload, facts);
+        }
+    }
+
+private:
+    static std::uint16_t tag_of(msghdr& message) {
+        for (auto* one = CMSG_FIRSTHDR(&message); one != nullptr; one = CMSG_NXTHDR(&message, one)) {
+            if (one->cmsg_level != SOL_PACKET || one->cmsg_type != PACKET_AUXDATA) continue;
+            const auto* data = reinterpret_cast<const tpacket_auxdata*>(CMSG_DATA(one));
+            constexpr std::uint16_t kNumber = 0x0FFF;
+            if ((data->tp_status & TP_STATUS_VLAN_VALID) != 0) return data->tp_vlan_tci & kNumber;
+        }
+        return 0;
+    }
+
+    void note(FeedFacts& facts, const sockaddr_ll& from, std::uint16_t tag, const net::UdpPacket& packet) const {
+        if (interface_ != 0 && from.sll_ifindex != interface_) {
+            std::array<char, IF_NAMESIZE> name{};
+            ++facts.on_other_link;
+            if (if_indextoname(static_cast<unsigned>(from.sll_ifindex), name.data()) != nullptr)
+                facts.other_interface = name.data();
+            return;
+        }
+        if (facts.on_link++ == 0) facts.sender = packet.source;
+        if (tag != 0) facts.vlan = tag;
+    }
+
+    Socket socket_;
+    int interface_{0};
+};
+
+void open_socket(const gateway::FeedConfig& feed, std::optional<net::UdpReceiver>& receiver, FeedFacts& facts) try {
+    receiver.emplace(gateway::receiver_options(feed));
+    facts.socket_opened = true;
+} catch (const std::exception& error) {
+    facts.socket_error = error.what();
+}
+
+std::string name_of(gateway::FeedFormat format) {
+    switch (format) {
+        case gateway::FeedFormat::bbo28: return "bbo28";
+        case gateway::FeedFormat::quotes: return "quotes";
+        case gateway::FeedFormat::miax_tom: return "miax-tom";
+        case gateway::FeedFormat::itch: return "itch";
+    }
+    return "unknown";
+}
+
+}  // namespace
+
+FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest) {
+    FeedFacts facts;
+    facts.feed = feed.name;
+    facts.format = name_of(feed.format);
+    facts.listen = feed.listen;
+    facts.interface = feed.interface;
+    facts.receive_buffer = feed.receive_buffer;
+    const auto routes = text_of("/proc/net/route");
+    if (facts.interface.empty() && feed.listen.is_multicast()) facts.interface = route_to(routes, feed.listen);
+    look_at_interface(facts);
+    facts.joined_on = joined_on(text_of("/proc/net/igmp"), feed.listen);
+    const auto sockets = [] { return text_of("/proc/net/udp") + text_of("/proc/net/udp6"); };
+    const auto drops_before = drops_of_port(sockets(), feed.listen.port());
+    facts.gateway_runs = drops_before.has_value();
+
+    LinkWatch link{facts};
+    facts.link_watched = link.get() >= 0;
+    std::optional<net::UdpReceiver> receiver;
+    open_socket(feed, receiver, facts);
+    Judge judge{feed};
+    const auto begin = core::monotonic_nanos();
+    const auto end = begin + std::chrono::nanoseconds{longest}.count();
+    for (auto now = begin; now < end; now = core::monotonic_nanos()) {
+        std::array<pollfd, 2> waiting{pollfd{link.get(), POLLIN, 0}, pollfd{receiver ? receiver->fd() : -1, POLLIN, 0}};
+        poll(waiting.data(), waiting.size(), static_cast<int>((end - now) / 1'000'000 + 1));
+        if (receiver) {
+            const auto datagrams = receiver->poll();
+            facts.at_socket += datagrams.size();
+            for (const auto& datagram : datagrams) judge.see(datagram.bytes, facts);
+        }
+        if (facts.link_watched) link.take(facts, receiver ? nullptr : &judge);
+        if (facts.decoded + facts.rejected >= kEnough && (!facts.link_watched || facts.on_link != 0)) break;
+    }
+    facts.seconds = static_cast<double>(core::monotonic_nanos() - begin) / 1e9;
+    facts.kernel_drops = drops_of_port(sockets(), feed.listen.port()).value_or(0) - drops_before.value_or(0);
+    facts.route_to_sender = route_to(routes, facts.sender);
+    if (facts.on_link != 0 && facts.at_socket == 0) {
+        facts.dropping_rules = dropping_rules(said_by("nft list ruleset 2>/dev/null"), feed.listen);
+    }
+    return facts;
+}
+
+}  // namespace millpond::app::doctor
