@@ -45,7 +45,7 @@ public:
         put(BPF_JMP | BPF_JGT | BPF_X, 4, 3, 0, 0);
     }
     void load_map(unsigned to, int map) {
-        put(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_MAP_FD, 0, map);
+        put(BPF_DW, to, BPF_PSEUDO_MAP_FD, 0, map);  // BPF_LD and BPF_IMM are 0
         put(0, 0, 0, 0, 0);
     }
     void call(int function) { put(BPF_JMP | BPF_CALL, 0, 0, 0, function); }

@@ -16,7 +16,6 @@ namespace millpond::net {
 namespace {
 
 using test::bytes_of;
-using test::receive;
 using test::receive_texts;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -111,7 +111,6 @@ private:
     detail::Descriptor socket_;
     Report report_;
     ReceiveCounts counts_;
-    std::uint32_t kernel_total_{0};
     // One of them, as report_.path says.
     std::unique_ptr<detail::SocketPath> by_socket_;
     std::unique_ptr<detail::UringPath> by_uring_;
