@@ -135,6 +135,7 @@ private:
         }
         if (!draft) return;
         handed_.fetch_add(1, std::memory_order_relaxed);
+        // A full lane leaves the draft with us. NOLINTNEXTLINE(bugprone-use-after-move)
         while (sender_.try_send(std::move(draft), {.token = number}) == engine::Handed::full &&
                !stop_.load(std::memory_order_relaxed)) {
             std::this_thread::sleep_for(kFullWait);

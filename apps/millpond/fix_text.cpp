@@ -43,7 +43,7 @@ std::string unescaped(std::string_view text) {
 /// The delimiter of the message at the front of `text`; empty when there is none.
 std::string_view delimiter_of(std::string_view text) {
     const auto end = text.find_first_of("\x01|^", 2);
-    if (end == std::string_view::npos || end > 12) return {};
+    if (end > 12) return {};  // so is "none"
     return text.substr(end, text[end] == '^' ? 2 : 1);
 }
 

@@ -14,7 +14,7 @@ namespace millpond::app {
 namespace {
 
 std::string variable(const char* name) {
-    const char* value = std::getenv(name);
+    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): at start
     return value == nullptr ? std::string{} : value;
 }
 

@@ -33,7 +33,7 @@ struct Options {
 
 std::string token_of(const Options& options) {
     if (options.token_env.empty()) return {};
-    const char* token = std::getenv(options.token_env.c_str());
+    const char* token = std::getenv(options.token_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
     if (token == nullptr) throw UsageError(fmt::format("--token-env: variable '{}' is not set", options.token_env));
     return token;
 }
