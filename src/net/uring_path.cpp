@@ -62,7 +62,10 @@ public:
     }
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
-    ~Ring() { io_uring_queue_exit(&ring_); }
+    ~Ring() {
+        cancel();
+        io_uring_queue_exit(&ring_);
+    }
 
     std::span<const Datagram> poll() noexcept {
         auto datagrams = look();
@@ -83,6 +86,17 @@ private:
     void lend(std::uint16_t id, int place) noexcept {
         io_uring_buf_ring_add(lent(), buffer(id), static_cast<unsigned>(kInFront + longest_), id,
                               io_uring_buf_ring_mask(buffers_), place);
+    }
+
+    /// Takes the request back, so that the socket is free when this object is gone. On another thread than the polling
+    /// one the kernel refuses that, and lets go of the socket a moment after the ring.
+    void cancel() noexcept {
+        if (!armed_) return;
+        io_uring_sync_cancel_reg all{};
+        all.fd = -1;
+        all.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
+        all.timeout = {-1, -1};
+        if (io_uring_register_sync_cancel(&ring_, &all) >= 0) io_uring_get_events(&ring_);
     }
 
     /// Gives back what the latest poll handed out, but for a train that goes on.

@@ -66,6 +66,15 @@ TEST_P(UdpReceiverPaths, DeliversDatagramsInOrderAsTheyWereSent) {
     EXPECT_EQ(receiver.counts().errors.read(), 0U);
 }
 
+TEST_P(UdpReceiverPaths, ItsPortIsFreeWhenItIsGone) {
+    auto options = on_loopback();
+    for (int i = 0; i < 50; ++i) {
+        UdpReceiver receiver{options};
+        EXPECT_THAT(receiver.poll(), IsEmpty());
+        options.local = receiver.report().local;
+    }
+}
+
 TEST_P(UdpReceiverPaths, ReceivesOverIpv6) {
     UdpReceiver receiver{on_loopback("[::1]:0")};
     UdpSender sender{to(receiver)};
