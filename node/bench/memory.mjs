@@ -41,7 +41,8 @@ async function watched(work, messages) {
   await new Promise((resolve) => setImmediate(resolve));
   note(observer.takeRecords());
   observer.disconnect();
-  const text = `${collections} gc, ${pauseMs.toFixed(1)} ms, longest ${longestMs.toFixed(1)} ms, heap +${(heapBytes / 1e6).toFixed(1)} MB${notes ?? ""}`;
+  const bytes = (heapBytes / messages).toFixed(1);
+  const text = `${collections} gc, ${pauseMs.toFixed(1)} ms, longest ${longestMs.toFixed(1)} ms, heap +${(heapBytes / 1e6).toFixed(1)} MB, ${bytes} bytes a message${notes ?? ""}`;
   return { value, notes: { collections, pause_ms: pauseMs, longest_ms: longestMs, heap_bytes: heapBytes, text } };
 }
 
@@ -122,18 +123,24 @@ function burst(out, acquire, release, body, meta) {
 }
 function bursts(name, inFlight, make) {
   const once = ownCode(burst);
+  const rounds = Math.ceil((quick ? 100_000 : 500_000) / inFlight);
+  const { acquire, release, pool } = make();
+  const out = new Array(inFlight).fill(undefined);
   return {
     name,
     async run() {
-      const rounds = Math.ceil((quick ? 100_000 : 500_000) / inFlight);
       let right = 0;
-      const { acquire, release, pool } = make();
-      const out = new Array(inFlight).fill(undefined);
+      const latencies = new Float64Array(rounds);
       const finding = await watched(() => {
-        for (let round = 0; round < rounds; round++) right += once(out, acquire, release, body, meta);
+        for (let round = 0; round < rounds; round++) {
+          const start = process.hrtime();
+          right += once(out, acquire, release, body, meta);
+          const [seconds, nanos] = process.hrtime(start);
+          latencies[round] = (seconds * 1e9 + nanos) / inFlight;
+        }
         return pool === undefined ? "" : rateOf(pool);
       }, rounds * inFlight);
-      return { ...finding, answer: right, expected: rounds * inFlight };
+      return { ...finding, latencies: [...latencies], answer: right, expected: rounds * inFlight };
     },
   };
 }
@@ -166,7 +173,7 @@ await compare(
     }),
   ],
 );
-for (const inFlight of [500, 2_000, 5_000]) {
+for (const inFlight of [500, 1_000, 2_000, 5_000]) {
   await compare(
     {
       name: `memory-sizes-${inFlight}`,

@@ -26,18 +26,19 @@ class Blank {
   }
 }
 const IN_FLIGHT = 1_000;
+const IN_SEQUENCE = 10_000;
 const body = { resident: true };
 const meta = { resident: true };
 const PATHS = Array.from({ length: 64 }, (_, n) => `svc://orders/${n}`);
 
 /** Makes a contender from what acquires, reads and releases; each has its own code, so that none spoils another's. */
-function contender(name, { make, count }) {
+function contender(name, { make, count, perBatch }) {
   const { batch, read } = make();
   return {
     name,
     run() {
       const before = read();
-      const { value, operations } = timeBatches(batch, IN_FLIGHT, count);
+      const { value, operations } = timeBatches(batch, perBatch, count);
       return { value, answer: read() - before, expected: operations };
     },
   };
@@ -132,7 +133,7 @@ const sequence = {
     return {
       read: () => sum,
       batch() {
-        for (let n = 0; n < IN_FLIGHT; n++) {
+        for (let n = 0; n < IN_SEQUENCE; n++) {
           out[0] = new Order(n, PATHS[n & 63], body, n, 3, 1);
           sum += out[0].side;
         }
@@ -146,7 +147,7 @@ const sequence = {
     return {
       read: () => sum,
       batch() {
-        for (let n = 0; n < IN_FLIGHT; n++) {
+        for (let n = 0; n < IN_SEQUENCE; n++) {
           out[0] = pool.acquire(PATHS[n & 63], body, meta);
           if (out[0].body === body) sum++;
           pool.release(out[0]);
@@ -160,7 +161,7 @@ const sequence = {
     return {
       read: () => sum,
       batch() {
-        for (let n = 0; n < IN_FLIGHT; n++) {
+        for (let n = 0; n < IN_SEQUENCE; n++) {
           const handle = pool.acquire();
           const { record } = pool;
           record.id = n;
@@ -182,7 +183,7 @@ const sequence = {
     return {
       read: () => sum,
       batch() {
-        for (let n = 0; n < IN_FLIGHT; n++) {
+        for (let n = 0; n < IN_SEQUENCE; n++) {
           const order = pool.get();
           order.id = n;
           order.path = PATHS[n & 63];
@@ -204,12 +205,14 @@ const goals = [
   { contender: "MessagePool", to: "new", atMost: nodeMajor >= 24 ? 0.85 : 0.7 },
   { contender: "SlotPool", to: "new", atMost: 0.45 },
 ];
-for (const [name, cases, text] of [
-  ["pool-bulk", bulk, "What does a message cost, 1,000 made and then 1,000 released?"],
-  ["pool-sequence", sequence, "What does a message cost, 10,000 made and released one after the other?"],
+for (const [name, cases, perBatch, text] of [
+  ["pool-bulk", bulk, IN_FLIGHT, "What does a message cost, 1,000 made and then 1,000 released?"],
+  ["pool-sequence", sequence, IN_SEQUENCE, "What does a message cost, 10,000 made and released one after the other?"],
 ]) {
   const names = { new: "new", pool: "MessagePool", slots: "SlotPool", reusify: "reusify" };
-  const contenders = Object.entries(cases).map(([key, make]) => contender(names[key], { make, count: 300_000 }));
+  const contenders = Object.entries(cases).map(([key, make]) =>
+    contender(names[key], { make, count: 300_000, perBatch }),
+  );
   await compare(
     {
       name,

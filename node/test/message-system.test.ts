@@ -350,6 +350,30 @@ test("an aborted message leaves its queue, and one that runs is given up but not
   assert.throws(() => system.send("q", 3, { signal: runs.signal }), /given up/);
 });
 
+test("messages that leave a queue leave their places to others, which come in order", async () => {
+  for (const key of [undefined, (message: { readonly body: unknown }) => message.body]) {
+    const system = new MessageSystem();
+    const { opened, open } = gate();
+    const seen: unknown[] = [];
+    const queue = { capacity: 4, ...(key === undefined ? {} : { key, overflow: "coalesce" as const }) };
+    system.on("q", async (message) => void seen.push(await opened.then(() => message.body)), { queue });
+    void system.send("q", "runs");
+    await turn();
+    system.emit("q", "stays");
+    for (let n = 0; n < 100; n++) {
+      const abort = new AbortController();
+      const sent = system.send("q", n, { signal: abort.signal }) as Promise<unknown>;
+      abort.abort(new Error("not wanted"));
+      await assert.rejects(sent, /not wanted/);
+    }
+    const last = [system.send("q", "new"), system.send("q", "newer")] as Promise<unknown>[];
+    if (key !== undefined) system.emit("q", "stays");
+    open();
+    await Promise.all(last);
+    assert.deepEqual(seen, ["runs", "stays", "new", "newer"]);
+  }
+});
+
 test("close waits for queues and handlers, refuses what comes later, and says when it took too long", async () => {
   const system = new MessageSystem();
   const { opened, open } = gate();
