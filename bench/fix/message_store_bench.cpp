@@ -1,6 +1,6 @@
 // Measured:     from the call with a message of 256 bytes in cache until it is kept under its number and counts as
-// sent;
-//               reading the counter of ticks is included.
+//               sent. The distribution is that of single messages, reading the counter of ticks included, whose steps
+//               may be as long as a call; the median is that of blocks of 64 messages.
 // Not measured: construction, first touch of the rings.
 #include <array>
 #include <atomic>
@@ -31,6 +31,8 @@ using namespace millpond;
 constexpr std::size_t kBytes = 256;
 constexpr std::size_t kRingBytes = std::size_t{64} << 20U;
 constexpr std::size_t kSampled = 200'000;  // of the messages of one run, evenly
+constexpr std::size_t kBlock = 64;         // messages timed together
+constexpr std::size_t kBlocks = 1000;
 const core::TickRate kRate;
 
 memory::Region huge(std::size_t bytes) {
@@ -178,6 +180,23 @@ private:
     std::thread thread_;
 };
 
+/// The median over blocks of further messages, by one reading of ticks each: those of one message are too coarse for
+/// it.
+template <class Store>
+double typical_nanos(Store& store, std::array<char, kBytes>& message, std::uint64_t number) {
+    std::vector<double> nanos(kBlocks);
+    for (auto& block : nanos) {
+        const auto start = core::ticks();
+        for (std::size_t i = 0; i < kBlock; ++i) {
+            ++number;
+            std::memcpy(message.data(), &number, sizeof number);
+            if (!store.store({message.data(), message.size()})) throw bench::Refused("a message was not kept");
+        }
+        block = static_cast<double>(core::ticks() - start) * kRate.nanos_per_tick() / double{kBlock};
+    }
+    return bench::median(std::move(nanos));
+}
+
 template <class Store>
 bench::Finding keep_messages(std::size_t count, std::size_t burst) {
     Store store;
@@ -202,8 +221,10 @@ bench::Finding keep_messages(std::size_t count, std::size_t burst) {
             if (burst != 0 && i % burst == 0) std::this_thread::yield();
         }
     }
+    found.value = typical_nanos(store, message, count);
     // The newest thousand are there, each itself.
-    for (std::uint64_t i = count - 999; i <= count; ++i) {
+    const auto newest = count + kBlocks * kBlock;
+    for (std::uint64_t i = newest - 999; i <= newest; ++i) {
         std::uint64_t number = 0;
         const auto text = store.retrieve(i);
         if (text.size() == kBytes) std::memcpy(&number, text.data(), sizeof number);
@@ -227,11 +248,11 @@ int main() {
                     (kBurst == 0 ? " in a row?" : " in bursts while another thread allocates?"),
         .unit = "ns/message",
         .expected = 1000,
-        .goals = {{.contender = ours, .to = limit, .of = bench::Statistic::p50, .at_most = 1.1},
-                  {.contender = "FileStore", .to = limit, .of = bench::Statistic::p50, .at_most = 1.1}},
+        .goals = {{.contender = ours, .to = limit, .at_most = 1.1},
+                  {.contender = "FileStore", .to = limit, .at_most = 1.1}},
         .measured =
-            "from the call until the message is kept under its number and counts as sent, the reading of ticks "
-            "included; a refusal is a wrong answer",
+            "from the call until the message is kept under its number and counts as sent; median: of blocks of 64; "
+            "distribution: of single messages, the reading of ticks included; a refusal is a wrong answer",
         .not_measured = "construction, first touch of the rings"};
     std::vector<bench::Contender> contenders{{limit, [count] { return keep_messages<Limit>(count, kBurst); }},
                                              {ours, [count] { return keep_messages<InMemory>(count, kBurst); }},

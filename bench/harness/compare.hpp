@@ -23,7 +23,7 @@ struct Contender {
     std::function<Finding()> run;
 };
 
-enum class Statistic : std::uint8_t { value, mean, p50, p95, p99, p999, max };
+enum class Statistic : std::uint8_t { value, min, mean, p50, p95, p99, p999, max };
 
 /// What a contender shall reach: a ratio to another contender (or to the bracket) in the same round, or, without `to`,
 /// a figure in the question's unit. Exactly one of at_most and at_least is set.

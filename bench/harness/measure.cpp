@@ -61,6 +61,7 @@ void check(const Question& question, const std::vector<Contender>& contenders) {
 double figure(const Sample& sample, Statistic of) {
     switch (of) {
         case Statistic::value: break;
+        case Statistic::min: return sample.latency.min;
         case Statistic::mean: return sample.latency.mean;
         case Statistic::p50: return sample.latency.p50;
         case Statistic::p95: return sample.latency.p95;
@@ -196,7 +197,8 @@ std::vector<double> ratios(const Result& result, const Outcome& outcome, const s
 
 Latency median_latency(const Outcome& outcome) {
     const auto middle = [&](Statistic of) { return median(figures(outcome, of)); };
-    return {.mean = middle(Statistic::mean),
+    return {.min = middle(Statistic::min),
+            .mean = middle(Statistic::mean),
             .p50 = middle(Statistic::p50),
             .p95 = middle(Statistic::p95),
             .p99 = middle(Statistic::p99),

@@ -12,7 +12,7 @@ namespace millpond::bench {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kStatisticNames{"", "mean", "p50", "p95", "p99", "p99.9", "max"};
+constexpr std::array<std::string_view, 8> kStatisticNames{"", "least", "mean", "p50", "p95", "p99", "p99.9", "max"};
 
 std::string_view name_of(Statistic of) { return kStatisticNames[static_cast<std::size_t>(of)]; }
 
@@ -50,9 +50,10 @@ std::string json_list(const Items& items, ToText to_json) {
 }
 
 std::string json_latency(const Latency& latency) {
-    return fmt::format(R"({{"mean":{},"p50":{},"p95":{},"p99":{},"p999":{},"max":{},"count":{}}})",
-                       json_number(latency.mean), json_number(latency.p50), json_number(latency.p95),
-                       json_number(latency.p99), json_number(latency.p999), json_number(latency.max), latency.count);
+    return fmt::format(R"({{"min":{},"mean":{},"p50":{},"p95":{},"p99":{},"p999":{},"max":{},"count":{}}})",
+                       json_number(latency.min), json_number(latency.mean), json_number(latency.p50),
+                       json_number(latency.p95), json_number(latency.p99), json_number(latency.p999),
+                       json_number(latency.max), latency.count);
 }
 
 std::string json_outcome(const Outcome& outcome) {
@@ -117,14 +118,16 @@ std::string text_table(const Result& result, const Machine& machine) {
     std::vector<std::vector<std::string>> rows{
         {question.unit, "median", "min..max", "ratio to " + result.ratio_to + " [95 %]"}};
     if (latencies)
-        std::ranges::copy(std::array{"mean", "p50", "p95", "p99", "p99.9", "max"}, std::back_inserter(rows[0]));
+        std::ranges::copy(std::array{"least", "mean", "p50", "p95", "p99", "p99.9", "max", "p99 - least"},
+                          std::back_inserter(rows[0]));
     for (const auto& outcome : result.outcomes) {
         std::vector<std::string> row{outcome.name, outcome.value ? to_text(outcome.value->median) : "-",
                                      to_text(outcome.min) + ".." + to_text(outcome.max),
                                      outcome.name == result.ratio_to ? "1" : to_text(outcome.ratio)};
         if (latencies) {
             const auto latency = outcome.latency.value_or(Latency{});
-            for (const auto figure : {latency.mean, latency.p50, latency.p95, latency.p99, latency.p999, latency.max}) {
+            for (const auto figure : {latency.min, latency.mean, latency.p50, latency.p95, latency.p99, latency.p999,
+                                      latency.max, latency.p99 - latency.min}) {
                 row.push_back(outcome.latency ? to_text(figure) : "-");
             }
         }

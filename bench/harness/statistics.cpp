@@ -70,7 +70,8 @@ Latency summarise(std::vector<float>& samples) {
     std::ranges::sort(samples);
     double sum = 0;
     for (const auto sample : samples) sum += static_cast<double>(sample);
-    return {.mean = sum / static_cast<double>(samples.size()),
+    return {.min = quantile(samples, 0.0),
+            .mean = sum / static_cast<double>(samples.size()),
             .p50 = quantile(samples, 0.5),
             .p95 = quantile(samples, 0.95),
             .p99 = quantile(samples, 0.99),

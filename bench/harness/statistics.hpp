@@ -41,6 +41,7 @@ enum class Verdict : std::uint8_t { met, missed, not_resolved };
 
 /// A distribution's figures, in the unit of its samples.
 struct Latency {
+    double min{0};
     double mean{0};
     double p50{0};
     double p95{0};

@@ -342,6 +342,27 @@ TEST(SessionHeader, TellsTheLastNumberProcessedWhereWanted) {
     EXPECT_EQ(peer.sent(), "35=D|34=2|369=2|11=b|55=MSFT|\n");
 }
 
+TEST(SessionHeader, APossResendWithANewNumberIsDeliveredForTheApplicationToJudge) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 2, "11=a|");
+    peer.give("D", 3, "11=a|", "97=Y|");
+    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3}));
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.store_.next_target(), 4U);
+}
+
+TEST(SessionHeader, AFieldOfTheHeaderBehindTheBodyIsRejectedUnlessTheOrderIsFree) {
+    Peer strict;
+    strict.log_on();
+    strict.give("1", 2, "112=x|115=DESK|");
+    EXPECT_EQ(strict.sent(), "35=3|34=2|128=DESK|45=2|58=Tag specified out of required order|371=115|372=1|373=14|\n");
+    Peer free{{.validation = {.fields_are_in_order = false}}};
+    free.log_on();
+    free.give("1", 2, "112=x|115=DESK|");
+    EXPECT_EQ(free.sent(), "35=0|34=2|112=x|\n");
+}
+
 TEST(SessionHeader, PossResendIsTheApplicationsToSay) {
     Peer peer;
     peer.log_on();
