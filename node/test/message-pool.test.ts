@@ -3,10 +3,13 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import fc from "fast-check";
 import {
+  createMessage,
   DoubleReleaseError,
+  globalPool,
   type Message,
   MessagePool,
   PoolExhaustedError,
+  releaseMessage,
   SettingError,
   UseAfterReleaseError,
   WrongPoolError,
@@ -189,6 +192,16 @@ test("leaks are the messages that were out before and still are", () => {
   assert.equal(leaks[0]!.path, "lost");
   assert.match(leaks[0]!.acquiredAt!, /message-pool\.test/);
   assert.equal(pool.at(leaks[0]!.handle), lost);
+});
+
+test("the global pool keeps 2,000: createMessage lends from it, releaseMessage gives back", () => {
+  assert.equal(globalPool.capacity, 2_000);
+  const message = createMessage("a", 5, "note");
+  assert.deepEqual([message.path, message.body, message.meta], ["a", 5, "note"]);
+  assert.equal(globalPool.stats().inUse, 1);
+  releaseMessage(message);
+  assert.equal(globalPool.stats().inUse, 0);
+  assert.throws(() => releaseMessage(message), DoubleReleaseError);
 });
 
 test("clear and resize drop free messages now and lent ones when they come back", () => {

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** Bytes of the packed file, types and both module formats included. */
-const BUDGET = 86_016;
+const BUDGET = 88_064;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const scratch = mkdtempSync(join(tmpdir(), "millpond-package-"));
