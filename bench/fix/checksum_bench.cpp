@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <millpond/fix/detail/delimiter_scan.hpp>
+#include <millpond/fix/parser.hpp>
 
 #include "bench/fix/input.hpp"
 #include "bench/fix/one_pass.hpp"
