@@ -22,6 +22,7 @@
 #include <millpond/market/ring_reader.hpp>
 
 #include "tests/apps/program.hpp"
+#include "tests/net/path_available.hpp"
 #include "tests/support/line_client.hpp"
 
 namespace millpond::app {
@@ -96,6 +97,10 @@ TEST(Gateway, ASecondOneOnTheSameRingIsRefusedByName) {
 }
 
 TEST(Gateway, ReceivesByIoUringWhatWasSent) {
+    const auto why = net::test::lacks_path({.local = net::SocketAddress::parse("127.0.0.1:0"),
+                                            .path = net::ReceivePath::io_uring,
+                                            .path_want = net::Want::require});
+    if (!why.empty()) GTEST_SKIP() << why;
     GatewayRun gateway{{.ring = unique_ring("uring"),
                         .format = "quotes",
                         .more = {"--receive", "io_uring", "--receive-want", "require"}}};

@@ -11,6 +11,7 @@
 
 #include "tests/net/datagrams.hpp"
 #include "tests/net/network_pair.hpp"
+#include "tests/net/path_available.hpp"
 
 namespace millpond::net {
 namespace {
@@ -50,6 +51,13 @@ protected:
 /// The same on every path.
 class UdpMulticastPaths : public UdpMulticast, public ::testing::WithParamInterface<ReceivePath> {
 protected:
+    void SetUp() override {
+        UdpMulticast::SetUp();
+        if (IsSkipped()) return;
+        const auto why = test::lacks_path(options());
+        if (!why.empty()) GTEST_SKIP() << why;
+    }
+
     [[nodiscard]] static UdpReceiver::Options options(const char* source = nullptr) {
         return {.local = kGroup,
                 .source = source == nullptr ? SocketAddress{} : SocketAddress::parse_host(source),

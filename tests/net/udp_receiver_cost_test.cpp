@@ -11,6 +11,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "tests/net/datagrams.hpp"
+#include "tests/net/path_available.hpp"
 #include "tests/support/allocation_counter.hpp"
 #include "tests/support/page_fault_counter.hpp"
 #include "tests/support/syscall_guard.hpp"
@@ -49,7 +50,13 @@ UdpReceiver::Options receiving(const Way& way) {
             .path_want = Want::require};
 }
 
-class UdpReceiverCost : public ::testing::TestWithParam<Way> {};
+class UdpReceiverCost : public ::testing::TestWithParam<Way> {
+protected:
+    void SetUp() override {
+        const auto why = test::lacks_path(receiving(GetParam()));
+        if (!why.empty()) GTEST_SKIP() << why;
+    }
+};
 
 TEST_P(UdpReceiverCost, AfterWarmUpPollAndSendAllocateNothingAndFaultNoPage) {
     UdpReceiver receiver{receiving(GetParam())};

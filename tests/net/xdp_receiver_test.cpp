@@ -15,6 +15,7 @@
 
 #include "tests/net/datagrams.hpp"
 #include "tests/net/network_pair.hpp"
+#include "tests/net/path_available.hpp"
 #include "tests/support/allocation_counter.hpp"
 #include "tests/support/syscall_guard.hpp"
 
@@ -40,13 +41,8 @@ protected:
         std::string why;
         pair_ = test::NetworkPair::make(why);
         if (pair_ == nullptr) GTEST_SKIP() << why;
-        try {
-            const UdpReceiver probe{by_xdp()};
-        } catch (const SocketError& error) {
-            why = error.what();
-        }
-        if (why.find("built without") != std::string::npos) GTEST_SKIP() << why;
-        ASSERT_EQ(why, "");
+        why = test::lacks_path(by_xdp());
+        if (!why.empty()) GTEST_SKIP() << why;
     }
 
     std::unique_ptr<UdpSender> sender(const UdpSender::Options& options) const {

@@ -88,8 +88,9 @@ public:
     UdpReceiver& operator=(const UdpReceiver&) = delete;
     ~UdpReceiver();
 
-    /// The datagrams that have come, in order; empty when none is waiting. Never blocks, allocates or throws; at most
-    /// one system call. A wait on fd() makes sense only after an empty poll.
+    /// The datagrams that have come, in order; empty when none is waiting. Never blocks, allocates or throws; at
+    /// most one system call, and a few where io_uring's request has to be made again. A wait on fd() makes sense only
+    /// after an empty poll.
     [[nodiscard]] std::span<const Datagram> poll() noexcept;
 
     /// Readable when datagrams wait: for epoll and poll.
