@@ -9,6 +9,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/capture/capture.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/notice.hpp"
 
@@ -46,10 +47,13 @@ public:
     explicit FeedLine(const FeedConfig& config, Arguments&&... arguments)
         : config_(config), receiver_(receiver_options(config)), decoder_(std::forward<Arguments>(arguments)...) {}
 
-    /// Decodes what has come; how many datagrams that were.
+    /// Decodes what has come; how many datagrams that were. capture: where the raw datagrams are kept; null: nowhere.
     template <class Handler>
-    std::size_t poll(Handler& handler, Notices& notices) {
+    std::size_t poll(Handler& handler, Notices& notices, Capture* capture) {
         const auto datagrams = receiver_.poll();
+        if (capture != nullptr) {
+            for (const auto& datagram : datagrams) capture->put(captured_as_, datagram.receive_utc_ns, datagram.bytes);
+        }
         decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
         return datagrams.size();
     }
@@ -68,6 +72,9 @@ public:
     /// When the exchange's day began; known to the decoder after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
 
+    /// Its number in the capture.
+    void set_captured_as(std::uint32_t number) noexcept { captured_as_ = number; }
+
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
     [[nodiscard]] const net::UdpReceiver& receiver() const noexcept { return receiver_; }
     [[nodiscard]] const Decoder& decoder() const noexcept { return decoder_; }
@@ -78,6 +85,7 @@ private:
     Decoder decoder_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
     std::int64_t known_midnight_{0};
+    std::uint32_t captured_as_{0};
 };
 
 }  // namespace millpond::gateway

@@ -42,9 +42,9 @@ journal::Options journal_options(const JournalConfig& sink) {
 
 }  // namespace
 
-Gateway::Gateway(const Config& config, Log& log) : log_(log) {
+Gateway::Gateway(const Config& config, Log& log) : log_(log), config_(config), admin_token_(config.admin_token) {
     rescue_left_rings(config);
-    for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config));
+    for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say()));
     open_sinks(config);
     monitor_ = std::make_unique<health::Monitor>(pipelines_, watched_, core::utc_nanos());
     list_metrics();
@@ -55,14 +55,16 @@ Gateway::Gateway(const Config& config, Log& log) : log_(log) {
 Gateway::~Gateway() {
     for (const auto& pipeline : pipelines_) pipeline->stop();
     for (const auto& sink : sinks_) sink->stop();
-    for (const auto& sink : sinks_) {
-        const auto account = sink->account();
-        log_.info(sink->name() + ".end",
-                  "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
-                  sink->name(), account.published, account.delivered, account.filtered, account.conflated,
-                  account.missed, account.queued);
-    }
+    for (const auto& sink : sinks_) tell_account(*sink);
     http_.reset();
+}
+
+void Gateway::tell_account(const SinkThread& sink) {
+    const auto account = sink.account();
+    log_.info(sink.name() + ".end",
+              "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
+              sink.name(), account.published, account.delivered, account.filtered, account.conflated, account.missed,
+              account.queued);
 }
 
 template <class Settings>
@@ -119,7 +121,9 @@ void Gateway::open_sinks(const Config& config) {
                                                                 .backlog = sink.backlog,
                                                                 .max_clients = sink.max_clients,
                                                                 .send_buffer = sink.send_buffer,
-                                                                .stall = std::chrono::seconds{sink.stall_seconds}},
+                                                                .stall = std::chrono::seconds{sink.stall_seconds},
+                                                                .token = Token{sink.token},
+                                                                .tls = TlsContext{sink.tls}},
                                                    say);
         log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
         if (tcp_address_.empty()) tcp_address_ = made->address();
@@ -135,9 +139,11 @@ void Gateway::open_sinks(const Config& config) {
                          .max_clients = sink.max_clients,
                          .send_buffer = sink.send_buffer,
                          .stall = std::chrono::seconds{sink.stall_seconds},
-                         .token = Token{sink.token}},
+                         .token = Token{sink.token},
+                         .tls = TlsContext{sink.tls}},
             [this](const http::Request& request) { return page(request); }, say);
-        log_.info(sink.name, "web sink '{}': http://{}/", sink.name, made->address().to_string());
+        log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
+                  made->address().to_string());
         if (web_address_.empty()) web_address_ = made->address();
         run_sink(sink, std::move(made), say);
     }

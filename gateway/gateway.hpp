@@ -1,10 +1,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millpond/metrics/histogram_snapshot.hpp>
@@ -18,8 +20,10 @@
 #include "gateway/http_server.hpp"
 #include "gateway/log.hpp"
 #include "gateway/pipeline.hpp"
+#include "gateway/reload.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sink_thread.hpp"
+#include "gateway/token.hpp"
 
 namespace millpond::gateway {
 
@@ -49,6 +53,13 @@ public:
     /// Logs what receive threads noticed, sees to the exchanges' days, and looks at everybody's health.
     void watch();
 
+    /// Closes the sinks that `next` does not have, opens those that are new, and opens anew those that changed. All
+    /// others, the rings and the receive threads are not touched; what of `next` needs a restart is refused. A sink
+    /// that cannot be opened is refused too. Throws ConfigError, with nothing changed, for secrets that cannot be had.
+    Reloaded reconfigure(const Config& next);
+    /// Where the admin's wishes come in; whoever watches answers them.
+    [[nodiscard]] ReloadDesk& desk() noexcept { return desk_; }
+
     void read_totals(Totals& totals) const;
     /// As watch() saw it last; on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
@@ -74,6 +85,12 @@ private:
     void list_metrics();
     void list_pipeline(const Pipeline& pipeline);
     void list_sink(const SinkThread& sink);
+    void tell_account(const SinkThread& sink);
+    void close_sink(std::size_t place);
+    /// Opens and starts the one sink of `single`; false, with the reason among what is refused, when that fails.
+    bool open_late(const Config& single, const std::string& name, Reloaded& result);
+    /// What a POST does.
+    [[nodiscard]] http::Page act(const http::Request& request, std::string_view authorization);
     void report() const;
     [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const;
@@ -84,6 +101,9 @@ private:
     void tell_losses(Pipeline& pipeline);
 
     Log& log_;
+    Config config_;
+    Token admin_token_;
+    ReloadDesk desk_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     std::map<std::string, health::LastError> errors_;  // of each sink
     std::vector<std::unique_ptr<SinkThread>> sinks_;
@@ -92,6 +112,7 @@ private:
     net::SocketAddress web_address_;
     metrics::Registry registry_;
     std::vector<metrics::Registration> listed_;
+    std::map<std::string, std::vector<metrics::Registration>> listed_of_sink_;
     std::map<std::string, std::uint64_t> seen_;
     std::unique_ptr<health::Monitor> monitor_;
     std::unique_ptr<HttpServer> http_;

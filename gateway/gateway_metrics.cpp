@@ -36,6 +36,18 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
     listed_.push_back(registry_.add_latency(
         {"millpond_receive_to_ring_seconds", "From the end of the receive call to shared memory.", ring},
         publisher.latencies().in_process));
+    if (const auto* capture = pipeline.capture()) {
+        const auto count = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
+            listed_.push_back(registry_.add_counter(
+                {fmt::format("millpond_capture_{}_total", name), std::string{help}, ring}, tally));
+        };
+        count("datagrams", "Raw datagrams kept.", capture->counts().datagrams);
+        count("bytes", "Bytes of the raw datagrams kept.", capture->counts().bytes);
+        count("files", "Capture files begun.", capture->counts().files);
+        count("lost", "Raw datagrams not kept because too many waited for the disk.", capture->lost());
+        count("write_errors", "Writes, opens and renames that the system refused; tried again.",
+              capture->counts().write_errors);
+    }
     pipeline.for_each_feed([&](const auto& line) {
         const metrics::Labels feed{{"feed", line.config().name}};
         const auto list = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
@@ -56,9 +68,10 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
 }
 
 void Gateway::list_sink(const SinkThread& sink) {
+    auto& listed = listed_of_sink_[sink.name()];
     const metrics::Labels labels{{"sink", sink.name()}};
     const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
-        listed_.push_back(
+        listed.push_back(
             registry_.add_counter({fmt::format("millpond_sink_{}_total", part), std::string{help}, labels},
                                   [&sink, member] { return static_cast<double>(sink.account().*member); }));
     };
@@ -68,18 +81,24 @@ void Gateway::list_sink(const SinkThread& sink) {
     list("conflated", "Quotes replaced by newer ones before they were passed on.", &Account::conflated);
     list("missed", "Events overwritten before the sink came to them.", &Account::missed);
     list("snapshot", "Quotes of the board passed on at joining.", &Account::snapshot);
-    listed_.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
-                                          [&sink] { return static_cast<double>(sink.account().queued); }));
+    listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
+                                         [&sink] { return static_cast<double>(sink.account().queued); }));
     sink.sink().visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
         metrics::MetricName full{fmt::format("millpond_{}_{}", sink.sink().type(), name), std::string{help}, labels};
-        listed_.push_back(name.ends_with("_total") ? registry_.add_counter(std::move(full), tally)
-                                                   : registry_.add_gauge(std::move(full), tally));
+        listed.push_back(name.ends_with("_total") ? registry_.add_counter(std::move(full), tally)
+                                                  : registry_.add_gauge(std::move(full), tally));
     });
 }
 
 void Gateway::serve_metrics(const net::SocketAddress& listen) {
-    http_ =
-        std::make_unique<HttpServer>("metrics", listen, [this](const http::Request& request) { return page(request); });
+    http::Acts acts;
+    if (admin_token_.required()) {
+        acts = [this](const http::Request& request, std::string_view authorization) {
+            return act(request, authorization);
+        };
+    }
+    http_ = std::make_unique<HttpServer>(
+        "metrics", listen, [this](const http::Request& request) { return page(request); }, std::move(acts));
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 

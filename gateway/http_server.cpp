@@ -10,8 +10,9 @@
 namespace millpond::gateway {
 
 struct HttpServer::Running {
-    Running(const std::string& name, const net::SocketAddress& listen, http::Pages pages)
-        : listener(context, {.name = name, .listen = listen}, std::move(pages)), thread([this] { context.run(); }) {}
+    Running(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts)
+        : listener(context, {.name = name, .listen = listen, .acts = std::move(acts)}, std::move(pages)),
+          thread([this] { context.run(); }) {}
     ~Running() {
         context.stop();
         thread.join();
@@ -24,8 +25,8 @@ struct HttpServer::Running {
     std::thread thread;
 };
 
-HttpServer::HttpServer(const std::string& name, const net::SocketAddress& listen, http::Pages pages)
-    : running_(std::make_unique<Running>(name, listen, std::move(pages))) {}
+HttpServer::HttpServer(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts)
+    : running_(std::make_unique<Running>(name, listen, std::move(pages), std::move(acts))) {}
 
 HttpServer::~HttpServer() = default;
 

@@ -15,7 +15,7 @@ namespace millpond::gateway {
 class HttpServer {
 public:
     /// Listens at once; `name` stands for it in errors. Throws std::system_error that names the address.
-    HttpServer(const std::string& name, const net::SocketAddress& listen, http::Pages pages);
+    HttpServer(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts = {});
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <grp.h>
@@ -132,7 +133,7 @@ net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
             .zero_copy = want_of(config.zero_copy)};
 }
 
-Pipeline::Pipeline(const RingConfig& ring, const Config& config)
+Pipeline::Pipeline(const RingConfig& ring, const Config& config, Say say)
     : config_(ring),
       writer_(open_ring(ring, config)),
       instruments_(ring.max_instruments),
@@ -141,6 +142,7 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config)
     for (const auto& feed : config.feeds) {
         if (feed.ring == ring.name) open(feed);
     }
+    if (!config.capture.empty()) open_capture(config, std::move(say));
     set_midnights(core::utc_nanos());
     watch_sockets();
     beat();
@@ -149,6 +151,21 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config)
 Pipeline::~Pipeline() {
     stop();
     if (epoll_ >= 0) close(epoll_);
+}
+
+void Pipeline::open_capture(const Config& config, Say say) {
+    std::vector<net::SocketAddress> feeds;
+    auto number = [&](auto& line) {
+        line.set_captured_as(static_cast<std::uint32_t>(feeds.size()));
+        feeds.push_back(line.receiver().report().local);
+    };
+    visit_lines(lines_, number);
+    capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
+                                                          .name = config_.name,
+                                                          .buffer_bytes = config.capture_buffer,
+                                                          .rotate_bytes = config.capture_rotate_bytes,
+                                                          .keep = config.capture_keep},
+                                         std::move(feeds), std::move(say));
 }
 
 void Pipeline::take_over_names() {
@@ -227,7 +244,7 @@ void Pipeline::stop() {
 
 std::size_t Pipeline::receive() {
     std::size_t received = 0;
-    auto poll = [&](auto& line) { received += line.poll(publisher_, notices_); };
+    auto poll = [&](auto& line) { received += line.poll(publisher_, notices_, capture_.get()); };
     visit_lines(lines_, poll);
     return received;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -17,10 +18,12 @@
 #include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/market/ring_writer.hpp>
 
+#include "gateway/capture/capture.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/feed_line.hpp"
 #include "gateway/notice.hpp"
 #include "gateway/publisher.hpp"
+#include "gateway/sink.hpp"
 
 namespace millpond::gateway {
 
@@ -34,8 +37,8 @@ namespace millpond::gateway {
 class Pipeline {
 public:
     /// Makes the ring and opens the feeds; of `config.feeds` it takes those of this ring. Throws std::runtime_error
-    /// that names the ring or feed and what is wrong with it.
-    Pipeline(const RingConfig& ring, const Config& config);
+    /// that names the ring or feed and what is wrong with it. say: what its capture, if there is one, complains to.
+    Pipeline(const RingConfig& ring, const Config& config, Say say = {});
     /// Stops; the ring is closed and its name gone.
     ~Pipeline();
     Pipeline(const Pipeline&) = delete;
@@ -61,6 +64,8 @@ public:
     [[nodiscard]] const Publisher& publisher() const noexcept { return publisher_; }
     [[nodiscard]] const feed::InstrumentTable& instruments() const noexcept { return instruments_; }
     [[nodiscard]] Notices& notices() noexcept { return notices_; }
+    /// Null when raw datagrams are not kept.
+    [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
 
 private:
     template <class Decoder>
@@ -78,6 +83,7 @@ private:
     }
 
     void open(const FeedConfig& feed);
+    void open_capture(const Config& config, Say say);
     void take_over_names();
     void watch_sockets();
     void run();
@@ -90,6 +96,7 @@ private:
     Notices notices_;
     Publisher publisher_;
     AllLines lines_;
+    std::unique_ptr<Capture> capture_;
     int epoll_{-1};
     std::atomic<bool> stopping_{false};
     std::thread thread_;

@@ -7,6 +7,9 @@ const REDRAW_MS = 250;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+/** A quote stands until the next one comes: one alone is a line too. */
+const upToNow = (rows) => [...rows, [new Date(), ...rows.at(-1).slice(1)]];
+
 export class Chart {
   #prices;
   #spreads;
@@ -33,6 +36,7 @@ export class Chart {
     this.#spreadRows = [];
     for (const graph of this.#graphs) graph.destroy();
     this.#graphs = [];
+    this.#drawn = -REDRAW_MS;
     this.add(record);
   }
 
@@ -53,10 +57,8 @@ export class Chart {
     if (this.#symbol === "" || (!force && now - this.#drawn < REDRAW_MS)) return;
     this.#drawn = now;
     if (this.#graphs.length === 0) this.#make();
-    else {
-      this.#graphs[0].updateOptions({ file: this.#priceRows, colors: [colour("--bid"), colour("--ask")] });
-      this.#graphs[1].updateOptions({ file: this.#spreadRows, colors: [colour("--spread")] });
-    }
+    this.#graphs[0].updateOptions({ file: upToNow(this.#priceRows), colors: [colour("--bid"), colour("--ask")] });
+    this.#graphs[1].updateOptions({ file: upToNow(this.#spreadRows), colors: [colour("--spread")] });
   }
 
   #make() {

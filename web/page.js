@@ -9,7 +9,7 @@ import { Quotes } from "./quotes.js";
 
 const LINES_EVERY_MS = 50;
 const SORT_EVERY_MS = 500;
-const HEALTH_EVERY_MS = 500;
+const HEALTH_EVERY_MS = 250;
 
 const at = (id) => document.getElementById(id);
 const quotes = new Quotes();

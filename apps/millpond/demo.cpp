@@ -12,6 +12,9 @@
 #include <string>
 #include <string_view>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <millpond/core/clock.hpp>
 #include <millpond/net/udp_sender.hpp>
 
@@ -43,6 +46,32 @@ std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double 
     traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .begin_utc_ns = now};
     generated.feed.session = static_cast<std::uint64_t>(now);
     return std::make_unique<traffic::GeneratedSource>(generated);
+}
+
+bool is_free(const net::SocketAddress& address) {
+    sockaddr_storage raw{};
+    const auto length = address.to_kernel(raw);
+    const int probe = socket(raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const bool free = bind(probe, reinterpret_cast<const sockaddr*>(&raw), length) == 0;
+    close(probe);
+    return free;
+}
+
+/// The address, or one with the next port that nobody has; says so then.
+net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what) {
+    constexpr int kMostTries = 100;
+    for (int i = 0; i < kMostTries; ++i) {
+        const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
+        if (!is_free(candidate)) continue;
+        if (i != 0) {
+            fmt::print(stderr, "millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what,
+                       candidate.to_string());
+        }
+        return candidate;
+    }
+    return wanted;
 }
 
 net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
@@ -77,8 +106,15 @@ void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
     if (!options.format.empty()) format = options.format;
     gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
     if (config.rings.empty()) config.rings.emplace_back().name = "demo";
-    if (config.tcp.empty()) config.tcp.emplace_back();
-    if (config.web.empty()) config.web.emplace_back();
+    if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics");
+    if (config.tcp.empty()) {
+        auto& tcp = config.tcp.emplace_back();
+        tcp.listen = free_from(tcp.listen, "the tcp sink");
+    }
+    if (config.web.empty()) {
+        auto& web = config.web.emplace_back();
+        web.listen = free_from(web.listen, "the page");
+    }
     if (config.csv.empty()) {
         auto& csv = config.csv.emplace_back();
         csv.path = (std::filesystem::temp_directory_path() / "millpond-demo.csv").string();

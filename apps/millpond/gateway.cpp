@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -67,14 +68,41 @@ bool receiving(const gateway::Gateway& gateway) {
     });
 }
 
+gateway::Config read_config(const Options& options) {
+    auto config = options.flags.read();
+    if (options.demo.on) add_demo_feed(options.demo, config);
+    gateway::complete(config);
+    return config;
+}
+
+/// What is in force stays when the new configuration is faulty.
+gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, gateway::Log& log) try {
+    if (options.demo.on) throw UsageError("a demo is not reconfigured");
+    return gateway.reconfigure(read_config(options));
+} catch (const std::exception& error) {
+    const auto text = fmt::format("nothing is changed: {}", error.what());
+    log.say(gateway::Severity::error, "reload " + text, fmt::format("reload: {}", text));
+    return {.done = {}, .refused = {text}};
+}
+
+void reload_if_wished(const Options& options, gateway::Gateway& gateway, gateway::Log& log, ServiceNotice& service) {
+    auto& hung_up = reload_on_signal();
+    if (!hung_up.exchange(false) && !gateway.desk().is_wished()) return;
+    service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
+    gateway.desk().answer(reload(options, gateway, log));
+    service.ready();
+}
+
 /// Prints the status once a second until `stop`.
-void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet, ServiceNotice& service) {
+void watch(const Options& options, gateway::Gateway& gateway, gateway::Log& log, const std::atomic<bool>& stop,
+           bool quiet, ServiceNotice& service) {
     const bool on_terminal = isatty(STDOUT_FILENO) == 1;
     StatusLine status;
     auto shown = core::monotonic_nanos();
     while (!stop.load(std::memory_order_relaxed)) {
         std::this_thread::sleep_for(kLookEvery);
         gateway.watch();
+        reload_if_wished(options, gateway, log, service);
         const auto now = core::monotonic_nanos();
         service.beat(receiving(gateway), std::chrono::nanoseconds{now});
         if (quiet || now - shown < kStatusEveryNs) continue;
@@ -87,12 +115,11 @@ void watch(gateway::Gateway& gateway, const std::atomic<bool>& stop, bool quiet,
 }
 
 int run(const Options& options) {
-    auto config = options.flags.read();
-    if (options.demo.on) add_demo_feed(options.demo, config);
-    gateway::complete(config);
+    const auto config = read_config(options);
     if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
     raise_descriptor_limit();
     const auto& stop = stop_on_signal();
+    reload_on_signal();  // from here on a hang-up ends nothing
     gateway::Log log{config.log_level, config.log_format};
     gateway::Gateway gateway{config, log};
     gateway.start();
@@ -101,7 +128,7 @@ int run(const Options& options) {
     if (!config.quiet) print_hints(gateway);
     ServiceNotice service;
     service.ready();
-    watch(gateway, stop, config.quiet, service);
+    watch(options, gateway, log, stop, config.quiet, service);
     service.stopping();
     return 0;
 }

@@ -37,6 +37,11 @@ ServiceNotice::~ServiceNotice() {
     if (socket_ >= 0) close(socket_);
 }
 
+void ServiceNotice::reloading(std::chrono::nanoseconds monotonic_now) {
+    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(monotonic_now).count();
+    tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(micros));
+}
+
 void ServiceNotice::beat(bool alive, std::chrono::nanoseconds now) {
     constexpr int kBeatsInSpan = 3;
     if (span_.count() == 0 || !alive || (beaten_.count() != 0 && now - beaten_ < span_ / kBeatsInSpan)) return;

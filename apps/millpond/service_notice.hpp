@@ -20,6 +20,8 @@ public:
     ServiceNotice& operator=(const ServiceNotice&) = delete;
 
     void ready() { tell("READY=1"); }
+    /// monotonic_now: what a manager needs to know that this answers its own wish.
+    void reloading(std::chrono::nanoseconds monotonic_now);
     void stopping() { tell("STOPPING=1"); }
 
     /// To be called often: beats the watchdog three times in its span, when it is on and all is `alive`. Without a beat

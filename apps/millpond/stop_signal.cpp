@@ -11,6 +11,7 @@ namespace {
 constexpr std::int64_t kPatienceNs = 1'000'000'000;
 
 std::atomic<bool> stop{false};
+std::atomic<bool> reload{false};
 std::atomic<std::int64_t> stopped_ns{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler sets them");
@@ -25,7 +26,17 @@ extern "C" void note_stop(int number) {
     }
 }
 
+extern "C" void note_reload(int) { reload.store(true, std::memory_order_relaxed); }
+
 }  // namespace
+
+std::atomic<bool>& reload_on_signal() {
+    struct sigaction action{};
+    action.sa_handler = note_reload;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGHUP, &action, nullptr);
+    return reload;
+}
 
 const std::atomic<bool>& stop_on_signal() {
     struct sigaction action{};

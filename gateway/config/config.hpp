@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <millpond/core/idle.hpp>
@@ -11,6 +12,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/sink.hpp"
+#include "gateway/tls.hpp"
 #include "gateway/token.hpp"
 
 /// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
@@ -44,6 +46,7 @@ struct FeedConfig {
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     std::optional<Wanted> receive_want;                ///< The gateway's `receive_want` when unset.
     Wanted zero_copy{Wanted::prefer};                  ///< Of af_xdp.
+    friend bool operator==(const FeedConfig&, const FeedConfig&) = default;
 };
 
 /// One ring in shared memory with the thread that fills it: `[[ring]]`.
@@ -58,6 +61,7 @@ struct RingConfig {
     std::optional<core::Poll> poll;         ///< The gateway's `poll` when unset.
     std::optional<std::uint32_t> pin;       ///< CPU of the receive thread; the gateway's `pin` when unset.
     std::optional<std::uint32_t> realtime;  ///< SCHED_FIFO priority, 0 none; the gateway's `realtime` when unset.
+    friend bool operator==(const RingConfig&, const RingConfig&) = default;
 };
 
 /// JSON lines to TCP clients: `[[tcp]]`.
@@ -70,8 +74,11 @@ struct TcpConfig {
     std::uint64_t max_clients{1'024};
     std::uint64_t send_buffer{256ULL * 1024};  ///< Bytes that the kernel may hold for a client.
     std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
+    TokenSource token;                         ///< What a client must know; none when empty.
+    TlsOptions tls;                            ///< Plain when empty.
     core::Poll poll{core::Poll::adaptive};     ///< How the sink waits for the ring.
     std::optional<std::uint32_t> pin;          ///< CPU of the sink's thread.
+    friend bool operator==(const TcpConfig&, const TcpConfig&) = default;
 };
 
 /// Rows in a rotated file: `[[csv]]`.
@@ -84,6 +91,7 @@ struct CsvConfig {
     std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
     core::Poll poll{core::Poll::block};                ///< Rows wait longer than any sleep.
     std::optional<std::uint32_t> pin;                  ///< CPU of the sink's thread.
+    friend bool operator==(const CsvConfig&, const CsvConfig&) = default;
 };
 
 /// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
@@ -97,6 +105,7 @@ struct UdpConfig {
     std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
     core::Poll poll{core::Poll::adaptive};
     std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+    friend bool operator==(const UdpConfig&, const UdpConfig&) = default;
 };
 
 /// The page, and JSON lines to WebSocket clients: `[[web]]`.
@@ -110,8 +119,10 @@ struct WebConfig {
     std::uint64_t send_buffer{128ULL * 1024};  ///< Bytes that the kernel may hold for a client.
     std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
     TokenSource token;                         ///< What who asks must know; none when empty.
+    TlsOptions tls;                            ///< Plain when empty.
     core::Poll poll{core::Poll::adaptive};
     std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+    friend bool operator==(const WebConfig&, const WebConfig&) = default;
 };
 
 /// Segment files that lose nothing: `[[journal]]`.
@@ -127,6 +138,7 @@ struct JournalConfig {
     std::uint64_t sync_ms{1'000};
     core::Poll poll{core::Poll::adaptive};
     std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+    friend bool operator==(const JournalConfig&, const JournalConfig&) = default;
 };
 
 struct Config {
@@ -139,6 +151,11 @@ struct Config {
     std::uint32_t realtime{0};
     net::ReceivePath receive{net::ReceivePath::socket};
     Wanted receive_want{Wanted::prefer};  ///< Whether a socket does where that path is not to be had.
+    TokenSource admin_token;              ///< Who shows it at `metrics` may ask for a reload; empty: nobody may.
+    std::string capture;                  ///< Folder for raw datagrams; none when empty.
+    std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of so many bytes is full.
+    std::uint64_t capture_keep{0};                             ///< Full files kept a ring; 0: all.
+    std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes a ring that wait for the disk.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<TcpConfig> tcp;
@@ -147,6 +164,10 @@ struct Config {
     std::vector<WebConfig> web;
     std::vector<JournalConfig> journals;
 };
+
+/// Where a Config holds its sinks, kind by kind.
+inline constexpr auto kSinkLists =
+    std::tuple{&Config::journals, &Config::tcp, &Config::web, &Config::csv, &Config::udp};
 
 /// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
 /// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).

@@ -78,6 +78,9 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     }
     if (feed.halted.holds) {
         tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));
+    } else if (feed.some_halted.holds) {
+        tell(Stage::halted, Severity::info, feed.some_halted.since,
+             fmt::format("instruments that do not trade: {}", feed.instruments_halted));
     }
     return found;
 }
@@ -88,8 +91,13 @@ std::vector<Finding> findings(const RingState& ring) {
              fmt::format("the receive thread of ring '{}' is silent", ring.name)}};
 }
 
-std::vector<Finding> findings(const SinkState& sink) {
-    if (!sink.ended && !sink.behind.holds) return {};
+std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
+    if (!sink.ended && !sink.behind.holds) {
+        if (!sink.stalled.goes_on(now)) return {};
+        return {{Stage::sink_behind, Severity::warning, fmt::format("sink '{}'", sink.name), sink.stalled.since,
+                 fmt::format("clients that took nothing and were disconnected: {}",
+                             sink.stalled.count - sink.stalled.before)}};
+    }
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
     auto text = sink.ended ? fmt::format("it has ended{}", cause)
                            : fmt::format("{} events wait, the oldest for {}{}", sink.account.queued,
@@ -102,7 +110,7 @@ std::vector<Finding> findings(const State& state, std::int64_t now) {
     std::vector<Finding> found;
     for (const auto& feed : state.feeds) add(found, findings(feed, now));
     for (const auto& ring : state.rings) add(found, findings(ring));
-    for (const auto& sink : state.sinks) add(found, findings(sink));
+    for (const auto& sink : state.sinks) add(found, findings(sink, now));
     std::stable_sort(found.begin(), found.end(), [](const Finding& left, const Finding& right) {
         return std::tuple{rank(left), left.stage, left.since} < std::tuple{rank(right), right.stage, right.since};
     });

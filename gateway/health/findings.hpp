@@ -38,7 +38,7 @@ struct Finding {
 /// What is wrong with one feed, ring or sink; the first on the quote's way comes first.
 [[nodiscard]] std::vector<Finding> findings(const FeedState& feed, std::int64_t now);
 [[nodiscard]] std::vector<Finding> findings(const RingState& ring);
-[[nodiscard]] std::vector<Finding> findings(const SinkState& sink);
+[[nodiscard]] std::vector<Finding> findings(const SinkState& sink, std::int64_t now);
 
 /// All of them: errors first, then warnings, then the rest; among equals the first on the way, then the oldest. A
 /// symbol that is quiet is none: only a feed's silence counts.

@@ -21,7 +21,7 @@ namespace millpond::gateway::health {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kLookEveryNs = kSecondNs / 4;
+constexpr std::int64_t kLookEveryNs = kSecondNs / 10;
 /// Rates, latencies, the board and the kernel's tables.
 constexpr std::int64_t kCountEveryNs = kSecondNs;
 /// What a ring's memory is made of; the kernel walks its pages for it.
@@ -31,8 +31,8 @@ constexpr std::int64_t kRecentNs = 5 * kSecondNs;
 /// A receive thread that has not shown itself for so long is stuck or dead.
 constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
 /// A sink is behind when it lags so much more than it holds on purpose.
-constexpr std::int64_t kLagNs = kSecondNs;
-constexpr std::size_t kMostMarks = 512;  // more than two minutes of looks
+constexpr std::int64_t kLagNs = kSecondNs * 3 / 4;
+constexpr std::size_t kMostMarks = 512;  // nearly a minute of looks
 
 std::string_view word_of(FeedFormat format) {
     switch (format) {
@@ -69,9 +69,9 @@ void Monitor::Rate::see(std::uint64_t now_count, double span_seconds) noexcept {
     count = now_count;
 }
 
-Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::vector<WatchedSink> sinks,
+Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const std::vector<WatchedSink>& sinks,
                  std::int64_t now_utc_ns)
-    : pipelines_(pipelines), sinks_(std::move(sinks)), sink_memory_(sinks_.size()) {
+    : pipelines_(pipelines) {
     state_.started = now_utc_ns;
     for (const auto& pipeline : pipelines_) {
         ring_memory_.push_back(
@@ -94,14 +94,32 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::v
             feed_memory_.emplace_back();
         });
     }
-    for (const auto& [thread, error, holds] : sinks_) {
-        auto& sink = state_.sinks.emplace_back();
-        sink.name = thread->name();
-        sink.type = thread->sink().type();
-        sink.ring = thread->ring();
-        sink.patience_ns = kLagNs + holds.count();
-    }
+    set_sinks(sinks);
     look(now_utc_ns);
+}
+
+void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
+    std::vector<SinkState> states;
+    std::vector<SinkMemory> memories;
+    for (const auto& watched : sinks) {
+        const auto known = std::find_if(sinks_.begin(), sinks_.end(),
+                                        [&](const auto& before) { return before.thread == watched.thread; });
+        if (known != sinks_.end()) {
+            const auto index = static_cast<std::size_t>(known - sinks_.begin());
+            states.push_back(std::move(state_.sinks[index]));
+            memories.push_back(std::move(sink_memory_[index]));
+            continue;
+        }
+        auto& sink = states.emplace_back();
+        sink.name = watched.thread->name();
+        sink.type = watched.thread->sink().type();
+        sink.ring = watched.thread->ring();
+        sink.patience_ns = kLagNs + watched.holds.count();
+        memories.emplace_back();
+    }
+    sinks_ = sinks;
+    state_.sinks = std::move(states);
+    sink_memory_ = std::move(memories);
 }
 
 std::shared_ptr<const State> Monitor::state() const {
@@ -254,6 +272,7 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
         feed.session_over = whole && is_end(status.event.state);
         feed.halted.see(whole && is_halt(status.event.state), now);
+        feed.some_halted.see(seen.halted != 0, now);
     });
 }
 
@@ -268,6 +287,7 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
     state.last_error_at = said.at_utc_ns;
     thread->sink().visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
         if (name == "clients") state.clients = tally.read();
+        if (name == "clients_stalled_total") state.stalled.see(tally.read(), now);
     });
     const auto consumed = state.account.published - state.account.queued;
     // What waits was published after the newest mark that is all passed on.

@@ -58,8 +58,9 @@ struct FeedState {
     std::int64_t started{0};
     std::int64_t patience_ns{0};  ///< It is stale after so much silence; 0: never.
     Condition link_down;
-    Condition not_joined;  ///< Holds for a multicast group that the interface has not joined.
-    Condition halted;      ///< The whole channel: halted, paused or at its end.
+    Condition not_joined;   ///< Holds for a multicast group that the interface has not joined.
+    Condition some_halted;  ///< Instruments of it do not trade, while others may.
+    Condition halted;       ///< The whole channel: halted, paused or at its end.
     std::string channel_state;
     bool session_over{false};  ///< The channel has said that nothing more comes.
     std::uint64_t packets{0};
@@ -126,6 +127,7 @@ struct SinkState {
     std::int64_t patience_ns{0};           ///< It is behind when it lags more.
     Condition behind;
     bool ended{false};
+    Burst stalled;  ///< Clients that were disconnected because they took nothing.
     std::string last_error;
     std::int64_t last_error_at{0};
 };

@@ -85,7 +85,7 @@ void Listener::welcome(tcp::socket socket) {
     }
     const auto session = std::make_shared<Session>(std::move(socket), options_, pages_, access_);
     sessions_.push_back(session);
-    session->read();
+    session->begin();
 }
 
 }  // namespace millpond::gateway::http

@@ -5,7 +5,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 
@@ -19,6 +18,8 @@
 
 #include "gateway/http/access.hpp"
 #include "gateway/http/page.hpp"
+#include "gateway/http/stream.hpp"
+#include "gateway/tls.hpp"
 #include "gateway/token.hpp"
 
 namespace millpond::gateway::http {
@@ -34,14 +35,16 @@ class Listener {
 public:
     using Head = boost::beast::http::request<boost::beast::http::empty_body>;
     /// Takes over a connection whose client asks for a WebSocket, or returns false and leaves both as they were.
-    using Upgrade = std::function<bool(boost::beast::tcp_stream& stream, Head& head)>;
+    using Upgrade = std::function<bool(Stream& stream, Head& head)>;
 
     struct Options {
         std::string name{};  ///< For error messages.
         net::SocketAddress listen{};
         Token token{};
+        TlsContext tls{};  ///< Not on(): plain HTTP.
         std::size_t max_connections{64};
         std::function<bool(std::string_view path)> is_open{};  ///< Whether a page needs no token; none: no page.
+        Acts acts{};                                           ///< None: GET and HEAD only.
         Upgrade upgrade{};                                     ///< None: such requests are answered like others.
     };
 

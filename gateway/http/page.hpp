@@ -21,9 +21,13 @@ struct Page {
     std::string body{};
     bool good{true};        ///< False: status 503.
     bool may_cache{false};  ///< A browser may keep it and ask whether it is still the same.
+    unsigned status{0};     ///< Another status; 0: as `good` says.
 };
 
 /// Makes the page of a request; called on the thread that serves.
 using Pages = std::function<Page(const Request& request)>;
+
+/// Does what a POST asks for, given its `Authorization`, and makes the page that tells of it.
+using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
 
 }  // namespace millpond::gateway::http

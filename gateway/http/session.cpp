@@ -39,23 +39,31 @@ std::string mark_of(const std::string& body) {
 
 Session::Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
                  const Access& access)
-    : stream_(std::move(socket)),
+    : stream_(std::move(socket), options.tls),
       options_(options),
       pages_(pages),
       access_(access),
       allowance_(kRequestsPerSecond, kMostAtOnce),
       buffer_(kLongestHead * 2) {}
 
+void Session::begin() {
+    if (!stream_.is_secure()) return read();
+    stream_.tcp().expires_after(kPatience);
+    stream_.async_handshake([self = shared_from_this()](beast::error_code error) {
+        if (!error) self->read();
+    });
+}
+
 void Session::read() {
     parser_.emplace();
     parser_->header_limit(kLongestHead);
     parser_->body_limit(0);
-    stream_.expires_after(kPatience);
+    stream_.tcp().expires_after(kPatience);
     bhttp::async_read(stream_, buffer_, *parser_,
                       [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
 }
 
-void Session::close() { stream_.close(); }
+void Session::close() { stream_.tcp().close(); }
 
 void Session::on_read(beast::error_code error) {
     if (error) return;  // gone, silent or nonsense: the connection closes with this object
@@ -91,7 +99,8 @@ bool Session::answer() {
         response_.keep_alive(false);
         return refuse(bhttp::status::too_many_requests, "fewer requests, please");
     }
-    if (head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
+    const bool acts = options_.acts && head.method() == bhttp::verb::post;
+    if (!acts && head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
         response_.set(field::allow, "GET, HEAD");
         return refuse(bhttp::status::method_not_allowed, "GET and HEAD only");
     }
@@ -100,6 +109,10 @@ bool Session::answer() {
             response_.set(field::www_authenticate, "Bearer");
         }
         return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
+    }
+    if (acts) {
+        show(options_.acts(request, view(head[field::authorization])));
+        return true;
     }
     if (options_.upgrade && boost::beast::websocket::is_upgrade(head)) {
         if (options_.upgrade(stream_, head)) return false;
@@ -122,7 +135,9 @@ void Session::show(Page page) {
         refuse(bhttp::status::not_found, "not found");
         return;
     }
-    response_.result(page.good ? bhttp::status::ok : bhttp::status::service_unavailable);
+    response_.result(page.status != 0 ? static_cast<bhttp::status>(page.status)
+                     : page.good      ? bhttp::status::ok
+                                      : bhttp::status::service_unavailable);
     response_.set(field::content_type, page.type);
     response_.set(field::cache_control, page.may_cache ? "no-cache" : "no-store");
     if (page.may_cache) {
@@ -142,7 +157,7 @@ void Session::show(Page page) {
 void Session::on_written(beast::error_code error) {
     if (error) return;
     if (response_.keep_alive()) return read();
-    static_cast<void>(stream_.socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, error));
+    static_cast<void>(stream_.tcp().socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, error));
 }
 
 }  // namespace millpond::gateway::http

@@ -4,7 +4,6 @@
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -19,6 +18,7 @@
 #include "gateway/http/allowance.hpp"
 #include "gateway/http/listener.hpp"
 #include "gateway/http/page.hpp"
+#include "gateway/http/stream.hpp"
 
 namespace millpond::gateway::http {
 
@@ -28,10 +28,12 @@ public:
     Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
             const Access& access);
 
-    void read();
+    /// Shakes hands where there is TLS, and reads requests from then on.
+    void begin();
     void close();
 
 private:
+    void read();
     void on_read(boost::beast::error_code error);
     /// Makes the response; false when the connection was taken over instead.
     [[nodiscard]] bool answer();
@@ -40,7 +42,7 @@ private:
     void on_written(boost::beast::error_code error);
     [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
 
-    boost::beast::tcp_stream stream_;
+    Stream stream_;
     const Listener::Options& options_;
     const Pages& pages_;
     const Access& access_;

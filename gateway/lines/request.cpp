@@ -94,9 +94,11 @@ Request parse_request(std::string_view line) {
             request.interval = interval_of(value);
         } else if (key == "account") {
             request.account = value.data() == "true";
+        } else if (key == "token") {
+            request.token = value.data();
         } else {
             throw RequestError(
-                fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account",
+                fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account, token",
                             key.substr(0, feed::Symbol::capacity())));
         }
     }

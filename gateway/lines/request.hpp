@@ -18,6 +18,7 @@ namespace millpond::gateway::lines {
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
 /// {"account":true}                asks for a line with the client's account
+/// {"token":"..."}                 who asks; what a tcp sink with a token wants first, and nobody later
 /// ```
 /// Several keys may stand in one line; they are obeyed in this order.
 struct Request {
@@ -26,6 +27,7 @@ struct Request {
     std::optional<Delivery> mode;
     std::optional<std::chrono::milliseconds> interval;
     bool account{false};
+    std::optional<std::string> token;
 };
 
 /// A line that is no request. The text says what is wrong with it.

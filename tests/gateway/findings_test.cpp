@@ -111,16 +111,34 @@ TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
 
 TEST(Findings, ASinkIsBehindOrHasEnded) {
     auto sink = good_sink();
-    EXPECT_THAT(findings(sink), IsEmpty());
+    EXPECT_THAT(findings(sink, kNow), IsEmpty());
     sink.account.queued = 9;
     sink.lag_ns = 5 * kSecond;
     sink.last_error = "disk full";
     sink.behind.see(true, kNow);
-    auto found = findings(sink);
+    auto found = findings(sink, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, Severity::error, kNow)));
     EXPECT_EQ(found[0].text, "9 events wait, the oldest for 5.0 s; its last error: disk full");
     sink.ended = true;
-    EXPECT_THAT(findings(sink)[0].text, StartsWith("it has ended"));
+    EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has ended"));
+}
+
+TEST(Findings, StuckClientsAreToldForTenSecondsAndAreNoError) {
+    auto sink = good_sink();
+    sink.stalled.see(2, kNow);
+    const auto found = findings(sink, kNow + 5 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, Severity::warning, kNow)));
+    EXPECT_THAT(found[0].text, EndsWith("disconnected: 2"));
+    EXPECT_THAT(findings(sink, kNow + 11 * kSecond), IsEmpty());
+}
+
+TEST(Findings, HaltedInstrumentsAreToldWhileTheChannelTrades) {
+    auto feed = good_feed();
+    feed.instruments_halted = 3;
+    feed.some_halted.see(true, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::halted, Severity::info, kNow)));
+    EXPECT_EQ(found[0].text, "instruments that do not trade: 3");
 }
 
 TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {

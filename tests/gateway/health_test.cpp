@@ -30,6 +30,7 @@
 #include "gateway/log.hpp"
 #include "tests/gateway/events.hpp"
 #include "tests/gateway/ring_fixture.hpp"
+#include "tests/support/line_client.hpp"
 
 namespace millpond::gateway::health {
 namespace {
@@ -58,10 +59,11 @@ public:
         while (!sender_->send(bytes)) std::this_thread::yield();
     }
     /// A `quotes` datagram with one quote.
-    void send_quote() {
+    void send_quote(std::uint32_t flags = 0) {
         std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
         auto quote = quote_of(0, 10'000);
         quote.exchange_utc_ns = core::utc_nanos();
+        quote.flags = static_cast<decltype(quote.flags)>(flags);
         encoder_.begin(buffer);
         ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
         send(encoder_.finish(core::utc_nanos()));
@@ -92,6 +94,7 @@ public:
             << " is not found; " << report_line(*gateway_.health());
         return result;
     }
+    [[nodiscard]] net::SocketAddress tcp() const { return gateway_.tcp_address(); }
     bool becomes_good() {
         return watch_until([](const State& state) { return findings(state, state.now).empty(); });
     }
@@ -170,6 +173,39 @@ TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'csv'");
     EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("No space left on device")));
+}
+
+TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
+    Running gateway{"halted"};
+    gateway.send_quote(feed::kHalted);
+    const auto found = gateway.found(Stage::halted);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.text, "instruments that do not trade: 1");
+    EXPECT_TRUE(gateway.watch_until([](const State& state) {
+        return is_good(state) && report_line(state).starts_with("good, but halted: feed 'f': ");
+    }));
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
+    Running gateway{"stuck", [](Config& config) {
+                        auto& sink = config.tcp.emplace_back();
+                        sink.listen = net::SocketAddress::parse("127.0.0.1:0");
+                        sink.backlog = 64;
+                        sink.send_buffer = 4'096;
+                        sink.stall_seconds = 1;
+                    }};
+    const millpond::test::LineClient stuck{gateway.tcp().port(), 4'096};
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        gateway.send_quote();
+        const auto all = findings(state, state.now);
+        return !all.empty() && all.front().stage == Stage::sink_behind;
+    }));
+    const auto found = gateway.found(Stage::sink_behind);
+    EXPECT_EQ(found.of, "sink 'tcp'");
+    EXPECT_EQ(found.text, "clients that took nothing and were disconnected: 1");
+    EXPECT_EQ(found.severity, Severity::warning);
 }
 
 TEST(Health, TheReportHoldsEveryPart) {

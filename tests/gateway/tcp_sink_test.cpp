@@ -19,6 +19,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "tests/gateway/events.hpp"
+#include "tests/gateway/line_sink_fixture.hpp"
 #include "tests/support/line_client.hpp"
 
 namespace millpond::gateway::tcp {
@@ -30,29 +31,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kPatienceNs = 20'000'000'000;
-constexpr int kSmallBuffer = 4'096;
-
-class TcpSinkTest : public ::testing::Test {
+class TcpSinkTest : public LineSinkFixture<TcpSink> {
 protected:
     void open(Options options = {}) {
         options.listen = net::SocketAddress::parse("127.0.0.1:0");
         options.send_buffer = kSmallBuffer;
-        sink_.emplace(options, [this](Severity, std::string_view, const std::string& text) { said_.push_back(text); });
-        for (feed::InstrumentId id = 0; id < symbols_.size(); ++id) {
-            sink_->name(id, feed::Venue{"X"}, feed::Symbol{symbols_[id]});
-        }
-    }
-
-    /// Runs the sink until `done`; false when that does not come.
-    bool run_until(const std::function<bool()>& done, std::int64_t skipped_ns = 0) {
-        const auto deadline = core::monotonic_nanos() + kPatienceNs;
-        while (!done()) {
-            if (core::monotonic_nanos() > deadline) return false;
-            sink_->wait(std::chrono::milliseconds{1});
-            sink_->step(core::monotonic_nanos() + skipped_ns);
-        }
-        return true;
+        make(options);
     }
     LineClient connect(int receive_buffer = 0) {
         const auto before = sink_->counters().accepted.read();
@@ -60,47 +44,6 @@ protected:
         EXPECT_TRUE(run_until([&] { return sink_->counters().accepted.read() > before; }));
         return client;
     }
-    bool run_until_lines(LineClient& client, std::size_t count) {
-        return run_until([&] {
-            client.receive();
-            return client.lines().size() >= count;
-        });
-    }
-    /// Publishes `count` quotes of the instruments in turn.
-    void publish(std::uint64_t count, std::size_t instruments = 2) {
-        for (std::uint64_t i = 0; i < count; ++i) {
-            ++number_;
-            sink_->on(quote_of(static_cast<feed::InstrumentId>(i % instruments), static_cast<feed::Price>(number_)),
-                      number_);
-        }
-    }
-    /// Asks the client's account from the sink, as the last line.
-    Account account_of(LineClient& client) {
-        const auto accounts = [&] {
-            client.receive();
-            auto lines = client.lines();
-            std::erase_if(lines, [](const auto& line) { return !line.starts_with("{\"type\":\"account\""); });
-            return lines;
-        };
-        sink_->step(core::monotonic_nanos());
-        const auto before = accounts().size();
-        client.send_text("{\"account\":true}\n");
-        std::string last;
-        EXPECT_TRUE(run_until([&] {
-            const auto now = accounts();
-            if (now.size() == before) return false;
-            last = now.back();
-            return true;
-        }));
-        const auto part = [&](std::string_view key) { return static_cast<std::uint64_t>(number_in(last, key)); };
-        return {part("published"), part("delivered"), part("filtered"), part("conflated"),
-                part("missed"),    part("queued"),    part("snapshot")};
-    }
-
-    std::vector<std::string> symbols_{"AAPL", "MSFT"};
-    std::optional<TcpSink> sink_;
-    std::vector<std::string> said_;
-    std::uint64_t number_{0};
 };
 
 TEST_F(TcpSinkTest, EveryEventIsALineWithItsRingNumber) {

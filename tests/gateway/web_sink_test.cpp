@@ -19,6 +19,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "tests/gateway/events.hpp"
+#include "tests/gateway/line_sink_fixture.hpp"
 #include "tests/support/line_client.hpp"
 #include "tests/support/web_socket_client.hpp"
 
@@ -32,33 +33,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kPatienceNs = 20'000'000'000;
-constexpr int kSmallBuffer = 4'096;
-
-class WebSinkTest : public ::testing::Test {
+class WebSinkTest : public LineSinkFixture<WebSink> {
 protected:
     void open(Options options = {}) {
         options.listen = net::SocketAddress::parse("127.0.0.1:0");
         options.send_buffer = kSmallBuffer;
-        const auto pages = [](const http::Request& request) {
+        make(options, [](const http::Request& request) {
             return request.path == "/other" ? http::Page{.type = "text/plain", .body = "other\n"} : http::Page{};
-        };
-        sink_.emplace(options, pages,
-                      [this](Severity, std::string_view, const std::string& text) { said_.push_back(text); });
-        for (feed::InstrumentId id = 0; id < symbols_.size(); ++id) {
-            sink_->name(id, feed::Venue{"X"}, feed::Symbol{symbols_[id]});
-        }
-    }
-
-    /// Runs the sink until `done`; false when that does not come.
-    bool run_until(const std::function<bool()>& done, std::int64_t skipped_ns = 0) {
-        const auto deadline = core::monotonic_nanos() + kPatienceNs;
-        while (!done()) {
-            if (core::monotonic_nanos() > deadline) return false;
-            sink_->wait(std::chrono::milliseconds{1});
-            sink_->step(core::monotonic_nanos() + skipped_ns);
-        }
-        return true;
+        });
     }
     std::unique_ptr<WebSocketClient> connect(std::string_view headers = {}, int receive_buffer = 0) {
         auto client = std::make_unique<WebSocketClient>(sink_->address().port(), headers, receive_buffer);
@@ -67,27 +49,6 @@ protected:
             return client->agreed();
         }));
         return client;
-    }
-    bool run_until_lines(WebSocketClient& client, std::size_t count) {
-        return run_until([&] {
-            client.receive();
-            return client.lines().size() >= count;
-        });
-    }
-    bool run_until_over(WebSocketClient& client, std::int64_t skipped_ns = 0) {
-        return run_until(
-            [&] {
-                client.receive();
-                return client.over();
-            },
-            skipped_ns);
-    }
-    void publish(std::uint64_t count, std::size_t instruments = 2) {
-        for (std::uint64_t i = 0; i < count; ++i) {
-            ++number_;
-            sink_->on(quote_of(static_cast<feed::InstrumentId>(i % instruments), static_cast<feed::Price>(number_)),
-                      number_);
-        }
     }
     /// What a plain HTTP request is answered with.
     std::string answer(std::string_view request) {
@@ -99,25 +60,6 @@ protected:
         }));
         return client.text();
     }
-    /// Asks the client's account from the sink, as the last line.
-    Account account_of(WebSocketClient& client) {
-        client.send_text("{\"account\":true}");
-        std::string last;
-        EXPECT_TRUE(run_until([&] {
-            client.receive();
-            if (client.lines().empty() || !client.lines().back().starts_with("{\"type\":\"account\"")) return false;
-            last = client.lines().back();
-            return true;
-        }));
-        const auto part = [&](std::string_view key) { return static_cast<std::uint64_t>(number_in(last, key)); };
-        return {part("published"), part("delivered"), part("filtered"), part("conflated"),
-                part("missed"),    part("queued"),    part("snapshot")};
-    }
-
-    std::vector<std::string> symbols_{"AAPL", "MSFT"};
-    std::optional<WebSink> sink_;
-    std::vector<std::string> said_;
-    std::uint64_t number_{0};
 };
 
 TEST_F(WebSinkTest, AClientGetsTheBoardAndThenEveryEvent) {

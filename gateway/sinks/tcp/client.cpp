@@ -5,22 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 namespace millpond::gateway::tcp {
 namespace {
-
-/// Bytes that the socket took, -1 with errno when none.
-ssize_t send_some(int socket, const iovec* parts, std::size_t count) {
-    msghdr message{};
-    message.msg_iov = const_cast<iovec*>(parts);
-    message.msg_iovlen = count;
-    ssize_t sent = 0;
-    do sent = sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (sent < 0 && errno == EINTR);
-    return sent;
-}
 
 Flow refused() { return errno == EAGAIN || errno == EWOULDBLOCK ? Flow::blocked : Flow::broken; }
 
@@ -29,7 +17,7 @@ Flow refused() { return errno == EAGAIN || errno == EWOULDBLOCK ? Flow::blocked 
 Flow Client::send_text() {
     for (auto text = subscriber_.text(); !text.empty(); text = subscriber_.text()) {
         const iovec part{const_cast<char*>(text.data()), text.size()};
-        const auto sent = send_some(socket_, &part, 1);
+        const auto sent = stream_.send(&part, 1);
         if (sent < 0) return refused();
         subscriber_.text_went_out(static_cast<std::size_t>(sent));
         bytes_sent_ += static_cast<std::uint64_t>(sent);
@@ -45,7 +33,7 @@ Flow Client::send_lines() {
         for (std::size_t i = 0; i < gathered.count; ++i) parts[i] = gathered.items[i].bytes;
         ssize_t sent = 0;
         if (gathered.count != 0) {
-            sent = send_some(socket_, parts.data(), gathered.count);
+            sent = stream_.send(parts.data(), gathered.count);
             if (sent < 0) return refused();
         }
         bytes_sent_ += static_cast<std::uint64_t>(sent);
@@ -57,8 +45,9 @@ Flow Client::send_lines() {
 
 Flow Client::pump(std::int64_t now_ns) {
     if (subscriber_.rests(now_ns) && !subscriber_.ending()) {
-        alive_ns_ = now_ns;
-        return Flow::idle;
+        const auto flow = stream_.flush();
+        if (flow == Flow::idle) alive_ns_ = now_ns;
+        return flow;
     }
     const auto before = bytes_sent_;
     auto flow = Flow::idle;
@@ -70,6 +59,7 @@ Flow Client::pump(std::int64_t now_ns) {
         flow = send_lines();
         break;
     }
+    if (flow == Flow::idle) flow = stream_.flush();
     if (flow == Flow::idle || bytes_sent_ != before) alive_ns_ = now_ns;
     if (bytes_sent_ != before) subscriber_.rest_from(now_ns);
     return flow;

@@ -1,27 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "gateway/lines/subscriber.hpp"
+#include "gateway/sinks/tcp/stream.hpp"
 
 namespace millpond::gateway::tcp {
 
-/// What became of sending.
-enum class Flow : std::uint8_t {
-    idle,     ///< Everything is sent.
-    blocked,  ///< The socket takes no more at the moment.
-    broken,   ///< The connection is gone: drop the client.
-};
-
-/// A subscriber behind a socket that it knows only as a descriptor: lines go out from where they stand in the log.
+/// A subscriber behind a stream: lines go out from where they stand in the log.
 ///
 /// Threads: one.
 class Client {
 public:
-    Client(int socket, Delivery mode, const lines::LineLog& log, const lines::Standing& standing, std::int64_t now_ns)
-        : socket_(socket), subscriber_(mode, log, standing), alive_ns_(now_ns) {}
+    Client(Stream stream, Delivery mode, const lines::LineLog& log, const lines::Standing& standing,
+           std::int64_t now_ns)
+        : stream_(std::move(stream)), subscriber_(mode, log, standing), alive_ns_(now_ns) {}
 
-    [[nodiscard]] int socket() const noexcept { return socket_; }
+    [[nodiscard]] Stream& stream() noexcept { return stream_; }
     [[nodiscard]] lines::Subscriber& subscriber() noexcept { return subscriber_; }
     [[nodiscard]] const lines::Subscriber& subscriber() const noexcept { return subscriber_; }
 
@@ -36,7 +32,7 @@ private:
     Flow send_text();
     Flow send_lines();
 
-    int socket_;
+    Stream stream_;
     lines::Subscriber subscriber_;
     std::int64_t alive_ns_;
     std::uint64_t bytes_sent_{0};

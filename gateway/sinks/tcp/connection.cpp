@@ -13,8 +13,6 @@
 #include <utility>
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "gateway/lines/request.hpp"
 
@@ -22,36 +20,33 @@ namespace millpond::gateway::tcp {
 namespace {
 
 constexpr std::size_t kLongestRequest = 4'096;
+constexpr double kRequestsPerSecond = 50;
+constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 
 }  // namespace
 
-Connection::Connection(const Shared& shared, int socket, std::string peer, const lines::LineLog& log,
-                       const lines::Standing& standing, std::int64_t now_ns)
-    : shared_(shared), client_(socket, shared.options.mode, log, standing, now_ns), peer_(std::move(peer)) {
-    epoll_event event{};
-    event.events = watched_ = EPOLLIN;
-    event.data.ptr = this;
-    epoll_ctl(shared_.epoll, EPOLL_CTL_ADD, socket, &event);
-}
-
-Connection::~Connection() { close(client_.socket()); }
-
-void Connection::note(std::uint32_t events) noexcept {
-    if ((events & EPOLLIN) != 0) readable_ = true;
-    if ((events & EPOLLOUT) != 0) writable_ = true;
-    if ((events & (EPOLLERR | EPOLLHUP)) != 0) broken_ = true;
+Connection::Connection(const Shared& shared, Stream stream, std::string said, std::string peer,
+                       const lines::LineLog& log, const lines::Standing& standing, std::int64_t now_ns)
+    : shared_(shared),
+      client_(std::move(stream), shared.options.mode, log, standing, now_ns),
+      peer_(std::move(peer)),
+      input_(std::move(said)),
+      allowance_(kRequestsPerSecond, kMostRequestsAtOnce) {
+    readable_ = true;  // a TLS stream may hold what its socket tells of no more
+    watch(shared_.epoll, EPOLL_CTL_ADD, client_.stream().socket(), EPOLLIN);
 }
 
 bool Connection::serve(std::int64_t now_ns) {
     const bool goes_on = pass_on(now_ns);
     counted_.count(shared_.counters, client_.subscriber().account(), client_.bytes_sent());
-    if (goes_on) watch();
+    if (goes_on) watch_socket();
     return goes_on;
 }
 
 bool Connection::pass_on(std::int64_t now_ns) {
-    if (readable_ && !deaf_ && !client_.subscriber().ending() && !client_.subscriber().overfull()) read_requests();
+    if (readable_ && !deaf_ && !client_.subscriber().ending() && !client_.subscriber().overfull())
+        read_requests(now_ns);
     if (broken_) return false;
     const auto flow = writable_ || client_.subscriber().ending() ? client_.pump(now_ns) : Flow::blocked;
     writable_ = flow == Flow::idle;
@@ -65,13 +60,14 @@ bool Connection::pass_on(std::int64_t now_ns) {
     return true;
 }
 
-void Connection::read_requests() {
-    readable_ = false;
+void Connection::read_requests(std::int64_t now_ns) {
+    if (!input_.empty()) obey_lines(now_ns);
     std::array<char, kLongestRequest> buffer;
-    const auto got = recv(client_.socket(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    const auto got = client_.stream().receive(buffer.data(), buffer.size());
+    readable_ = client_.stream().has_unread();
     if (got > 0) {
         input_.append(buffer.data(), static_cast<std::size_t>(got));
-        obey_lines();
+        obey_lines(now_ns);
     } else if (got == 0) {
         deaf_ = true;  // it may still want to listen; a send shows when it is gone
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
@@ -79,12 +75,17 @@ void Connection::read_requests() {
     }
 }
 
-void Connection::obey_lines() {
+void Connection::obey_lines(std::int64_t now_ns) {
     std::size_t begin = 0;
     for (auto end = input_.find('\n'); end != std::string::npos; end = input_.find('\n', begin)) {
         const auto line = std::string_view{input_}.substr(begin, end - begin);
         begin = end + 1;
         if (line.size() > kLongestRequest) break;
+        if (!allowance_.admit(now_ns)) {
+            shared_.counters.bad_requests.add();
+            client_.subscriber().end("too many requests");
+            break;
+        }
         try {
             client_.subscriber().obey(lines::parse_request(line));
         } catch (const lines::RequestError& error) {
@@ -112,15 +113,10 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
                             shared_.options.name, peer_));
 }
 
-void Connection::watch() noexcept {
-    const std::uint32_t wanted =
-        (deaf_ || client_.subscriber().overfull() || client_.subscriber().ending() ? 0U : std::uint32_t{EPOLLIN}) |
-        (writable_ ? 0U : std::uint32_t{EPOLLOUT});
-    if (wanted == watched_) return;
-    epoll_event event{};
-    event.events = watched_ = wanted;
-    event.data.ptr = this;
-    epoll_ctl(shared_.epoll, EPOLL_CTL_MOD, client_.socket(), &event);
+void Connection::watch_socket() noexcept {
+    watch(shared_.epoll, EPOLL_CTL_MOD, client_.stream().socket(),
+          (deaf_ || client_.subscriber().overfull() || client_.subscriber().ending() ? 0U : std::uint32_t{EPOLLIN}) |
+              (writable_ ? 0U : std::uint32_t{EPOLLOUT}));
 }
 
 }  // namespace millpond::gateway::tcp

@@ -3,10 +3,13 @@
 #include <cstdint>
 #include <string>
 
+#include "gateway/http/allowance.hpp"
 #include "gateway/lines/counters.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sinks/tcp/client.hpp"
 #include "gateway/sinks/tcp/options.hpp"
+#include "gateway/sinks/tcp/stream.hpp"
+#include "gateway/sinks/tcp/watched.hpp"
 
 namespace millpond::gateway::tcp {
 
@@ -22,17 +25,14 @@ struct Shared {
 /// that takes too long.
 ///
 /// Threads: one.
-class Connection {
+class Connection : public Watched {
 public:
-    /// Owns `socket` from here on and waits for its requests.
-    Connection(const Shared& shared, int socket, std::string peer, const lines::LineLog& log,
+    /// Waits for requests. said: what the client has said already.
+    Connection(const Shared& shared, Stream stream, std::string said, std::string peer, const lines::LineLog& log,
                const lines::Standing& standing, std::int64_t now_ns);
-    ~Connection();
+    ~Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
-
-    /// Remembers what epoll said of the socket.
-    void note(std::uint32_t events) noexcept;
 
     /// Does what can be done without blocking and counts it. False when the connection is over.
     [[nodiscard]] bool serve(std::int64_t now_ns);
@@ -43,21 +43,18 @@ public:
 
 private:
     [[nodiscard]] bool pass_on(std::int64_t now_ns);
-    void read_requests();
-    void obey_lines();
+    void read_requests(std::int64_t now_ns);
+    void obey_lines(std::int64_t now_ns);
     void end_if_stalled(Flow flow, std::int64_t now_ns);
-    void watch() noexcept;
+    void watch_socket() noexcept;
 
     const Shared& shared_;
     Client client_;
     std::string peer_;
     std::string input_;
-    bool readable_{false};
-    bool writable_{true};
-    bool broken_{false};
     bool deaf_{false};  // it sends no more requests
-    std::uint32_t watched_{0};
     std::int64_t ending_since_ns_{0};
+    http::Allowance allowance_;
     lines::Counted counted_;
 };
 

@@ -9,12 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -26,6 +27,10 @@ namespace {
 
 /// What no event and no socket calls for (a client's patience) is seen to after so long.
 constexpr std::int64_t kLookEveryNs = 10'000'000;
+/// Taken at a time, so that who connects in a loop does not keep lines from going out.
+constexpr int kMostAccepted = 64;
+/// Who have neither shaken hands nor shown a token; when there is one more, the oldest goes.
+constexpr std::size_t kMostApplicants = 64;
 
 int epoll_with(int listener) {
     const int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -49,15 +54,16 @@ TcpSink::TcpSink(const Options& options, Say say)
       shared_{options_, counters_, say_, epoll_} {}
 
 TcpSink::~TcpSink() {
+    applicants_.clear();
     connections_.clear();
     close(epoll_);
 }
 
 void TcpSink::accept_all(std::int64_t now_ns) {
-    for (;;) {
+    for (int i = 0; i < kMostAccepted; ++i) {
         const auto accepted = listener_.accept();
         if (accepted.socket >= 0) {
-            welcome(accepted, now_ns);
+            take(accepted, now_ns);
             continue;
         }
         if (accepted.error != 0) {
@@ -67,23 +73,53 @@ void TcpSink::accept_all(std::int64_t now_ns) {
         }
         return;
     }
+    somebody_knocks_ = true;  // perhaps: the lines go out first
 }
 
-void TcpSink::welcome(const Listener::Accepted& accepted, std::int64_t now_ns) {
+void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
+    counters_.refused.add();
+    say_(Severity::warning, options_.name + ".refused",
+         fmt::format("tcp sink '{}': refused {}: {}", options_.name, peer, reason));
+}
+
+void TcpSink::take(const Listener::Accepted& accepted, std::int64_t now_ns) {
+    Stream stream{accepted.socket, options_.tls};
     const auto peer = accepted.peer.to_string();
-    if (connections_.size() >= options_.max_clients) {
-        counters_.refused.add();
-        const auto bye =
-            fmt::format("{{\"type\":\"bye\",\"text\":\"{} clients are connected already\"}}\n", options_.max_clients);
-        [[maybe_unused]] const auto sent = send(accepted.socket, bye.data(), bye.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        close(accepted.socket);
-        say_(Severity::warning, options_.name + ".refused",
-             fmt::format("tcp sink '{}': refused {}: {} clients are connected already", options_.name, peer,
-                         options_.max_clients));
-        return;
+    if (is_full()) {
+        const auto reason = fmt::format("{} clients are connected already", options_.max_clients);
+        if (!options_.tls.on()) {
+            auto bye = fmt::format("{{\"type\":\"bye\",\"text\":\"{}\"}}\n", reason);
+            const iovec part{bye.data(), bye.size()};
+            [[maybe_unused]] const auto sent = stream.send(&part, 1);
+        }
+        return say_refused(peer, reason);
     }
-    lines::set_client_options(accepted.socket, options_.send_buffer);
-    connections_.push_back(std::make_unique<Connection>(shared_, accepted.socket, peer, log(), standing(), now_ns));
+    lines::set_client_options(stream.socket(), options_.send_buffer);
+    if (!options_.tls.on() && !options_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
+    if (applicants_.size() == kMostApplicants) {
+        say_refused(applicants_.front()->peer(), "too many have neither shaken hands nor shown a token");
+        applicants_.erase(applicants_.begin());
+    }
+    applicants_.push_back(std::make_unique<Applicant>(options_, epoll_, std::move(stream), peer, now_ns));
+}
+
+void TcpSink::look_at_applicants(std::int64_t now_ns) {
+    std::erase_if(applicants_, [&](const std::unique_ptr<Applicant>& applicant) {
+        const auto verdict = applicant->look(now_ns);
+        if (verdict == Applicant::Verdict::waits) return false;
+        if (verdict == Applicant::Verdict::refused || is_full()) {
+            say_refused(applicant->peer(), verdict == Applicant::Verdict::refused ? applicant->reason() : "full");
+            return true;
+        }
+        auto [stream, said] = applicant->leave();
+        admit(std::move(stream), std::move(said), applicant->peer(), now_ns);
+        return true;
+    });
+}
+
+void TcpSink::admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns) {
+    connections_.push_back(
+        std::make_unique<Connection>(shared_, std::move(stream), std::move(said), peer, log(), standing(), now_ns));
     join(connections_.back()->client().subscriber());
     counters_.accepted.add();
     say_(Severity::info, options_.name + ".connect",
@@ -100,6 +136,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     served_ns_ = monotonic_ns;
     served_ = log().end();
     if (std::exchange(somebody_knocks_, false)) accept_all(monotonic_ns);
+    look_at_applicants(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
         if (!connection->client().subscriber().ending()) counters_.left.add();
@@ -126,7 +163,7 @@ void TcpSink::wait(std::chrono::nanoseconds longest) {
         if (event.data.ptr == nullptr) {
             somebody_knocks_ = true;
         } else {
-            static_cast<Connection*>(event.data.ptr)->note(event.events);
+            static_cast<Watched*>(event.data.ptr)->note(event.events);
             called_ = true;
         }
     }
@@ -146,6 +183,7 @@ void TcpSink::finish() {
             if (counters_.bytes.read() != sent) moved_ns = now;
         }
     };
+    applicants_.clear();
     served_ns_ = 0;  // whatever is due, all are served once more
     step(begin);
     serve_while([this] {

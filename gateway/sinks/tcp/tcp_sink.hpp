@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "gateway/lines/counters.hpp"
 #include "gateway/lines/line_sink.hpp"
 #include "gateway/sink.hpp"
+#include "gateway/sinks/tcp/applicant.hpp"
 #include "gateway/sinks/tcp/connection.hpp"
 #include "gateway/sinks/tcp/listener.hpp"
 #include "gateway/sinks/tcp/options.hpp"
@@ -38,7 +40,11 @@ public:
 
 private:
     void accept_all(std::int64_t now_ns);
-    void welcome(const Listener::Accepted& accepted, std::int64_t now_ns);
+    void take(const Listener::Accepted& accepted, std::int64_t now_ns);
+    void look_at_applicants(std::int64_t now_ns);
+    void admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns);
+    void say_refused(std::string_view peer, std::string_view reason);
+    [[nodiscard]] bool is_full() const noexcept { return connections_.size() >= options_.max_clients; }
     /// Whether a step would find anything to do.
     [[nodiscard]] bool is_due(std::int64_t now_ns) const noexcept;
 
@@ -52,6 +58,7 @@ private:
     std::uint64_t served_{0};    // up to which line
     lines::Counters counters_;
     Shared shared_;
+    std::vector<std::unique_ptr<Applicant>> applicants_;  // the oldest first
     std::vector<std::unique_ptr<Connection>> connections_;
 };
 

@@ -29,16 +29,15 @@ constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
 
-std::string peer_of(const beast::tcp_stream& stream) {
+std::string peer_of(http::Stream& stream) {
     beast::error_code error;
-    const auto peer = stream.socket().remote_endpoint(error);
+    const auto peer = stream.tcp().socket().remote_endpoint(error);
     return error ? "gone" : fmt::format("{}:{}", peer.address().to_string(), peer.port());
 }
 
 }  // namespace
 
-Client::Client(const Shared& shared, beast::tcp_stream&& stream, const lines::LineLog& log,
-               const lines::Standing& standing)
+Client::Client(const Shared& shared, http::Stream&& stream, const lines::LineLog& log, const lines::Standing& standing)
     : shared_(shared),
       socket_(std::move(stream)),
       subscriber_(shared.options.mode, log, standing),
@@ -46,11 +45,11 @@ Client::Client(const Shared& shared, beast::tcp_stream&& stream, const lines::Li
       input_(kLongestRequest),
       allowance_(kRequestsPerSecond, kMostRequestsAtOnce),
       alive_ns_(core::monotonic_nanos()) {
-    socket_.next_layer().expires_never();
+    socket_.next_layer().tcp().expires_never();
     socket_.read_message_max(kLongestRequest);
     socket_.auto_fragment(false);
     socket_.text(true);
-    lines::set_client_options(socket_.next_layer().socket().native_handle(), shared.options.send_buffer);
+    lines::set_client_options(socket_.next_layer().tcp().socket().native_handle(), shared.options.send_buffer);
 }
 
 void Client::accept(const http::Listener::Head& head) {
@@ -188,7 +187,7 @@ void Client::say_goodbye() {
 void Client::close() {
     over_ = true;
     beast::error_code ignored;
-    static_cast<void>(socket_.next_layer().socket().close(ignored));
+    static_cast<void>(socket_.next_layer().tcp().socket().close(ignored));
 }
 
 }  // namespace millpond::gateway::web

@@ -3,7 +3,6 @@
 #include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
 
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "gateway/http/allowance.hpp"
 #include "gateway/http/listener.hpp"
+#include "gateway/http/stream.hpp"
 #include "gateway/lines/counters.hpp"
 #include "gateway/lines/subscriber.hpp"
 #include "gateway/sink.hpp"
@@ -37,8 +37,7 @@ struct Shared {
 class Client : public std::enable_shared_from_this<Client> {
 public:
     /// The subscriber begins at the log's end.
-    Client(const Shared& shared, boost::beast::tcp_stream&& stream, const lines::LineLog& log,
-           const lines::Standing& standing);
+    Client(const Shared& shared, http::Stream&& stream, const lines::LineLog& log, const lines::Standing& standing);
 
     /// Agrees to the WebSocket; the first message follows.
     void accept(const http::Listener::Head& head);
@@ -66,7 +65,7 @@ private:
     void say_goodbye();
 
     const Shared& shared_;
-    boost::beast::websocket::stream<boost::beast::tcp_stream, false> socket_;
+    boost::beast::websocket::stream<http::Stream, false> socket_;
     lines::Subscriber subscriber_;
     std::string peer_;
     boost::beast::flat_buffer input_;

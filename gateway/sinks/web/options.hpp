@@ -7,6 +7,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/sink.hpp"
+#include "gateway/tls.hpp"
 #include "gateway/token.hpp"
 
 namespace millpond::gateway::web {
@@ -20,6 +21,7 @@ struct Options {
     std::size_t send_buffer{std::size_t{128} * 1024};  ///< Bytes that the kernel may hold for a client.
     std::chrono::nanoseconds stall{std::chrono::seconds{10}};
     Token token{};
+    TlsContext tls{};
 };
 
 }  // namespace millpond::gateway::web

@@ -49,13 +49,14 @@ struct WebSink::Network {
                    {.name = fmt::format("web sink '{}'", sink.options_.name),
                     .listen = sink.options_.listen,
                     .token = sink.options_.token,
+                    .tls = sink.options_.tls,
                     .max_connections = kMostConnections,
                     .is_open = [](std::string_view path) { return find_asset(path) != nullptr; },
-                    .upgrade = [this, &sink](boost::beast::tcp_stream& stream,
+                    .upgrade = [this, &sink](http::Stream& stream,
                                              http::Listener::Head& head) { return take_in(sink, stream, head); }},
                    [&sink](const http::Request& request) { return sink.page(request); }) {}
 
-    bool take_in(WebSink& sink, boost::beast::tcp_stream& stream, const http::Listener::Head& head) {
+    bool take_in(WebSink& sink, http::Stream& stream, const http::Listener::Head& head) {
         const auto target = head.target();
         const std::string_view path{target.data(), std::min(target.find('?'), target.size())};
         if (!is_socket(path)) return false;

@@ -1,0 +1,105 @@
+#include "gateway/sinks/tcp/stream.hpp"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <new>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace millpond::gateway::tcp {
+namespace {
+
+constexpr std::size_t kLongestRecord = 16'384;  // RFC 8446 5.1
+
+}  // namespace
+
+Stream::Stream(int socket, const TlsContext& tls) : socket_(socket) {
+    if (!tls.on()) return;
+    ssl_ = SSL_new(tls.get());
+    if (ssl_ == nullptr || SSL_set_fd(ssl_, socket) != 1) {
+        SSL_free(ssl_);
+        close(socket_);
+        throw std::bad_alloc{};
+    }
+    SSL_set_accept_state(ssl_);
+    record_.reserve(kLongestRecord);
+}
+
+Stream::Stream(Stream&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)),
+      ssl_(std::exchange(other.ssl_, nullptr)),
+      record_(std::move(other.record_)),
+      record_sent_(other.record_sent_) {}
+
+Stream::~Stream() {
+    SSL_free(ssl_);
+    if (socket_ >= 0) close(socket_);
+}
+
+Flow Stream::flow_of(int result) const noexcept {
+    const int error = SSL_get_error(ssl_, result);
+    return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? Flow::blocked : Flow::broken;
+}
+
+Flow Stream::shake_hands() {
+    if (ssl_ == nullptr || SSL_is_init_finished(ssl_) == 1) return Flow::idle;
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl_);
+    return result == 1 ? Flow::idle : flow_of(result);
+}
+
+Flow Stream::flush() {
+    while (record_sent_ < record_.size()) {
+        ERR_clear_error();
+        const int sent = SSL_write(ssl_, &record_[record_sent_], static_cast<int>(record_.size() - record_sent_));
+        if (sent <= 0) return flow_of(sent);
+        record_sent_ += static_cast<std::size_t>(sent);
+    }
+    record_.clear();
+    record_sent_ = 0;
+    return Flow::idle;
+}
+
+ssize_t Stream::send(const iovec* parts, std::size_t count) {
+    if (ssl_ == nullptr) {
+        msghdr message{};
+        message.msg_iov = const_cast<iovec*>(parts);
+        message.msg_iovlen = count;
+        ssize_t sent = 0;
+        do sent = sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        while (sent < 0 && errno == EINTR);
+        return sent;
+    }
+    if (const auto flow = flush(); flow != Flow::idle) {
+        errno = flow == Flow::blocked ? EAGAIN : EPIPE;
+        return -1;
+    }
+    for (std::size_t i = 0; i < count && record_.size() < kLongestRecord; ++i) {
+        const auto room = kLongestRecord - record_.size();
+        record_.append(static_cast<const char*>(parts[i].iov_base), std::min(parts[i].iov_len, room));
+    }
+    const auto taken = static_cast<ssize_t>(record_.size());
+    if (flush() != Flow::broken) return taken;
+    errno = EPIPE;
+    return -1;
+}
+
+ssize_t Stream::receive(char* into, std::size_t most) {
+    if (ssl_ == nullptr) return recv(socket_, into, most, MSG_DONTWAIT);
+    ERR_clear_error();
+    const int got = SSL_read(ssl_, into, static_cast<int>(most));
+    if (got > 0) return got;
+    if (SSL_get_error(ssl_, got) == SSL_ERROR_ZERO_RETURN) return 0;
+    errno = flow_of(got) == Flow::blocked ? EAGAIN : EPIPE;
+    return -1;
+}
+
+bool Stream::has_unread() const noexcept { return ssl_ != nullptr && SSL_pending(ssl_) > 0; }
+
+}  // namespace millpond::gateway::tcp

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "gateway/tls.hpp"
+
+struct ssl_st;  // OpenSSL's SSL
+
+namespace millpond::gateway::tcp {
+
+/// What became of sending.
+enum class Flow : std::uint8_t {
+    idle,     ///< Everything is sent.
+    blocked,  ///< The socket takes no more at the moment.
+    broken,   ///< The connection is gone: drop the client.
+};
+
+/// A client's socket, plain or with TLS. Nothing blocks. With TLS the process ignores SIGPIPE.
+///
+/// Threads: one.
+/// Memory:  with TLS what OpenSSL takes for a connection, and one record of at most 16 KiB.
+class Stream {
+public:
+    /// Owns the socket from here on. tls: not on() is plain.
+    Stream(int socket, const TlsContext& tls);
+    ~Stream();
+    Stream(Stream&& other) noexcept;
+    Stream& operator=(Stream&&) = delete;
+
+    [[nodiscard]] int socket() const noexcept { return socket_; }
+    /// Goes on with the handshake: idle when it is over, or there is none to do.
+    [[nodiscard]] Flow shake_hands();
+
+    /// Bytes taken, -1 with errno when none. What was taken is on its way only when flush() is idle.
+    [[nodiscard]] ssize_t send(const iovec* parts, std::size_t count);
+    [[nodiscard]] Flow flush();
+    /// As recv(2).
+    [[nodiscard]] ssize_t receive(char* into, std::size_t most);
+    /// Whether it holds bytes to be received of which the socket tells nothing any more.
+    [[nodiscard]] bool has_unread() const noexcept;
+
+private:
+    [[nodiscard]] Flow flow_of(int result) const noexcept;
+
+    int socket_;
+    ssl_st* ssl_{nullptr};
+    std::string record_;  // bytes taken for TLS: once it has begun to send them, they must not change
+    std::size_t record_sent_{0};
+};
+
+}  // namespace millpond::gateway::tcp

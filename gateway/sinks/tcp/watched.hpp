@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include <sys/epoll.h>
+
+namespace millpond::gateway::tcp {
+
+/// What an epoll event of a client's socket points to.
+class Watched {
+public:
+    /// Remembers what epoll said of the socket.
+    void note(std::uint32_t events) noexcept {
+        if ((events & EPOLLIN) != 0) readable_ = true;
+        if ((events & EPOLLOUT) != 0) writable_ = true;
+        if ((events & (EPOLLERR | EPOLLHUP)) != 0) broken_ = true;
+    }
+
+protected:
+    Watched() = default;
+    ~Watched() = default;
+
+    /// To be told of these events from now on. operation: EPOLL_CTL_ADD or EPOLL_CTL_MOD.
+    void watch(int epoll, int operation, int socket, std::uint32_t events) noexcept {
+        if (operation == EPOLL_CTL_MOD && events == watched_) return;
+        epoll_event event{};
+        event.events = watched_ = events;
+        event.data.ptr = this;
+        epoll_ctl(epoll, operation, socket, &event);
+    }
+
+    bool readable_{false};
+    bool writable_{true};
+    bool broken_{false};
+
+private:
+    std::uint32_t watched_{0};
+};
+
+}  // namespace millpond::gateway::tcp
