@@ -7,7 +7,7 @@ import type { ParamsOf } from "./route.js";
 export interface MessageSystemOptions {
   /** A pool to share, or the size of one of its own: a number, "auto" (default), or 0 for plain messages. */
   readonly pool?: number | "auto" | MessagePool;
-  /** Messages that `start` makes ahead, and that a system that is used without `start` makes at construction. */
+  /** Messages that `start` makes ahead. */
   readonly warmup?: number;
   /** Never lends one message object twice: every use after release throws, and names where the loan began. */
   readonly checked?: boolean;

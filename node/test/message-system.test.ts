@@ -455,6 +455,13 @@ test("paths are remembered up to the limit, and all paths work beyond it", () =>
   }
 });
 
+test("start makes the messages ahead that warmup asks for", () => {
+  const system = new MessageSystem({ pool: 100, warmup: 50 });
+  assert.ok(system.pool.stats().size < 50);
+  system.start();
+  assert.equal(system.pool.stats().size, 50);
+});
+
 test("a pool may be shared with the caller", () => {
   const pool = new MessagePool(4);
   const system = new MessageSystem({ pool });
