@@ -9,6 +9,7 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -59,12 +60,12 @@ bool is_free(const net::SocketAddress& address) {
     return free;
 }
 
-/// The address, or one with the next port that nobody has; says so then.
-net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what) {
+/// The address, or one with the next port that nobody has, nor is `given` to another; says so then.
+net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what, std::set<std::string>& given) {
     constexpr int kMostTries = 100;
     for (int i = 0; i < kMostTries; ++i) {
         const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
-        if (!is_free(candidate)) continue;
+        if (!is_free(candidate) || !given.insert(candidate.to_string()).second) continue;
         if (i != 0) {
             fmt::print(stderr, "millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what,
                        candidate.to_string());
@@ -106,14 +107,15 @@ void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
     if (!options.format.empty()) format = options.format;
     gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
     if (config.rings.empty()) config.rings.emplace_back().name = "demo";
-    if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics");
+    std::set<std::string> given;
+    if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics", given);
     if (config.tcp.empty()) {
         auto& tcp = config.tcp.emplace_back();
-        tcp.listen = free_from(tcp.listen, "the tcp sink");
+        tcp.listen = free_from(tcp.listen, "the tcp sink", given);
     }
     if (config.web.empty()) {
         auto& web = config.web.emplace_back();
-        web.listen = free_from(web.listen, "the page");
+        web.listen = free_from(web.listen, "the page", given);
     }
     if (config.csv.empty()) {
         auto& csv = config.csv.emplace_back();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -18,6 +19,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <millpond/core/clock.hpp>
+
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/net/network_pair.hpp"
 
@@ -47,7 +52,8 @@ protected:
 
     void configure(const std::string& listen, const std::string& interface) const {
         std::ofstream{config_} << "[[feed]]\nname = 'f'\nformat = 'quotes'\nlisten = '" << listen << "'\n"
-                               << (interface.empty() ? "" : "interface = '" + interface + "'\n");
+                               << (interface.empty() ? "" : "interface = '" + interface + "'\n")
+                               << "stale_seconds = 1\n";
     }
     /// A sender on the far side, for as long as it lives.
     [[nodiscard]] std::unique_ptr<Program> send(const std::string& to, const std::string& format = "quotes") const {
@@ -76,6 +82,29 @@ protected:
         ASSERT_TRUE(
             shell("ip link add other0 type veth peer name other1 && ip link set other1 up && "
                   "ip link set other0 up"));
+    }
+    /// A gateway of the configured feed on the near side.
+    [[nodiscard]] std::unique_ptr<Program> start_gateway() const {
+        auto gateway = std::make_unique<Program>(
+            std::vector<std::string>{"gateway", "--config", config_, "--metrics", "127.0.0.1:0", "--quiet", "--ring",
+                                     "huge_pages=none,name=" + unique_ring("planted")});
+        EXPECT_TRUE(gateway->says("metrics: http://"));
+        return gateway;
+    }
+    /// Health, `top` and the doctor name the same failure.
+    void expect_named(const Program& gateway, const std::string& stage, const std::string& what) const {
+        const auto url = gateway.word_behind("metrics: http://");
+        const auto address = url.substr(0, url.find('/'));
+        const auto port = static_cast<std::uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str()));
+        const auto deadline = core::monotonic_nanos() + 60'000'000'000;
+        std::string health;
+        while (health.find(stage + ": feed 'f': ") == std::string::npos && core::monotonic_nanos() < deadline) {
+            health = page_of(port, "/health");
+            std::this_thread::yield();
+        }
+        EXPECT_THAT(health, AllOf(HasSubstr("503 Service Unavailable"), HasSubstr(stage + ": feed 'f': "),
+                                  HasSubstr(what), HasSubstr("since 20")));
+        EXPECT_THAT(run({"top", "--once", "--gateway", address}).out, HasSubstr(stage + ": feed 'f': "));
     }
 
     std::unique_ptr<net::test::NetworkPair> pair_;
@@ -168,6 +197,41 @@ TEST_F(DoctorNetwork, AVlanThatNothingTakesOffIsNamed) {
     over = true;
     sender.join();
     close(socket);
+}
+
+TEST_F(DoctorNetwork, BesideAGatewayALinkThatGoesDownIsNamedByAll) {
+    configure("239.1.1.1:14000", "near0");
+    const auto gateway = start_gateway();
+    ASSERT_TRUE(shell("ip link set near0 down"));
+    expect_named(*gateway, "link", "interface near0 is down");
+    expect("link", "near0 is down", "ip link set near0 up", "0.1");
+}
+
+TEST_F(DoctorNetwork, BesideAGatewayAFirewallRuleIsSilence) {
+    configure("10.99.0.1:14000", "near0");
+    const auto gateway = start_gateway();
+    if (!shell("nft add table inet guard && nft add chain inet guard entry "
+               "'{ type filter hook input priority 0; policy accept; }' && "
+               "nft add rule inet guard entry udp dport 14000 drop")) {
+        GTEST_SKIP() << "needs nft and the kernel's nf_tables";
+    }
+    const auto sender = send("10.99.0.1:14000");
+    expect_named(*gateway, "no packets", "nothing has come to 10.99.0.1:14000");
+}
+
+TEST_F(DoctorNetwork, BesideAGatewayASilentFeedIsNamedByAll) {
+    configure("239.1.1.1:14000", "near0");
+    const auto gateway = start_gateway();
+    expect_named(*gateway, "no packets", "nothing has come to 239.1.1.1:14000 on near0");
+    expect("packets", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping", "0.2");
+}
+
+TEST_F(DoctorNetwork, BesideAGatewayGarbageIsNamedByAll) {
+    configure("239.1.1.1:14000", "near0");
+    const auto gateway = start_gateway();
+    const auto sender = send("239.1.1.1:14000", "itch");
+    expect_named(*gateway, "undecodable", "datagrams were not decoded");
+    expect("decoder", "are no 'quotes': bad magic", "format of [[feed]] 'f'", "20");
 }
 
 }  // namespace

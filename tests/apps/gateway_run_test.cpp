@@ -304,5 +304,25 @@ TEST(Gateway, APortInUseIsNamed) {
     EXPECT_EQ(first.end().exit_code, 0);
 }
 
+TEST(Demo, APortThatIsTakenIsNamedAndTheNextFreeOneTaken) {
+    const auto folder = std::filesystem::temp_directory_path() / unique_ring("demo");
+    std::filesystem::create_directories(folder);
+    const auto demo = [&](const std::string& name) {
+        return std::vector<std::string>{"gateway",     "--demo",
+                                        "--demo-rate", "100",
+                                        "--ring",      "name=" + unique_ring(name),
+                                        "--csv",       "path=" + (folder / name).string()};
+    };
+    Program first{demo("demo-first")};
+    ASSERT_TRUE(first.says("Ctrl-C ends it."));
+    Program second{demo("demo-second")};
+    ASSERT_TRUE(second.says("Ctrl-C ends it."));
+    EXPECT_NE(second.word_behind("page: "), first.word_behind("page: "));
+    for (auto* program : {&second, &first}) program->signal(SIGTERM);
+    EXPECT_THAT(second.wait().err, HasSubstr("millpond: demo: 127.0.0.1:9465 is taken: the page is at 127.0.0.1:94"));
+    EXPECT_EQ(first.wait().exit_code, 0);
+    std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace millpond::app
