@@ -17,6 +17,7 @@
 
 #include "gateway/sinks/csv/csv_sink.hpp"
 #include "gateway/sinks/journal/journal_sink.hpp"
+#include "gateway/sinks/mqtt/mqtt.hpp"
 #include "gateway/sinks/tcp/tcp_sink.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
 #include "gateway/sinks/web/web_sink.hpp"
@@ -38,6 +39,27 @@ journal::Options journal_options(const JournalConfig& sink) {
                        .keep_for = std::chrono::hours{sink.keep_hours},
                        .sync = sink.sync,
                        .sync_interval = std::chrono::milliseconds{sink.sync_ms}}};
+}
+
+mqtt::Options mqtt_options(const MqttConfig& sink) {
+    return {.name = sink.name,
+            .host = sink.host,
+            .port = sink.port,
+            .topic = sink.topic,
+            .state_topic = sink.state_topic,
+            .client_id = sink.client_id,
+            .protocol = sink.protocol,
+            .qos = static_cast<int>(sink.qos),
+            .retain = sink.retain,
+            .mode = sink.mode,
+            .user = sink.user,
+            .password = read_secret(sink.password, "password"),
+            .tls = sink.tls,
+            .keepalive = std::chrono::seconds{sink.keepalive_seconds},
+            .window = sink.window,
+            .send_buffer = sink.send_buffer,
+            .reconnect = std::chrono::milliseconds{sink.reconnect_ms},
+            .reconnect_longest = std::chrono::milliseconds{sink.reconnect_most_ms}};
 }
 
 }  // namespace
@@ -169,6 +191,10 @@ void Gateway::open_sinks(const Config& config) {
                                                              .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
                                                 static_cast<std::uint64_t>(core::utc_nanos()), say),
                  say);
+    }
+    for (const auto& sink : config.mqtt) {
+        const auto say = say_of(sink.name);
+        run_sink(sink, mqtt::open(mqtt_options(sink), say), say);
     }
 }
 

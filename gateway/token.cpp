@@ -21,40 +21,45 @@ namespace {
 constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 1'024;
 
-std::string first_line_of(const std::string& path) {
+std::string first_line_of(const std::string& path, std::string_view what) {
     struct stat facts{};
     std::ifstream in{path};
     std::string line;
     if (!in || stat(path.c_str(), &facts) != 0) {
-        throw ConfigError(fmt::format("token file '{}': {}", path, std::generic_category().message(errno)));
+        throw ConfigError(fmt::format("{} file '{}': {}", what, path, std::generic_category().message(errno)));
     }
     if ((facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
         throw ConfigError(
-            fmt::format("token file '{}': any user may read or write it; run: chmod o-rw '{}'", path, path));
+            fmt::format("{} file '{}': any user may read or write it; run: chmod o-rw '{}'", what, path, path));
     }
     std::getline(in, line);
     if (!line.empty() && line.back() == '\r') line.pop_back();
     return line;
 }
 
+std::string place_of(const TokenSource& source, std::string_view what) {
+    if (!source.file.empty()) return fmt::format("{} file '{}'", what, source.file);
+    return fmt::format("{} in environment variable '{}'", what, source.environment);
+}
+
 }  // namespace
+
+std::string read_secret(const TokenSource& source, std::string_view what) {
+    if (source.empty()) return {};
+    if (!source.file.empty() && !source.environment.empty()) {
+        throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both named; keep one", what,
+                                      source.file, source.environment));
+    }
+    if (!source.file.empty()) return first_line_of(source.file, what);
+    const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
+    if (value == nullptr) throw ConfigError(place_of(source, what) + ": it is not set");
+    return value;
+}
 
 Token::Token(const TokenSource& source) {
     if (source.empty()) return;
-    if (!source.file.empty() && !source.environment.empty()) {
-        throw ConfigError(fmt::format("token: file '{}' and environment variable '{}' are both named; keep one",
-                                      source.file, source.environment));
-    }
-    std::string place;
-    if (!source.file.empty()) {
-        place = fmt::format("token file '{}'", source.file);
-        secret_ = first_line_of(source.file);
-    } else {
-        place = fmt::format("token in environment variable '{}'", source.environment);
-        const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
-        if (value == nullptr) throw ConfigError(place + ": it is not set");
-        secret_ = value;
-    }
+    secret_ = read_secret(source, "token");
+    const auto place = place_of(source, "token");
     if (secret_.size() < kShortest || secret_.size() > kLongest) {
         throw ConfigError(fmt::format("{}: has {} characters, needs {} to {}; run: openssl rand -hex 32", place,
                                       secret_.size(), kShortest, kLongest));

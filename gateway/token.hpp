@@ -14,6 +14,11 @@ struct TokenSource {
     friend bool operator==(const TokenSource&, const TokenSource&) = default;
 };
 
+/// Reads a secret; empty when no place is named. what: whose it is, for messages. Throws ConfigError with the place,
+/// never with the secret: for a file that cannot be read or that any user may read, a variable that is not set, or both
+/// places named.
+[[nodiscard]] std::string read_secret(const TokenSource& source, std::string_view what);
+
 /// A secret that callers must show before they are served. It can be compared and nothing else: no function gives it
 /// back, so that no log, page or message can show it.
 ///
@@ -22,9 +27,8 @@ class Token {
 public:
     /// None: everybody is admitted.
     Token() = default;
-    /// Reads it. Throws ConfigError with the place, never with the secret: for a file that cannot be read or that any
-    /// user may read, a variable that is not set, fewer than 16 or more than 1024 characters, blanks inside, or both
-    /// places named.
+    /// Reads it. Throws ConfigError as read_secret, and for fewer than 16 or more than 1024 characters or blanks
+    /// inside.
     explicit Token(const TokenSource& source);
 
     [[nodiscard]] bool required() const noexcept { return !secret_.empty(); }

@@ -15,9 +15,9 @@ int check(const std::string& file) {
     gateway::Config config;
     gateway::read_file(file, config);
     gateway::complete(config);
-    fmt::print("{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}\n", file,
-               config.rings.size(), config.feeds.size(), config.tcp.size(), config.csv.size(), config.udp.size(),
-               config.journals.size());
+    fmt::print("{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}, mqtt sinks {}\n",
+               file, config.rings.size(), config.feeds.size(), config.tcp.size(), config.csv.size(), config.udp.size(),
+               config.journals.size(), config.mqtt.size());
     return 0;
 }
 

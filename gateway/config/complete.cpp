@@ -11,6 +11,7 @@
 
 #include "gateway/config/config.hpp"
 #include "gateway/config/value.hpp"
+#include "gateway/topic.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -83,6 +84,31 @@ void complete_feeds(Config& config) {
     }
 }
 
+void check_topic(std::string_view user, std::string_view key, const std::string& topic, TopicRules rules) {
+    try {
+        static_cast<void>(TopicTemplate{topic, rules});
+    } catch (const std::invalid_argument& error) {
+        throw ConfigError(fmt::format("{}: {} '{}': {}", user, key, topic, error.what()));
+    }
+}
+
+void complete_mqtt(MqttConfig& sink, const std::string& user) {
+    if (!mqtt::is_built()) throw ConfigError(user + ": this build has no MQTT: libmosquitto-dev was missing");
+    if (sink.state_topic.empty()) sink.state_topic = "millpond/" + sink.name;
+    check_topic(user, "topic", sink.topic, TopicRules::mqtt);
+    check_topic(user, "state_topic", sink.state_topic, TopicRules::mqtt);
+    auto& tls = sink.tls;
+    tls.on = tls.on || !tls.authority.empty() || !tls.certificate.empty();
+    if (tls.certificate.empty() != tls.key.empty()) {
+        throw ConfigError(user + ": tls_certificate and tls_key go together");
+    }
+    if (sink.user.empty() && !sink.password.empty()) throw ConfigError(user + ": a password, but no user");
+    if (sink.reconnect_most_ms < sink.reconnect_ms) {
+        throw ConfigError(fmt::format("{}: reconnect_most_ms {} is less than reconnect_ms {}", user,
+                                      sink.reconnect_most_ms, sink.reconnect_ms));
+    }
+}
+
 void complete_sinks(Config& config) {
     Unique names{"name"};
     Unique outputs{"output"};
@@ -124,6 +150,12 @@ void complete_sinks(Config& config) {
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
         outputs.add(sink.folder, user);
+    }
+    for (auto& sink : config.mqtt) {
+        const auto user = fmt::format("[[mqtt]] '{}'", sink.name);
+        choose_ring(config, user, sink.ring);
+        names.add(sink.name, user);
+        complete_mqtt(sink, user);
     }
     if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
 }

@@ -12,6 +12,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/sink.hpp"
+#include "gateway/sinks/mqtt/mqtt.hpp"
 #include "gateway/tls.hpp"
 #include "gateway/token.hpp"
 
@@ -141,6 +142,32 @@ struct JournalConfig {
     friend bool operator==(const JournalConfig&, const JournalConfig&) = default;
 };
 
+/// The newest quote of each instrument to an MQTT broker: `[[mqtt]]`.
+struct MqttConfig {
+    std::string name{"mqtt"};
+    std::string ring;
+    std::string host{"127.0.0.1"};
+    std::uint16_t port{1'883};
+    std::string topic{"bbo/{symbol}"};
+    std::string state_topic;  ///< Birth and will; millpond/NAME when empty.
+    std::string client_id;    ///< Chosen by chance when empty.
+    mqtt::Protocol protocol{mqtt::Protocol::v5};
+    std::uint64_t qos{0};
+    bool retain{true};
+    Delivery mode{Delivery::conflate};
+    std::string user;
+    TokenSource password;
+    mqtt::Tls tls;
+    std::uint64_t keepalive_seconds{15};
+    std::uint64_t window{1'024};              ///< Messages on their way at a time, a power of two.
+    std::uint64_t send_buffer{64ULL * 1024};  ///< Bytes that the kernel may hold.
+    std::uint64_t reconnect_ms{250};          ///< First pause before the next attempt; each one doubles it.
+    std::uint64_t reconnect_most_ms{30'000};  ///< Longest pause.
+    core::Poll poll{core::Poll::adaptive};
+    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
+    friend bool operator==(const MqttConfig&, const MqttConfig&) = default;
+};
+
 struct Config {
     Severity log_level{Severity::info};
     LogFormat log_format{LogFormat::text};
@@ -163,11 +190,12 @@ struct Config {
     std::vector<UdpConfig> udp;
     std::vector<WebConfig> web;
     std::vector<JournalConfig> journals;
+    std::vector<MqttConfig> mqtt;
 };
 
 /// Where a Config holds its sinks, kind by kind.
 inline constexpr auto kSinkLists =
-    std::tuple{&Config::journals, &Config::tcp, &Config::web, &Config::csv, &Config::udp};
+    std::tuple{&Config::journals, &Config::tcp, &Config::web, &Config::csv, &Config::udp, &Config::mqtt};
 
 /// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
 /// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).

@@ -22,6 +22,7 @@ bool with_sections(std::string_view name, Config& config, Use&& use) {
     if (name == Schema<UdpConfig>::name()) return use(config.udp), true;
     if (name == Schema<WebConfig>::name()) return use(config.web), true;
     if (name == Schema<JournalConfig>::name()) return use(config.journals), true;
+    if (name == Schema<MqttConfig>::name()) return use(config.mqtt), true;
     return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -37,6 +38,9 @@ constexpr std::pair<std::string_view, millpond::journal::Sync> kSyncs[] = {
     {"each", millpond::journal::Sync::each}};
 constexpr std::pair<std::string_view, std::uint32_t> kRingModes[] = {{"0600", 0600}, {"0640", 0640}, {"0644", 0644}};
 
+constexpr std::pair<std::string_view, mqtt::Protocol> kMqttProtocols[] = {{"3.1.1", mqtt::Protocol::v3_1_1},
+                                                                          {"5", mqtt::Protocol::v5}};
+
 constexpr std::size_t kLongestName = 32;
 constexpr std::size_t kLongestVenue = 8;
 constexpr std::uint64_t kHighestCpu = 1023;
@@ -55,6 +59,20 @@ Int narrow(std::uint64_t checked) {
 
 net::SocketAddress listen_or_off(const Value& value) {
     return value.text() == "off" ? net::SocketAddress{} : value.endpoint();
+}
+
+/// HOST:PORT, [ADDRESS]:PORT
+void assign_broker(MqttConfig& s, const Value& v) {
+    const auto text = v.text();
+    const auto colon = text.rfind(':');
+    std::uint16_t port = 0;
+    const bool numbered =
+        colon != std::string::npos && colon != 0 &&
+        std::from_chars(text.data() + colon + 1, text.data() + text.size(), port).ptr == text.data() + text.size();
+    if (!numbered || port == 0) v.fail("HOST:PORT", "'" + text + "'");
+    s.host = text.substr(0, colon);
+    s.port = port;
+    if (s.host.starts_with('[') && s.host.ends_with(']')) s.host = s.host.substr(1, s.host.size() - 2);
 }
 
 constexpr Key<Config> kTopKeys[] = {
@@ -282,6 +300,53 @@ constexpr Key<JournalConfig> kJournalKeys[] = {
      [](JournalConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
+constexpr Key<MqttConfig> kMqttKeys[] = {
+    {"name", "NAME", "for logs and metrics (mqtt)",
+     [](MqttConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"ring", "NAME", "the ring it reads (the first)", [](MqttConfig& s, const Value& v) { s.ring = v.text(); }},
+    {"broker", "HOST:PORT", "where the broker is (127.0.0.1:1883)", assign_broker},
+    {"topic", "TEMPLATE", "of an instrument's quotes, with {symbol} and {venue} (bbo/{symbol})",
+     [](MqttConfig& s, const Value& v) { s.topic = v.text(); }},
+    {"state_topic", "TOPIC", "where it says that it is online, stopped or lost (millpond/NAME)",
+     [](MqttConfig& s, const Value& v) { s.state_topic = v.text(); }},
+    {"client_id", "ID", "what the broker calls it (chosen by chance)",
+     [](MqttConfig& s, const Value& v) { s.client_id = v.text(); }},
+    {"protocol", "3.1.1|5", "version of MQTT (5)",
+     [](MqttConfig& s, const Value& v) { s.protocol = v.choice<mqtt::Protocol>(kMqttProtocols); }},
+    {"qos", "0|1", "0: a message counts as delivered when it is written, 1: when the broker says so (0)",
+     [](MqttConfig& s, const Value& v) { s.qos = v.integer(0, 1); }},
+    {"retain", "true|false", "the broker keeps the newest quote for those who come later (true)",
+     [](MqttConfig& s, const Value& v) { s.retain = v.boolean(); }},
+    {"mode", "every|conflate", "every quote, or the newest of each instrument when the link is slow (conflate)",
+     [](MqttConfig& s, const Value& v) { s.mode = v.choice<Delivery>(kDeliveries); }},
+    {"user", "NAME", "who it is to the broker (none)", [](MqttConfig& s, const Value& v) { s.user = v.text(); }},
+    {"password_file", "FILE", "the user's password is this file's first line (none)",
+     [](MqttConfig& s, const Value& v) { s.password.file = v.text(); }},
+    {"password_env", "NAME", "the user's password is in this variable of the environment (none)",
+     [](MqttConfig& s, const Value& v) { s.password.environment = v.text(); }},
+    {"tls", "true|false", "TLS; the broker's name and certificate are checked (false)",
+     [](MqttConfig& s, const Value& v) { s.tls.on = v.boolean(); }},
+    {"tls_ca", "FILE", "whose signature the broker's certificate must bear, PEM (the system's authorities)",
+     [](MqttConfig& s, const Value& v) { s.tls.authority = v.text(); }},
+    {"tls_certificate", "FILE", "our own certificate, PEM, where the broker asks for one (none)",
+     [](MqttConfig& s, const Value& v) { s.tls.certificate = v.text(); }},
+    {"tls_key", "FILE", "its private key, PEM (none)", [](MqttConfig& s, const Value& v) { s.tls.key = v.text(); }},
+    {"keepalive_seconds", "N", "a silent link is looked after so often (15)",
+     [](MqttConfig& s, const Value& v) { s.keepalive_seconds = v.integer(5, 65'535); }},
+    {"window", "MESSAGES", "so many are on their way at a time, a power of two (1024)",
+     [](MqttConfig& s, const Value& v) { s.window = v.power_of_two(2, 32'768); }},
+    {"send_buffer", "BYTES", "what the kernel may hold (64KiB)",
+     [](MqttConfig& s, const Value& v) { s.send_buffer = v.bytes(); }},
+    {"reconnect_ms", "N", "pause before it connects again; each attempt doubles it (250)",
+     [](MqttConfig& s, const Value& v) { s.reconnect_ms = v.integer(1, 60'000); }},
+    {"reconnect_most_ms", "N", "longest pause (30000)",
+     [](MqttConfig& s, const Value& v) { s.reconnect_most_ms = v.integer(1, 3'600'000); }},
+    {"poll", "spin|block|adaptive", "how it waits for the ring: never sleep, sleep, or look briefly first (adaptive)",
+     [](MqttConfig& s, const Value& v) { s.poll = v.choice<core::Poll>(kPolls); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](MqttConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+};
+
 }  // namespace
 
 }  // namespace millpond::gateway
@@ -301,6 +366,8 @@ template <> std::string_view Schema<WebConfig>::name() { return "web"; }
 template <> std::span<const Key<WebConfig>> Schema<WebConfig>::keys() { return kWebKeys; }
 template <> std::string_view Schema<JournalConfig>::name() { return "journal"; }
 template <> std::span<const Key<JournalConfig>> Schema<JournalConfig>::keys() { return kJournalKeys; }
+template <> std::string_view Schema<MqttConfig>::name() { return "mqtt"; }
+template <> std::span<const Key<MqttConfig>> Schema<MqttConfig>::keys() { return kMqttKeys; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
 template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
 template <> std::span<const Key<FeedConfig>> Schema<FeedConfig>::keys() { return kFeedKeys; }

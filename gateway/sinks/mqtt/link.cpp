@@ -1,0 +1,381 @@
+#include "gateway/sinks/mqtt/link.hpp"
+
+#include <fmt/format.h>
+#include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <netdb.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::gateway::mqtt {
+namespace {
+
+constexpr std::string_view kOnline = R"({"state":"online"})";
+constexpr std::string_view kStopped = R"({"state":"offline","reason":"stopped"})";
+constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
+
+constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
+constexpr int kTickMs = 100;
+constexpr int kPacketsAtOnce = 256;
+constexpr std::chrono::milliseconds kLookPatience{5'000};
+constexpr std::int64_t kGoodbyeNs = 1'000'000'000;
+/// MQTT's packet identifiers, and so the most messages that can be on their way.
+constexpr std::size_t kMostOnTheWay = 65'535;
+constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 is a refusal.
+
+/// libmosquitto's state of the process; its clean-up at the process's end is left to the system.
+void need_library() {
+    static const int begun = mosquitto_lib_init();
+    static_cast<void>(begun);
+}
+
+std::string reason(int error) {
+    return error == MOSQ_ERR_ERRNO ? std::generic_category().message(errno) : mosquitto_strerror(error);
+}
+
+void check(int error, const std::string& what) {
+    if (error != MOSQ_ERR_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, reason(error)));
+}
+
+const char* text_or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+struct FreeAddresses {
+    void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
+};
+
+/// A descriptor that is closed.
+class Descriptor {
+public:
+    explicit Descriptor(int fd) noexcept : fd_(fd) {}
+    ~Descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    [[nodiscard]] int get() const noexcept { return fd_; }
+
+private:
+    int fd_;
+};
+
+}  // namespace
+
+void Link::Destroy::operator()(mosquitto* client) const noexcept { mosquitto_destroy(client); }
+
+Link::Link(const Options& options, Say say)
+    : options_(options), say_(std::move(say)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), offered_(options.window) {
+    need_library();
+    if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    try {
+        static_cast<void>(make_client());  // whether the settings are good
+    } catch (...) {
+        ::close(wake_);
+        throw;
+    }
+    thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
+}
+
+Link::~Link() {
+    thread_.request_stop();
+    wake();
+    thread_.join();
+    ::close(wake_);
+}
+
+std::size_t Link::room() const noexcept {
+    if (counters_.connected.read() == 0) return 0;
+    return options_.window -
+           static_cast<std::size_t>(offered_messages_ - confirmed_messages_.load(std::memory_order_relaxed));
+}
+
+void Link::offer(const Message& message) noexcept {
+    const bool fits = offered_.try_push(message);
+    assert(fits);
+    static_cast<void>(fits);
+    ++offered_messages_;
+    if (message.event) ++offered_events_;
+}
+
+void Link::wake() const noexcept { static_cast<void>(eventfd_write(wake_, 1)); }
+
+Link::Client Link::make_client() {
+    Client client{mosquitto_new(text_or_null(options_.client_id), true, this)};
+    const auto what = fmt::format("mqtt sink '{}'", options_.name);
+    if (!client) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
+    auto* raw = client.get();
+    check(mosquitto_int_option(raw, MOSQ_OPT_PROTOCOL_VERSION,
+                               options_.protocol == Protocol::v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311),
+          what);
+    check(mosquitto_int_option(raw, MOSQ_OPT_TCP_NODELAY, 1), what);
+    check(mosquitto_int_option(raw, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(std::min(options_.window, kMostOnTheWay))),
+          what);
+    if (!options_.user.empty()) {
+        check(mosquitto_username_pw_set(raw, options_.user.c_str(), text_or_null(options_.password)), what);
+    }
+    check(mosquitto_will_set(raw, options_.state_topic.c_str(), static_cast<int>(kLost.size()), kLost.data(),
+                             options_.qos, true),
+          what);
+    if (options_.tls.on) configure_tls(raw);
+    mosquitto_connect_v5_callback_set(raw, [](mosquitto*, void* self, int code, int, const mosquitto_property*) {
+        static_cast<Link*>(self)->on_connect(code);
+    });
+    mosquitto_publish_v5_callback_set(raw, [](mosquitto*, void* self, int id, int code, const mosquitto_property*) {
+        static_cast<Link*>(self)->on_publish(id, code);
+    });
+    return client;
+}
+
+void Link::configure_tls(mosquitto* client) const {
+    const auto& tls = options_.tls;
+    const auto what = fmt::format("mqtt sink '{}': tls", options_.name);
+    const char* folder = tls.authority.empty() ? kSystemAuthorities : nullptr;
+    check(mosquitto_tls_set(client, text_or_null(tls.authority), folder, text_or_null(tls.certificate),
+                            text_or_null(tls.key), nullptr),
+          fmt::format("{}: authority '{}', certificate '{}', key '{}'", what, tls.authority, tls.certificate, tls.key));
+}
+
+void Link::run(const std::stop_token& stop) {
+    auto pause = options_.reconnect;
+    while (!stop.stop_requested()) {
+        const auto before = connections();
+        serve(stop);
+        if (stop.stop_requested()) return;
+        if (connections() != before) pause = options_.reconnect;
+        rest(pause, stop);
+        pause = std::min(pause * 2, options_.reconnect_longest);
+    }
+}
+
+void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) const {
+    const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{time}.count();
+    while (!stop.stop_requested() && core::monotonic_nanos() < until) {
+        pollfd woken{wake_, POLLIN, 0};
+        eventfd_t count = 0;
+        if (::poll(&woken, 1, kTickMs) > 0) static_cast<void>(eventfd_read(wake_, &count));
+    }
+}
+
+void Link::fail(const std::string& why) {
+    say_(Severity::warning, options_.name + ".link",
+         fmt::format("mqtt sink '{}': broker {}:{}: {}; trying again", options_.name, options_.host, options_.port,
+                     why));
+}
+
+bool Link::is_reachable(const std::stop_token& stop) {
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const auto port = std::to_string(options_.port);
+    if (const int error = getaddrinfo(options_.host.c_str(), port.c_str(), &hints, &found); error != 0) {
+        fail(gai_strerror(error));
+        return false;
+    }
+    const std::unique_ptr<addrinfo, FreeAddresses> addresses{found};
+    int error = 0;
+    for (const auto* address = found; address != nullptr && !stop.stop_requested(); address = address->ai_next) {
+        const Descriptor socket{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+        error = 0;
+        if (socket.get() < 0 || ::connect(socket.get(), address->ai_addr, address->ai_addrlen) != 0) error = errno;
+        if (error == 0) return true;
+        if (error != EINPROGRESS) continue;
+        const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{kLookPatience}.count();
+        error = ETIMEDOUT;
+        while (error == ETIMEDOUT && !stop.stop_requested() && core::monotonic_nanos() < until) {
+            pollfd writable{socket.get(), POLLOUT, 0};
+            if (::poll(&writable, 1, kTickMs) <= 0) continue;
+            socklen_t size = sizeof(error);
+            if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+        }
+        if (error == 0) return true;
+    }
+    if (!stop.stop_requested()) fail(std::generic_category().message(error));
+    return false;
+}
+
+void Link::serve(const std::stop_token& stop) {
+    if (!is_reachable(stop)) return counters_.failed_connects.add();
+    const auto before = connections();
+    refusal_.clear();
+    try {
+        const auto client = make_client();
+        const int error = mosquitto_connect(client.get(), options_.host.c_str(), options_.port,
+                                            static_cast<int>(options_.keepalive.count()));
+        if (error != MOSQ_ERR_SUCCESS) {
+            fail(reason(error));
+        } else {
+            const auto bytes = static_cast<int>(options_.send_buffer);
+            setsockopt(mosquitto_socket(client.get()), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+            talk(client.get(), stop);
+        }
+    } catch (const std::exception& error) {  // a file of TLS that is gone since the start
+        fail(error.what());
+    }
+    forget_connection();
+    if (connections() == before) return counters_.failed_connects.add();
+    if (!stop.stop_requested()) counters_.losses.add();
+}
+
+void Link::talk(mosquitto* client, const std::stop_token& stop) {
+    while (exchange(client)) {
+        if (!stop.stop_requested()) continue;
+        if (accepted_) say_goodbye(client);
+        return;
+    }
+}
+
+bool Link::exchange(mosquitto* client) {
+    if (accepted_) send_waiting(client);
+    std::array<pollfd, 2> ready{};
+    ready[0] = {mosquitto_socket(client), static_cast<short>(mosquitto_want_write(client) ? POLLIN | POLLOUT : POLLIN),
+                0};
+    ready[1] = {wake_, POLLIN, 0};
+    if (ready[0].fd < 0) return false;
+    static_cast<void>(::poll(ready.data(), ready.size(), kTickMs));
+    eventfd_t count = 0;
+    if (ready[1].revents != 0) static_cast<void>(eventfd_read(wake_, &count));
+    const bool was_accepted = accepted_;
+    int error = MOSQ_ERR_SUCCESS;
+    if ((ready[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) error = mosquitto_loop_read(client, kPacketsAtOnce);
+    if (error == MOSQ_ERR_SUCCESS && (ready[0].revents & POLLOUT) != 0) error = mosquitto_loop_write(client, 1);
+    if (error == MOSQ_ERR_SUCCESS) error = mosquitto_loop_misc(client);
+    drop_confirmed();
+    if (error == MOSQ_ERR_SUCCESS && refusal_.empty()) {
+        if (accepted_ && !was_accepted) begin(client);
+        return true;
+    }
+    fail(refusal_.empty() ? reason(error) : refusal_);
+    return false;
+}
+
+void Link::on_connect(int code) {
+    if (code == 0) {
+        accepted_ = true;
+        return;
+    }
+    refusal_ = fmt::format("refuses us{}: {}", options_.user.empty() ? "" : fmt::format(" as user '{}'", options_.user),
+                           code < kFirstErrorCode ? mosquitto_connack_string(code) : mosquitto_reason_string(code));
+}
+
+void Link::begin(mosquitto* client) {
+    outgoing_.push_front(state_message(kOnline));
+    counters_.connects.add();
+    counters_.connected.set(1);
+    say_(Severity::info, options_.name + ".link",
+         fmt::format("mqtt sink '{}': broker {}:{} has accepted us", options_.name, options_.host, options_.port));
+    send_waiting(client);
+}
+
+Link::Outgoing Link::state_message(std::string_view json) const {
+    Outgoing state{.message = {.topic = &options_.state_topic, .length = static_cast<std::uint16_t>(json.size())},
+                   .state = true};
+    std::copy(json.begin(), json.end(), state.message.payload.begin());
+    return state;
+}
+
+void Link::send_waiting(mosquitto* client) {
+    while (!mosquitto_want_write(client)) {
+        if (sent_ == outgoing_.size()) {
+            auto& next = outgoing_.emplace_back();
+            if (!offered_.try_pop(next.message)) return outgoing_.pop_back();
+        }
+        auto& outgoing = outgoing_[sent_++];
+        if (const int error = publish(client, outgoing); error != MOSQ_ERR_SUCCESS) {
+            refusal_ = fmt::format("a message for '{}' cannot be sent: {}", *outgoing.message.topic, reason(error));
+            return;
+        }
+        drop_confirmed();
+    }
+}
+
+int Link::publish(mosquitto* client, Outgoing& outgoing) {
+    const auto& message = outgoing.message;
+    int id = 0;
+    const int error = mosquitto_publish(client, &id, message.topic->c_str(), message.length, message.payload.data(),
+                                        options_.qos, outgoing.state || options_.retain);
+    outgoing.id = id;
+    return error;
+}
+
+void Link::on_publish(int id, int code) {
+    // QoS 0: what was written is confirmed, in the order of the sends, and perhaps before publish() has its id.
+    const auto sent = outgoing_.begin() + static_cast<std::ptrdiff_t>(sent_);
+    const auto found = std::find_if(outgoing_.begin(), sent, [&](const Outgoing& outgoing) {
+        return !outgoing.confirmed && (options_.qos == 0 || outgoing.id == id);
+    });
+    if (found == sent) return;
+    found->confirmed = true;
+    const auto& message = found->message;
+    counters_.messages.add();
+    counters_.bytes.add(message.topic->size() + message.length);
+    if (code < kFirstErrorCode) return;
+    counters_.refused.add();
+    say_(Severity::warning, options_.name + ".refused",
+         fmt::format("mqtt sink '{}': the broker refuses a message for '{}': {}", options_.name, *message.topic,
+                     mosquitto_reason_string(code)));
+}
+
+void Link::drop_confirmed() {
+    while (!outgoing_.empty() && outgoing_.front().confirmed) {
+        note_confirmed(outgoing_.front());
+        outgoing_.pop_front();
+        --sent_;
+    }
+}
+
+void Link::note_confirmed(const Outgoing& outgoing) noexcept {
+    // Only this thread writes them.
+    const auto grow = [](std::atomic<std::uint64_t>& count) {
+        count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    };
+    if (!outgoing.state) grow(confirmed_messages_);
+    if (outgoing.message.event) grow(confirmed_events_);
+}
+
+void Link::forget_connection() {
+    counters_.connected.set(0);
+    accepted_ = false;
+    for (std::size_t i = 0; i < sent_; ++i) {
+        if (outgoing_[i].confirmed) {
+            note_confirmed(outgoing_[i]);
+        } else if (!outgoing_[i].state) {
+            counters_.resent.add();
+        }
+    }
+    std::erase_if(outgoing_, [](const Outgoing& outgoing) { return outgoing.state || outgoing.confirmed; });
+    sent_ = 0;
+}
+
+void Link::say_goodbye(mosquitto* client) {
+    send_waiting(client);
+    outgoing_.push_back(state_message(kStopped));
+    const auto until = core::monotonic_nanos() + kGoodbyeNs;
+    while (!outgoing_.empty() && core::monotonic_nanos() < until) {
+        if (!exchange(client)) return;
+    }
+    if (mosquitto_disconnect(client) != MOSQ_ERR_SUCCESS) return;
+    while (mosquitto_want_write(client) && core::monotonic_nanos() < until) {
+        if (mosquitto_loop_write(client, 1) != MOSQ_ERR_SUCCESS) return;
+        pollfd writable{mosquitto_socket(client), POLLOUT, 0};
+        static_cast<void>(::poll(&writable, 1, kTickMs));
+    }
+}
+
+}  // namespace millpond::gateway::mqtt

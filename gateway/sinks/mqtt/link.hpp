@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millpond/queue/spsc_ring.hpp>
+
+#include "gateway/sinks/mqtt/message.hpp"
+#include "gateway/sinks/mqtt/mqtt.hpp"
+
+struct mosquitto;
+
+namespace millpond::gateway::mqtt {
+
+/// The connection to a broker: makes it, makes it again after it ended, with pauses that double, and sends what it is
+/// offered in order. What was not confirmed when a connection ended is sent again on the next one.
+///
+/// The state topic holds, retained, {"state":"online"} while the broker has us, {"state":"offline","reason":"stopped"}
+/// after a clean end and, by the will, {"state":"offline","reason":"lost"} after any other.
+///
+/// Threads: one offers; the connection is kept on a thread of its own. libmosquitto's connect blocks, so a look at the
+///          port goes before it: a broker that answers nothing holds up neither the sink nor its end. The look-up of a
+///          host's name may take what the system's resolver takes.
+/// Source:  MQTT 3.1.1 and 5 (OASIS); mosquitto.h.
+class Link {
+public:
+    /// Begins to connect. Throws std::runtime_error for settings that libmosquitto refuses.
+    Link(const Options& options, Say say);
+    /// Tells the state topic that we are gone, for at most a second.
+    ~Link();
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    /// Messages that it can take; none while there is no connection.
+    [[nodiscard]] std::size_t room() const noexcept;
+    /// Only when there is room.
+    void offer(const Message& message) noexcept;
+    /// Lets the link's thread see what was offered.
+    void wake() const noexcept;
+
+    /// Events offered and not confirmed.
+    [[nodiscard]] std::uint64_t held() const noexcept {
+        return offered_events_ - confirmed_events_.load(std::memory_order_relaxed);
+    }
+    /// Grows by one with each connection that the broker accepts.
+    [[nodiscard]] std::uint64_t connections() const noexcept { return counters_.connects.read(); }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+private:
+    struct Outgoing {
+        Message message;
+        bool state{false};  ///< Ours, not offered.
+        int id{0};          ///< Packet identifier; 0 while it is not sent, and with QoS 0.
+        bool confirmed{false};
+    };
+    struct Destroy {
+        void operator()(mosquitto* client) const noexcept;
+    };
+    using Client = std::unique_ptr<mosquitto, Destroy>;
+
+    [[nodiscard]] Client make_client();
+    void configure_tls(mosquitto* client) const;
+    void run(const std::stop_token& stop);
+    /// One connection, from the attempt to its end.
+    void serve(const std::stop_token& stop);
+    /// Whether anybody listens there; says why not.
+    [[nodiscard]] bool is_reachable(const std::stop_token& stop);
+    void talk(mosquitto* client, const std::stop_token& stop);
+    /// What is ready on the connection; false when it has ended.
+    [[nodiscard]] bool exchange(mosquitto* client);
+    void begin(mosquitto* client);
+    void send_waiting(mosquitto* client);
+    [[nodiscard]] int publish(mosquitto* client, Outgoing& outgoing);
+    [[nodiscard]] Outgoing state_message(std::string_view json) const;
+    /// Ends the connection in good order, as far as that goes within a second.
+    void say_goodbye(mosquitto* client);
+    void on_connect(int code);
+    void on_publish(int id, int code);
+    void drop_confirmed();
+    void note_confirmed(const Outgoing& outgoing) noexcept;
+    void forget_connection();
+    void fail(const std::string& why);
+    void rest(std::chrono::milliseconds time, const std::stop_token& stop) const;
+
+    Options options_;
+    Say say_;
+    int wake_;
+    Counters counters_;
+    queue::SpscRing<Message> offered_;
+    std::uint64_t offered_messages_{0};  // the offering thread's
+    std::uint64_t offered_events_{0};
+    std::atomic<std::uint64_t> confirmed_messages_{0};
+    std::atomic<std::uint64_t> confirmed_events_{0};
+
+    // The link's thread's.
+    std::deque<Outgoing> outgoing_;
+    std::size_t sent_{0};  // of outgoing_, on this connection
+    bool accepted_{false};
+    std::string refusal_;  // what the broker said
+    std::jthread thread_;
+};
+
+}  // namespace millpond::gateway::mqtt

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/quote_json.hpp>
+
+#include "gateway/conflator.hpp"
+#include "gateway/sink.hpp"
+#include "gateway/sinks/mqtt/link.hpp"
+#include "gateway/sinks/mqtt/mqtt.hpp"
+#include "gateway/topic.hpp"
+
+namespace millpond::gateway::mqtt {
+
+/// The newest quote of each instrument, as feed::quote_json on a topic of its own. Trades, states and gaps are
+/// filtered; a Clear sends the quotes that it voids with empty sides.
+///
+/// While there is no connection, or `window` messages are not confirmed, quotes are conflated or wait in the ring, as
+/// the mode says. Each new connection is told all standing quotes first: the broker may have forgotten them.
+///
+/// Memory: a quote, its names and its topic an instrument; `window` messages.
+class MqttSink final : public Sink {
+public:
+    MqttSink(const Options& options, Say say);
+
+    [[nodiscard]] const Counters& counters() const noexcept { return link_->counters(); }
+
+    [[nodiscard]] std::size_t room() const noexcept override;
+    [[nodiscard]] Delivery mode() const noexcept override { return mode_; }
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
+    void board(const feed::Quote& quote, std::uint64_t number) override;
+    void board(const feed::Status&, std::uint64_t) override {}
+    Taken on(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Clear& clear, std::uint64_t number) override;
+    void missed(std::uint64_t, std::uint64_t) override {}
+    void step(std::int64_t monotonic_ns) override;
+    void finish() override { step(0); }
+    [[nodiscard]] std::uint64_t held() const noexcept override { return link_->held() + clears_; }
+    [[nodiscard]] std::string_view type() const noexcept override { return "mqtt"; }
+    void visit_metrics(const MetricVisitor& visit) const override { counters().visit(visit); }
+
+private:
+    struct Instrument {
+        feed::JsonSymbol symbol;
+        std::string topic;
+        feed::Quote quote{};
+        std::uint64_t number{0};  ///< Of the quote's ring entry; 0: there was none.
+    };
+
+    void offer(const feed::Quote& quote, std::uint64_t number, bool event);
+
+    Delivery mode_;
+    TopicTemplate topic_;
+    std::deque<Instrument> instruments_;  // topics stay where they are
+    Conflator due_;                       // quotes to be told that are no events
+    std::uint64_t clears_{0};             // whose quotes are among them
+    std::uint64_t told_connections_{0};
+    bool offered_{false};
+    std::unique_ptr<Link> link_;  // sends what stands above, so it ends first
+};
+
+}  // namespace millpond::gateway::mqtt
