@@ -21,12 +21,12 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/endian.hpp>
 #include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
+#include "bench/net/taker.hpp"
 
 namespace {
 
@@ -121,23 +121,10 @@ private:
     std::array<std::byte, 65'536> buffer_;
 };
 
-class Receiver {
+class Receiver : public bench::Taker {
 public:
     explicit Receiver(bool gro)
-        : receiver_(
-              {.local = net::SocketAddress::parse("127.0.0.1:0"), .gro = gro ? net::Want::require : net::Want::no}) {}
-
-    [[nodiscard]] std::uint16_t port() const { return receiver_.report().local.port(); }
-
-    template <class Take>
-    std::size_t poll(Take&& take) {
-        const auto datagrams = receiver_.poll();
-        for (const auto& datagram : datagrams) take(datagram.bytes);
-        return datagrams.size();
-    }
-
-private:
-    net::UdpReceiver receiver_;
+        : Taker({.local = net::SocketAddress::parse("127.0.0.1:0"), .gro = gro ? net::Want::require : net::Want::no}) {}
 };
 
 template <class Source>

@@ -17,12 +17,12 @@
 
 #include <millpond/core/endian.hpp>
 #include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
+#include "bench/net/taker.hpp"
 #include "tests/net/network_pair.hpp"
 
 namespace {
@@ -61,27 +61,6 @@ private:
     std::array<std::byte, 2048> buffer_;
 };
 
-class Receiver {
-public:
-    Receiver(net::ReceivePath path, net::Want gro)
-        : receiver_({.local = kHere,
-                     .interface = "near0",
-                     .gro = gro,
-                     .path = path,
-                     .path_want = net::Want::require,
-                     .zero_copy = net::Want::no}) {}
-
-    template <class Take>
-    std::size_t poll(Take&& take) {
-        const auto datagrams = receiver_.poll();
-        for (const auto& datagram : datagrams) take(datagram.bytes);
-        return datagrams.size();
-    }
-
-private:
-    net::UdpReceiver receiver_;
-};
-
 template <class Source>
 bench::Finding carry(const net::test::NetworkPair& pair, net::Want trains, Source& source) {
     pair.enter_far();
@@ -115,7 +94,12 @@ int main() {
     const auto pair = net::test::NetworkPair::make(why);
     if (pair == nullptr) throw std::runtime_error(why);
     const auto ours = [&pair](net::ReceivePath path, net::Want trains) {
-        Receiver receiver(path, trains);
+        bench::Taker receiver({.local = kHere,
+                               .interface = "near0",
+                               .gro = trains,
+                               .path = path,
+                               .path_want = net::Want::require,
+                               .zero_copy = net::Want::no});
         return carry(*pair, trains, receiver);
     };
     using net::ReceivePath;
