@@ -51,10 +51,11 @@ public:
     template <class Handler>
     std::size_t poll(Handler& handler, Notices& notices, Capture* capture) {
         const auto datagrams = receiver_.poll();
+        decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
+        // After them: no quote waits for its copy.
         if (capture != nullptr) {
             for (const auto& datagram : datagrams) capture->put(captured_as_, datagram.receive_utc_ns, datagram.bytes);
         }
-        decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
         return datagrams.size();
     }
 
