@@ -3,17 +3,8 @@
 import { PerformanceObserver } from "node:perf_hooks";
 import { MessagePool, MessageSystem } from "millpond";
 import { compare, nowNanos, quick } from "./harness.mjs";
+import { Order } from "./support/order.mjs";
 
-class Order {
-  constructor(path, body, meta) {
-    this.path = path;
-    this.body = body;
-    this.meta = meta;
-    this.price = 0;
-    this.size = 0;
-    this.side = 0;
-  }
-}
 const body = { resident: true };
 const meta = { resident: true };
 

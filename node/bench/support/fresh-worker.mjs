@@ -2,19 +2,10 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { MessagePool, MessageSystem } from "millpond";
 import { nowNanos } from "../harness.mjs";
+import { Order } from "./order.mjs";
 
 const { kind, size, inFlight } = workerData;
 
-class Order {
-  constructor(path, body, meta) {
-    this.path = path;
-    this.body = body;
-    this.meta = meta;
-    this.price = 0;
-    this.size = 0;
-    this.side = 0;
-  }
-}
 const meta = { resident: true };
 const out = new Array(inFlight).fill(undefined);
 

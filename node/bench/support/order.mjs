@@ -1,0 +1,11 @@
+/** A message of six fields, as a user without a pool would write it. */
+export class Order {
+  constructor(path, body, meta) {
+    this.path = path;
+    this.body = body;
+    this.meta = meta;
+    this.price = 0;
+    this.size = 0;
+    this.side = 0;
+  }
+}
