@@ -3,16 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <linux/capability.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/apps/http_page.hpp"
@@ -156,18 +151,8 @@ TEST(FixRefusal, AProcessorThatIsNotThereIsNamed) {
 }
 
 TEST(FixRefusal, RealtimeWithoutTheCapabilityIsNamed) {
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);
-    rlimit none = before;
-    none.rlim_cur = 0;
-    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &none), 0);
-    Outcome outcome;
-    // What a thread drops from its bounding set, the programs that it starts cannot have.
-    std::thread{[&outcome] {
-        static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
-        outcome = run({"fix", "acceptor", "--realtime", "50", "--port", "0", "--session", "sender=A,target=B"});
-    }}.join();
-    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &before), 0);
+    const auto outcome =
+        run_without_realtime({"fix", "acceptor", "--realtime", "50", "--port", "0", "--session", "sender=A,target=B"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("SCHED_FIFO priority 50 was refused; grant CAP_SYS_NICE"));
 }

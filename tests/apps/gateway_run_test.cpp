@@ -9,12 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include <linux/capability.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -246,20 +242,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& refusal) { return refusal.param.name; });
 
 TEST(Gateway, RealtimeWithoutTheCapabilityIsRefusedByItsName) {
-    rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);
-    rlimit none = before;
-    none.rlim_cur = 0;
-    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &none), 0);
-    Outcome outcome;
-    // What a thread drops from its bounding set, the programs that it starts cannot have. Without the right to drop it
-    // there is none to have either.
-    std::thread{[&outcome] {
-        static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
-        outcome = run({"gateway", "--ring", "name=" + unique_ring("realtime"), "--feed", "listen=127.0.0.1:0",
-                       "--metrics", "off", "--realtime", "50"});
-    }}.join();
-    ASSERT_EQ(setrlimit(RLIMIT_RTPRIO, &before), 0);
+    const auto outcome = run_without_realtime({"gateway", "--ring", "name=" + unique_ring("realtime"), "--feed",
+                                               "listen=127.0.0.1:0", "--metrics", "off", "--realtime", "50"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("realtime: SCHED_FIFO priority 50 was refused; grant CAP_SYS_NICE"));
 }

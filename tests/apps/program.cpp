@@ -5,11 +5,15 @@
 #include <csignal>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,5 +117,22 @@ Outcome Program::wait(std::chrono::seconds patience) {
 }
 
 Outcome run(const std::vector<std::string>& arguments) { return Program{arguments}.wait(); }
+
+Outcome run_without_realtime(const std::vector<std::string>& arguments) {
+    rlimit before{};
+    if (getrlimit(RLIMIT_RTPRIO, &before) != 0) throw std::runtime_error("getrlimit");
+    auto none = before;
+    none.rlim_cur = 0;
+    if (setrlimit(RLIMIT_RTPRIO, &none) != 0) throw std::runtime_error("setrlimit");
+    Outcome outcome;
+    // What a thread drops from its bounding set, the programs that it starts cannot have. Without the right to drop it
+    // there is none to have either.
+    std::thread{[&] {
+        static_cast<void>(prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0));
+        outcome = run(arguments);
+    }}.join();
+    setrlimit(RLIMIT_RTPRIO, &before);
+    return outcome;
+}
 
 }  // namespace millpond::app

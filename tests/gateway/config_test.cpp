@@ -9,27 +9,12 @@
 #include "gateway/config/read.hpp"
 #include "gateway/config/schema.hpp"
 #include "gateway/config/value.hpp"
+#include "tests/gateway/config_text.hpp"
 
 namespace millpond::gateway {
 namespace {
 
 using ::testing::StartsWith;
-
-Config from_toml(std::string_view text) {
-    Config config;
-    read_toml(text, "gw.toml", config);
-    complete(config);
-    return config;
-}
-
-std::string error_of(std::string_view text) {
-    try {
-        from_toml(text);
-    } catch (const ConfigError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 TEST(Config, AnEmptyFileGivesOneRingAndNothingElse) {
     const auto config = from_toml("");

@@ -9,27 +9,12 @@
 #include "gateway/config/value.hpp"
 #include "gateway/gateway.hpp"
 #include "tests/gateway/certificate.hpp"
+#include "tests/gateway/config_text.hpp"
 #include "tests/gateway/mosquitto_broker.hpp"
 #include "tests/gateway/ring_fixture.hpp"
 
 namespace millpond::gateway {
 namespace {
-
-Config from_toml(std::string_view text) {
-    Config config;
-    read_toml(text, "gw.toml", config);
-    complete(config);
-    return config;
-}
-
-std::string error_of(std::string_view text) {
-    try {
-        from_toml(text);
-    } catch (const ConfigError& error) {
-        return error.what();
-    }
-    return "no error";
-}
 
 TEST(MqttConfig, EveryKeyIsRead) {
     const auto config = from_toml(R"(

@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,7 +9,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "tests/net/datagrams.hpp"
-#include "tests/net/network_pair.hpp"
+#include "tests/net/network_pair_test.hpp"
 #include "tests/net/path_available.hpp"
 
 namespace millpond::net {
@@ -24,29 +23,7 @@ using ::testing::IsEmpty;
 
 const auto kGroup = SocketAddress::parse("239.1.2.3:14000");
 
-/// Between two network namespaces; skipped where the machine does not allow them.
-class UdpMulticast : public ::testing::Test {
-protected:
-    void SetUp() override {
-        std::string why;
-        pair_ = test::NetworkPair::make(why);
-        if (pair_ == nullptr) GTEST_SKIP() << why;
-    }
-
-    /// Made in the near namespace.
-    std::unique_ptr<UdpReceiver> receiver(UdpReceiver::Options options) const {
-        pair_->enter_near();
-        return std::make_unique<UdpReceiver>(options);
-    }
-
-    /// Made in the far namespace.
-    std::unique_ptr<UdpSender> sender(UdpSender::Options options) const {
-        pair_->enter_far();
-        return std::make_unique<UdpSender>(options);
-    }
-
-    std::unique_ptr<test::NetworkPair> pair_;
-};
+using UdpMulticast = test::NetworkPairTest;
 
 /// The same on every path.
 class UdpMulticastPaths : public UdpMulticast, public ::testing::WithParamInterface<ReceivePath> {

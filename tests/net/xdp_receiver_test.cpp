@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +13,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "tests/net/datagrams.hpp"
-#include "tests/net/network_pair.hpp"
+#include "tests/net/network_pair_test.hpp"
 #include "tests/net/path_available.hpp"
 #include "tests/support/allocation_counter.hpp"
 #include "tests/support/syscall_guard.hpp"
@@ -35,24 +34,14 @@ UdpReceiver::Options by_xdp(const SocketAddress& local = kHere) {
 }
 
 /// What is special about frames that come past the kernel's network stack, between two network namespaces.
-class XdpReceiver : public ::testing::Test {
+class XdpReceiver : public test::NetworkPairTest {
 protected:
     void SetUp() override {
-        std::string why;
-        pair_ = test::NetworkPair::make(why);
-        if (pair_ == nullptr) GTEST_SKIP() << why;
-        why = test::lacks_path(by_xdp());
+        NetworkPairTest::SetUp();
+        if (IsSkipped()) return;
+        const auto why = test::lacks_path(by_xdp());
         if (!why.empty()) GTEST_SKIP() << why;
     }
-
-    std::unique_ptr<UdpSender> sender(const UdpSender::Options& options) const {
-        pair_->enter_far();
-        auto sender = std::make_unique<UdpSender>(options);
-        pair_->enter_near();
-        return sender;
-    }
-
-    std::unique_ptr<test::NetworkPair> pair_;
 };
 
 TEST_F(XdpReceiver, SaysWhatItGot) {
