@@ -16,7 +16,8 @@ namespace millpond::bench {
 struct FixInput {
     std::string_view name;
     std::vector<std::string> usual;      ///< All fields in the same order.
-    std::vector<std::string> any_order;  ///< The same messages with their body's fields shuffled; empty: not asked.
+    std::vector<std::string> widths;     ///< The same order, values of many widths; empty: not asked.
+    std::vector<std::string> any_order;  ///< The usual messages with their body's fields shuffled; empty: not asked.
 };
 
 inline constexpr std::size_t kFixMessages = 256;
@@ -97,6 +98,20 @@ inline Fields market_data(std::size_t number) {
     return fields;
 }
 
+/// The values that count, of as many widths as they have between messages of real traders.
+inline void vary_widths(Fields& fields, std::size_t number) {
+    const auto digits = [number](std::size_t most) { return std::string("7391824650").substr(0, 1 + number % most); };
+    for (auto* part : {&fields.header, &fields.body}) {
+        for (auto& field : *part) {
+            if (field.starts_with("34=")) field = "34=" + digits(7);
+            if (field.starts_with("11=")) field = "11=" + digits(10);
+            if (field.starts_with("38=")) field = "38=" + digits(5) + "00";
+            if (field.starts_with("44=")) field = "44=" + digits(4) + ".125";
+            if (field.starts_with("55=")) field = "55=" + std::string("GOOGL").substr(0, 1 + number % 5);
+        }
+    }
+}
+
 /// A Text of the length that brings the message to `bytes`, where that is more.
 inline void pad(Fields& fields, std::size_t bytes) {
     const auto size = whole(fields).size();
@@ -106,12 +121,16 @@ inline void pad(Fields& fields, std::size_t bytes) {
 }  // namespace detail
 
 inline FixInput fix_orders() {
-    FixInput input{.name = "NewOrderSingle", .usual = {}, .any_order = {}};
+    FixInput input{.name = "NewOrderSingle", .usual = {}, .widths = {}, .any_order = {}};
     std::mt19937 random{7};
     for (std::size_t i = 0; i < kFixMessages; ++i) {
         auto fields = detail::order(i);
+        auto other = fields;
         detail::pad(fields, 186);
         input.usual.push_back(detail::whole(fields));
+        detail::vary_widths(other, i);
+        detail::pad(other, 186);
+        input.widths.push_back(detail::whole(other));
         std::ranges::shuffle(fields.body, random);
         input.any_order.push_back(detail::whole(fields));
     }
@@ -119,12 +138,16 @@ inline FixInput fix_orders() {
 }
 
 inline FixInput fix_reports() {
-    FixInput input{.name = "ExecutionReport", .usual = {}, .any_order = {}};
+    FixInput input{.name = "ExecutionReport", .usual = {}, .widths = {}, .any_order = {}};
     std::mt19937 random{8};
     for (std::size_t i = 0; i < kFixMessages; ++i) {
         auto fields = detail::report(i);
+        auto other = fields;
         detail::pad(fields, 273);
         input.usual.push_back(detail::whole(fields));
+        detail::vary_widths(other, i);
+        detail::pad(other, 273);
+        input.widths.push_back(detail::whole(other));
         std::ranges::shuffle(fields.body, random);
         input.any_order.push_back(detail::whole(fields));
     }
@@ -132,13 +155,13 @@ inline FixInput fix_reports() {
 }
 
 inline FixInput fix_market_data() {
-    FixInput input{.name = "market data of 10 to 20 entries", .usual = {}, .any_order = {}};
+    FixInput input{.name = "market data of 10 to 20 entries", .usual = {}, .widths = {}, .any_order = {}};
     for (std::size_t i = 0; i < kFixMessages; ++i) input.usual.push_back(detail::whole(detail::market_data(i)));
     return input;
 }
 
 inline FixInput fix_heartbeats() {
-    FixInput input{.name = "Heartbeat", .usual = {}, .any_order = {}};
+    FixInput input{.name = "Heartbeat", .usual = {}, .widths = {}, .any_order = {}};
     for (std::size_t i = 0; i < kFixMessages; ++i) {
         auto fields = detail::begun("0", i);
         fields.header[1] = "34=" + std::to_string(1000 + i);
