@@ -14,7 +14,7 @@ Acceptor::Acceptor(IoThread& io, const Options& options) : listener_(std::make_u
 Acceptor::~Acceptor() {
     // The listener first: it hands connections to the sessions, some of which live on other threads.
     listener_->io().call([&] { listener_->end(); });
-    for (const auto& host : listener_->hosts()) host->io().call([&] { listener_->end(*host); });
+    for (const auto& host : listener_->roster().all()) host->io().call([&] { listener_->end(*host); });
 }
 
 SessionHandle& Acceptor::add(SessionOptions session, Application& application, IoThread* on) {
@@ -29,18 +29,15 @@ std::uint16_t Acceptor::port() const noexcept { return listener_->port(); }
 
 const Acceptor::Tallies& Acceptor::tallies() const noexcept { return listener_->tallies(); }
 
-std::size_t Acceptor::connected() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(listener_->hosts(), [](const auto& host) { return host->claimed(); }));
-}
+std::size_t Acceptor::connected() const { return listener_->roster().claimed(); }
 
 std::vector<std::shared_ptr<SessionHandle>> Acceptor::sessions() const {
-    const auto hosts = listener_->hosts();
+    const auto hosts = listener_->roster().all();
     return {hosts.begin(), hosts.end()};
 }
 
 void Acceptor::logout_all(std::string_view reason) {
-    for (const auto& host : listener_->hosts()) host->request_logout(std::string{reason});
+    for (const auto& host : listener_->roster().all()) host->request_logout(std::string{reason});
 }
 
 std::vector<metrics::Registration> Acceptor::add_metrics(metrics::Registry& registry) const {

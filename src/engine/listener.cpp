@@ -31,11 +31,6 @@ bool is_plain(std::string_view id) {
     });
 }
 
-bool same_ids(const fix::SessionConfig& one, const fix::SessionConfig& other) {
-    return one.version == other.version && one.sender_comp_id == other.sender_comp_id &&
-           one.target_comp_id == other.target_comp_id;
-}
-
 }  // namespace
 
 Acceptor::Listener::Listener(IoThread& io, const Options& options)
@@ -77,17 +72,14 @@ void Acceptor::Listener::end() {
 
 SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& application, IoThread* on) {
     session.config.role = fix::Role::acceptor;
-    for (const auto& host : hosts()) {
-        if (same_ids(host->config(), session.config)) {
-            throw std::invalid_argument("the session " + host->name() + " is there twice");
-        }
+    if (const auto same = roster_.find(session.config); same != nullptr) {
+        throw std::invalid_argument("the session " + same->name() + " is there twice");
     }
     auto& thread = on != nullptr ? *on : *io_;
     auto host = std::make_shared<SessionHost>(std::move(session), application, thread);
     thread.call([&] { begin(*host, nullptr); });
     auto& handle = *host;
-    const std::lock_guard guard{hosts_lock_};
-    hosts_.push_back(std::move(host));
+    roster_.add(std::move(host));
     return handle;
 }
 
@@ -105,17 +97,6 @@ void Acceptor::Listener::add_template(SessionOptions model, Application& applica
     io_->call([&] { templates_.push_back({std::move(model), &application, most, {}}); });
 }
 
-std::vector<std::shared_ptr<SessionHost>> Acceptor::Listener::hosts() const {
-    const std::lock_guard guard{hosts_lock_};
-    return hosts_;
-}
-
-std::size_t Acceptor::Listener::connections() const {
-    const std::lock_guard guard{hosts_lock_};
-    return strangers_.size() +
-           static_cast<std::size_t>(std::ranges::count_if(hosts_, [](const auto& host) { return host->claimed(); }));
-}
-
 void Acceptor::Listener::on_ready(std::uint32_t events, std::int64_t utc_ns) {
     static_cast<void>(events);
     for (;;) {
@@ -129,7 +110,8 @@ void Acceptor::Listener::on_ready(std::uint32_t events, std::int64_t utc_ns) {
         if (!options_.allowed.contains(peer)) {
             tallies_.not_allowed.add();
             ::close(socket);
-        } else if (strangers_.size() >= options_.max_before_logon || connections() >= options_.max_connections) {
+        } else if (strangers_.size() >= options_.max_before_logon ||
+                   strangers_.size() + roster_.claimed() >= options_.max_connections) {
             tallies_.full.add();
             ::close(socket);
         } else {
@@ -173,14 +155,14 @@ void Acceptor::Listener::identify(Stranger& stranger, std::int64_t utc_ns) {
         return;
     }
     const auto message = frame ? parser_.parse(*frame) : std::unexpected(frame.error().error);
-    const auto host = message && message->msg_type() == "A" ? host_of(*message) : nullptr;
-    if (host == nullptr) {
-        turn_away(stranger, tallies_.unknown, utc_ns);
-    } else if (!host->claim()) {
-        turn_away(stranger, tallies_.duplicate, utc_ns);
-    } else {
-        hand_over(stranger, host, utc_ns);
+    if (!message || message->msg_type() != "A") return turn_away(stranger, tallies_.unknown, utc_ns);
+    auto host = roster_.claim(*message);
+    if (!host && host.error() == Roster::Refusal::unknown && make_by_template(*message)) host = roster_.claim(*message);
+    if (!host) {
+        const bool duplicate = host.error() == Roster::Refusal::duplicate;
+        return turn_away(stranger, duplicate ? tallies_.duplicate : tallies_.unknown, utc_ns);
     }
+    hand_over(stranger, *host, utc_ns);
 }
 
 void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, std::int64_t utc_ns) {
@@ -199,19 +181,7 @@ void Acceptor::Listener::turn_away(Stranger& stranger, core::Tally& why, std::in
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
-std::shared_ptr<SessionHost> Acceptor::Listener::host_of(const fix::Message& message) {
-    for (const auto& host : hosts()) {
-        const auto& config = host->config();
-        if (fix::begin_string(config.version) == message.begin_string() &&
-            message.text(fix::tag::kSenderCompId) == config.target_comp_id &&
-            message.text(fix::tag::kTargetCompId) == config.sender_comp_id) {
-            return host;
-        }
-    }
-    return make_by_template(message);
-}
-
-std::shared_ptr<SessionHost> Acceptor::Listener::make_by_template(const fix::Message& message) {
+bool Acceptor::Listener::make_by_template(const fix::Message& message) {
     const auto id = message.text(fix::tag::kSenderCompId).value_or("");
     for (auto& from : templates_) {
         auto session = from.model;
@@ -230,11 +200,10 @@ std::shared_ptr<SessionHost> Acceptor::Listener::make_by_template(const fix::Mes
         auto host = std::make_shared<SessionHost>(std::move(session), *from.application, *io_);
         begin(*host, this);
         from.made.push_back(host);
-        const std::lock_guard guard{hosts_lock_};
-        hosts_.push_back(host);
-        return host;
+        roster_.add(std::move(host));
+        return true;
     }
-    return nullptr;
+    return false;
 }
 
 void Acceptor::Listener::on_host_closed(Closed reason, std::int64_t utc_ns) {
@@ -251,8 +220,7 @@ void Acceptor::Listener::forget_strangers(std::int64_t utc_ns) {
             const auto host = weak.lock();
             if (host == nullptr || host->claimed() || host->has_logged_on()) continue;
             end(*host);
-            const std::lock_guard guard{hosts_lock_};
-            std::erase(hosts_, host);
+            roster_.remove(*host);
         }
     }
 }

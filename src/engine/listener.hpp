@@ -1,15 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/fix/parser.hpp>
 
+#include "roster.hpp"
 #include "session_host.hpp"
 #include "store_keeper.hpp"
 
@@ -31,7 +30,7 @@ public:
     void add_template(SessionOptions model, Application& application, std::size_t most);
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-    [[nodiscard]] std::vector<std::shared_ptr<SessionHost>> hosts() const;
+    [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
     [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
     [[nodiscard]] IoThread& io() const noexcept { return *io_; }
     /// Ends a session, on its thread.
@@ -61,12 +60,11 @@ private:
     void take(int socket, const net::SocketAddress& peer, std::int64_t utc_ns);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, std::int64_t utc_ns);
-    [[nodiscard]] std::shared_ptr<SessionHost> host_of(const fix::Message& message);
-    [[nodiscard]] std::shared_ptr<SessionHost> make_by_template(const fix::Message& message);
+    /// A session for whoever a template lets in. False: no template does.
+    bool make_by_template(const fix::Message& message);
     void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, std::int64_t utc_ns);
     void turn_away(Stranger& stranger, core::Tally& why, std::int64_t utc_ns);
     void forget_strangers(std::int64_t utc_ns);
-    [[nodiscard]] std::size_t connections() const;
     void begin(SessionHost& host, HostObserver* observer);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 
@@ -82,8 +80,7 @@ private:
     std::vector<Template> templates_;
     Tallies tallies_;
     StoreKeeper keeper_;
-    mutable std::mutex hosts_lock_;  // the list changes when sessions are added or taken away only
-    std::vector<std::shared_ptr<SessionHost>> hosts_;
+    Roster roster_;
 };
 
 }  // namespace millpond::engine

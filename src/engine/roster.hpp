@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <millpond/fix/message.hpp>
+
+#include "session_host.hpp"
+
+namespace millpond::engine {
+
+/// The sessions of an acceptor. A Logon names one by BeginString, SenderCompID and TargetCompID (FIX session layer,
+/// section 4.2: an identity has one connection at a time, and a second one does not disturb the first).
+///
+/// Threads: any; the list changes when sessions are added or taken away only.
+class Roster {
+public:
+    enum class Refusal : std::uint8_t {
+        unknown,   ///< No session has this identity.
+        duplicate  ///< It is connected already.
+    };
+
+    /// Its identity must not be there yet.
+    void add(std::shared_ptr<SessionHost> host);
+    void remove(const SessionHost& host);
+    /// The session with this identity; null when there is none.
+    [[nodiscard]] std::shared_ptr<SessionHost> find(const fix::SessionConfig& identity) const;
+    /// The session that a Logon asks for, claimed for its connection.
+    [[nodiscard]] std::expected<std::shared_ptr<SessionHost>, Refusal> claim(const fix::Message& logon) const;
+    [[nodiscard]] std::vector<std::shared_ptr<SessionHost>> all() const;
+    [[nodiscard]] std::size_t claimed() const;
+
+private:
+    mutable std::mutex lock_;
+    std::vector<std::shared_ptr<SessionHost>> hosts_;
+};
+
+}  // namespace millpond::engine
