@@ -103,7 +103,7 @@ TEST_P(NumaPoolNodes, ThreadsOfAllNodesReleaseEachOthersBlocks) {
     EXPECT_EQ(pool.audit(), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(MadeUp, NumaPoolNodes, testing::Values(1U, 2U, 4U));
+INSTANTIATE_TEST_SUITE_P(MadeUp, NumaPoolNodes, testing::Values(1U, 2U, 4U), testing::PrintToStringParamName());
 
 TEST(NumaPoolDeathTest, APointerOfNoNodeIsRefused) {
     NumaPool pool(64, 10, {.pool = {.name = "orders"}}, made_up(2));
