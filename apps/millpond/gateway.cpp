@@ -45,12 +45,16 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-void print_hints(const gateway::Gateway& gateway) {
+/// config: of this gateway; its first sink of a kind is the one whose address the gateway tells.
+void print_hints(const gateway::Config& config, const gateway::Gateway& gateway) {
     const auto& ring = gateway.pipelines().front()->config().name;
-    if (const auto web = gateway.web_address(); !web.empty()) fmt::print("page: http://{}/\n", web.to_string());
+    if (const auto web = gateway.web_address(); !web.empty()) {
+        fmt::print("page: {}://{}/\n", config.web.front().tls.empty() ? "http" : "https", web.to_string());
+    }
     fmt::print("look further:\n  millpond tail --ring {}\n", ring);
     if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
-        fmt::print("  nc {} {}\n", tcp.host(), tcp.port());
+        const auto* const command = config.tcp.front().tls.empty() ? "nc {} {}" : "openssl s_client -quiet {}:{}";
+        fmt::print("  {}\n", fmt::format(fmt::runtime(command), tcp.host(), tcp.port()));
     }
     if (const auto metrics = gateway.metrics_address(); !metrics.empty()) {
         fmt::print("  curl http://{}/metrics\n", metrics.to_string());
@@ -125,7 +129,7 @@ int run(const Options& options) {
     gateway.start();
     std::unique_ptr<Demo> demo;
     if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);
-    if (!config.quiet) print_hints(gateway);
+    if (!config.quiet) print_hints(config, gateway);
     ServiceNotice service;
     service.ready();
     watch(options, gateway, log, stop, config.quiet, service);

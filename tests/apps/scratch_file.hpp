@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
@@ -13,8 +14,8 @@ namespace millpond::app {
 /// A file in the test's own folder, gone afterwards.
 class ScratchFile {
 public:
-    ScratchFile(const std::string& name, const std::string& text) : path_(::testing::TempDir() + name) {
-        std::ofstream{path_, std::ios::binary} << text;
+    ScratchFile(const std::string& name, std::string_view bytes) : path_(::testing::TempDir() + name) {
+        std::ofstream{path_, std::ios::binary} << bytes;
     }
     ~ScratchFile() { std::filesystem::remove(path_); }
     ScratchFile(const ScratchFile&) = delete;

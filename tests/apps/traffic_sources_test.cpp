@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -23,31 +22,19 @@
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "tests/apps/list_source.hpp"
+#include "tests/apps/scratch_file.hpp"
 
 namespace millpond::traffic {
 namespace {
 
 using namespace std::string_view_literals;
+using app::ScratchFile;
 using test::texts_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
-
-class ScratchFile {
-public:
-    ScratchFile(const std::string& name, std::string_view bytes) : path_(::testing::TempDir() + name) {
-        std::ofstream{path_, std::ios::binary} << bytes;
-    }
-    ~ScratchFile() { std::filesystem::remove(path_); }
-    ScratchFile(const ScratchFile&) = delete;
-    ScratchFile& operator=(const ScratchFile&) = delete;
-    [[nodiscard]] const std::string& path() const noexcept { return path_; }
-
-private:
-    std::string path_;
-};
 
 /// A system event (12 bytes) at a time of the day, behind its length.
 std::string event(std::int64_t nanos, char code) {
