@@ -22,6 +22,7 @@
 namespace millpond::app {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::filesystem::path kDeploy{MILLPOND_DEPLOY};
@@ -32,12 +33,18 @@ std::string text_of(const std::filesystem::path& path) {
     return text.str();
 }
 
-std::set<std::string> metrics_in(const std::string& text) {
-    const std::regex name{R"(\bmillpond_[a-z0-9_]+)"};
+/// Words of that form in a text.
+std::set<std::string> words_in(const std::string& text, const std::regex& form) {
     std::set<std::string> found;
-    for (std::sregex_iterator at{text.begin(), text.end(), name}, end; at != end; ++at) found.insert(at->str());
+    for (std::sregex_iterator at{text.begin(), text.end(), form}, end; at != end; ++at) found.insert(at->str(1));
     return found;
 }
+
+std::set<std::string> metrics_in(const std::string& text) {
+    return words_in(text, std::regex{R"(\b(millpond_[a-z0-9_]+))"});
+}
+
+std::set<std::string> alerts_in(const std::string& rules) { return words_in(rules, std::regex{R"(alert: (\w+))"}); }
 
 /// Every metric that a gateway with one of each can show, and those of a pool.
 const std::set<std::string>& shown() {
@@ -87,10 +94,26 @@ TEST(Watching, EachAlertFiresWhenItShouldAndNotBefore) {
     EXPECT_EQ(test("test rules millpond.rules.test.yml"), 0);
     const auto rules = text_of(kDeploy / "prometheus/millpond.rules.yml");
     const auto proofs = text_of(kDeploy / "prometheus/millpond.rules.test.yml");
-    const std::regex alert{R"(alert: (\w+))"};
-    for (std::sregex_iterator at{rules.begin(), rules.end(), alert}, end; at != end; ++at) {
-        EXPECT_NE(proofs.find("name: " + at->str(1) + "\n"), std::string::npos) << at->str(1) << " has no proof";
+    for (const auto& alert : alerts_in(rules)) {
+        const auto begin = proofs.find("name: " + alert + "\n");
+        ASSERT_NE(begin, std::string::npos) << alert << " has no proof";
+        const auto proof = proofs.substr(begin, proofs.find("- name: ", begin) - begin);
+        EXPECT_THAT(proof, HasSubstr("alertname: " + alert + ", eval_time: ")) << "one line: when it does not fire";
+        EXPECT_THAT(proof, HasSubstr("exp_alerts: []")) << alert << " is never silent";
+        EXPECT_THAT(proof, HasSubstr("exp_labels: ")) << alert << " never fires";
     }
+}
+
+TEST(Watching, TheOperatorsPageSaysWhatToDoFirstForEachAlertAndKnowsNoOther) {
+    const auto alerts = alerts_in(text_of(kDeploy / "prometheus/millpond.rules.yml"));
+    ASSERT_GE(alerts.size(), 10U);
+    // Rows of its table: "| AlertOne, AlertTwo | what to do |".
+    const std::regex row{R"(\n\| (Millpond\w+(?:, Millpond\w+)*) \| \S)"};
+    std::set<std::string> told;
+    for (const auto& names : words_in(text_of(std::filesystem::path{MILLPOND_DOCS} / "operations.md"), row)) {
+        told.merge(words_in(names, std::regex{R"((\w+))"}));
+    }
+    EXPECT_EQ(told, alerts);
 }
 
 }  // namespace
