@@ -11,11 +11,14 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/replay_ring.hpp"
 #include "apps/millpond/sending.hpp"
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
+#include "apps/millpond/traffic/journal_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/utc_text.hpp"
 
 namespace millpond::app {
 namespace {
@@ -26,15 +29,18 @@ struct Options {
     std::string speed{"1"};
     std::string only;
     std::string session;
+    std::string since;
+    std::string until;
+    RingReplayOptions ring;
     bool loop{false};
 };
 
-std::optional<net::SocketAddress> parse_only(const std::string& text) {
+std::optional<net::SocketAddress> parse_address(const std::string& flag, const std::string& text) {
     if (text.empty()) return std::nullopt;
     try {
         return net::SocketAddress::parse(text);
     } catch (const std::invalid_argument& error) {
-        throw UsageError(std::string("--only: ") + error.what());
+        throw UsageError(flag + ": " + error.what());
     }
 }
 
@@ -49,7 +55,7 @@ void print_skipped(const traffic::PcapSource& source) {
 
 /// Datagrams of a capture as they were, round after round when asked for.
 void send_capture(const Options& options, Sending& sending) {
-    const auto only = parse_only(options.only);
+    const auto only = parse_address("--only", options.only);
     for (bool again = true; again;) {
         traffic::PcapSource source{options.file, only};
         const bool all = sending.send(source);
@@ -71,31 +77,102 @@ void send_itch(const Options& options, Sending& sending, double speed) {
     }
 }
 
-int replay(const Options& options) {
-    const auto speed = parse_speed("--speed", options.speed);
-    Sending sending{options.sending, speed};
-    const bool itch = traffic::file_kind(options.file) == traffic::FileKind::itch;
-    itch ? send_itch(options, sending, speed) : send_capture(options, sending);
-    sending.finish(itch);
-    return 0;
-}
-
 /// Eight digits that no earlier run had, so that a receiver knows the session as new.
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
+
+std::optional<std::int64_t> time_of(const std::string& flag, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    return parse_utc(flag, text);
+}
+
+/// Quotes of a journal, each round a session of its own.
+void send_journal(const Options& options, Sending& sending, double speed) {
+    constexpr double kHeartbeatNanos = 1e9;
+    for (bool again = true; again;) {
+        traffic::JournalSource source{options.file,
+                                      {.session = static_cast<std::uint64_t>(core::utc_nanos()),
+                                       .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed),
+                                       .since = time_of("--since", options.since),
+                                       .until = time_of("--until", options.until)}};
+        const bool all = sending.send(source);
+        again = all && options.loop;
+        const auto& counts = source.counts();
+        if (!again) {
+            fmt::print("journal: {} quotes; not sent: {} other events; {} were lost before it\n", counts.quotes,
+                       counts.others, counts.lost);
+        }
+    }
+}
+
+/// Refuses what makes no sense together.
+void check(const Options& options, traffic::FileKind kind) {
+    const bool journal = kind == traffic::FileKind::journal;
+    const bool into_ring = !options.ring.ring.empty();
+    if (into_ring && !journal) throw UsageError("--ring: '" + options.file + "' is no journal; send it --to a gateway");
+    if (into_ring && options.loop) throw UsageError("--loop: a ring gets a journal once");
+    const auto& faults = options.sending.faults;
+    if (into_ring && (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0))
+        throw UsageError("--drop, --duplicate, --swap: a ring loses and doubles nothing; use --to");
+    if (!journal && !(options.since.empty() && options.until.empty()))
+        throw UsageError("--since, --until: '" + options.file + "' is no journal");
+    if (journal && !options.only.empty())
+        throw UsageError("--only: '" + options.file + "' holds events without addresses");
+    if (kind != traffic::FileKind::itch && !options.session.empty())
+        throw UsageError("--session: '" + options.file + "' holds no ITCH messages");
+}
+
+int replay_ring(const Options& options, double speed) {
+    auto ring = options.ring;
+    ring.journal = options.file;
+    ring.speed = speed;
+    ring.since = time_of("--since", options.since);
+    ring.until = time_of("--until", options.until);
+    ring.spin = options.sending.spin;
+    ring.quiet = options.sending.quiet;
+    return replay_into_ring(ring);
+}
+
+int replay(Options& options) {
+    const auto speed = parse_speed("--speed", options.speed);
+    // What would be refused anyway is refused before the file is looked at.
+    if (options.sending.to.empty() == options.ring.ring.empty())
+        throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
+    if (!options.sending.to.empty()) static_cast<void>(parse_address("--to", options.sending.to));
+    const auto kind = traffic::file_kind(options.file);
+    check(options, kind);
+    if (!options.ring.ring.empty()) return replay_ring(options, speed);
+    if (options.session.empty()) options.session = fresh_session();
+    Sending sending{options.sending, speed};
+    switch (kind) {
+        case traffic::FileKind::pcap: send_capture(options, sending); break;
+        case traffic::FileKind::itch: send_itch(options, sending, speed); break;
+        case traffic::FileKind::journal: send_journal(options, sending, speed); break;
+    }
+    sending.finish(kind != traffic::FileKind::pcap);
+    return 0;
+}
 
 }  // namespace
 
 Command replay_command(CLI::App& program) {
-    auto* command =
-        program.add_subcommand("replay", "Send a capture again, or an ITCH file as MoldUDP64, at recorded pace.");
+    auto* command = program.add_subcommand(
+        "replay", "Send a capture again, an ITCH file as MoldUDP64 or a journal as quotes, at recorded pace.");
     command->footer(
         "Examples:\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000\n"
         "  millpond replay day.pcap --only 224.0.105.2:51002 --to 239.1.1.1:14000 --interface eth1 --speed 10\n"
         "  millpond replay day.itch --to 239.1.1.1:14000 --speed 100 --loop\n"
-        "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001");
+        "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
+        "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
+        "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
+        "A capture's datagrams leave as they came. Of a journal, --to sends the quotes as our quotes datagrams, which\n"
+        "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
+        "`millpond tail NAME` and any subscriber reads without a gateway.");
     auto options = std::make_shared<Options>();
-    command->add_option("FILE", options->file, "capture (pcap), or ITCH messages each behind its length")->required();
+    command
+        ->add_option("FILE", options->file,
+                     "capture (pcap), ITCH messages each behind its length, a journal's folder or one segment (.mpj)")
+        ->required();
     command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
         ->capture_default_str();
     command->add_option("--only", options->only, "only datagrams that went to this ADDRESS:PORT (port 0: any)");
@@ -106,12 +183,25 @@ Command replay_command(CLI::App& program) {
         ->check([](const std::string& name) {
             return name.size() > 8 ? "'" + name + "' is longer than 8 characters" : std::string{};
         });
+    command->add_option("--since", options->since,
+                        "of a journal: begin at this time of receipt, UTC, as 2026-11-20T14:30");
+    command->add_option("--until", options->until, "of a journal: end at this time of receipt");
     command->add_flag("--loop", options->loop, "begin again at the end, until Ctrl-C");
     options->sending.add_to(*command);
-    return {command, [options] {
-                if (options->session.empty()) options->session = fresh_session();
-                return replay(*options);
-            }};
+    command->get_option("--to")->required(false);
+    auto* ring = command->add_option("--ring", options->ring.ring, "of a journal: publish all events to the ring NAME");
+    command
+        ->add_option("--readers", options->ring.readers,
+                     "begin when so many readers have registered with the ring, and leave none of them behind (0)")
+        ->needs(ring);
+    command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
+        ->capture_default_str()
+        ->needs(ring);
+    command->add_option("--max-instruments", options->ring.max_instruments, "instruments that the ring has room for")
+        ->check(CLI::Range(1U, 1U << 24U))
+        ->capture_default_str()
+        ->needs(ring);
+    return {command, [options] { return replay(*options); }};
 }
 
 }  // namespace millpond::app

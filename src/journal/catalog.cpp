@@ -63,6 +63,7 @@ std::filesystem::path segment_path(const std::filesystem::path& folder, std::uin
 }
 
 std::vector<SegmentFile> list_segments(const std::filesystem::path& folder) {
+    if (std::filesystem::is_regular_file(folder)) return {{1, folder}};
     std::vector<SegmentFile> files;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const auto name = entry.path().filename().string();

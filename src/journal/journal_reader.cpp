@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <millpond/journal/catalog.hpp>
-
 namespace millpond::journal {
 namespace {
 
@@ -32,9 +30,9 @@ JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(f
     static_cast<void>(list_segments(folder_));  // that the folder is there
 }
 
-void JournalReader::open(std::uint64_t ordinal) {
-    segment_.emplace(segment_path(folder_, ordinal));
-    ordinal_ = ordinal;
+void JournalReader::open(const SegmentFile& file) {
+    segment_.emplace(file.path);
+    ordinal_ = file.ordinal;
     if (segment_->header().epoch != position_.epoch) names_.clear();
     position_.epoch = segment_->header().epoch;
     segment_->for_each_name([this](const NameRecord& name) { learn(name); });
@@ -42,13 +40,13 @@ void JournalReader::open(std::uint64_t ordinal) {
 
 bool JournalReader::open_next() {
     // The next number is there already in the usual case; after a removal the listing tells.
-    auto next = ordinal_ + 1;
-    if (!SegmentReader::begun(segment_path(folder_, next))) {
+    SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
+    if (!SegmentReader::begun(next.path)) {
         const auto files = list_segments(folder_);
         const auto later = std::ranges::find_if(
             files, [&](const SegmentFile& file) { return file.ordinal > ordinal_ && SegmentReader::begun(file.path); });
         if (later == files.end()) return false;
-        next = later->ordinal;
+        next = *later;
     }
     open(next);
     return true;
@@ -122,16 +120,16 @@ void JournalReader::seek(std::uint64_t record) {
     names_.clear();
     position_ = {};
     expected_ = record;
-    std::uint64_t target = 0;
+    std::optional<SegmentFile> target;
     for (const auto& file : list_segments(folder_)) {
         if (!SegmentReader::begun(file.path)) continue;
         const auto first = SegmentReader{file.path}.header().first_record;
-        if (target == 0) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
-        if (target != 0 && first > record) break;
-        target = file.ordinal;
+        if (!target) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
+        if (target && first > record) break;
+        target = file;
     }
-    if (target == 0) return;
-    open(target);
+    if (!target) return;
+    open(*target);
     segment_->seek(expected_);
 }
 

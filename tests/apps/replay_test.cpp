@@ -83,7 +83,7 @@ TEST(Replay, CtrlCEndsALoopWithASummary) {
 TEST(Replay, AFileThatIsNoCaptureIsRefusedByName) {
     const auto outcome = run({"replay", MILLPOND_PROGRAM, "--to", "127.0.0.1:9"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("neither a capture (pcap) nor a file of ITCH messages"));
+    EXPECT_THAT(outcome.err, HasSubstr("neither a journal, a capture (pcap) nor a file of ITCH messages"));
 }
 
 TEST(Replay, MisuseIsTwoAndNamesTheOption) {

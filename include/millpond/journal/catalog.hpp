@@ -15,8 +15,8 @@ struct SegmentFile {
 
 [[nodiscard]] std::filesystem::path segment_path(const std::filesystem::path& folder, std::uint64_t ordinal);
 
-/// The folder's segments by their ordinals, those that wait to be used included; other files are left out. Throws
-/// std::filesystem::filesystem_error.
+/// The folder's segments by their ordinals, those that wait to be used included; other files are left out. A segment's
+/// file in place of the folder is a journal of this one. Throws std::filesystem::filesystem_error.
 [[nodiscard]] std::vector<SegmentFile> list_segments(const std::filesystem::path& folder);
 
 enum class SegmentState : std::uint8_t {

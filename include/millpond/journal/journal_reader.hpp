@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_reader.hpp>
 #include <millpond/market/quote_board.hpp>
@@ -32,8 +33,8 @@ struct Position {
 /// Memory:  the pages of one segment; one name of every instrument.
 class JournalReader {
 public:
-    /// Begins at the oldest record. A folder without segments is an empty journal. Throws
-    /// std::filesystem::filesystem_error when there is no such folder.
+    /// Begins at the oldest record. A folder without segments is an empty journal; one segment's file is read by
+    /// itself. Throws std::filesystem::filesystem_error when there is neither.
     explicit JournalReader(std::filesystem::path folder);
 
     /// Makes the record of this number the next one, or the first behind it that is there. Throws what poll throws.
@@ -60,7 +61,7 @@ private:
 
     [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
-    void open(std::uint64_t ordinal);
+    void open(const SegmentFile& file);
     void learn(const NameRecord& name);
     template <class Event, class Handler>
     void deliver(Handler& handler, const RecordView& view);

@@ -1,0 +1,102 @@
+#include "apps/millpond/traffic/journal_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_error.hpp>
+
+namespace millpond::traffic {
+
+JournalExtent extent_of_journal(const std::string& path) {
+    JournalExtent extent;
+    for (const auto& segment : journal::describe_segments(path)) {
+        if (segment.state == journal::SegmentState::unreadable) throw journal::JournalError(segment.error);
+        if (segment.state == journal::SegmentState::waiting) continue;
+        if (extent.first == 0) extent.first = segment.first_record;
+        extent.behind = segment.next_record;
+    }
+    if (extent.first == 0) throw journal::JournalError("'" + path + "': no journal: no segment in it has been begun");
+    return extent;
+}
+
+JournalSource::JournalSource(const std::string& path, const Options& options)
+    : options_(options), reader_(path), encoder_({.session = options.session}) {
+    const auto extent = extent_of_journal(path);
+    if (options_.since) reader_.seek_time(*options_.since);
+    first_record_ = std::max(extent.first, reader_.next_record());
+    last_record_ = extent.behind;
+}
+
+void JournalSource::on(const feed::Quote& quote) {
+    if (options_.until && quote.receive_utc_ns >= *options_.until) {
+        over_ = true;
+        return;
+    }
+    const auto epoch = reader_.current().epoch;
+    // Another ring: what the one before had published is void.
+    if (epoch != std::exchange(epoch_, epoch) && first_utc_ns_) clear_ = true;
+    const auto* name = reader_.instrument(quote.instrument);
+    waiting_ = {quote,
+                name != nullptr ? *name : market::Instrument{{}, feed::Symbol{"#" + std::to_string(quote.instrument)}}};
+}
+
+void JournalSource::on(const journal::LostRecord& lost) {
+    skip_ += lost.count();
+    counts_.lost += lost.count();
+}
+
+bool JournalSource::read() {
+    while (!waiting_ && !over_) {
+        if (reader_.poll(*this, 1) == 0) over_ = true;
+    }
+    return waiting_.has_value();
+}
+
+bool JournalSource::add_waiting() {
+    if (!encoder_.add(waiting_->quote, waiting_->name.venue, waiting_->name.symbol)) return false;
+    newest_utc_ns_ = waiting_->quote.receive_utc_ns;
+    waiting_.reset();
+    ++counts_.quotes;
+    return true;
+}
+
+std::span<const std::byte> JournalSource::begin_and_finish() {
+    encoder_.begin(buffer_);
+    return encoder_.finish(newest_utc_ns_);
+}
+
+bool JournalSource::next(Outgoing& out) {
+    const bool more = read();
+    if (!more && !clear_ && skip_ == 0) return false;
+    const auto due =
+        more ? waiting_->quote.receive_utc_ns - first_utc_ns_.value_or(waiting_->quote.receive_utc_ns) : latest_due_ns_;
+    if (options_.heartbeat_ns != 0 && due - latest_due_ns_ > options_.heartbeat_ns) {
+        latest_due_ns_ += options_.heartbeat_ns;
+        out = {latest_due_ns_, begin_and_finish(), 0};
+        return true;
+    }
+    encoder_.skip(std::exchange(skip_, 0));
+    if (std::exchange(clear_, false)) encoder_.clear();
+    latest_due_ns_ = std::max(latest_due_ns_, due);
+    if (!more) {
+        out = {latest_due_ns_, begin_and_finish(), 0};
+        return true;
+    }
+    if (!first_utc_ns_) first_utc_ns_ = waiting_->quote.receive_utc_ns;
+    const auto before = counts_.quotes;
+    encoder_.begin(buffer_);
+    // An empty datagram has room for any quote.
+    while (add_waiting() && read() && !clear_ && skip_ == 0 && waiting_->quote.receive_utc_ns == newest_utc_ns_) {
+    }
+    out = {latest_due_ns_, encoder_.finish(newest_utc_ns_), static_cast<std::uint32_t>(counts_.quotes - before)};
+    return true;
+}
+
+double JournalSource::fraction() const {
+    const auto all = last_record_ - first_record_;
+    const auto done = std::max(reader_.next_record(), first_record_) - first_record_;
+    return all == 0 ? -1.0 : static_cast<double>(std::min(done, all)) / static_cast<double>(all);
+}
+
+}  // namespace millpond::traffic

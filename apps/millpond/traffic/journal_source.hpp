@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/journal/journal_reader.hpp>
+
+#include "apps/millpond/traffic/source.hpp"
+
+namespace millpond::traffic {
+
+/// The quotes of a journal as our `quotes` datagrams, with the distances of their recorded receive times. Quotes of the
+/// same time share a datagram. What the journal lost are sequence numbers that are passed over, a clear is a new
+/// generation; trades, states and gaps have no place in these datagrams and are counted.
+class JournalSource final : public Source {
+public:
+    struct Options {
+        std::uint64_t session{1};             ///< Of the datagrams; greater than that of any earlier run.
+        std::int64_t heartbeat_ns{0};         ///< Between heartbeats, in the journal's time; 0: none.
+        std::optional<std::int64_t> since{};  ///< Receive time of the first event.
+        std::optional<std::int64_t> until{};  ///< Behind that of the last.
+    };
+    struct Counts {
+        std::uint64_t quotes{0};
+        std::uint64_t others{0};  ///< Trades, states and gaps: not sent.
+        std::uint64_t lost{0};    ///< Events that the journal says are missing.
+    };
+
+    /// path: a journal's folder or one segment. Throws journal::JournalError when there is no journal, and what its
+    /// reader throws.
+    JournalSource(const std::string& path, const Options& options);
+
+    [[nodiscard]] bool next(Outgoing& out) override;
+    [[nodiscard]] double fraction() const override;
+
+    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+
+    // What the journal's reader calls.
+    void on(const feed::Quote& quote);
+    void on(const feed::Clear&) { clear_ = true; }
+    void on(const feed::Trade&) { ++counts_.others; }
+    void on(const feed::Status&) { ++counts_.others; }
+    void on(const feed::Gap&) { ++counts_.others; }
+    void on(const journal::LostRecord& lost);
+
+private:
+    struct Waiting {
+        feed::Quote quote;
+        market::Instrument name;
+    };
+
+    [[nodiscard]] bool read();
+    [[nodiscard]] bool add_waiting();
+    [[nodiscard]] std::span<const std::byte> begin_and_finish();
+
+    Options options_;
+    journal::JournalReader reader_;
+    feed::QuotesEncoder encoder_;
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer_{};
+    std::uint64_t first_record_{0};
+    std::uint64_t last_record_{0};
+    std::optional<Waiting> waiting_;  // read, not sent yet
+    bool clear_{false};               // what stands before it
+    std::uint64_t skip_{0};
+    std::uint64_t epoch_{0};
+    std::optional<std::int64_t> first_utc_ns_;
+    std::int64_t newest_utc_ns_{0};
+    std::int64_t latest_due_ns_{0};
+    bool over_{false};
+    Counts counts_;
+};
+
+/// The number of the first record of a journal and that behind its last. Throws journal::JournalError when there is
+/// none.
+struct JournalExtent {
+    std::uint64_t first{0};
+    std::uint64_t behind{0};
+};
+[[nodiscard]] JournalExtent extent_of_journal(const std::string& path);
+
+}  // namespace millpond::traffic

@@ -1,0 +1,272 @@
+// What a journal holds comes out of `millpond replay` again: quotes on the wire, every event in a ring.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_writer.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "apps/millpond/traffic/journal_source.hpp"
+#include "tests/apps/datagrams.hpp"
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/program.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kBegin = 1'700'000'000'000'000'000;
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::uint64_t kSegmentBytes = 1U << 20U;
+
+using Event = std::variant<feed::Quote, feed::Trade, feed::Status, feed::Gap, feed::Clear>;
+
+/// The n-th event of the tests' journals: mostly quotes, four at a time in the same millisecond.
+Event event_of(std::uint64_t n) {
+    const auto time = kBegin + static_cast<std::int64_t>(n / 4) * kMillisecond;
+    if (n % 50 == 17) {
+        feed::Trade trade;
+        trade.instrument = static_cast<feed::InstrumentId>(n % 3);
+        trade.price = static_cast<feed::Price>(n);
+        trade.size = 5;
+        trade.trade_id = n;
+        trade.receive_utc_ns = time;
+        return trade;
+    }
+    if (n % 500 == 250) {
+        feed::Clear clear;
+        clear.receive_utc_ns = time;
+        return clear;
+    }
+    feed::Quote quote;
+    quote.instrument = static_cast<feed::InstrumentId>(n % 3);
+    quote.channel = static_cast<std::uint16_t>(n % 2);
+    quote.flags = n % 7 == 0 ? feed::kIncomplete : 0;
+    quote.bid_price = static_cast<feed::Price>(1'000 + n);
+    quote.ask_price = static_cast<feed::Price>(1'002 + n);
+    quote.bid_size = n + 1;
+    quote.ask_size = n + 2;
+    quote.exchange_utc_ns = time - 1'000;
+    quote.receive_utc_ns = time;
+    quote.receive_ticks = n;
+    quote.feed_sequence = n;
+    return quote;
+}
+
+/// Keeps events with the time stamps that a replay gives anew taken away.
+struct Kept {
+    void on(feed::Quote quote) { keep(quote); }
+    void on(feed::Trade trade) { keep(trade); }
+    void on(feed::Status status) { keep(status); }
+    void on(feed::Gap gap) { keep(gap); }
+    void on(feed::Clear clear) { keep(clear); }
+    void on(const queue::MissedRange& range) { missed += range.last - range.first + 1; }
+    template <class Some>
+    void keep(Some event) {
+        event.receive_ticks = 0;
+        events.emplace_back(event);
+    }
+    std::vector<Event> events;
+    std::uint64_t missed{0};
+};
+
+bool same(const Event& a, const Event& b) {
+    return a.index() == b.index() && std::visit(
+                                         [&](const auto& left) {
+                                             const auto& right = std::get<std::decay_t<decltype(left)>>(b);
+                                             return std::memcmp(&left, &right, sizeof left) == 0;
+                                         },
+                                         a);
+}
+
+class JournalReplay : public ::testing::Test {
+protected:
+    JournalReplay() { std::filesystem::remove_all(folder_); }
+    ~JournalReplay() override { std::filesystem::remove_all(folder_); }
+
+    static market::Instrument name_of(feed::InstrumentId id) {
+        return {feed::Venue{"XTST"}, feed::Symbol{"SYM" + std::to_string(id)}};
+    }
+
+    /// Writes events 0..count-1; lost: ring numbers that are lost in front of event `lost_at`.
+    void write(std::uint64_t count, std::uint64_t lost_at = 0, std::uint64_t lost = 0) const {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
+        writer.set_epoch(7);
+        for (feed::InstrumentId id = 0; id < 3; ++id) writer.name(id, name_of(id));
+        std::uint64_t ring = 1;
+        for (std::uint64_t n = 0; n < count; ++n) {
+            if (lost != 0 && n == lost_at) {
+                ASSERT_TRUE(writer.append_lost({.first = ring, .last = ring + lost - 1}));
+                ring += lost;
+            }
+            std::visit(
+                [&](const auto& event) {
+                    while (!writer.append(event, ring)) ASSERT_TRUE(writer.service(kBegin));
+                },
+                event_of(n));
+            ++ring;
+        }
+    }
+
+    std::string folder_{::testing::TempDir() + "millpond_replayed_" + std::to_string(getpid())};
+};
+
+/// What came over the wire, decoded.
+struct Wire {
+    explicit Wire(const std::vector<std::string>& datagrams) {
+        for (const auto& datagram : datagrams) {
+            const auto result = decoder.decode(std::as_bytes(std::span{datagram}), {}, kept);
+            EXPECT_TRUE(result.ok());
+        }
+    }
+    feed::InstrumentTable instruments{16};
+    feed::QuotesDecoder decoder{instruments, {}};
+    Kept kept;
+};
+
+TEST_F(JournalReplay, TheQuotesOnTheWireAreThoseRecordedAndLossesAndClearsStandWhereTheyStood) {
+    constexpr std::uint64_t kEvents = 20'000;  // several segments
+    write(kEvents, 9'000, 11);
+    net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 64U << 20U}};
+    Program program{{"replay", folder_, "--to", receiver.report().local.to_string(), "--speed", "50", "--quiet"}};
+    std::vector<feed::Quote> expected;
+    for (std::uint64_t n = 0; n < kEvents; ++n) {
+        const auto event = event_of(n);
+        if (const auto* quote = std::get_if<feed::Quote>(&event)) expected.push_back(*quote);
+    }
+    std::size_t datagrams = 0;
+    traffic::JournalSource source{folder_, {}};
+    for (traffic::Outgoing out; source.next(out);) ++datagrams;
+    // Quotes of a millisecond share a datagram, unless a loss or a clear stands between them.
+    EXPECT_LT(datagrams, kEvents / 3);
+    const Wire wire{receive(receiver, datagrams)};
+    const auto outcome = program.wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::to_string(expected.size()) + " quotes; not sent: 400 other events; 11 were "
+                                                                         "lost before it"));
+    std::size_t quotes = 0;
+    std::size_t clears = 0;
+    for (const auto& event : wire.kept.events) {
+        clears += std::holds_alternative<feed::Clear>(event) ? 1U : 0U;
+        const auto* gap = std::get_if<feed::Gap>(&event);
+        if (gap != nullptr) {
+            EXPECT_EQ(gap->last - gap->first + 1, 11U);
+        }
+        const auto* quote = std::get_if<feed::Quote>(&event);
+        if (quote == nullptr) continue;
+        ASSERT_LT(quotes, expected.size());
+        const auto& recorded = expected[quotes++];
+        ASSERT_EQ(wire.instruments.symbol(quote->instrument), name_of(recorded.instrument).symbol);
+        ASSERT_EQ(wire.instruments.venue(quote->instrument), name_of(recorded.instrument).venue);
+        ASSERT_EQ(quote->bid_price, recorded.bid_price);
+        ASSERT_EQ(quote->ask_price, recorded.ask_price);
+        ASSERT_EQ(quote->bid_size, recorded.bid_size);
+        ASSERT_EQ(quote->ask_size, recorded.ask_size);
+        ASSERT_EQ(quote->flags, recorded.flags);
+        ASSERT_EQ(quote->exchange_utc_ns, recorded.exchange_utc_ns);
+    }
+    EXPECT_EQ(quotes, expected.size());
+    EXPECT_EQ(clears, kEvents / 500);
+    EXPECT_EQ(wire.decoder.counters().gaps.read(), 1U);
+}
+
+TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind) {
+    constexpr std::uint64_t kEvents = 20'000;
+    write(kEvents);
+    const auto ring = unique_ring("replayed");
+    // The ring holds a fiftieth of the events: without its readers in sight the replay would lap them.
+    Program program{{"replay", folder_, "--ring", ring, "--readers", "1", "--capacity", "256", "--speed", "max"}};
+    ASSERT_TRUE(program.says("waits for 1 readers"));
+    market::RingReader reader{{.name = ring, .visible_as = "test"}};
+    Kept kept;
+    for (bool closed = false; !closed;) {
+        closed = reader.writer_state(core::utc_nanos()) == market::WriterState::closed;
+        while (reader.poll(kept, 64) != 0) {
+        }
+    }
+    EXPECT_EQ(program.wait().exit_code, 0);
+    EXPECT_EQ(kept.missed, 0U);
+    ASSERT_EQ(kept.events.size(), kEvents);
+    for (std::uint64_t n = 0; n < kEvents; ++n) {
+        Kept recorded;
+        std::visit([&](const auto& event) { recorded.on(event); }, event_of(n));
+        ASSERT_TRUE(same(kept.events[n], recorded.events[0])) << "event " << n;
+    }
+    for (feed::InstrumentId id = 0; id < 3; ++id) EXPECT_EQ(reader.instrument(id)->symbol, name_of(id).symbol);
+}
+
+TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
+    write(20'000);
+    const auto files = journal::list_segments(folder_);
+    ASSERT_GT(files.size(), 1U);
+    const auto listed = run({"journal", "ls", files[1].path.string()});
+    EXPECT_EQ(std::count(listed.out.begin(), listed.out.end(), '\n'), 3) << listed.out;
+    traffic::JournalSource second{files[1].path.string(), {}};
+    traffic::Outgoing out;
+    while (second.next(out)) {
+    }
+    traffic::JournalSource all{folder_, {}};
+    while (all.next(out)) {
+    }
+    EXPECT_GT(second.counts().quotes, 0U);
+    EXPECT_LT(second.counts().quotes, all.counts().quotes);
+    EXPECT_EQ(second.counts().lost, 0U);
+}
+
+TEST_F(JournalReplay, DatagramsAreDueAtTheRecordedDistancesAndTimesChooseAPart) {
+    write(400);
+    traffic::JournalSource source{
+        folder_, {.heartbeat_ns = 0, .since = kBegin + 10 * kMillisecond, .until = kBegin + 20 * kMillisecond}};
+    traffic::Outgoing out;
+    std::uint64_t quotes = 0;
+    for (std::int64_t millisecond = 0; source.next(out); ++millisecond) {
+        EXPECT_EQ(out.due_ns, millisecond * kMillisecond);
+        quotes += out.messages;
+    }
+    EXPECT_EQ(quotes, 39U);  // events 40 to 79, of which 67 is a trade
+    EXPECT_EQ(source.counts().others, 1U);
+}
+
+TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
+    std::filesystem::create_directories(folder_);
+    const auto empty = run({"replay", folder_, "--to", "127.0.0.1:9"});
+    EXPECT_EQ(empty.exit_code, 1);
+    EXPECT_THAT(empty.err, HasSubstr("no journal: no segment in it has been begun"));
+    write(10);
+    EXPECT_THAT(run({"replay", folder_}).err, HasSubstr("one of --to ADDRESS:PORT and --ring NAME is needed"));
+    const auto both = run({"replay", folder_, "--to", "127.0.0.1:9", "--ring", "x"});
+    EXPECT_EQ(both.exit_code, 2);
+    const auto only = run({"replay", folder_, "--to", "127.0.0.1:9", "--only", "127.0.0.1:9"});
+    EXPECT_EQ(only.exit_code, 2);
+    EXPECT_THAT(only.err, HasSubstr("holds events without addresses"));
+    const auto since = run({"replay", folder_, "--to", "127.0.0.1:9", "--since", "noon"});
+    EXPECT_EQ(since.exit_code, 2);
+    EXPECT_THAT(since.err, HasSubstr("'noon' is no time like"));
+    const auto faults = run({"replay", folder_, "--ring", unique_ring("faults"), "--drop", "0.5"});
+    EXPECT_EQ(faults.exit_code, 2);
+    const auto capture = run({"replay", MILLPOND_PROGRAM, "--ring", "x"});
+    EXPECT_THAT(capture.err, HasSubstr("neither a journal, a capture (pcap) nor a file of ITCH messages"));
+    EXPECT_THAT(run({"replay", "--help"}).out, HasSubstr("millpond replay /var/lib/millpond/journal --ring backtest"));
+}
+
+}  // namespace
+}  // namespace millpond::app
