@@ -23,10 +23,8 @@ import {
   WrongPoolError,
 } from "./pool-error.js";
 import type { MessagePoolOptions, Pooled } from "./pool-options.js";
-import { LEASE, type Leased, PoolStock } from "./pool-stock.js";
+import { LEASE, type Leased, MOST, PoolStock } from "./pool-stock.js";
 
-/** `auto` keeps at most this many messages for reuse. */
-const AUTO_MOST = 65_536;
 /** Of a stamp: lent, and nothing but to be cleared when it comes back. */
 const SIMPLY_LENT = LOOK_CLOSER + 1;
 const NOBODYS = new ObjectLease(undefined, -1, 0, {});
@@ -51,9 +49,9 @@ const NOBODYS = new ObjectLease(undefined, -1, 0, {});
 export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> extends PoolStock<T, Body, Meta> {
   private readonly sampleMask: number;
 
-  /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together, up to 65,536. */
+  /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
-    super(size === "auto" ? AUTO_MOST : size, options);
+    super(size === "auto" ? MOST : size, options);
     const sample = options.samplePlaces ?? 65_536;
     if (sample !== 0) requireInteger("samplePlaces", sample, 1, 2 ** 28);
     if ((sample & (sample - 1)) !== 0) throw new SettingError("samplePlaces", sample, "a power of two, or 0");

@@ -8,7 +8,8 @@ import { SlotTable } from "./slot-table.js";
 export const LEASE = Symbol("millpond.lease");
 /** @internal */
 export type Leased = object & { [LEASE]?: Lease };
-const MOST = 2 ** 20;
+/** @internal The largest size, and that of "auto". */
+export const MOST = 2 ** 20;
 
 /** The messages of a pool: how many there are, where each stands, what becomes of them, and what they tell when counted. */
 export abstract class PoolStock<T extends object, Body, Meta> implements Lender {

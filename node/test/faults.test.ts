@@ -60,10 +60,10 @@ test("fault: ids and metadata are rebuilt for every pooled message", () => {
 
 test("fault: a pool smaller than the messages in flight falls behind plain objects for good", () => {
   const pool = new MessagePool("auto");
-  const out = Array.from({ length: 50_000 }, (_, n) => pool.acquire("a", n));
+  const out = Array.from({ length: 100_000 }, (_, n) => pool.acquire("a", n));
   for (const message of out) pool.release(message);
   const { created } = pool.stats();
-  for (let n = 0; n < 50_000; n++) out[n] = pool.acquire("a", n);
+  for (let n = 0; n < 100_000; n++) out[n] = pool.acquire("a", n);
   assert.equal(pool.stats().created, created);
   assert.ok(out.every((message, n) => message.body === n));
 });
