@@ -43,12 +43,13 @@ constexpr Offered kOffered[] = {
 
 void offer_sessions(EngineConfig& config) {
     for (const auto& offered : kOffered) {
-        config.sessions.push_back({.version = offered.version,
-                                   .sender = kSender,
-                                   .target = offered.target,
-                                   .fields_have_values = offered.fields_have_values,
-                                   .reset_on_logon = true,
-                                   .appl_ver_id_in_business_reject = true});
+        auto& session = config.sessions.emplace_back();
+        session.version = offered.version;
+        session.sender = kSender;
+        session.target = offered.target;
+        session.fields_have_values = offered.fields_have_values;
+        session.reset_on_logon = true;
+        session.appl_ver_id_in_business_reject = true;
     }
 }
 
