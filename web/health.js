@@ -52,6 +52,7 @@ export function showHealth(report, place) {
   ]))));
   place.sinks.replaceChildren(...report.sinks.map((sink) => card(sink.name, sink.type, of(`sink '${sink.name}'`), facts([
     ...(sink.clients === null ? [] : [["Clients", count(sink.clients)]]),
+    ...(sink.connected === null ? [] : [["Connected", sink.connected ? "yes" : ["no", "error"]]]),
     ["Lag", `${short(sink.queued)} / ${span(sink.lag_ns)}`],
     ["Delivered/s", short(sink.delivered_per_second)],
     ["Delivered", short(sink.delivered)],

@@ -47,6 +47,13 @@ std::string mebibytes(const Tree& tree, const char* key) {
     return fmt::format("{:.1f}M", tree.get<double>(key) / (1024.0 * 1024.0));
 }
 
+/// How many are connected to a sink, or whether it is connected; "-" where it is neither.
+std::string clients_of(const Tree& sink) {
+    if (const auto connected = text(sink, "connected"); connected != "null") return connected == "true" ? "up" : "down";
+    const auto clients = text(sink, "clients");
+    return clients == "null" ? "-" : clients;
+}
+
 class Page {
 public:
     explicit Page(const Tree& tree) : tree_(tree), now_(tree.get<double>("now")) {}
@@ -117,11 +124,9 @@ private:
              "DELIVERED/S", "CONFLATED", "MISSED", "LAST ERROR");
         for (const auto& [name, sink] : tree_.get_child("sinks")) {
             const auto error = text(sink, "last_error");
-            const auto clients = text(sink, "clients");
             line("{:<20} {:<8} {:>7} {:>10} {:>9} {:>11} {:>10} {:>10}  {}", text(sink, "name"), text(sink, "type"),
-                 clients == "null" ? "-" : clients, amount(sink, "queued"), span(sink, "lag_ns"),
-                 amount(sink, "delivered_per_second"), amount(sink, "conflated"), amount(sink, "missed"),
-                 error == "null" ? "" : error);
+                 clients_of(sink), amount(sink, "queued"), span(sink, "lag_ns"), amount(sink, "delivered_per_second"),
+                 amount(sink, "conflated"), amount(sink, "missed"), error == "null" ? "" : error);
         }
     }
 

@@ -35,6 +35,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::group_not_joined: return "group not joined";
         case Stage::no_packets: return "no packets";
         case Stage::stale: return "stale";
+        case Stage::kernel_drops: return "kernel drops";
         case Stage::undecodable: return "undecodable";
         case Stage::gap: return "gap";
         case Stage::halted: return "halted";
@@ -65,6 +66,11 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         tell(Stage::stale, Severity::error, feed.last_packet,
              fmt::format("nothing has come for {}", seconds(now - feed.last_packet)));
     }
+    if (feed.dropped.goes_on(now)) {
+        tell(Stage::kernel_drops, Severity::warning, feed.dropped.since,
+             fmt::format("the kernel dropped {} datagrams in front of a full socket buffer",
+                         feed.dropped.count - feed.dropped.before));
+    }
     if (feed.undecodable.goes_on(now)) {
         tell(Stage::undecodable, Severity::error, feed.undecodable.since,
              fmt::format("{} datagrams were not decoded", feed.undecodable.count - feed.undecodable.before));
@@ -72,9 +78,9 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.missing.goes_on(now)) {
         tell(Stage::gap, Severity::warning, feed.missing.since,
              fmt::format("{} sequence numbers are missing{}", feed.missing.count - feed.missing.before,
-                         feed.kernel_drops == 0
+                         feed.dropped.count == 0
                              ? std::string{}
-                             : fmt::format("; the kernel dropped {} datagrams since the start", feed.kernel_drops)));
+                             : fmt::format("; the kernel dropped {} datagrams since the start", feed.dropped.count)));
     }
     if (feed.halted.holds) {
         tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));
@@ -92,18 +98,26 @@ std::vector<Finding> findings(const RingState& ring) {
 }
 
 std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
-    if (!sink.ended && !sink.behind.holds) {
-        if (!sink.stalled.goes_on(now)) return {};
-        return {{Stage::sink_behind, Severity::warning, fmt::format("sink '{}'", sink.name), sink.stalled.since,
-                 fmt::format("clients that took nothing and were disconnected: {}",
-                             sink.stalled.count - sink.stalled.before)}};
-    }
+    const auto tell = [&](Severity severity, std::int64_t since, std::string text) {
+        return std::vector<Finding>{
+            {Stage::sink_behind, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)}};
+    };
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
-    auto text = sink.ended ? fmt::format("it has ended{}", cause)
-                           : fmt::format("{} events wait, the oldest for {}{}", sink.account.queued,
-                                         seconds(sink.lag_ns), cause);
-    return {
-        {Stage::sink_behind, Severity::error, fmt::format("sink '{}'", sink.name), sink.behind.since, std::move(text)}};
+    if (sink.ended) return tell(Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
+    if (sink.behind.holds) {
+        return tell(
+            Severity::error, sink.behind.since,
+            fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
+    }
+    if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
+        return tell(Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
+    }
+    if (sink.stalled.goes_on(now)) {
+        return tell(Severity::warning, sink.stalled.since,
+                    fmt::format("clients that took nothing and were disconnected: {}",
+                                sink.stalled.count - sink.stalled.before));
+    }
+    return {};
 }
 
 std::vector<Finding> findings(const State& state, std::int64_t now) {

@@ -16,11 +16,12 @@ enum class Stage : std::uint8_t {
     group_not_joined,  ///< The kernel does not hold the feed's group on the interface.
     no_packets,        ///< Nothing has come since the start.
     stale,             ///< Nothing has come for longer than the feed's patience, heartbeats included.
+    kernel_drops,      ///< The socket's buffer was full.
     undecodable,       ///< Datagrams are rejected.
     gap,               ///< Sequence numbers are missing.
     halted,            ///< The venue has halted the channel, or ended its session.
     receive_thread,    ///< It does not show itself.
-    sink_behind,       ///< A sink has ended, or passes on what is old.
+    sink_behind,       ///< A sink has ended, has no connection, or passes on what is old.
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;

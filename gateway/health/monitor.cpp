@@ -26,8 +26,6 @@ constexpr std::int64_t kLookEveryNs = kSecondNs / 10;
 constexpr std::int64_t kCountEveryNs = kSecondNs;
 /// What a ring's memory is made of; the kernel walks its pages for it.
 constexpr std::int64_t kAskEveryNs = 10 * kSecondNs;
-/// "Recent" latencies are those of 5 to 10 seconds.
-constexpr std::int64_t kRecentNs = 5 * kSecondNs;
 /// A receive thread that has not shown itself for so long is stuck or dead.
 constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
 /// A sink is behind when it lags so much more than it holds on purpose.
@@ -51,15 +49,6 @@ bool is_end(feed::TradingState state) {
 bool is_halt(feed::TradingState state) {
     return state == feed::TradingState::halted || state == feed::TradingState::paused || is_end(state) ||
            state == feed::TradingState::end_of_market_hours;
-}
-
-LatencyState::Percentiles percentiles_of(const metrics::HistogramSnapshot& snapshot) {
-    return {.count = snapshot.count(),
-            .p50 = snapshot.percentile(50),
-            .p90 = snapshot.percentile(90),
-            .p99 = snapshot.percentile(99),
-            .p999 = snapshot.percentile(99.9),
-            .max = snapshot.max()};
 }
 
 }  // namespace
@@ -156,7 +145,7 @@ void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         const auto& counts = line.receiver().counts();
         state.packets = counts.datagrams.read();
         state.bytes = counts.bytes.read();
-        state.kernel_drops = counts.kernel_drops.read();
+        state.dropped.see(counts.kernel_drops.read(), now);
         state.quotes = line.decoder().counters().quotes.read();
         if (state.packets != memory.packets) state.last_packet = now;
         memory.packets = state.packets;
@@ -199,8 +188,9 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
         memory.asked = now;
         state.memory = pipeline.ring().report();
     }
-    look_at_latency(pipeline.publisher().latencies().wire, memory.wire, now, state.wire);
-    look_at_latency(pipeline.publisher().latencies().in_process, memory.in_process, now, state.in_process);
+    const auto& latencies = pipeline.publisher().latencies();
+    state.wire = memory.wire.look(latencies.wire, now);
+    state.in_process = memory.in_process.look(latencies.in_process, now);
     state.readers.clear();
     const auto newest = memory.reader->newest();
     for (const auto& reader : pipeline.ring().readers()) {
@@ -210,29 +200,6 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
                                  .missed = reader.missed,
                                  .alive = reader.alive});
     }
-}
-
-void Monitor::look_at_latency(const metrics::LatencyHistogram& histogram, HistogramMemory& memory, std::int64_t now,
-                              LatencyState& into) {
-    const auto all = std::make_unique<metrics::HistogramSnapshot>();
-    histogram.read(*all);
-    into.all = percentiles_of(*all);
-    const auto recent = std::make_unique<metrics::HistogramSnapshot>(*all);
-    recent->subtract(*memory.base);
-    into.recent = percentiles_of(*recent);
-    into.bars.clear();
-    std::uint64_t before = 0;
-    for (std::uint64_t decade = 100; decade <= 1'000'000'000; decade *= 10) {
-        for (const std::uint64_t step : {1ULL, 2ULL, 5ULL}) {
-            const auto up_to = recent->count_up_to(decade * step);
-            into.bars.emplace_back(decade * step, up_to - before);
-            before = up_to;
-        }
-    }
-    if (now - memory.taken < kRecentNs) return;
-    memory.taken = now;
-    memory.base.swap(memory.next);
-    *memory.next = *all;
 }
 
 void Monitor::look_at_board(std::size_t index, std::int64_t now) {
@@ -287,8 +254,10 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
     state.last_error_at = said.at_utc_ns;
     thread->sink().visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
         if (name == "clients") state.clients = tally.read();
+        if (name == "connected") state.connected = tally.read() != 0;
         if (name == "clients_stalled_total") state.stalled.see(tally.read(), now);
     });
+    state.disconnected.see(!state.connected.value_or(true), now);
     const auto consumed = state.account.published - state.account.queued;
     // What waits was published after the newest mark that is all passed on.
     while (memory.marks.size() > 1 && memory.marks[1].published <= consumed) memory.marks.pop_front();

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include <millpond/market/ring_reader.hpp>
-#include <millpond/metrics/histogram_snapshot.hpp>
-#include <millpond/metrics/latency_histogram.hpp>
 
 #include "gateway/health/last_error.hpp"
+#include "gateway/health/latency_window.hpp"
 #include "gateway/health/state.hpp"
 #include "gateway/pipeline.hpp"
 #include "gateway/sink_thread.hpp"
@@ -54,18 +53,12 @@ private:
         Rate packet_rate;
         Rate quote_rate;
     };
-    /// A histogram as it was some seconds ago, and some more.
-    struct HistogramMemory {
-        std::unique_ptr<metrics::HistogramSnapshot> base{std::make_unique<metrics::HistogramSnapshot>()};
-        std::unique_ptr<metrics::HistogramSnapshot> next{std::make_unique<metrics::HistogramSnapshot>()};
-        std::int64_t taken{0};
-    };
     struct RingMemory {
         std::unique_ptr<market::RingReader> reader;
         std::int64_t asked{0};  // the kernel, for the memory
         Rate published;
-        HistogramMemory wire;
-        HistogramMemory in_process;
+        LatencyWindow wire;
+        LatencyWindow in_process;
     };
     struct SinkMemory {
         struct Mark {
@@ -81,8 +74,6 @@ private:
     void look_at_ring(std::size_t index, std::int64_t now, double span);
     void look_at_board(std::size_t index, std::int64_t now);
     void look_at_sink(std::size_t index, std::int64_t now, double span);
-    static void look_at_latency(const metrics::LatencyHistogram& histogram, HistogramMemory& memory, std::int64_t now,
-                                LatencyState& into);
 
     const std::vector<std::unique_ptr<Pipeline>>& pipelines_;
     std::vector<WatchedSink> sinks_;

@@ -47,7 +47,7 @@ std::string json_of(const FeedState& feed) {
         json_string(feed.interface), feed.packets, feed.bytes, feed.quotes, feed.packets_per_second,
         feed.quotes_per_second, time_or_null(feed.last_packet),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
-        feed.kernel_drops, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete);
+        feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete);
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {
@@ -91,11 +91,12 @@ std::string json_of(const RingState& ring) {
 
 std::string json_of(const SinkState& sink) {
     return fmt::format(
-        R"({{"name":{},"type":"{}","ring":{},"clients":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
+        R"({{"name":{},"type":"{}","ring":{},"clients":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
         R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"queued":{},)"
         R"("snapshot":{},"last_error":{},"last_error_at":{}}})",
         json_string(sink.name), sink.type, json_string(sink.ring),
-        sink.clients ? fmt::format("{}", *sink.clients) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
+        sink.clients ? fmt::format("{}", *sink.clients) : "null",
+        sink.connected ? fmt::format("{}", *sink.connected) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
         sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
         sink.account.conflated, sink.account.missed, sink.account.queued, sink.account.snapshot,
         sink.last_error.empty() ? "null" : json_string(sink.last_error), time_or_null(sink.last_error_at));

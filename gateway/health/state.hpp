@@ -66,11 +66,11 @@ struct FeedState {
     std::uint64_t packets{0};
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};
-    std::uint64_t kernel_drops{0};
     std::int64_t last_packet{0};
     double packets_per_second{0};
     double quotes_per_second{0};
     std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.
+    Burst dropped;                         ///< By the kernel, in front of the feed's socket.
     Burst undecodable;
     Burst missing;
     std::uint32_t instruments_halted{0};
@@ -123,6 +123,8 @@ struct SinkState {
     Account account;
     double delivered_per_second{0};
     std::optional<std::uint64_t> clients;  ///< Connected now, where there are any to connect.
+    std::optional<bool> connected;         ///< Where it connects itself.
+    Condition disconnected;                ///< Holds where it does and is not.
     std::int64_t lag_ns{0};                ///< How long ago what it passes on now was published, at least.
     std::int64_t patience_ns{0};           ///< It is behind when it lags more.
     Condition behind;

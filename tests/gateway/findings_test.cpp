@@ -109,6 +109,28 @@ TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
     EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
 }
 
+TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
+    auto feed = good_feed();
+    feed.dropped.see(7, kNow);
+    feed.missing.see(7, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found,
+                ElementsAre(is(Stage::kernel_drops, Severity::warning, kNow), is(Stage::gap, Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the kernel dropped 7 datagrams in front of a full socket buffer");
+    EXPECT_THAT(found[1].text, EndsWith("the kernel dropped 7 datagrams since the start"));
+}
+
+TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits) {
+    auto sink = good_sink();
+    sink.connected = false;
+    sink.disconnected.see(true, kNow);
+    sink.last_error = "Connection refused";
+    EXPECT_THAT(findings(sink, kNow + sink.patience_ns), IsEmpty());
+    const auto found = findings(sink, kNow + sink.patience_ns + 1);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "it is not connected; its last error: Connection refused");
+}
+
 TEST(Findings, ASinkIsBehindOrHasEnded) {
     auto sink = good_sink();
     EXPECT_THAT(findings(sink, kNow), IsEmpty());

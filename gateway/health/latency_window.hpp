@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <millpond/metrics/histogram_snapshot.hpp>
+#include <millpond/metrics/latency_histogram.hpp>
+
+#include "gateway/health/state.hpp"
+
+namespace millpond::gateway::health {
+
+/// What a histogram has counted in the newest 5 to 10 seconds, and in all.
+class LatencyWindow {
+public:
+    [[nodiscard]] LatencyState look(const metrics::LatencyHistogram& histogram, std::int64_t now_utc_ns);
+
+private:
+    // As the histogram was 5 to 10 seconds ago, and up to 5.
+    std::unique_ptr<metrics::HistogramSnapshot> base_{std::make_unique<metrics::HistogramSnapshot>()};
+    std::unique_ptr<metrics::HistogramSnapshot> next_{std::make_unique<metrics::HistogramSnapshot>()};
+    std::int64_t taken_{0};
+};
+
+}  // namespace millpond::gateway::health
