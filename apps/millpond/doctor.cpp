@@ -12,6 +12,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/doctor/machine.hpp"
 #include "apps/millpond/doctor/observe.hpp"
+#include "apps/millpond/http_get.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/config/read.hpp"
 
@@ -83,6 +84,12 @@ const gateway::FeedConfig& feed_of(const gateway::Config& config, const std::str
     throw UsageError(fmt::format("doctor: no feed '{}'; known are: {}", name, known));
 }
 
+/// Asks the gateway of this configuration, when it serves its health.
+doctor::AskHealth ask_of(const gateway::Config& config) {
+    if (config.metrics.empty() || config.metrics.port() == 0) return {};
+    return [at = config.metrics] { return http_get(at, "/api/health", {}); };
+}
+
 int run(const Options& options) {
     gateway::Config config;
     if (!options.config.empty()) gateway::read_file(options.config, config);
@@ -92,7 +99,7 @@ int run(const Options& options) {
         findings = doctor::check_machine("/", needs_of(config));
     } else {
         const std::chrono::milliseconds longest{static_cast<std::int64_t>(options.seconds * 1'000)};
-        findings = doctor::diagnose(doctor::observe(feed_of(config, options.feed), longest));
+        findings = doctor::diagnose(doctor::observe(feed_of(config, options.feed), longest, ask_of(config)));
     }
     options.format == "json" ? print_json(findings) : print_text(findings);
     return std::ranges::any_of(findings, [](const Finding& one) { return one.level == Level::bad; }) ? 1 : 0;

@@ -54,6 +54,8 @@ TEST_F(Demo, AddressesOfSinksWithTlsArePrintedAsSuch) {
     ASSERT_TRUE(program.says("Ctrl-C ends it."));
     EXPECT_THAT(program.word_behind("page: "), StartsWith("https://127.0.0.1:"));
     EXPECT_THAT(program.word_behind("openssl s_client -quiet "), StartsWith("127.0.0.1:"));
+    program.signal(SIGTERM);
+    EXPECT_EQ(program.wait().exit_code, 0);
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ const std::set<std::string>& shown() {
         metrics::Registry registry;
         const auto listed = metrics::add_pool(registry, pool);
         auto result = metrics_in(gateway.page("/metrics") + registry.prometheus_text());
+        gateway.end();
         std::filesystem::remove_all(folder);
         return result;
     }();

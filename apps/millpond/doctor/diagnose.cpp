@@ -16,7 +16,10 @@ public:
     explicit Way(const FeedFacts& facts) : facts_(facts), to_(facts.listen.to_string()) {}
 
     std::vector<Finding> follow() {
-        if (link() && membership() && on_the_link() && socket() && buffer()) decoder();
+        gateway();
+        if (link() && membership() && on_the_link() && socket() && buffer() && decoder()) {
+            findings_.insert(findings_.end(), facts_.gateway_findings.begin(), facts_.gateway_findings.end());
+        }
         return std::move(findings_);
     }
 
@@ -28,6 +31,21 @@ private:
     bool broken(std::string stage, std::string what, std::string mend) {
         findings_.push_back({std::move(stage), Level::bad, std::move(what), std::move(mend)});
         return false;
+    }
+
+    /// Not on the way: its silence hides nothing of what comes in.
+    void gateway() {
+        const auto& silence = facts_.gateway_silence;
+        if (!facts_.gateway_asked) return;
+        if (silence.empty()) {
+            good("gateway", "answers");
+        } else if (facts_.gateway_runs) {
+            broken("gateway", fmt::format("has a socket on the feed's port, but does not tell its health: {}", silence),
+                   "systemctl status millpond; journalctl -u millpond -n 50");
+        } else {
+            findings_.push_back(
+                {"gateway", Level::advice, fmt::format("none runs: {}", silence), "systemctl start millpond"});
+        }
     }
 
     bool link() {
@@ -98,10 +116,11 @@ private:
     }
 
     bool socket() {
-        if (!facts_.socket_opened) {
-            findings_.push_back(
-                {"socket", Level::good, fmt::format("not opened beside the gateway's: {}", facts_.socket_error), {}});
-            return true;
+        const bool kept_from_gateway = facts_.gateway_took == 0U && facts_.kernel_drops == 0;
+        if (!facts_.socket_opened && !kept_from_gateway) {
+            return good("socket", facts_.gateway_took
+                                      ? fmt::format("{} datagrams at the gateway's socket", *facts_.gateway_took)
+                                      : fmt::format("not opened beside the gateway's: {}", facts_.socket_error));
         }
         if (facts_.at_socket != 0) return good("socket", fmt::format("{} datagrams at the socket", facts_.at_socket));
         if (!facts_.link_watched) {
@@ -125,8 +144,9 @@ private:
             return broken("firewall", fmt::format("a rule drops them: {}", facts_.dropping_rules.front()),
                           fmt::format("nft insert rule {} udp dport {} accept", chain, facts_.listen.port()));
         }
-        return broken("socket", "datagrams are on the link and do not come to a socket",
-                      "nft list ruleset; nstat -az | grep -E 'IpInAddrErrors|UdpInCsumErrors|UdpNoPorts'");
+        return broken(
+            "socket", "datagrams are on the link and do not come to a socket",
+            "nft list ruleset; iptables-legacy-save; nstat -az | grep -E 'IpInAddrErrors|UdpInCsumErrors|UdpNoPorts'");
     }
 
     bool buffer() {

@@ -22,6 +22,8 @@ struct FeedFacts {
     bool carrier{true};
     std::vector<std::string> joined_on;  ///< Interfaces on which somebody had joined the group before this look.
     bool gateway_runs{false};            ///< Somebody has a socket on the port.
+    bool gateway_asked{false};           ///< Whether a gateway was asked for its health,
+    std::string gateway_silence;         ///< and why it did not answer; empty: it did.
 
     bool link_watched{false};        ///< Whether frames could be looked at (needs CAP_NET_RAW).
     std::uint64_t on_link{0};        ///< Datagrams to the address seen on the interface,
@@ -33,21 +35,24 @@ struct FeedFacts {
     int rp_filter{0};                ///< Of the interface, the stricter of its own and all's: 0, 1 or 2.
     std::vector<std::string> dropping_rules;
 
-    bool socket_opened{false};        ///< Whether a socket of this look's own received.
-    std::string socket_error;         ///< Why not.
-    std::uint64_t at_socket{0};       ///< Datagrams that it got.
-    std::uint64_t kernel_drops{0};    ///< Of all sockets on the port.
-    std::uint64_t receive_buffer{0};  ///< As configured.
+    bool socket_opened{false};                  ///< Whether a socket of this look's own received.
+    std::string socket_error;                   ///< Why not.
+    std::uint64_t at_socket{0};                 ///< Datagrams that it got.
+    std::optional<std::uint64_t> gateway_took;  ///< Datagrams that the gateway got meanwhile, when it told.
+    std::uint64_t kernel_drops{0};              ///< Of all sockets on the port.
+    std::uint64_t receive_buffer{0};            ///< As configured.
 
     std::uint64_t decoded{0};        ///< Datagrams that the decoder took,
     std::uint64_t rejected{0};       ///< and did not take;
     std::string first_error;         ///< what it said of the first,
     std::string first_rejected_hex;  ///< and its bytes.
     double seconds{0};               ///< How long the look was.
+
+    std::vector<Finding> gateway_findings;  ///< What the gateway itself says of the feed and its sinks.
 };
 
 /// Follows the way from the link to the decoder. Every stage that is passed is a good finding; the first that is broken
-/// is the last finding.
+/// is the last finding. When all are passed, what the gateway says of itself comes behind them.
 [[nodiscard]] std::vector<Finding> diagnose(const FeedFacts& facts);
 
 }  // namespace millpond::app::doctor

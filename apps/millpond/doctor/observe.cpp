@@ -228,7 +228,7 @@ std::string name_of(gateway::FeedFormat format) {
 
 }  // namespace
 
-FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest) {
+FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest, const AskHealth& ask) {
     FeedFacts facts;
     facts.feed = feed.name;
     facts.format = name_of(feed.format);
@@ -242,6 +242,10 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     const auto sockets = [] { return text_of("/proc/net/udp") + text_of("/proc/net/udp6"); };
     const auto drops_before = drops_of_port(sockets(), feed.listen.port());
     facts.gateway_runs = drops_before.has_value();
+
+    const GatewayEar ear{ask, feed.name};
+    const auto word_before = ear.ask(0, facts.gateway_silence);
+    facts.gateway_asked = ask != nullptr;
 
     LinkWatch link{facts};
     facts.link_watched = link.get() >= 0;
@@ -263,6 +267,12 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     }
     facts.seconds = static_cast<double>(core::monotonic_nanos() - begin) / 1e9;
     facts.kernel_drops = drops_of_port(sockets(), feed.listen.port()).value_or(0) - drops_before.value_or(0);
+    if (word_before) {
+        if (auto word = ear.ask(core::utc_nanos(), facts.gateway_silence)) {
+            facts.gateway_took = word->packets - std::min(word->packets, word_before->packets);
+            facts.gateway_findings = std::move(word->findings);
+        }
+    }
     facts.route_to_sender = route_to(routes, facts.sender);
     if (facts.on_link != 0 && facts.at_socket == 0) {
         facts.dropping_rules = dropping_rules(said_by("nft list ruleset 2>/dev/null"), feed.listen);

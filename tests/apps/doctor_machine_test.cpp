@@ -1,4 +1,4 @@
-// What the doctor makes of made-up machines and of what was seen of a feed.
+// What the doctor makes of made-up machines, and what it reads out of what the kernel prints.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,19 +7,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <unistd.h>
 
-#include "apps/millpond/doctor/diagnose.hpp"
+#include "apps/millpond/doctor/finding.hpp"
 #include "apps/millpond/doctor/kernel_text.hpp"
 #include "apps/millpond/doctor/machine.hpp"
 
 namespace millpond::app::doctor {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -192,75 +192,6 @@ TEST(DoctorKernelText, FindsTheRuleThatDropsAFeedAndNoOther) {
         dropping_rules(
             "table ip raw {\n\tchain pre {\n\t\ttype filter hook prerouting priority raw; policy drop;\n\t}\n}\n", to),
         ElementsAre(HasSubstr("ip raw / pre: type filter hook prerouting")));
-}
-
-/// A feed that is well: each test spoils one thing.
-FeedFacts well() {
-    FeedFacts facts;
-    facts.feed = "miax";
-    facts.format = "miax-tom";
-    facts.listen = net::SocketAddress::parse("224.0.105.2:51002");
-    facts.interface = "eth1";
-    facts.joined_on = {"eth1"};
-    facts.gateway_runs = true;
-    facts.link_watched = true;
-    facts.on_link = 60;
-    facts.sender = net::SocketAddress::parse("10.1.2.3:4000");
-    facts.route_to_sender = "eth1";
-    facts.socket_opened = true;
-    facts.at_socket = 60;
-    facts.decoded = 60;
-    facts.receive_buffer = 1'000'000;
-    facts.seconds = 3;
-    return facts;
-}
-
-Finding verdict(const FeedFacts& facts) { return diagnose(facts).back(); }
-
-TEST(DoctorFeed, AFeedThatIsWellPassesEveryStage) {
-    for (const auto& finding : diagnose(well())) EXPECT_EQ(finding.level, Level::good) << finding.check << finding.what;
-    EXPECT_EQ(verdict(well()).check, "decoder");
-}
-
-TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatMendsIt) {
-    const auto expect = [](auto&& spoil, const std::string& check, const std::string& what, const std::string& mend) {
-        auto facts = well();
-        spoil(facts);
-        const auto found = verdict(facts);
-        EXPECT_EQ(found.level, Level::bad);
-        EXPECT_EQ(found.check, check);
-        EXPECT_THAT(found.what, HasSubstr(what));
-        EXPECT_THAT(found.mend, HasSubstr(mend));
-    };
-    expect([](auto& f) { f.interface_exists = false; }, "link", "no interface 'eth1'", "ip link");
-    expect([](auto& f) { f.interface_up = false; }, "link", "eth1 is down", "ip link set eth1 up");
-    expect([](auto& f) { f.carrier = false; }, "link", "no carrier", "ethtool eth1");
-    expect([](auto& f) { f.joined_on = {}; }, "IGMP", "nobody has joined", "restart");
-    expect([](auto& f) { f.joined_on = {"eth0"}; }, "IGMP", "joined on eth0, not on eth1", "interface = \"eth1\"");
-    expect([](auto& f) { f.vlan = 42; }, "VLAN", "tag 42", "type vlan id 42");
-    expect([](auto& f) { f.on_link = 0; }, "packets", "no datagram", "IGMP snooping");
-    expect([](auto& f) { f.on_link = 0, f.on_other_link = 5, f.other_interface = "eth2"; }, "IGMP", "come in by eth2",
-           "interface = \"eth2\"");
-    expect([](auto& f) { f.at_socket = 0, f.rp_filter = 1, f.route_to_sender = "eth0"; }, "rp_filter", "leave by eth0",
-           "net.ipv4.conf.eth1.rp_filter=0");
-    expect([](auto& f) { f.at_socket = 0, f.rp_filter = 2, f.route_to_sender = ""; }, "rp_filter", "find no route",
-           "rp_filter=0");
-    expect([](auto& f) { f.at_socket = 0, f.dropping_rules = {"inet t / c: udp dport 51002 drop"}; }, "firewall",
-           "udp dport 51002 drop", "nft insert rule inet t c udp dport 51002 accept");
-    expect([](auto& f) { f.at_socket = 0; }, "socket", "do not come to a socket", "nft list ruleset");
-    expect([](auto& f) { f.kernel_drops = 7; }, "socket buffer", "dropped 7", "rmem_max=2000000");
-    expect([](auto& f) { f.decoded = 1, f.rejected = 2, f.first_error = "bad magic", f.first_rejected_hex = "dead"; },
-           "decoder", "2 of 3 datagrams are no 'miax-tom': bad magic; the first one: dead",
-           "format of [[feed]] 'miax'");
-}
-
-TEST(DoctorFeed, WithoutTheRightToLookAtTheLinkTheSocketTells) {
-    auto facts = well();
-    facts.link_watched = false;
-    facts.on_link = 0;
-    EXPECT_EQ(verdict(facts).level, Level::good);
-    facts.at_socket = facts.decoded = 0;
-    EXPECT_THAT(verdict(facts).mend, HasSubstr("as root"));
 }
 
 }  // namespace

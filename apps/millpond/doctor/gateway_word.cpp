@@ -1,0 +1,107 @@
+#include "apps/millpond/doctor/gateway_word.hpp"
+
+#include <fmt/format.h>
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::app::doctor {
+namespace {
+
+using Tree = boost::property_tree::ptree;
+
+constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
+
+/// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kMends{{
+    {"link", "ip -s link; ethtool INTERFACE"},
+    {"group not joined", kRestart},
+    {"no packets", kRestart},
+    {"stale", kRestart},
+    {"kernel drops",
+     "sysctl -w net.core.rmem_max=67108864; receive_buffer = \"64MiB\" in the [[feed]], pin in the [[ring]]"},
+    {"undecodable", "journalctl -u millpond: what the decoder said of the first; compare format of the [[feed]]"},
+    {"gap",
+     "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: when nothing was lost here, ask the sender and the network"},
+    {"receive thread", kRestart},
+    {"sink behind", "df -h; ss -tn: whose Send-Q stands; mode = \"conflate\" keeps the newest quotes only"},
+}};
+
+std::string mend_of(std::string_view stage) {
+    const auto* const known = std::ranges::find(kMends, stage, &std::pair<std::string_view, std::string_view>::first);
+    return known == kMends.end() ? std::string{} : std::string{known->second};
+}
+
+Finding finding_of(const Tree& said, double now) {
+    constexpr double kSecondNs = 1e9;
+    const auto stage = said.get<std::string>("stage");
+    const bool fault = said.get<std::string>("severity") != "info";
+    return {.check = stage,
+            .level = fault ? Level::bad : Level::good,
+            .what = fmt::format("the gateway says of {}: {} (for {:.1f} s)", said.get<std::string>("of"),
+                                said.get<std::string>("text"), (now - said.get<double>("since")) / kSecondNs),
+            .mend = mend_of(stage)};
+}
+
+}  // namespace
+
+std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed) try {
+    Tree page;
+    std::istringstream in{health_json};
+    read_json(in, page);
+    GatewayWord word{.now_utc_ns = page.get<std::int64_t>("now"), .packets = 0, .findings = {}};
+    std::set<std::string> ours;
+    for (const auto& [index, one] : page.get_child("feeds")) {
+        if (one.get<std::string>("name") != feed) continue;
+        word.packets = one.get<std::uint64_t>("packets");
+        const auto ring = one.get<std::string>("ring");
+        ours = {fmt::format("feed '{}'", feed), fmt::format("ring '{}'", ring)};
+        for (const auto& [place, sink] : page.get_child("sinks")) {
+            if (sink.get<std::string>("ring") == ring)
+                ours.insert(fmt::format("sink '{}'", sink.get<std::string>("name")));
+        }
+    }
+    if (ours.empty()) return std::nullopt;
+    for (const auto& [index, said] : page.get_child("findings")) {
+        if (ours.contains(said.get<std::string>("of"))) {
+            word.findings.push_back(finding_of(said, static_cast<double>(word.now_utc_ns)));
+        }
+    }
+    return word;
+} catch (const boost::property_tree::ptree_error& error) {
+    throw std::runtime_error(fmt::format("its /api/health is not understood: {}", error.what()));
+}
+
+std::optional<GatewayWord> GatewayEar::ask(std::int64_t since_utc_ns, std::string& silence) const try {
+    constexpr std::int64_t kPatienceNs = 2'000'000'000;
+    constexpr std::chrono::milliseconds kPause{50};
+    if (ask_ == nullptr) return std::nullopt;
+    for (const auto deadline = core::monotonic_nanos() + kPatienceNs;;) {
+        auto word = word_of(ask_(), feed_);
+        if (!word) {
+            silence = fmt::format("it has no feed '{}'", feed_);
+            return word;
+        }
+        if (word->now_utc_ns >= since_utc_ns || core::monotonic_nanos() > deadline) return word;
+        std::this_thread::sleep_for(kPause);
+    }
+} catch (const std::exception& error) {
+    silence = error.what();
+    return std::nullopt;
+}
+
+}  // namespace millpond::app::doctor

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/millpond/doctor/finding.hpp"
+
+namespace millpond::app::doctor {
+
+/// What a running gateway says of a feed, of its ring and of the sinks that read that.
+struct GatewayWord {
+    std::int64_t now_utc_ns{0};     ///< When it looked.
+    std::uint64_t packets{0};       ///< Datagrams that it has received of the feed.
+    std::vector<Finding> findings;  ///< Errors first.
+};
+
+/// Reads it from the page /api/health; empty when that gateway has no such feed. Throws std::runtime_error when the
+/// text is no such page.
+[[nodiscard]] std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed);
+
+/// Asks a gateway for /api/health. Throws std::runtime_error that says why it does not answer.
+using AskHealth = std::function<std::string()>;
+
+/// Asks a gateway about one feed.
+class GatewayEar {
+public:
+    /// ask: may be empty, then nothing is ever heard.
+    GatewayEar(const AskHealth& ask, std::string feed) : ask_(ask), feed_(std::move(feed)) {}
+
+    /// What it says that it saw at that time or later, for which it has two seconds: it looks ten times a second.
+    /// silence: why nothing was heard.
+    [[nodiscard]] std::optional<GatewayWord> ask(std::int64_t since_utc_ns, std::string& silence) const;
+
+private:
+    const AskHealth& ask_;
+    std::string feed_;
+};
+
+}  // namespace millpond::app::doctor

@@ -1,0 +1,164 @@
+// What the doctor makes of what was seen of a feed, and of what a gateway says of it.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "apps/millpond/doctor/diagnose.hpp"
+#include "apps/millpond/doctor/gateway_word.hpp"
+
+namespace millpond::app::doctor {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    return text.replace(text.find(what), what.size(), by);
+}
+
+/// A feed that is well: each test spoils one thing.
+FeedFacts well() {
+    FeedFacts facts;
+    facts.feed = "miax";
+    facts.format = "miax-tom";
+    facts.listen = net::SocketAddress::parse("224.0.105.2:51002");
+    facts.interface = "eth1";
+    facts.joined_on = {"eth1"};
+    facts.gateway_runs = true;
+    facts.link_watched = true;
+    facts.on_link = 60;
+    facts.sender = net::SocketAddress::parse("10.1.2.3:4000");
+    facts.route_to_sender = "eth1";
+    facts.socket_opened = true;
+    facts.at_socket = 60;
+    facts.decoded = 60;
+    facts.receive_buffer = 1'000'000;
+    facts.seconds = 3;
+    return facts;
+}
+
+Finding verdict(const FeedFacts& facts) { return diagnose(facts).back(); }
+
+TEST(DoctorFeed, AFeedThatIsWellPassesEveryStage) {
+    for (const auto& finding : diagnose(well())) EXPECT_EQ(finding.level, Level::good) << finding.check << finding.what;
+    EXPECT_EQ(verdict(well()).check, "decoder");
+}
+
+TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatMendsIt) {
+    const auto expect = [](auto&& spoil, const std::string& check, const std::string& what, const std::string& mend) {
+        auto facts = well();
+        spoil(facts);
+        const auto found = verdict(facts);
+        EXPECT_EQ(found.level, Level::bad);
+        EXPECT_EQ(found.check, check);
+        EXPECT_THAT(found.what, HasSubstr(what));
+        EXPECT_THAT(found.mend, HasSubstr(mend));
+    };
+    expect([](auto& f) { f.interface_exists = false; }, "link", "no interface 'eth1'", "ip link");
+    expect([](auto& f) { f.interface_up = false; }, "link", "eth1 is down", "ip link set eth1 up");
+    expect([](auto& f) { f.carrier = false; }, "link", "no carrier", "ethtool eth1");
+    expect([](auto& f) { f.joined_on = {}; }, "IGMP", "nobody has joined", "restart");
+    expect([](auto& f) { f.joined_on = {"eth0"}; }, "IGMP", "joined on eth0, not on eth1", "interface = \"eth1\"");
+    expect([](auto& f) { f.vlan = 42; }, "VLAN", "tag 42", "type vlan id 42");
+    expect([](auto& f) { f.on_link = 0; }, "packets", "no datagram", "IGMP snooping");
+    expect([](auto& f) { f.on_link = 0, f.on_other_link = 5, f.other_interface = "eth2"; }, "IGMP", "come in by eth2",
+           "interface = \"eth2\"");
+    expect([](auto& f) { f.at_socket = 0, f.rp_filter = 1, f.route_to_sender = "eth0"; }, "rp_filter", "leave by eth0",
+           "net.ipv4.conf.eth1.rp_filter=0");
+    expect([](auto& f) { f.at_socket = 0, f.rp_filter = 2, f.route_to_sender = ""; }, "rp_filter", "find no route",
+           "rp_filter=0");
+    expect([](auto& f) { f.at_socket = 0, f.dropping_rules = {"inet t / c: udp dport 51002 drop"}; }, "firewall",
+           "udp dport 51002 drop", "nft insert rule inet t c udp dport 51002 accept");
+    expect([](auto& f) { f.at_socket = 0; }, "socket", "do not come to a socket", "nft list ruleset");
+    expect([](auto& f) { f.kernel_drops = 7; }, "socket buffer", "dropped 7", "rmem_max=2000000");
+    expect([](auto& f) { f.decoded = 1, f.rejected = 2, f.first_error = "bad magic", f.first_rejected_hex = "dead"; },
+           "decoder", "2 of 3 datagrams are no 'miax-tom': bad magic; the first one: dead",
+           "format of [[feed]] 'miax'");
+}
+
+TEST(DoctorFeed, BesideAGatewayThatTellsItsHealthItsOwnCountStandsForTheSocket) {
+    auto facts = well();
+    facts.gateway_asked = true;
+    facts.socket_opened = false;
+    facts.at_socket = 0;
+    facts.gateway_took = 60;
+    EXPECT_EQ(verdict(facts).level, Level::good);
+    facts.gateway_took = 0;
+    facts.dropping_rules = {"inet t / c: udp dport 51002 drop"};
+    EXPECT_EQ(verdict(facts).check, "firewall");
+    facts.kernel_drops = 60;  // they came to the socket
+    EXPECT_EQ(verdict(facts).check, "socket buffer");
+}
+
+TEST(DoctorFeed, AGatewayThatDoesNotTellItsHealthIsNamedAndTheWayGoesOn) {
+    auto facts = well();
+    facts.gateway_asked = true;
+    facts.gateway_silence = "127.0.0.1:9464: no answer";
+    EXPECT_EQ(diagnose(facts).front().level, Level::bad);
+    EXPECT_THAT(diagnose(facts).front().what, HasSubstr("no answer"));
+    EXPECT_EQ(verdict(facts).check, "decoder");
+    facts.gateway_runs = false;
+    EXPECT_EQ(diagnose(facts).front().level, Level::advice);
+    EXPECT_EQ(diagnose(facts).front().mend, "systemctl start millpond");
+}
+
+TEST(DoctorFeed, WhatTheGatewaySaysStandsBehindAWayThatIsWell) {
+    const Finding said{.check = "gap", .level = Level::bad, .what = "3 are missing", .mend = "ask"};
+    auto facts = well();
+    facts.gateway_findings = {said};
+    EXPECT_EQ(verdict(facts), said);
+    facts.carrier = false;
+    EXPECT_EQ(verdict(facts).check, "link");
+}
+
+constexpr const char* kHealth = R"({"now":5000000000,"findings":[
+    {"stage":"sink behind","severity":"error","of":"sink 'csv'","since":3000000000,"text":"9 events wait"},
+    {"stage":"gap","severity":"warning","of":"feed 'other'","since":1,"text":"3 sequence numbers are missing"},
+    {"stage":"halted","severity":"info","of":"feed 'f'","since":4000000000,"text":"the venue says: halted"}],
+    "feeds":[{"name":"other","ring":"main","packets":1},{"name":"f","ring":"main","packets":7}],
+    "sinks":[{"name":"csv","ring":"main"},{"name":"tcp","ring":"second"}]})";
+
+TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
+    const auto word = word_of(kHealth, "f");
+    ASSERT_TRUE(word.has_value());
+    EXPECT_EQ(word->packets, 7U);
+    ASSERT_EQ(word->findings.size(), 2U);
+    EXPECT_EQ(word->findings[0].level, Level::bad);
+    EXPECT_EQ(word->findings[0].what, "the gateway says of sink 'csv': 9 events wait (for 2.0 s)");
+    EXPECT_THAT(word->findings[0].mend, HasSubstr("df -h"));
+    EXPECT_EQ(word->findings[1],
+              (Finding{"halted", Level::good, "the gateway says of feed 'f': the venue says: halted (for 1.0 s)", ""}));
+    EXPECT_EQ(word_of(kHealth, "nobody"), std::nullopt);
+    EXPECT_THROW(static_cast<void>(word_of("<html>", "f")), std::runtime_error);
+}
+
+TEST(DoctorGatewayWord, IsWaitedForUntilItIsNewEnoughAndItsSilenceSaysWhy) {
+    int asked = 0;
+    const AskHealth ask = [&asked]() -> std::string {
+        if (++asked == 3) throw std::runtime_error("nobody is there");
+        return replaced(kHealth, "5000000000", asked == 1 ? "4000000000" : "6000000000");
+    };
+    const GatewayEar ear{ask, "f"};
+    std::string silence;
+    EXPECT_EQ(ear.ask(6'000'000'000, silence)->now_utc_ns, 6'000'000'000);
+    EXPECT_EQ(asked, 2);
+    EXPECT_EQ(silence, "");
+    EXPECT_FALSE(ear.ask(0, silence).has_value());
+    EXPECT_EQ(silence, "nobody is there");
+    EXPECT_FALSE(GatewayEar({}, "f").ask(0, silence).has_value());
+}
+
+TEST(DoctorFeed, WithoutTheRightToLookAtTheLinkTheSocketTells) {
+    auto facts = well();
+    facts.link_watched = false;
+    facts.on_link = 0;
+    EXPECT_EQ(verdict(facts).level, Level::good);
+    facts.at_socket = facts.decoded = 0;
+    EXPECT_THAT(verdict(facts).mend, HasSubstr("as root"));
+}
+
+}  // namespace
+}  // namespace millpond::app::doctor

@@ -1,0 +1,206 @@
+// Failures planted for real beside a running gateway, in network namespaces of our own: /health, `top` and the doctor
+// name each.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event.hpp>
+
+#include "apps/millpond/doctor/kernel_text.hpp"
+#include "tests/apps/planted_network.hpp"
+#include "tests/apps/program.hpp"
+#include "tests/support/line_client.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class PlantedFailure : public PlantedNetwork {
+protected:
+    /// What health says: its stage and whose it is, then words.
+    struct Said {
+        std::string status;
+        std::string stage;
+        std::string what;
+    };
+    /// A finding of the doctor's.
+    struct Found {
+        std::string check;
+        std::string level;
+        std::string what;
+        std::string mend;
+    };
+    static constexpr const char* kError = "503 Service Unavailable";
+    static constexpr const char* kGoodBut = "good, but ";
+
+    /// again: plants it once more, where it does not go on by itself.
+    void expect_named(const Said& said, const Found& found, const std::function<void()>& again = [] {}) {
+        EXPECT_THAT(health_with(said.stage),
+                    AllOf(HasSubstr(said.status), HasSubstr(said.what), HasSubstr("since 20")));
+        EXPECT_THAT(run({"top", "--once"}).out, AllOf(HasSubstr(said.stage), HasSubstr(said.what)));
+        const auto finding = "{\"check\":\"" + found.check + "\",\"level\":\"" + found.level + "\"";
+        const auto deadline = core::monotonic_nanos() + 60'000'000'000;
+        Outcome outcome;
+        do {
+            again();
+            outcome = ask_doctor("1");
+        } while (outcome.out.find(finding) == std::string::npos && core::monotonic_nanos() < deadline);
+        EXPECT_THAT(outcome.out, AllOf(HasSubstr(finding), HasSubstr(found.what), HasSubstr(found.mend)));
+        EXPECT_EQ(outcome.exit_code, found.level == "bad" ? 1 : 0);
+    }
+};
+
+TEST_F(PlantedFailure, ALinkThatGoesDown) {
+    configure(kGroup, "near0");
+    const auto gateway = start_gateway();
+    ASSERT_TRUE(shell("ip link set near0 down"));
+    expect_named({kError, "link: feed 'f': ", "interface near0 is down"},
+                 {"link", "bad", "near0 is down", "ip link set near0 up"});
+}
+
+TEST_F(PlantedFailure, AGroupThatTheKernelHasForgotten) {
+    add_other_link();
+    configure(kGroup, "other0");
+    const auto gateway = start_gateway();
+    // As when a driver is loaded anew: the interface is there again, what was joined on it is not.
+    ASSERT_TRUE(shell("ip link del other0"));
+    add_other_link();
+    expect_named({kError, "group not joined: feed 'f': ", "the group of 239.1.1.1:14000 is not joined on other0"},
+                 {"IGMP", "bad", "nobody has joined group 239.1.1.1", "systemctl restart millpond"});
+}
+
+TEST_F(PlantedFailure, AFeedThatIsSilent) {
+    configure(kGroup, "near0");
+    const auto gateway = start_gateway();
+    expect_named({kError, "no packets: feed 'f': ", "nothing has come to 239.1.1.1:14000 on near0"},
+                 {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
+}
+
+TEST_F(PlantedFailure, AFeedThatFallsSilent) {
+    configure(kGroup, "near0");
+    const auto gateway = start_gateway();
+    {
+        const auto sender = send(kGroup);
+        wait_for_packets();
+    }
+    expect_named({kError, "stale: feed 'f': ", "nothing has come for"},
+                 {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
+}
+
+TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
+    configure(kHost, "near0");
+    const auto gateway = start_gateway();
+    if (!drop_by_nft()) GTEST_SKIP() << "needs nft and the kernel's nf_tables";
+    const auto sender = send(kHost);
+    expect_named(
+        {kError, "no packets: feed 'f': ", "nothing has come to 10.99.0.1:14000"},
+        {"firewall", "bad", "udp dport 14000 drop", "nft insert rule inet guard entry udp dport 14000 accept"});
+    ASSERT_TRUE(shell("nft insert rule inet guard entry udp dport 14000 accept"));
+    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command mends it";
+}
+
+TEST_F(PlantedFailure, ARuleOfIptablesThatDropsTheFeed) {
+    // Debian's iptables writes rules of nf_tables, which the doctor reads.
+    if (!shell("iptables -w -A INPUT -p udp --dport 14000 -j DROP")) GTEST_SKIP() << "needs iptables by nf_tables";
+    configure(kHost, "near0");
+    const auto gateway = start_gateway();
+    const auto sender = send(kHost);
+    expect_named({kError, "no packets: feed 'f': ", "nothing has come to 10.99.0.1:14000"},
+                 {"firewall", "bad", "ip filter / INPUT: udp dport 14000 counter packets",
+                  "nft insert rule ip filter INPUT udp dport 14000 accept"});
+    ASSERT_TRUE(shell("nft insert rule ip filter INPUT udp dport 14000 accept"));
+    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command mends it";
+}
+
+TEST_F(PlantedFailure, Garbage) {
+    configure(kGroup, "near0");
+    const auto gateway = start_gateway();
+    const auto sender = send(kGroup, "itch");
+    expect_named({kError, "undecodable: feed 'f': ", "datagrams were not decoded"},
+                 {"decoder", "bad", "are no 'quotes': bad magic", "format of [[feed]] 'f'"});
+}
+
+TEST_F(PlantedFailure, Gaps) {
+    configure(kHost, "near0");
+    const auto gateway = start_gateway();
+    const auto sender = send(kHost, "quotes", {"--drop", "0.2"});
+    expect_named({kGoodBut, "gap: feed 'f': ", "sequence numbers are missing"},
+                 {"gap", "bad", "the gateway says of feed 'f': ", "ask the sender and the network"});
+}
+
+TEST_F(PlantedFailure, AHaltedInstrumentIsNoFaultAndIsNamed) {
+    configure(kHost, "near0");
+    const auto gateway = start_gateway();
+    const auto sender = send_quotes_with(feed::kHalted);
+    expect_named({kGoodBut, "halted: feed 'f': ", "instruments that do not trade: 1"},
+                 {"halted", "good", "the gateway says of feed 'f': instruments that do not trade: 1", ""});
+}
+
+TEST_F(PlantedFailure, AClientThatTakesNothing) {
+    configure(kHost, "near0", "",
+              "[[tcp]]\nlisten = '127.0.0.1:9100'\nbacklog = 64\nsend_buffer = 4096\nstall_seconds = 1\n");
+    const auto gateway = start_gateway();
+    const auto sender = send(kHost);
+    constexpr int kSmallBuffer = 4'096;
+    std::vector<test::LineClient> stuck;
+    const auto again = [&] { stuck.emplace_back(std::uint16_t{9100}, kSmallBuffer); };
+    again();
+    expect_named({kGoodBut, "sink behind: sink 'tcp': ", "clients that took nothing and were disconnected"},
+                 {"sink behind", "bad", "the gateway says of sink 'tcp': clients that took nothing", "ss -tn"}, again);
+}
+
+TEST_F(PlantedFailure, ASinkThatCannotWrite) {
+    if (!shell("test -w /dev/full")) GTEST_SKIP() << "needs /dev/full";
+    configure(kHost, "near0", "", "[[csv]]\npath = '/dev/full'\nflush_ms = 10\n");
+    const auto gateway = start_gateway();
+    const auto sender = send(kHost);
+    expect_named({kError, "sink behind: sink 'csv': ", "No space left on device"},
+                 {"sink behind", "bad", "the gateway says of sink 'csv': ", "df -h"});
+}
+
+TEST_F(PlantedFailure, ABrokerThatIsNotThere) {
+    configure(kHost, "near0", "", "[[mqtt]]\nbroker = '127.0.0.1:1'\n");
+    Program gateway{{"gateway", "--config", config(), "--quiet"}};
+    if (!gateway.says("metrics: http://")) {
+        EXPECT_THAT(gateway.wait().err, HasSubstr("libmosquitto"));
+        GTEST_SKIP() << "built without libmosquitto";
+    }
+    const auto sender = send(kHost);
+    expect_named({kError, "sink behind: sink 'mqtt': ", "Connection refused"},
+                 {"sink behind", "bad", "the gateway says of sink 'mqtt': ", "ss -tn"});
+}
+
+TEST_F(PlantedFailure, AFullSocketBuffer) {
+    configure(kHost, "near0", "receive_buffer = '64KiB'\n");
+    const auto gateway = start_gateway();
+    const auto sender = send(kHost, "quotes", {"--speed", "10"});
+    wait_for_packets();
+    const auto drops = [] {
+        std::ostringstream sockets;
+        sockets << std::ifstream{"/proc/thread-self/net/udp"}.rdbuf();
+        return doctor::drops_of_port(sockets.str(), 14'000).value_or(0);
+    };
+    const auto deadline = core::monotonic_nanos() + 60'000'000'000;
+    gateway->signal(SIGSTOP);  // nobody empties the buffer
+    while (drops() == 0 && core::monotonic_nanos() < deadline) std::this_thread::yield();
+    const auto stopped = ask_doctor("3");
+    EXPECT_THAT(stopped.out, AllOf(HasSubstr(R"({"check":"gateway","level":"bad","what":"has a socket on the feed's)"),
+                                   HasSubstr(R"({"check":"socket buffer","level":"bad","what":"the kernel dropped)"),
+                                   HasSubstr("net.core.rmem_max=131072")));
+    gateway->signal(SIGCONT);
+    expect_named({kGoodBut, "kernel drops: feed 'f': ", "in front of a full socket buffer"},
+                 {"kernel drops", "bad", "in front of a full socket buffer", "net.core.rmem_max"});
+}
+
+}  // namespace
+}  // namespace millpond::app
