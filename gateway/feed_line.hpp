@@ -3,12 +3,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
+#include <millpond/feed/decoder_target.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/arbitrated_lines.hpp"
 #include "gateway/capture/capture.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/notice.hpp"
@@ -17,6 +23,11 @@ namespace millpond::gateway {
 
 /// The receiver of a feed, as its configuration asks for it. Throws std::runtime_error that names the feed.
 [[nodiscard]] net::UdpReceiver::Options receiver_options(const FeedConfig& config);
+
+inline void tell_rejected(std::span<const std::byte> bytes, std::uint16_t channel, const feed::DecodeResult& result,
+                          Notices& notices) noexcept {
+    notices.put({.kind = Notice::Kind::rejected, .channel = channel, .bytes = bytes.size(), .error = *result.error});
+}
 
 /// Hands datagrams to a decoder and its events to a handler; the error of a datagram becomes a notice. No virtual call:
 /// the loop over a batch is one with the decoder.
@@ -28,12 +39,8 @@ void decode_batch(std::span<const net::Datagram> datagrams, std::uint16_t channe
             datagram.bytes,
             {.receive_utc_ns = datagram.receive_utc_ns, .receive_ticks = datagram.receive_ticks, .channel = channel},
             handler);
-        if (!result.ok()) [[unlikely]] {
-            notices.put({.kind = Notice::Kind::rejected,
-                         .channel = channel,
-                         .bytes = datagram.bytes.size(),
-                         .error = *result.error});
-        }
+        if (!result.ok()) [[unlikely]]
+            tell_rejected(datagram.bytes, channel, result, notices);
     }
 }
 
@@ -45,23 +52,40 @@ class FeedLine {
 public:
     template <class... Arguments>
     explicit FeedLine(const FeedConfig& config, Arguments&&... arguments)
-        : config_(config), receiver_(receiver_options(config)), decoder_(std::forward<Arguments>(arguments)...) {}
+        : config_(config), receiver_(receiver_options(config)), decoder_(std::forward<Arguments>(arguments)...) {
+        if constexpr (kSequenced) {
+            if (config_.has_lines()) lines_ = std::make_unique<ArbitratedLines<Decoder>>(config_);
+        }
+    }
 
     /// Decodes what has come; how many datagrams that were. capture: where the raw datagrams are kept; null: nowhere.
     template <class Handler>
     std::size_t poll(Handler& handler, Notices& notices, Capture* capture) {
         const auto datagrams = receiver_.poll();
-        decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
+        std::size_t more = 0;
+        if constexpr (kSequenced) {
+            if (lines_) more = poll_lines(datagrams, handler, notices, capture);
+        }
+        if (!has_lines()) decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
         // After them: no quote waits for its copy.
         if (capture != nullptr) {
             for (const auto& datagram : datagrams) capture->put(captured_as_, datagram.receive_utc_ns, datagram.bytes);
         }
-        return datagrams.size();
+        return datagrams.size() + more;
+    }
+
+    /// Datagrams wait behind a hole for time to pass.
+    [[nodiscard]] bool holding() const noexcept {
+        if constexpr (kSequenced) return lines_ && lines_->holding();
+        return false;
     }
 
     /// To be called a few times a second: the kernel's drop counter, and the day.
     void beat() noexcept {
         receiver_.refresh_kernel_drops();
+        if constexpr (kSequenced) {
+            if (lines_) lines_->beat();
+        }
         if constexpr (requires { decoder_.set_midnight(std::int64_t{}); }) {
             const auto midnight = midnight_utc_ns_.load(std::memory_order_relaxed);
             if (midnight == known_midnight_) return;
@@ -73,17 +97,71 @@ public:
     /// When the exchange's day began; known to the decoder after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
 
-    /// Its number in the capture.
+    /// Its number in the capture; line B's is the next.
     void set_captured_as(std::uint32_t number) noexcept { captured_as_ = number; }
 
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
     [[nodiscard]] const net::UdpReceiver& receiver() const noexcept { return receiver_; }
     [[nodiscard]] const Decoder& decoder() const noexcept { return decoder_; }
 
+    /// Whether a line B, or a server that is asked, stands beside its one line.
+    [[nodiscard]] bool has_lines() const noexcept {
+        if constexpr (kSequenced) return lines_ != nullptr;
+        return false;
+    }
+    /// Calls visit(name, receiver) for what market data comes in by: line "a", and "b" where there is one.
+    template <class Visitor>
+    void for_each_line(Visitor&& visitor) const {
+        visitor(std::string_view{"a"}, receiver_);
+        if constexpr (kSequenced) {
+            if (lines_ && lines_->second() != nullptr) visitor(std::string_view{"b"}, *lines_->second());
+        }
+    }
+    /// Calls visit(name, line's counters, its sequence counters) for each line, where there are two.
+    template <class Visitor>
+    void for_each_arbitrated(Visitor&& visitor) const {
+        if constexpr (kSequenced) {
+            if (!lines_ || lines_->second() == nullptr) return;
+            const auto& arbiter = lines_->arbiter();
+            visitor(std::string_view{"a"}, arbiter.counters(0), arbiter.sequence(0));
+            visitor(std::string_view{"b"}, arbiter.counters(1), arbiter.sequence(1));
+        }
+    }
+    /// Calls visit(name, help, tally) for what the lines have in common.
+    template <class Visitor>
+    void visit_line_counters(Visitor&& visitor) const {
+        if constexpr (kSequenced) {
+            if (lines_) lines_->visit_counters(visitor);
+        }
+    }
+    /// Calls visit(fd) for every descriptor that is readable when something has come.
+    template <class Visitor>
+    void for_each_fd(Visitor&& visitor) const {
+        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) { visitor(receiver.fd()); });
+        if constexpr (kSequenced) {
+            if (lines_ && lines_->answers() != nullptr) visitor(lines_->answers()->fd());
+        }
+    }
+
 private:
+    static constexpr bool kSequenced = feed::Sequenced<Decoder>;
+    struct NoLines {};
+
+    template <class Handler>
+    std::size_t poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices,
+                           Capture* capture) {
+        const auto tell = [&](std::span<const std::byte> bytes, const feed::DecodeResult& result) {
+            if (!result.ok()) [[unlikely]]
+                tell_rejected(bytes, *config_.channel, result, notices);
+        };
+        feed::DecoderTarget target{decoder_, handler, tell};
+        return lines_->poll(datagrams, target, capture, captured_as_, *config_.channel);
+    }
+
     FeedConfig config_;
     net::UdpReceiver receiver_;
     Decoder decoder_;
+    std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
     std::int64_t known_midnight_{0};
     std::uint32_t captured_as_{0};

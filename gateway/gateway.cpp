@@ -209,16 +209,21 @@ void Gateway::report() const {
                   pipeline->ring().resumed() ? "; goes on with the ring of an earlier run" : "");
         if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
         pipeline->for_each_feed([&](const auto& line) {
-            const auto& got = line.receiver().report();
-            const auto& feed = line.config().name;
-            log_.info("feed " + feed,
-                      "feed '{}': listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
-                      got.local.to_string(), net::name_of(got.path), got.zero_copy ? " without copies" : "",
-                      got.receive_buffer / 1024, got.gro ? "on" : "off", got.nic_time ? "card" : "kernel");
-            for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
-                log_.warning(fmt::format("feed short {} {}", feed, i), "feed '{}': {}", feed, got.fallbacks[i]);
-            }
+            line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
+                report_line(line.config(), which, receiver.report());
+            });
         });
+    }
+}
+
+void Gateway::report_line(const FeedConfig& config, std::string_view line, const net::UdpReceiver::Report& got) const {
+    const auto feed = fmt::format("feed '{}'{}", config.name, line == "b" ? ", line B" : "");
+    log_.info(fmt::format("feed {} {}", config.name, line),
+              "{}: listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
+              got.local.to_string(), net::name_of(got.path), got.zero_copy ? " without copies" : "",
+              got.receive_buffer / 1024, got.gro ? "on" : "off", got.nic_time ? "card" : "kernel");
+    for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
+        log_.warning(fmt::format("feed short {} {} {}", config.name, line, i), "{}: {}", feed, got.fallbacks[i]);
     }
 }
 
@@ -269,17 +274,20 @@ void Gateway::tell_losses(Pipeline& pipeline) {
                      ring, pipeline.config().max_instruments, more);
     }
     pipeline.for_each_feed([&](const auto& line) {
-        const auto& feed = line.config().name;
-        const auto& counts = line.receiver().counts();
-        if (const auto more = growth("drops " + feed, counts.kernel_drops.read()); more != 0) {
-            log_.warning("drops " + feed,
-                         "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
-                         feed, more);
-        }
-        if (const auto more = growth("errors " + feed, counts.errors.read()); more != 0) {
-            log_.warning("errors " + feed, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
-                         std::generic_category().message(static_cast<int>(counts.last_error.read())));
-        }
+        line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
+            const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
+            const auto key = fmt::format("{} {}", line.config().name, name);
+            const auto& counts = receiver.counts();
+            if (const auto more = growth("drops " + key, counts.kernel_drops.read()); more != 0) {
+                log_.warning("drops " + key,
+                             "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
+                             feed, more);
+            }
+            if (const auto more = growth("errors " + key, counts.errors.read()); more != 0) {
+                log_.warning("errors " + key, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
+                             std::generic_category().message(static_cast<int>(counts.last_error.read())));
+            }
+        });
     });
 }
 
@@ -302,8 +310,10 @@ void Gateway::read_totals(Totals& totals) const {
         pipeline->publisher().latencies().wire.read(wire);
         totals.wire.merge(wire);
         pipeline->for_each_feed([&](const auto& line) {
-            totals.packets += line.receiver().counts().datagrams.read();
-            totals.kernel_drops += line.receiver().counts().kernel_drops.read();
+            line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+                totals.packets += receiver.counts().datagrams.read();
+                totals.kernel_drops += receiver.counts().kernel_drops.read();
+            });
             totals.quotes += line.decoder().counters().quotes.read();
             totals.malformed += line.decoder().counters().malformed.read();
             line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {

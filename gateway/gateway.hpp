@@ -12,6 +12,7 @@
 #include <millpond/metrics/histogram_snapshot.hpp>
 #include <millpond/metrics/registry.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/config/config.hpp"
 #include "gateway/health/last_error.hpp"
@@ -84,6 +85,8 @@ private:
     void serve_metrics(const net::SocketAddress& listen);
     void list_metrics();
     void list_pipeline(const Pipeline& pipeline);
+    template <class Line>
+    void list_feed(const Line& line);
     void list_sink(const SinkThread& sink);
     void tell_account(const SinkThread& sink);
     void close_sink(std::size_t place);
@@ -92,6 +95,7 @@ private:
     /// What a POST does.
     [[nodiscard]] http::Page act(const http::Request& request, std::string_view authorization);
     void report() const;
+    void report_line(const FeedConfig& config, std::string_view line, const net::UdpReceiver::Report& got) const;
     [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const;
 

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <millpond/core/tally.hpp>
+#include <millpond/feed/line_arbiter.hpp>
+#include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/gateway.hpp"
 #include "gateway/health/report_json.hpp"
@@ -48,23 +50,47 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
         count("write_errors", "Writes, opens and renames that the system refused; tried again.",
               capture->counts().write_errors);
     }
-    pipeline.for_each_feed([&](const auto& line) {
-        const metrics::Labels feed{{"feed", line.config().name}};
-        const auto list = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
+    pipeline.for_each_feed([&](const auto& line) { list_feed(line); });
+}
+
+template <class Line>
+void Gateway::list_feed(const Line& line) {
+    const auto list_with = [&](const metrics::Labels& labels) {
+        return [this, labels](std::string_view name, std::string_view help, const core::Tally& tally) {
             const bool is_gauge = name.ends_with("_live");
             metrics::MetricName full{fmt::format("millpond_feed_{}{}", name, is_gauge ? "" : "_total"),
-                                     std::string{help}, feed};
+                                     std::string{help}, labels};
             listed_.push_back(is_gauge ? registry_.add_gauge(std::move(full), tally)
                                        : registry_.add_counter(std::move(full), tally));
         };
-        const auto& counts = line.receiver().counts();
+    };
+    const auto& name = line.config().name;
+    const bool several = !line.config().line_b.empty();
+    const auto labels_of = [&](std::string_view which) {
+        metrics::Labels labels{{"feed", name}};
+        if (several) labels.emplace_back("line", which);
+        return labels;
+    };
+    line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
+        const auto list = list_with(labels_of(which));
+        const auto& counts = receiver.counts();
         list("packets", "Datagrams received.", counts.datagrams);
         list("packet_bytes", "Bytes of the datagrams received.", counts.bytes);
         list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);
         list("kernel_drops", "Datagrams that the kernel dropped in front of the socket.", counts.kernel_drops);
         list("receive_errors", "Receive calls that failed.", counts.errors);
-        line.decoder().visit_counters(list);
     });
+    line.for_each_arbitrated(
+        [&](std::string_view which, const feed::LineCounters& counters, const feed::SequenceCounters& sequence) {
+            const auto list = list_with(labels_of(which));
+            counters.visit(list);
+            sequence.visit([&](std::string_view part, std::string_view help, const core::Tally& tally) {
+                list(fmt::format("line_{}", part), help, tally);
+            });
+        });
+    const auto list = list_with({{"feed", name}});
+    line.visit_line_counters(list);
+    line.decoder().visit_counters(list);
 }
 
 void Gateway::list_sink(const SinkThread& sink) {

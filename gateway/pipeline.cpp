@@ -13,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -33,6 +34,8 @@ namespace {
 
 constexpr std::int64_t kBeatNs = 100'000'000;
 constexpr int kBeatMs = 100;
+/// While datagrams wait behind a hole.
+constexpr int kHoldMs = 1;
 /// While datagrams keep coming, the time is looked at once in so many rounds.
 constexpr std::uint32_t kBusyRounds = 256;
 
@@ -133,6 +136,14 @@ net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
             .zero_copy = want_of(config.zero_copy)};
 }
 
+net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
+    auto options = receiver_options(config);
+    options.local = config.line_b;
+    options.source = config.source_b;
+    options.interface = config.interface_b;
+    return options;
+}
+
 Pipeline::Pipeline(const RingConfig& ring, const Config& config, Say say)
     : config_(ring),
       writer_(open_ring(ring, config)),
@@ -157,7 +168,8 @@ void Pipeline::open_capture(const Config& config, Say say) {
     std::vector<net::SocketAddress> feeds;
     auto number = [&](auto& line) {
         line.set_captured_as(static_cast<std::uint32_t>(feeds.size()));
-        feeds.push_back(line.receiver().report().local);
+        line.for_each_line(
+            [&](std::string_view, const net::UdpReceiver& receiver) { feeds.push_back(receiver.report().local); });
     };
     visit_lines(lines_, number);
     capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
@@ -206,11 +218,13 @@ void Pipeline::watch_sockets() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
     for_each_feed([this](const auto& line) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, line.receiver().fd(), &event) != 0) {
-            throw std::system_error(errno, std::generic_category(), "epoll_ctl");
-        }
+        line.for_each_fd([this](int fd) {
+            epoll_event event{};
+            event.events = EPOLLIN;
+            if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
+                throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+            }
+        });
     });
 }
 
@@ -249,6 +263,12 @@ std::size_t Pipeline::receive() {
     return received;
 }
 
+bool Pipeline::holding() const {
+    bool any = false;
+    for_each_feed([&](const auto& line) { any = any || line.holding(); });
+    return any;
+}
+
 void Pipeline::beat() {
     publisher_.beat();
     auto beat_line = [](auto& line) { line.beat(); };
@@ -264,7 +284,7 @@ void Pipeline::run() {
             if (++busy_rounds % kBusyRounds != 0) continue;
         } else if (idle.pause()) {
             std::array<epoll_event, 1> events;
-            epoll_wait(epoll_, events.data(), 1, kBeatMs);
+            epoll_wait(epoll_, events.data(), 1, holding() ? kHoldMs : kBeatMs);
         }
         if (publisher_.clock().nanos(core::ticks() - publisher_.clock().set_at()) >= kBeatNs) beat();
     }

@@ -88,6 +88,7 @@ private:
     void watch_sockets();
     void run();
     std::size_t receive();
+    [[nodiscard]] bool holding() const;
     void beat();
 
     RingConfig config_;

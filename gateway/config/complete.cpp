@@ -59,6 +59,23 @@ void choose_ring(const Config& config, std::string_view user, std::string& ring)
     if (!exists) throw ConfigError(fmt::format("{}: ring '{}' does not exist", user, ring));
 }
 
+void complete_lines(FeedConfig& feed, const std::string& user) {
+    if (feed.line_b.empty() && !(feed.source_b.empty() && feed.interface_b.empty()))
+        throw ConfigError(user + ": source_b or interface_b, but no line_b");
+    if (!feed.line_b.empty() && feed.format == FeedFormat::bbo28)
+        throw ConfigError(user + ": line_b: bbo28 has no sequence numbers to tell which line lost what");
+    if (!feed.rerequest.empty() && feed.format != FeedFormat::itch)
+        throw ConfigError(user + ": rerequest: only itch comes by MoldUDP64, which has such servers");
+    if (!feed.rerequest.empty() && (feed.rerequest.port() == 0 || feed.rerequest.is_multicast()))
+        throw ConfigError(fmt::format("{}: rerequest '{}' is no server's address", user, feed.rerequest.to_string()));
+    if (feed.source_b.empty()) feed.source_b = feed.source;
+    if (feed.interface_b.empty()) feed.interface_b = feed.interface;
+    constexpr std::uint64_t kForOtherLine = 512;
+    constexpr std::uint64_t kForServer = 8'192;
+    if (feed.reorder_datagrams == 0) feed.reorder_datagrams = feed.rerequest.empty() ? kForOtherLine : kForServer;
+    feed.rerequest_start = feed.rerequest_start && !feed.rerequest.empty();
+}
+
 void complete_feeds(Config& config) {
     if (config.feeds.size() > std::numeric_limits<std::uint16_t>::max()) throw ConfigError("[[feed]]: too many feeds");
     Unique names{"name"};
@@ -75,6 +92,8 @@ void complete_feeds(Config& config) {
         if (!feed.receive_want) feed.receive_want = config.receive_want;
         names.add(feed.name, user);
         addresses.add(feed.listen, user, feed.interface);
+        complete_lines(feed, user);
+        if (!feed.line_b.empty()) addresses.add(feed.line_b, user, feed.interface_b);
         channels.add(fmt::format("{}", *feed.channel), user);
         try {
             date::locate_zone(feed.timezone);

@@ -47,6 +47,18 @@ struct FeedConfig {
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     std::optional<Wanted> receive_want;                ///< The gateway's `receive_want` when unset.
     Wanted zero_copy{Wanted::prefer};                  ///< Of af_xdp.
+    net::SocketAddress line_b;                         ///< The second line of the same feed; none when empty.
+    net::SocketAddress source_b;                       ///< Its sender; `source` when empty.
+    std::string interface_b;                           ///< Its interface; `interface` when empty.
+    std::uint64_t reorder_us{2'000};      ///< For how long what comes behind a hole waits for it to be closed.
+    std::uint64_t reorder_datagrams{0};   ///< So many wait at most; 0: 512, and 8,192 where a server is asked.
+    net::SocketAddress rerequest;         ///< Server of MoldUDP64 that is asked for what no line brought.
+    std::uint64_t rerequest_ms{5};        ///< Pause before it is asked again; each time doubles it.
+    std::uint64_t rerequest_tries{6};     ///< Then the hole is given up.
+    std::uint64_t rerequest_most{1'000};  ///< Messages in one request.
+    bool rerequest_start{true};           ///< Ask for what came before the start, too.
+    /// More than its one line has to be looked at.
+    [[nodiscard]] bool has_lines() const noexcept { return !line_b.empty() || !rerequest.empty(); }
     friend bool operator==(const FeedConfig&, const FeedConfig&) = default;
 };
 

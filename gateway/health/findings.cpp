@@ -36,6 +36,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::no_packets: return "no packets";
         case Stage::stale: return "stale";
         case Stage::kernel_drops: return "kernel drops";
+        case Stage::line: return "line";
         case Stage::undecodable: return "undecodable";
         case Stage::gap: return "gap";
         case Stage::halted: return "halted";
@@ -70,6 +71,14 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         tell(Stage::kernel_drops, Severity::warning, feed.dropped.since,
              fmt::format("the kernel dropped {} datagrams in front of a full socket buffer",
                          feed.dropped.count - feed.dropped.before));
+    }
+    // Both silent is the feed's own silence.
+    for (const auto& line : feed.lines) {
+        const auto since = std::max(line.last_packet, feed.started);
+        if (!watched || now - since <= feed.patience_ns || now - feed.last_packet > feed.patience_ns) continue;
+        tell(Stage::line, Severity::warning, since,
+             fmt::format("line {} ({}) is silent, the other goes on: what that one loses is lost", line.name,
+                         line.listen));
     }
     if (feed.undecodable.goes_on(now)) {
         tell(Stage::undecodable, Severity::error, feed.undecodable.since,

@@ -17,6 +17,7 @@ enum class Stage : std::uint8_t {
     no_packets,        ///< Nothing has come since the start.
     stale,             ///< Nothing has come for longer than the feed's patience, heartbeats included.
     kernel_drops,      ///< The socket's buffer was full.
+    line,              ///< One of a feed's two lines is silent.
     undecodable,       ///< Datagrams are rejected.
     gap,               ///< Sequence numbers are missing.
     halted,            ///< The venue has halted the channel, or ended its session.

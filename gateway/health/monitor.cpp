@@ -14,6 +14,8 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event_json.hpp>
+#include <millpond/feed/line_arbiter.hpp>
+#include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/health/link.hpp"
 
@@ -80,6 +82,11 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             feed.interface = config.interface.empty() ? interface_of(config.listen) : config.interface;
             feed.started = now_utc_ns;
             feed.patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs;
+            if (!config.line_b.empty()) {
+                line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
+                    feed.lines.push_back({.name = std::string{name}, .listen = receiver.report().local.to_string()});
+                });
+            }
             feed_memory_.emplace_back();
         });
     }
@@ -138,14 +145,37 @@ void Monitor::look(std::int64_t now_utc_ns) {
     shown_ = std::move(shown);
 }
 
+template <class Line>
+void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now) {
+    state.packets = state.bytes = 0;
+    std::uint64_t dropped = 0;
+    std::size_t index = 0;
+    line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+        const auto& counts = receiver.counts();
+        const auto packets = counts.datagrams.read();
+        state.packets += packets;
+        state.bytes += counts.bytes.read();
+        dropped += counts.kernel_drops.read();
+        if (index == state.lines.size()) return;
+        auto& one = state.lines[index++];
+        if (packets != one.packets) one.last_packet = now;
+        one.packets = packets;
+        one.kernel_drops = counts.kernel_drops.read();
+    });
+    state.dropped.see(dropped, now);
+    index = 0;
+    line.for_each_arbitrated(
+        [&](std::string_view, const feed::LineCounters& counters, const feed::SequenceCounters& sequence) {
+            state.lines[index].used = counters.used.read();
+            state.lines[index++].missing = sequence.missing.read();
+        });
+}
+
 void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed) {
     pipeline.for_each_feed([&](const auto& line) {
         auto& state = state_.feeds[feed];
         auto& memory = feed_memory_[feed++];
-        const auto& counts = line.receiver().counts();
-        state.packets = counts.datagrams.read();
-        state.bytes = counts.bytes.read();
-        state.dropped.see(counts.kernel_drops.read(), now);
+        look_at_lines(line, state, now);
         state.quotes = line.decoder().counters().quotes.read();
         if (state.packets != memory.packets) state.last_packet = now;
         memory.packets = state.packets;

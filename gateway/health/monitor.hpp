@@ -69,6 +69,8 @@ private:
         Rate delivered;
     };
 
+    template <class Line>
+    static void look_at_lines(const Line& line, FeedState& state, std::int64_t now);
     void look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
     void look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed);
     void look_at_ring(std::size_t index, std::int64_t now, double span);

@@ -38,16 +38,28 @@ std::string json_of(const Finding& finding) {
                        word_of(finding.severity), json_string(finding.of), finding.since, json_string(finding.text));
 }
 
+std::string json_of(const LineState& line) {
+    return fmt::format(
+        R"({{"name":"{}","listen":{},"packets":{},"used":{},"missing":{},"kernel_drops":{},"last_packet":{}}})",
+        line.name, json_string(line.listen), line.packets, line.used, line.missing, line.kernel_drops,
+        time_or_null(line.last_packet));
+}
+
+template <class Part>
+std::string list_of(const std::vector<Part>& parts);
+
 std::string json_of(const FeedState& feed) {
     return fmt::format(
         R"({{"name":{},"ring":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
         R"("packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},"missing":{},)"
-        R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{}}})",
+        R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{},)"
+        R"("lines":{}}})",
         json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
         json_string(feed.interface), feed.packets, feed.bytes, feed.quotes, feed.packets_per_second,
         feed.quotes_per_second, time_or_null(feed.last_packet),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
-        feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete);
+        feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete,
+        list_of(feed.lines));
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {

@@ -49,6 +49,17 @@ struct Condition {
     }
 };
 
+/// One of the two lines of a feed.
+struct LineState {
+    std::string name;  ///< "a" or "b".
+    std::string listen;
+    std::uint64_t packets{0};
+    std::uint64_t used{0};     ///< Brought something first.
+    std::uint64_t missing{0};  ///< Sequence numbers that this line did not bring.
+    std::uint64_t kernel_drops{0};
+    std::int64_t last_packet{0};
+};
+
 struct FeedState {
     std::string name;
     std::string ring;
@@ -75,6 +86,7 @@ struct FeedState {
     Burst missing;
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
+    std::vector<LineState> lines;  ///< Where there are two.
 };
 
 /// Latencies of the newest seconds and of all, in nanoseconds.

@@ -51,12 +51,22 @@ public:
     void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
                         Handler& handler);
 
+    /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
+    template <EventHandler Handler>
+    void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
+        clear(ClearReason::new_session, arrival, handler);
+        tracker_.restart(first);
+        complete_ = false;
+    }
+
     /// The books are complete from here on, for a file that begins with the day.
     void begin_complete() noexcept { complete_ = true; }
 
     [[nodiscard]] const OrderBook& book() const noexcept { return book_; }
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
+    /// Of the datagram that was applied last.
+    [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return session_.session(); }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>

@@ -50,8 +50,17 @@ public:
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
+    /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
+    template <EventHandler Handler>
+    void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
+        clear(ClearReason::new_session, arrival, handler);
+        tracker_.restart(first);
+    }
+
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
+    /// Of the datagram that was applied last.
+    [[nodiscard]] std::uint8_t session() const noexcept { return session_.session(); }
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
@@ -101,199 +110,6 @@ private:
     DecodeCounters counters_;
 };
 
-inline MiaxTomDecoder::MiaxTomDecoder(InstrumentTable& instruments, Options options, std::pmr::memory_resource* memory)
-    : instruments_(&instruments),
-      options_(std::move(options)),
-      index_(instruments.capacity(), memory),
-      ids_(memory),
-      sides_(instruments.capacity(), memory) {
-    ids_.reserve(instruments.capacity());
-}
-
-template <EventHandler Handler>
-DecodeResult MiaxTomDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
-    counters_.datagrams.add();
-    counters_.bytes.add(datagram.size());
-    DecodeResult result;
-    std::size_t place = 0;
-    MachPacket packet;
-    while (place < datagram.size()) {
-        result.error = next_mach_packet(datagram, place, packet);
-        if (result.error) break;
-        if (packet.has_message()) ++result.messages;
-        // Rubbish must not look like a new session.
-        const bool trusted = !session_.is_new(packet.session) || mach_packets_are_whole(datagram, place);
-        on_packet(packet, trusted, arrival, handler);
-    }
-    if (result.error) counters_.add_malformed(datagram.size() - place);
-    return result;
-}
-
-template <class Handler>
-void MiaxTomDecoder::on_packet(const MachPacket& packet, bool trusted, const Arrival& arrival, Handler& handler) {
-    using Verdict = SessionFollower<std::uint8_t>::Verdict;
-    const bool application = packet.type == miax_tom_layout::kApplicationData;
-    if (packet.has_message()) counters_.messages.add();
-    if (packet.has_message() && !application) return counters_.unknown.add();
-    const auto verdict = trusted ? session_.observe(packet.session) : Verdict::past;
-    if (verdict == Verdict::past) {
-        if (application) counters_.stale.add();
-        return;
-    }
-    // Where a session begins to count is not stated, so what came before its first packet is not missed.
-    if (verdict == Verdict::changed) {
-        tracker_.start(packet.sequence + (application ? 0 : 1));
-        clear(ClearReason::new_session, arrival, handler);
-    }
-    if (application) {
-        if (follow(packet.sequence, 1, arrival, handler)) {
-            on_message(packet, arrival, handler);
-        } else {
-            counters_.stale.add();
-        }
-        return;
-    }
-    counters_.heartbeats.add();
-    (void)follow(packet.sequence + 1, 0, arrival, handler);
-    if (packet.type == miax_tom_layout::kEndOfSession) clear(ClearReason::end_of_session, arrival, handler);
-}
-
-template <class Handler>
-bool MiaxTomDecoder::follow(std::uint64_t first, std::uint64_t count, const Arrival& arrival, Handler& handler) {
-    const auto step = tracker_.observe(first, count);
-    if (step.restarted) clear(ClearReason::new_session, arrival, handler);
-    if (step.gap()) {
-        sides_.gap();
-        emit(counters_, handler, make_gap(arrival, step.gap_first, step.gap_last));
-    }
-    return step.old == 0;
-}
-
-template <class Handler>
-void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
-    if (!expect(!packet.message.empty())) return;
-    switch (static_cast<char>(packet.message[0])) {
-        case 'B':
-        case 'h': return on_quote(packet, true, false, false, arrival, handler);
-        case 'O':
-        case 'i': return on_quote(packet, false, true, false, arrival, handler);
-        case 'W':
-        case 'j': return on_quote(packet, true, false, true, arrival, handler);
-        case 'A':
-        case 'k': return on_quote(packet, false, true, true, arrival, handler);
-        case 'd': return on_quote(packet, true, true, false, arrival, handler);
-        case 'D': return on_quote(packet, true, true, true, arrival, handler);
-        case 'T': return on_trade(packet, arrival, handler);
-        case 'S': return on_system_state(packet, arrival, handler);
-        case '1':
-            if (!expect(packet.message.size() == miax_tom_layout::kSystemTimeBytes)) return;
-            set_time(core::load_le<std::uint32_t>(packet.message.data() + miax_tom_layout::kSecondsAt));
-            return counters_.applied.add();
-        case 'H':
-        case 'P':
-        case 'X': return counters_.ignored.add();
-        default: return counters_.unknown.add();
-    }
-}
-
-template <class Handler>
-void MiaxTomDecoder::on_quote(const MachPacket& packet, bool has_bid, bool has_ask, bool wide, const Arrival& arrival,
-                              Handler& handler) {
-    namespace at = miax_tom_layout;
-    const auto side_bytes = (wide ? at::kWide : at::kNarrow).bytes;
-    if (!expect(packet.message.size() == at::kSideAt + side_bytes * (has_bid && has_ask ? 2 : 1))) return;
-    const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
-    if (!expect(nanos < 1'000'000'000)) return;
-    const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
-    if (slot == kNoInstrument) return counters_.refused.add();
-    const auto* const first = packet.message.data() + at::kSideAt;
-    if (has_bid) sides_.set_bid(slot, read_side(first, wide));
-    if (has_ask) sides_.set_ask(slot, read_side(first + (has_bid ? side_bytes : 0), wide));
-    Quote quote;
-    quote.instrument = ids_[slot];
-    quote.channel = arrival.channel;
-    sides_.fill(slot, quote);
-    quote.exchange_utc_ns = exchange_time(nanos);
-    quote.receive_utc_ns = arrival.receive_utc_ns;
-    quote.receive_ticks = arrival.receive_ticks;
-    quote.feed_sequence = packet.sequence;
-    counters_.applied.add();
-    emit(counters_, handler, quote);
-}
-
-template <class Handler>
-void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
-    namespace at = miax_tom_layout;
-    if (!expect(packet.message.size() == at::kTradeBytes)) return;
-    const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
-    if (!expect(nanos < 1'000'000'000)) return;
-    if (packet.message[at::kCorrectionAt] != std::byte{0}) return counters_.ignored.add();  // told before
-    const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
-    if (slot == kNoInstrument) return counters_.refused.add();
-    Trade trade;
-    trade.instrument = ids_[slot];
-    trade.channel = arrival.channel;
-    trade.price = core::load_le<std::uint32_t>(packet.message.data() + at::kTradePriceAt);
-    trade.size = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeSizeAt);
-    trade.trade_id = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeIdAt);
-    trade.exchange_utc_ns = exchange_time(nanos);
-    trade.receive_utc_ns = arrival.receive_utc_ns;
-    trade.receive_ticks = arrival.receive_ticks;
-    trade.feed_sequence = packet.sequence;
-    counters_.applied.add();
-    emit(counters_, handler, trade);
-}
-
-template <class Handler>
-void MiaxTomDecoder::on_system_state(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
-    namespace at = miax_tom_layout;
-    if (!expect(packet.message.size() == at::kSystemStateBytes)) return;
-    const char state = static_cast<char>(packet.message[at::kSystemStateAt]);
-    if (state != 'S' && state != 'C') return counters_.ignored.add();  // test sessions
-    Status status;
-    status.channel = arrival.channel;
-    status.state = state == 'S' ? TradingState::start_of_system_hours : TradingState::end_of_system_hours;
-    status.reason = core::FixedString<4>{{&state, 1}};
-    status.exchange_utc_ns = exchange_time(core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt));
-    status.receive_utc_ns = arrival.receive_utc_ns;
-    status.receive_ticks = arrival.receive_ticks;
-    status.feed_sequence = packet.sequence;
-    counters_.applied.add();
-    emit(counters_, handler, status);
-}
-
-template <class Handler>
-void MiaxTomDecoder::clear(ClearReason reason, const Arrival& arrival, Handler& handler) {
-    sides_.clear();
-    emit(counters_, handler, make_clear(arrival, reason));
-}
-
-inline std::uint32_t MiaxTomDecoder::find_or_add(std::uint32_t product) noexcept {
-    if (const auto slot = index_.find(product); slot != kNoInstrument) return slot;
-    const auto id = instruments_->find_or_add(options_.venue, options_.names.find(product));
-    const auto slot = static_cast<std::uint32_t>(ids_.size());
-    if (id == kNoInstrument || !index_.add(product, slot)) return kNoInstrument;
-    ids_.push_back(id);  // never allocates: reserved in the constructor
-    return slot;
-}
-
-inline TwoSidedQuotes::Side MiaxTomDecoder::read_side(const std::byte* bytes, bool wide) noexcept {
-    namespace at = miax_tom_layout;
-    const auto& layout = wide ? at::kWide : at::kNarrow;
-    TwoSidedQuotes::Side side;
-    side.price = wide ? Price{core::load_le<std::uint32_t>(bytes)} : Price{core::load_le<std::uint16_t>(bytes)} * 100;
-    side.size = wide ? core::load_le<std::uint32_t>(bytes + layout.size_at)
-                     : core::load_le<std::uint16_t>(bytes + layout.size_at);
-    side.halted = static_cast<char>(bytes[layout.condition_at]) == at::kHaltedCondition;
-    return side;
-}
-
-inline void MiaxTomDecoder::set_time(std::uint32_t seconds) noexcept {
-    constexpr std::int64_t kNanos = 1'000'000'000;
-    const bool of_the_day = seconds < miax_tom_layout::kSecondsOfADay;
-    if (of_the_day && midnight_utc_ns_ == 0) return;
-    second_utc_ns_ = (of_the_day ? midnight_utc_ns_ : 0) + seconds * kNanos;
-    time_generation_ = sides_.generation();
-}
-
 }  // namespace millpond::feed
+
+#include <millpond/feed/detail/miax_tom_decoder_impl.hpp>

@@ -31,14 +31,30 @@ public:
         std::optional<std::uint16_t> wire_channel{};  ///< Without one, that of the first datagram.
     };
 
+    struct Session {
+        std::uint64_t number{0};
+        std::uint16_t channel{0};
+        friend bool operator==(const Session&, const Session&) = default;
+    };
+
     QuotesDecoder(InstrumentTable& instruments, const Options& options) noexcept
         : instruments_(&instruments), wire_channel_(options.wire_channel) {}
 
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
+    /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
+    template <EventHandler Handler>
+    void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
+        emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
+        tracker_.restart(first);
+        generation_ = 0;
+    }
+
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
+    /// Of the datagram that was applied last.
+    [[nodiscard]] Session session() const noexcept { return {session_.session(), wire_channel_.value_or(0)}; }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>

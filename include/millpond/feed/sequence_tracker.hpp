@@ -66,8 +66,22 @@ public:
     /// A new session: its first number is known. What came before is no longer compared with.
     void start(std::uint64_t first) noexcept;
 
+    /// The sender begins again at `first`, as somebody else has found out.
+    void restart(std::uint64_t first) noexcept {
+        counters_.restarts.add();
+        start(first);
+    }
+
     /// The number that comes next; 0 when none has been seen.
     [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+
+    /// Whether some of these numbers are among the missing. Looks at the ranges from the newest to these numbers.
+    [[nodiscard]] bool is_missing(std::uint64_t first, std::uint64_t last) const noexcept {
+        for (auto i = ranges_; i != 0 && missing_[i - 1].last >= first; --i) {
+            if (missing_[i - 1].first <= last) return true;
+        }
+        return false;
+    }
 
     [[nodiscard]] const SequenceCounters& counters() const noexcept { return counters_; }
 
@@ -121,8 +135,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
     if (count == 0) return step;  // an announcement that was overtaken
     const auto end = first + count;
     if (end <= next_ && looks_restarted({first, end - 1})) {
-        counters_.restarts.add();
-        start(end);
+        restart(end);
         step.restarted = true;
         return step;
     }

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/line_arbiter.hpp>
+#include <millpond/feed/rerequester.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "gateway/capture/capture.hpp"
+#include "gateway/config/config.hpp"
+
+namespace millpond::gateway {
+
+/// The receiver of a feed's line B.
+[[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
+
+/// What a feed has beyond its one line: line B, and the server that is asked for what no line brought.
+///
+/// Threads: as FeedLine.
+template <class Decoder>
+class ArbitratedLines {
+public:
+    static constexpr bool kAsks = std::is_same_v<Decoder, feed::ItchDecoder>;
+    using Arbiter = feed::LineArbiter<Decoder>;
+
+    explicit ArbitratedLines(const FeedConfig& config)
+        : to_(config.rerequest), arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}) {
+        const core::TickRate rate;
+        const auto ticks = [&](double nanos) { return static_cast<std::uint64_t>(nanos / rate.nanos_per_tick()); };
+        window_ticks_ = ticks(static_cast<double>(config.reorder_us) * 1e3);
+        if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
+        if (to_.empty()) return;
+        answers_.emplace(net::UdpReceiver::Options{.local = any_like(to_), .receive_buffer = config.receive_buffer});
+        asker_.emplace(feed::Rerequester::Options{.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
+                                                  .first_wait = ticks(static_cast<double>(config.rerequest_ms) * 1e6),
+                                                  .tries = static_cast<std::uint32_t>(config.rerequest_tries)});
+    }
+
+    /// Takes what line A brought, then what line B and the server did; how many datagrams those were.
+    template <class Target>
+    std::size_t poll(std::span<const net::Datagram> first, Target& target, Capture* capture, std::uint32_t captured_as,
+                     std::uint16_t channel) {
+        std::size_t more = 0;
+        take(0, first, target, channel);
+        if (second_) {
+            const auto datagrams = second_->poll();
+            take(1, datagrams, target, channel);
+            if (capture != nullptr) {
+                for (const auto& datagram : datagrams)
+                    capture->put(captured_as + 1, datagram.receive_utc_ns, datagram.bytes);
+            }
+            more += datagrams.size();
+        }
+        if (answers_) {
+            const auto datagrams = answers_->poll();
+            take(Arbiter::kAnswers, datagrams, target, channel);
+            more += datagrams.size();
+        }
+        look_at_hole(target);
+        return more;
+    }
+
+    /// Something waits for time to pass.
+    [[nodiscard]] bool holding() const noexcept { return arbiter_.holding(); }
+    void beat() noexcept {
+        if (second_) second_->refresh_kernel_drops();
+    }
+
+    /// Null when there is no line B, or no server.
+    [[nodiscard]] const net::UdpReceiver* second() const noexcept { return second_ ? &*second_ : nullptr; }
+    [[nodiscard]] const net::UdpReceiver* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
+    [[nodiscard]] const Arbiter& arbiter() const noexcept { return arbiter_; }
+
+    /// Calls visit(name, help, tally) for what is of no line by itself.
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        visitor("holes_given_up", "Holes in all lines that were closed by nobody.", arbiter_.given_up());
+        if (!asker_) return;
+        const auto& got = arbiter_.counters(Arbiter::kAnswers);
+        visitor("rerequests", "Requests for messages that no line brought.", asker_->requests());
+        visitor("rerequest_retries", "Those that had been asked before without an answer.", asker_->retries());
+        visitor("rerequest_datagrams", "Datagrams of the server that was asked.", got.datagrams);
+        visitor("rerequest_used", "Those of them that brought something new.", got.used);
+    }
+
+private:
+    static net::SocketAddress any_like(const net::SocketAddress& to) {
+        return net::SocketAddress::parse(to.family() == net::SocketAddress::Family::ipv6 ? "[::]:0" : "0.0.0.0:0");
+    }
+
+    template <class Target>
+    void take(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
+        for (const auto& datagram : datagrams) {
+            arbiter_.take(line, datagram.bytes,
+                          {.receive_utc_ns = datagram.receive_utc_ns,
+                           .receive_ticks = datagram.receive_ticks,
+                           .channel = channel},
+                          target);
+        }
+    }
+
+    template <class Target>
+    void look_at_hole(Target& target) {
+        if (!arbiter_.holding()) return;
+        const auto now = core::ticks();
+        if (now - arbiter_.since() < window_ticks_) return;
+        if constexpr (kAsks) {
+            if (asker_) {
+                const auto hole = arbiter_.hole(target);
+                if (const auto request = asker_->due(hole.session, hole.first, hole.last, now)) send(*request);
+                if (!asker_->hopeless(now)) return;
+                asker_->give_up();
+            }
+        }
+        arbiter_.give_up(target);
+    }
+
+    /// From where the answers come to. What the kernel takes not is as if it were lost: it is asked again.
+    void send(const feed::MoldUdp64Request& request) noexcept {
+        sockaddr_storage to{};
+        const auto length = to_.to_kernel(to);
+        const auto bytes = request.bytes();
+        static_cast<void>(::sendto(answers_->fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                                   reinterpret_cast<const sockaddr*>(&to), length));
+    }
+
+    net::SocketAddress to_;
+    std::optional<net::UdpReceiver> second_;
+    std::optional<net::UdpReceiver> answers_;
+    std::optional<feed::Rerequester> asker_;
+    Arbiter arbiter_;
+    std::uint64_t window_ticks_{0};
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/moldudp64_layout.hpp>
+#include <millpond/feed/moldudp64_request.hpp>
+
+namespace millpond::feed {
+
+/// Decides when a hole is asked for again: at once, then with pauses that double while no answer comes, so many times;
+/// an answer that brings a part begins anew with the rest. A server that left a hole without any answer is asked only
+/// once for each further one, until it answers. It knows no socket and no clock.
+///
+/// Threads: one; counters may be read on any.
+class Rerequester {
+public:
+    struct Options {
+        std::uint16_t most_messages{1'000};  ///< In one request.
+        std::uint64_t first_wait{0};         ///< Ticks until the second request of the same messages.
+        std::uint32_t tries{8};              ///< Requests without any answer before it is hopeless.
+    };
+
+    explicit Rerequester(const Options& options) noexcept : options_(options) {}
+
+    /// The request that is to be sent now, if one is. now: core::ticks().
+    [[nodiscard]] std::optional<MoldUdp64Request> due(const moldudp64_layout::Session& session, std::uint64_t first,
+                                                      std::uint64_t last, std::uint64_t now) noexcept {
+        if (session != session_ || first != first_) begin(session, first, now);
+        if (first < asked_until_ && now - sent_ < wait_) return std::nullopt;
+        if (tried_ == tries()) return std::nullopt;
+        if (first < asked_until_) {  // no answer
+            wait_ *= 2;
+            retries_.add();
+        }
+        ++tried_;
+        sent_ = now;
+        const auto count = std::min<std::uint64_t>(last - first + 1, options_.most_messages);
+        asked_until_ = first + count;
+        requests_.add();
+        return MoldUdp64Request{.session = session, .first = first, .count = static_cast<std::uint16_t>(count)};
+    }
+
+    /// All requests for these messages were without an answer.
+    [[nodiscard]] bool hopeless(std::uint64_t now) const noexcept { return tried_ == tries() && now - sent_ >= wait_; }
+    /// The hole that was hopeless is given up.
+    void give_up() noexcept {
+        silent_ = true;
+        first_ = 0;
+    }
+
+    [[nodiscard]] const core::Tally& requests() const noexcept { return requests_; }
+    [[nodiscard]] const core::Tally& retries() const noexcept { return retries_; }
+
+private:
+    /// A new hole, or one of which a part has come.
+    void begin(const moldudp64_layout::Session& session, std::uint64_t first, std::uint64_t now) noexcept {
+        // What was asked for comes in several datagrams: the rest of it is waited for, from now on.
+        const bool goes_on = session == session_ && first_ != 0 && first > first_ && first < asked_until_;
+        if (goes_on || (session == session_ && first_ != 0 && first == asked_until_)) silent_ = false;
+        if (!goes_on) asked_until_ = 0;
+        session_ = session;
+        first_ = first;
+        sent_ = now;
+        tried_ = 0;
+        wait_ = options_.first_wait;
+    }
+
+    [[nodiscard]] std::uint32_t tries() const noexcept { return silent_ ? 1 : options_.tries; }
+
+    Options options_;
+    moldudp64_layout::Session session_{};
+    std::uint64_t first_{0};
+    std::uint64_t asked_until_{0};
+    std::uint64_t sent_{0};
+    std::uint64_t wait_{0};
+    std::uint32_t tried_{0};
+    bool silent_{false};
+    core::Tally requests_;
+    core::Tally retries_;
+};
+
+}  // namespace millpond::feed

@@ -1,0 +1,311 @@
+// A receive thread with two lines of one feed, and with a server that it asks for what no line brought.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/generated_feed.hpp>
+#include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/feed/moldudp64_packet.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "apps/millpond/traffic/request_server.hpp"
+#include "config/value.hpp"
+#include "gateway/config/config.hpp"
+#include "gateway/pipeline.hpp"
+#include "tests/apps/gateway_run.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kPatienceNs = 40'000'000'000;
+
+/// What a subscriber gets.
+struct Subscriber {
+    void on(const feed::Quote& quote) { quotes.push_back(quote); }
+    void on(const feed::Trade&) {}
+    void on(const feed::Status&) {}
+    void on(const feed::Gap& gap) { gaps.push_back(gap); }
+    void on(const feed::Clear& clear) { clears.push_back(clear); }
+    void on(const queue::MissedRange& range) { missed += range.count(); }
+    std::vector<feed::Quote> quotes;
+    std::vector<feed::Gap> gaps;
+    std::vector<feed::Clear> clears;
+    std::uint64_t missed{0};
+};
+
+/// A receive thread of its own for a test, its lines' senders, and a subscriber.
+class Lines {
+public:
+    explicit Lines(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change)
+        : config_(config_of(name, change)),
+          pipeline_(config_.rings.front(), config_),
+          reader_({.name = config_.rings.front().name}) {
+        pipeline_.for_each_feed([this](const auto& line) {
+            line.for_each_line([this](std::string_view, const net::UdpReceiver& receiver) {
+                senders_.push_back(
+                    std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = receiver.report().local}));
+            });
+        });
+        pipeline_.start();
+    }
+
+    void send(std::size_t line, std::span<const std::byte> bytes) {
+        while (!senders_[line]->send(bytes)) std::this_thread::yield();
+    }
+    /// Reads on until `done`, in which what else has to go on may be done too; false when it never was.
+    bool read_until(const std::function<bool()>& done) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        for (;;) {
+            const auto taken = reader_.poll(subscriber, 1'024);
+            if (done()) return true;
+            if (core::monotonic_nanos() > deadline) return false;
+            if (taken == 0) std::this_thread::yield();
+        }
+    }
+    /// The value of a counter of the feed or its lines.
+    [[nodiscard]] std::uint64_t count(std::string_view name) const {
+        std::uint64_t value = 0;
+        const auto look = [&](std::string_view what, std::string_view, const core::Tally& tally) {
+            if (what == name) value += tally.read();
+        };
+        pipeline_.for_each_feed([&](const auto& line) {
+            line.decoder().visit_counters(look);
+            line.visit_line_counters(look);
+            line.for_each_arbitrated([&](std::string_view, const feed::LineCounters& counters,
+                                         const feed::SequenceCounters&) { counters.visit(look); });
+        });
+        return value;
+    }
+    Subscriber subscriber;
+
+private:
+    static gateway::Config config_of(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change) {
+        gateway::Config config;
+        config.rings.emplace_back().name = unique_ring(name);
+        config.rings.front().huge_pages = gateway::Wanted::none;
+        config.rings.front().max_instruments = 256;
+        auto& feed = config.feeds.emplace_back();
+        feed.format = gateway::FeedFormat::itch;
+        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        feed.receive_buffer = 1U << 20U;
+        feed.max_orders = 4'096;
+        // What is held waits for the other line however slow the machine is.
+        feed.reorder_us = 10'000'000;
+        change(feed);
+        complete(config);
+        return config;
+    }
+    gateway::Config config_;
+    gateway::Pipeline pipeline_;
+    market::RingReader reader_;
+    std::vector<std::unique_ptr<net::UdpSender>> senders_;
+};
+
+void two_lines(gateway::FeedConfig& feed) { feed.line_b = net::SocketAddress::parse("127.0.0.1:0"); }
+
+/// A generated session with each datagram's messages.
+struct Session {
+    explicit Session(std::size_t datagrams, std::uint64_t number = 1) {
+        feed::GeneratedFeed feed{{.format = feed::WireFormat::itch,
+                                  .market = {.seed = 3, .instruments = 20},
+                                  .steps_per_datagram = 3,
+                                  .session = number}};
+        std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer;
+        while (bytes.size() < datagrams) {
+            const auto datagram =
+                feed.next(buffer, 1'700'000'000'000'000'000 + static_cast<std::int64_t>(bytes.size()) * 1'000'000);
+            bytes.emplace_back(datagram.begin(), datagram.end());
+            const auto packet = feed::MoldUdp64Packet::read(
+                datagram, [this](std::span<const std::byte> message) { messages.add(message); });
+            name.assign(packet.session.begin(), packet.session.end());
+            next = packet.sequence + packet.messages;
+        }
+    }
+    std::vector<std::vector<std::byte>> bytes;
+    traffic::SessionMessages messages;
+    std::string name;
+    std::uint64_t next{1};  ///< Behind its last message.
+};
+
+TEST(GatewayLines, WhatOneSocketLosesTheOtherFillsAndNoQuoteIsIncomplete) {
+    const Session session{4'000};
+    Lines lines{"ab", two_lines};
+    std::mt19937_64 random{5};
+    std::uint64_t sent = 0;
+    for (std::size_t i = 0; i < session.bytes.size(); ++i) {
+        const auto fate = i == 0 ? 9 : random() % 10;
+        for (std::size_t line = 0; line < 2; ++line) {
+            if (fate == line) continue;
+            lines.send(line, session.bytes[i]);
+            ++sent;
+        }
+        // The kernel's buffers hold some hundreds.
+        const bool keeps_up =
+            i % 64 != 63 || lines.read_until([&] { return lines.count("line_datagrams") + 200 >= sent; });
+        ASSERT_TRUE(keeps_up);
+    }
+    lines.send(0, session.bytes.back());
+    lines.send(1, session.bytes.back());
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("messages") >= session.next - 1; }));
+    EXPECT_EQ(lines.count("messages_applied") + lines.count("messages_ignored"), session.next - 1);
+    EXPECT_EQ(lines.count("sequence_missing"), 0U);
+    EXPECT_GT(lines.count("line_filled"), 0U);
+    EXPECT_TRUE(lines.subscriber.gaps.empty());
+    EXPECT_EQ(lines.subscriber.missed, 0U);
+    ASSERT_FALSE(lines.subscriber.quotes.empty());
+    for (const auto& quote : lines.subscriber.quotes) ASSERT_EQ(quote.flags & feed::kIncomplete, 0);
+}
+
+TEST(GatewayLines, WhatBothLoseIsAGapOnceItsTimeIsOver) {
+    const Session session{100};
+    Lines lines{"ab-gap", [](gateway::FeedConfig& feed) {
+                    two_lines(feed);
+                    feed.reorder_us = 1'000;
+                }};
+    for (std::size_t i = 0; i < session.bytes.size(); ++i) {
+        if (i == 50) continue;
+        lines.send(0, session.bytes[i]);
+        lines.send(1, session.bytes[i]);
+    }
+    ASSERT_TRUE(lines.read_until([&] { return !lines.subscriber.gaps.empty(); }));
+    EXPECT_EQ(lines.count("holes_given_up"), 1U);
+    EXPECT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().flags == feed::kIncomplete; }));
+}
+
+TEST(GatewayLines, AHoleIsAskedForAndTheBookStaysComplete) {
+    const Session session{2'000};
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, session.messages};
+    Lines lines{"ask", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.reorder_us = 0;
+                    feed.rerequest_most = 7;
+                    feed.rerequest_ms = 1'000;
+                }};
+    // The gateway comes late: what was before is asked for as well. Then every 40th datagram is lost.
+    for (std::size_t i = 300; i < session.bytes.size(); ++i) {
+        if (i % 40 != 17) lines.send(0, session.bytes[i]);
+        if (i % 64 != 0) continue;
+        const auto sent = i;
+        ASSERT_TRUE(lines.read_until([&] {
+            static_cast<void>(server.poll(0));
+            return lines.count("datagrams") + 200 > sent;
+        }));
+    }
+    ASSERT_TRUE(lines.read_until([&] {
+        static_cast<void>(server.poll(0));
+        return lines.count("messages") >= session.next - 1;
+    }));
+    EXPECT_EQ(lines.count("messages_applied") + lines.count("messages_ignored"), session.next - 1);
+    EXPECT_EQ(lines.count("sequence_missing"), 0U);
+    EXPECT_GE(lines.count("rerequests"), server.requests());
+    EXPECT_TRUE(lines.subscriber.gaps.empty());
+    ASSERT_FALSE(lines.subscriber.quotes.empty());
+    for (const auto& quote : lines.subscriber.quotes) ASSERT_EQ(quote.flags & feed::kIncomplete, 0);
+}
+
+TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
+    const Session session{100};
+    const traffic::SessionMessages nothing;
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, nothing};
+    Lines lines{"silent", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.reorder_us = 0;
+                    feed.rerequest_ms = 1;
+                    feed.rerequest_tries = 3;
+                }};
+    for (std::size_t i = 0; i < session.bytes.size(); ++i) {
+        if (i != 40 && i != 60) lines.send(0, session.bytes[i]);
+    }
+    ASSERT_TRUE(lines.read_until([&] {
+        static_cast<void>(server.poll(0));
+        return lines.subscriber.gaps.size() == 2;
+    }));
+    EXPECT_EQ(lines.count("rerequests"), 4U);  // the second hole only once
+    EXPECT_EQ(lines.count("rerequest_retries"), 2U);
+    EXPECT_EQ(lines.count("holes_given_up"), 2U);
+}
+
+TEST(GatewayLines, ANewSessionVoidsBooksAndBoardWithoutARestart) {
+    const Session first{200, 1};
+    const Session second{200, 2};
+    Lines lines{"session", two_lines};
+    for (const auto* session : {&first, &second}) {
+        for (const auto& bytes : session->bytes) {
+            lines.send(0, bytes);
+            lines.send(1, bytes);
+        }
+        const auto messages = session == &first ? first.next - 1 : first.next + second.next - 2;
+        ASSERT_TRUE(lines.read_until([&] { return lines.count("messages") >= messages; }));
+    }
+    ASSERT_TRUE(lines.read_until([&] { return !lines.subscriber.clears.empty(); }));
+    EXPECT_EQ(lines.subscriber.clears.front().reason, feed::ClearReason::new_session);
+    EXPECT_EQ(lines.count("sequence_missing"), 0U);
+    EXPECT_EQ(lines.subscriber.quotes.back().flags & feed::kIncomplete, 0);
+}
+
+TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
+    const auto refusal = [](const std::function<void(gateway::FeedConfig&)>& change) -> std::string {
+        try {
+            const Lines lines{"refused", change};
+        } catch (const config::ConfigError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
+                    two_lines(feed);
+                    feed.format = gateway::FeedFormat::bbo28;
+                }),
+                HasSubstr("line_b: bbo28 has no sequence numbers"));
+    EXPECT_THAT(refusal([](gateway::FeedConfig& feed) { feed.interface_b = "eth1"; }), HasSubstr("but no line_b"));
+    EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
+                    feed.format = gateway::FeedFormat::quotes;
+                    feed.rerequest = net::SocketAddress::parse("127.0.0.1:9");
+                }),
+                HasSubstr("rerequest: only itch comes by MoldUDP64"));
+    EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
+                    feed.listen = feed.line_b = net::SocketAddress::parse("127.0.0.1:9999");
+                }),
+                HasSubstr("address '127.0.0.1:9999' is used twice"));
+}
+
+TEST(GatewayLines, TheProgramShowsBothLines) {
+    GatewayRun gateway{{.ring = unique_ring("lines"), .format = "quotes", .feed = ",line_b=127.0.0.1:0"}};
+    const auto line_b = gateway.said("feed 'f', line B: listens on ");
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    feed::QuotesEncoder encoder{{.session = 1}};
+    net::UdpSender sender{{.to = net::SocketAddress::parse(line_b)}};
+    encoder.begin(buffer);
+    ASSERT_TRUE(sender.send(encoder.finish(0)));
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    const auto has = [&](const std::string& path, const std::string& text) {
+        while (gateway.page(path).find(text) == std::string::npos) {
+            if (core::monotonic_nanos() > deadline) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    };
+    EXPECT_TRUE(has("/metrics", "millpond_feed_packets_total{feed=\"f\",line=\"b\"} 1\n"));
+    EXPECT_TRUE(has("/metrics", "millpond_feed_line_others_total{feed=\"f\",line=\"b\"} 1\n"));
+    EXPECT_TRUE(has("/api/health", R"({"name":"b","listen":")" + line_b + R"(","packets":1,)"));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace millpond::app
