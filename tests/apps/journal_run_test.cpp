@@ -1,20 +1,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/journal/journal_reader.hpp>
 #include <millpond/market/ring_reader.hpp>
 
 #include "tests/apps/gateway_run.hpp"
@@ -58,6 +63,75 @@ protected:
 
     std::string folder_{::testing::TempDir() + "millpond_journal_run_" + std::to_string(getpid())};
 };
+
+/// A reader of the ring beside the journal: what it got, by ring number.
+class RingSide {
+public:
+    explicit RingSide(const std::string& ring) : reader_({.name = ring}), thread_([this] { run(); }) {}
+    ~RingSide() { end(); }
+    RingSide(const RingSide&) = delete;
+    RingSide& operator=(const RingSide&) = delete;
+
+    /// Takes what is left in the ring and ends.
+    void end() {
+        stopping_ = true;
+        if (thread_.joinable()) thread_.join();
+    }
+    void on(const feed::Quote& quote) { quotes_.emplace(reader_.current(), quote); }
+    template <class Event>
+    void on(const Event&) {}
+
+    [[nodiscard]] std::uint64_t epoch() const { return reader_.epoch(); }
+    [[nodiscard]] std::size_t got() const { return quotes_.size(); }
+    [[nodiscard]] const feed::Quote* quote(std::uint64_t number) const {
+        const auto found = quotes_.find(number);
+        return found == quotes_.end() ? nullptr : &found->second;
+    }
+
+private:
+    void run() {
+        for (bool last = false; !last;) {
+            last = stopping_;
+            while (reader_.poll(*this, 1'024) != 0) {
+            }
+            std::this_thread::yield();
+        }
+    }
+    market::RingReader reader_;
+    std::map<std::uint64_t, feed::Quote> quotes_;
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+/// Whether each quote that the reader got stands in the journal under its ring number, byte for byte.
+::testing::AssertionResult journal_holds(const std::string& folder, const RingSide& side) {
+    struct Compare {
+        void on(const feed::Quote& quote) {
+            const auto& at = reader.current();
+            const auto* got = at.epoch == side.epoch() ? side.quote(at.ring) : nullptr;
+            if (got == nullptr) return;
+            ++found;
+            if (std::memcmp(got, &quote, sizeof quote) != 0) other = at.ring;
+        }
+        void on(const feed::Trade&) {}
+        void on(const feed::Status&) {}
+        void on(const feed::Gap&) {}
+        void on(const feed::Clear&) {}
+        void on(const journal::LostRecord&) {}
+        journal::JournalReader& reader;
+        const RingSide& side;
+        std::uint64_t found{0};
+        std::uint64_t other{0};
+    };
+    journal::JournalReader reader{folder};
+    Compare compare{reader, side};
+    while (reader.poll(compare, 4'096) != 0) {
+    }
+    if (compare.other != 0) return ::testing::AssertionFailure() << "entry " << compare.other << " differs";
+    if (compare.found == side.got()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "of " << side.got() << " quotes of the reader " << compare.found
+                                         << " are there";
+}
 
 TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
     GatewayRun gateway{options("journal")};
@@ -114,7 +188,8 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
 }
 
 /// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes
-/// on. Every ring number that was ever published is in the journal or told of as lost, and readers got no other.
+/// on. Every ring number that was ever published is in the journal or told of as lost, and all that a reader of the
+/// ring got is in the journal as the reader got it.
 TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
     const char* wanted = std::getenv("MILLPOND_TEST_KILLS");
     const int kills = wanted != nullptr ? std::atoi(wanted) : 6;
@@ -128,9 +203,11 @@ TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
         Program sender{
             {"generate", "--format", "quotes", "--rate", "50000", "--to", gateway.feed_address(), "--quiet", "--live"}};
         const auto target = static_cast<std::int64_t>(200 + random() % 5'000);
+        RingSide side{options.ring};
         wait_for_records(gateway, target);
         gateway.program().signal(SIGKILL);
         static_cast<void>(gateway.program().wait());
+        side.end();
         std::uint64_t newest = 0;
         {
             const market::RingReader left{{.name = options.ring}};
@@ -144,6 +221,8 @@ TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
         ASSERT_THAT(verified.out, HasSubstr("lapped 0, removed 0"));
         const auto last = run({"journal", "cat", folder_, "--format", "json"});
         ASSERT_THAT(last.out, HasSubstr("\"sequence\":" + std::to_string(newest) + ","));
+        ASSERT_TRUE(journal_holds(folder_, side)) << "kill " << kill;
+        EXPECT_GT(side.got(), 0U);
         std::filesystem::remove_all(folder_);
     }
 }
