@@ -12,57 +12,8 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event_json.hpp>
-#include <millpond/market/ring_error.hpp>
-#include <millpond/market/ring_reader.hpp>
-
-#include "gateway/sinks/csv/csv_sink.hpp"
-#include "gateway/sinks/journal/journal_sink.hpp"
-#include "gateway/sinks/mqtt/mqtt.hpp"
-#include "gateway/sinks/tcp/tcp_sink.hpp"
-#include "gateway/sinks/udp/udp_sink.hpp"
-#include "gateway/sinks/web/web_sink.hpp"
 
 namespace millpond::gateway {
-
-namespace {
-
-/// How long a dead gateway's ring is waited for while the journal's disk takes nothing.
-constexpr std::int64_t kRescuePatienceNs = 2'000'000'000;
-
-journal::Options journal_options(const JournalConfig& sink) {
-    return {.name = sink.name,
-            .writer = {.folder = sink.folder,
-                       .ring = sink.ring,
-                       .segment_bytes = sink.segment_bytes,
-                       .roll_after = std::chrono::seconds{sink.roll_seconds},
-                       .keep_bytes = sink.keep_bytes,
-                       .keep_for = std::chrono::hours{sink.keep_hours},
-                       .sync = sink.sync,
-                       .sync_interval = std::chrono::milliseconds{sink.sync_ms}}};
-}
-
-mqtt::Options mqtt_options(const MqttConfig& sink) {
-    return {.name = sink.name,
-            .host = sink.host,
-            .port = sink.port,
-            .topic = sink.topic,
-            .state_topic = sink.state_topic,
-            .client_id = sink.client_id,
-            .protocol = sink.protocol,
-            .qos = static_cast<int>(sink.qos),
-            .retain = sink.retain,
-            .mode = sink.mode,
-            .user = sink.user,
-            .password = read_secret(sink.password, "password"),
-            .tls = sink.tls,
-            .keepalive = std::chrono::seconds{sink.keepalive_seconds},
-            .window = sink.window,
-            .send_buffer = sink.send_buffer,
-            .reconnect = std::chrono::milliseconds{sink.reconnect_ms},
-            .reconnect_longest = std::chrono::milliseconds{sink.reconnect_most_ms}};
-}
-
-}  // namespace
 
 Gateway::Gateway(const Config& config, Log& log) : log_(log), config_(config), admin_token_(config.admin_token) {
     rescue_left_rings(config);
@@ -81,21 +32,12 @@ Gateway::~Gateway() {
     http_.reset();
 }
 
-void Gateway::tell_account(const SinkThread& sink) {
+void Gateway::tell_account(const Consumer& sink) {
     const auto account = sink.account();
     log_.info(sink.name() + ".end",
               "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
               sink.name(), account.published, account.delivered, account.filtered, account.conflated, account.missed,
               account.queued);
-}
-
-template <class Settings>
-void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
-                       std::chrono::nanoseconds holds) {
-    const SinkThread::Options options{
-        .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin};
-    sinks_.push_back(std::make_unique<SinkThread>(options, std::move(sink), say));
-    watched_.push_back({.thread = sinks_.back().get(), .error = &errors_[settings.name], .holds = holds});
 }
 
 Say Gateway::say_of(const std::string& sink) {
@@ -108,94 +50,6 @@ Say Gateway::say_of(const std::string& sink) {
 Say Gateway::say() {
     return
         [this](Severity severity, std::string_view cause, const std::string& text) { log_.say(severity, cause, text); };
-}
-
-void Gateway::rescue_left_rings(const Config& config) {
-    for (const auto& sink : config.journals) {
-        try {
-            if (market::RingReader{{.name = sink.ring}}.has_writer()) continue;
-        } catch (const market::RingError&) {
-            continue;  // the usual case: nobody left one
-        }
-        SinkThread left{{.ring = sink.ring, .name = sink.name},
-                        std::make_unique<journal::JournalSink>(journal_options(sink), say()),
-                        say()};
-        const auto until = core::monotonic_nanos() + kRescuePatienceNs;
-        while (left.account().queued != 0 && core::monotonic_nanos() < until) left.round(core::monotonic_nanos());
-        const auto account = left.account();
-        if (account.delivered + account.missed + account.queued == 0) continue;
-        log_.info("rescue " + sink.name,
-                  "journal sink '{}': wrote down {} events that an earlier gateway left in ring '{}'; {} were lost",
-                  sink.name, account.delivered, sink.ring, account.missed + account.queued);
-    }
-}
-
-void Gateway::open_sinks(const Config& config) {
-    for (const auto& sink : config.journals) {
-        const auto say = say_of(sink.name);
-        run_sink(sink, std::make_unique<journal::JournalSink>(journal_options(sink), say), say);
-    }
-    for (const auto& sink : config.tcp) {
-        const auto say = say_of(sink.name);
-        auto made = std::make_unique<tcp::TcpSink>(tcp::Options{.name = sink.name,
-                                                                .listen = sink.listen,
-                                                                .mode = sink.mode,
-                                                                .backlog = sink.backlog,
-                                                                .max_clients = sink.max_clients,
-                                                                .send_buffer = sink.send_buffer,
-                                                                .stall = std::chrono::seconds{sink.stall_seconds},
-                                                                .token = Token{sink.token},
-                                                                .tls = TlsContext{sink.tls}},
-                                                   say);
-        log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
-        if (tcp_address_.empty()) tcp_address_ = made->address();
-        run_sink(sink, std::move(made), say);
-    }
-    for (const auto& sink : config.web) {
-        const auto say = say_of(sink.name);
-        auto made = std::make_unique<web::WebSink>(
-            web::Options{.name = sink.name,
-                         .listen = sink.listen,
-                         .mode = sink.mode,
-                         .backlog = sink.backlog,
-                         .max_clients = sink.max_clients,
-                         .send_buffer = sink.send_buffer,
-                         .stall = std::chrono::seconds{sink.stall_seconds},
-                         .token = Token{sink.token},
-                         .tls = TlsContext{sink.tls}},
-            [this](const http::Request& request) { return page(request); }, say);
-        log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
-                  made->address().to_string());
-        if (web_address_.empty()) web_address_ = made->address();
-        run_sink(sink, std::move(made), say);
-    }
-    for (const auto& sink : config.csv) {
-        const auto say = say_of(sink.name);
-        run_sink(sink,
-                 std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
-                                                             .path = sink.path,
-                                                             .mode = sink.mode,
-                                                             .rotate_bytes = sink.rotate_bytes,
-                                                             .flush = std::chrono::milliseconds{sink.flush_ms}},
-                                                say),
-                 say, std::chrono::milliseconds{sink.flush_ms});
-    }
-    for (const auto& sink : config.udp) {
-        const auto say = say_of(sink.name);
-        run_sink(sink,
-                 std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
-                                                             .to = sink.to,
-                                                             .interface = sink.interface,
-                                                             .channel = sink.channel,
-                                                             .mode = sink.mode,
-                                                             .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
-                                                static_cast<std::uint64_t>(core::utc_nanos()), say),
-                 say);
-    }
-    for (const auto& sink : config.mqtt) {
-        const auto say = say_of(sink.name);
-        run_sink(sink, mqtt::open(mqtt_options(sink), say), say);
-    }
 }
 
 void Gateway::report() const {

@@ -15,6 +15,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/config/config.hpp"
+#include "gateway/consumer.hpp"
 #include "gateway/health/last_error.hpp"
 #include "gateway/health/monitor.hpp"
 #include "gateway/http/page.hpp"
@@ -23,7 +24,6 @@
 #include "gateway/pipeline.hpp"
 #include "gateway/reload.hpp"
 #include "gateway/sink.hpp"
-#include "gateway/sink_thread.hpp"
 #include "gateway/token.hpp"
 
 namespace millpond::gateway {
@@ -64,7 +64,7 @@ public:
     void read_totals(Totals& totals) const;
     /// As watch() saw it last; on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
-    [[nodiscard]] const std::vector<std::unique_ptr<SinkThread>>& sinks() const noexcept { return sinks_; }
+    [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& sinks() const noexcept { return sinks_; }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
     /// Where the first TCP sink listens, where metrics are served, and the first page; empty when there is none.
     [[nodiscard]] net::SocketAddress tcp_address() const noexcept { return tcp_address_; }
@@ -80,6 +80,9 @@ private:
     template <class Settings>
     void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
                   std::chrono::nanoseconds holds = {});
+    void open_kafka(const KafkaConfig& settings);
+    /// Number of the newest record of a journal that runs. Throws ConfigError when none of this name does.
+    [[nodiscard]] const core::Tally& newest_record_of(const std::string& journal) const;
     /// What a sink says is logged, and what it complains of is kept for its health.
     [[nodiscard]] Say say_of(const std::string& sink);
     void serve_metrics(const net::SocketAddress& listen);
@@ -87,8 +90,8 @@ private:
     void list_pipeline(const Pipeline& pipeline);
     template <class Line>
     void list_feed(const Line& line);
-    void list_sink(const SinkThread& sink);
-    void tell_account(const SinkThread& sink);
+    void list_sink(const Consumer& sink);
+    void tell_account(const Consumer& sink);
     void close_sink(std::size_t place);
     /// Opens and starts the one sink of `single`; false, with the reason among what is refused, when that fails.
     bool open_late(const Config& single, const std::string& name, Reloaded& result);
@@ -110,7 +113,7 @@ private:
     ReloadDesk desk_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     std::map<std::string, health::LastError> errors_;  // of each sink
-    std::vector<std::unique_ptr<SinkThread>> sinks_;
+    std::vector<std::unique_ptr<Consumer>> sinks_;
     std::vector<health::WatchedSink> watched_;
     net::SocketAddress tcp_address_;
     net::SocketAddress web_address_;

@@ -93,7 +93,7 @@ void Gateway::list_feed(const Line& line) {
     line.decoder().visit_counters(list);
 }
 
-void Gateway::list_sink(const SinkThread& sink) {
+void Gateway::list_sink(const Consumer& sink) {
     auto& listed = listed_of_sink_[sink.name()];
     const metrics::Labels labels{{"sink", sink.name()}};
     const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
@@ -109,8 +109,8 @@ void Gateway::list_sink(const SinkThread& sink) {
     list("snapshot", "Quotes of the board passed on at joining.", &Account::snapshot);
     listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
                                          [&sink] { return static_cast<double>(sink.account().queued); }));
-    sink.sink().visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
-        metrics::MetricName full{fmt::format("millpond_{}_{}", sink.sink().type(), name), std::string{help}, labels};
+    sink.visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
+        metrics::MetricName full{fmt::format("millpond_{}_{}", sink.type(), name), std::string{help}, labels};
         listed.push_back(name.ends_with("_total") ? registry_.add_counter(std::move(full), tally)
                                                   : registry_.add_gauge(std::move(full), tally));
     });

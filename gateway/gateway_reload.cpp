@@ -81,6 +81,10 @@ Reloaded Gateway::reconfigure(const Config& next) {
     for_each_sink_list([&](auto list) {
         for (const auto& sink : new_in(config_.*list, next.*list)) gone.insert(sink.name);
     });
+    // What follows a journal goes and comes with it.
+    for (const auto& sink : config_.kafka) {
+        if (gone.contains(sink.journal)) gone.insert(sink.name);
+    }
     for (std::size_t i = sinks_.size(); i-- != 0;) {
         if (!gone.contains(sinks_[i]->name())) continue;
         result.done.push_back(fmt::format("sink '{}' is closed", sinks_[i]->name()));
@@ -89,7 +93,7 @@ Reloaded Gateway::reconfigure(const Config& next) {
     for_each_sink_list([&](auto list) {
         auto kept = config_.*list;
         std::erase_if(kept, [&](const auto& sink) { return gone.contains(sink.name); });
-        for (const auto& sink : new_in(next.*list, config_.*list)) {
+        for (const auto& sink : new_in(next.*list, kept)) {
             Config single;
             (single.*list).push_back(sink);
             if (open_late(single, sink.name, result)) kept.push_back(sink);

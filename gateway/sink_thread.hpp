@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <millpond/core/idle.hpp>
@@ -15,6 +16,7 @@
 
 #include "gateway/account.hpp"
 #include "gateway/conflator.hpp"
+#include "gateway/consumer.hpp"
 #include "gateway/sink.hpp"
 
 namespace millpond::gateway {
@@ -28,7 +30,7 @@ namespace millpond::gateway {
 /// nothing came for long; `block` sleeps for up to a millisecond.
 ///
 /// Threads: start, stop and account on any; the rest inside.
-class SinkThread {
+class SinkThread final : public Consumer {
 public:
     struct Options {
         std::string ring;
@@ -41,22 +43,21 @@ public:
     /// market::RingError.
     SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say say);
     /// Stops.
-    ~SinkThread();
-    SinkThread(const SinkThread&) = delete;
-    SinkThread& operator=(const SinkThread&) = delete;
+    ~SinkThread() override;
 
-    /// Starts the thread, when it is pinned. Throws std::runtime_error that names the sink when it cannot be.
-    void start();
+    void start() override;
     /// Lets the sink pass on what is in the ring, for at most two seconds and while that moves on, and ends it.
-    void stop();
+    void stop() override;
 
-    [[nodiscard]] const std::string& name() const noexcept { return name_; }
-    [[nodiscard]] const std::string& ring() const noexcept { return ring_; }
+    [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+    [[nodiscard]] const std::string& ring() const noexcept override { return ring_; }
     /// Whether an error has ended it; its account stands still then.
-    [[nodiscard]] bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool ended() const noexcept override { return ended_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::string_view type() const noexcept override { return sink_->type(); }
+    void visit_metrics(const MetricVisitor& visit) const override { sink_->visit_metrics(visit); }
     [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
     /// Closes at every moment.
-    [[nodiscard]] Account account() const noexcept { return account_.read(); }
+    [[nodiscard]] Account account() const noexcept override { return account_.read(); }
 
     /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
     std::size_t round(std::int64_t monotonic_ns);

@@ -15,9 +15,11 @@ int check(const std::string& file) {
     gateway::Config config;
     gateway::read_file(file, config);
     gateway::complete(config);
-    fmt::print("{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}, mqtt sinks {}\n",
-               file, config.rings.size(), config.feeds.size(), config.tcp.size(), config.csv.size(), config.udp.size(),
-               config.journals.size(), config.mqtt.size());
+    fmt::print(
+        "{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}, mqtt sinks {}, "
+        "kafka sinks {}\n",
+        file, config.rings.size(), config.feeds.size(), config.tcp.size(), config.csv.size(), config.udp.size(),
+        config.journals.size(), config.mqtt.size(), config.kafka.size());
     return 0;
 }
 

@@ -48,15 +48,6 @@ bool put_out(std::string_view text) {
     return true;
 }
 
-std::string_view to_string(journal::LostReason reason) noexcept {
-    switch (reason) {
-        case journal::LostReason::lapped: return "lapped";
-        case journal::LostReason::removed: return "removed";
-        case journal::LostReason::damaged: return "damaged";
-    }
-    return "unknown";
-}
-
 std::string_view EventLines::head() const noexcept {
     switch (format_) {
         case LineFormat::table:

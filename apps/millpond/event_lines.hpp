@@ -21,8 +21,6 @@ enum class LineFormat : std::uint8_t { table, json, csv };
 /// Writes to standard output; false when that is gone (a closed pipe).
 [[nodiscard]] bool put_out(std::string_view text);
 
-[[nodiscard]] std::string_view to_string(journal::LostReason reason) noexcept;
-
 /// Events of a ring or a journal as lines for a person or a program.
 ///
 /// Threads: one.

@@ -29,6 +29,7 @@ void GatewayFlags::add_to(CLI::App& options) {
     add_table<gateway::WebConfig>(options, "the page, and JSON lines to WebSocket clients, as [[web]]");
     add_table<gateway::JournalConfig>(options, "every event in segment files, as [[journal]]");
     add_table<gateway::MqttConfig>(options, "newest quotes to an MQTT broker, as [[mqtt]]");
+    add_table<gateway::KafkaConfig>(options, "a journal's records to Kafka, as [[kafka]]");
 }
 
 gateway::Config GatewayFlags::read() const {

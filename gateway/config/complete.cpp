@@ -128,6 +128,31 @@ void complete_mqtt(MqttConfig& sink, const std::string& user) {
     }
 }
 
+void complete_kafka(const Config& config, KafkaConfig& sink, const std::string& user) {
+    if (!kafka::is_built()) throw ConfigError(user + ": this build has no Kafka: librdkafka-dev was missing");
+    if (config.journals.empty()) throw ConfigError(user + ": needs a [[journal]] to follow");
+    if (sink.journal.empty()) sink.journal = config.journals.front().name;
+    const auto journal = std::ranges::find(config.journals, sink.journal, &JournalConfig::name);
+    if (journal == config.journals.end()) {
+        throw ConfigError(fmt::format("{}: journal '{}' does not exist", user, sink.journal));
+    }
+    sink.ring = journal->ring;
+    sink.folder = journal->folder;
+    if (sink.position_file.empty()) sink.position_file = fmt::format("{}/{}.position", sink.folder, sink.name);
+    check_topic(user, "topic", sink.topic, TopicRules::kafka);
+    check_topic(user, "events_topic", sink.events_topic, TopicRules::kafka);
+    for (const auto& property : sink.properties) {
+        if (property.find('=') == std::string::npos) {
+            throw ConfigError(fmt::format("{}: property '{}': expects KEY=VALUE", user, property));
+        }
+    }
+    try {
+        kafka::check(unchecked_kafka_options(sink));
+    } catch (const std::invalid_argument& error) {
+        throw ConfigError(fmt::format("{}: {}", user, error.what()));
+    }
+}
+
 void complete_sinks(Config& config) {
     Unique names{"name"};
     Unique outputs{"output"};
@@ -176,10 +201,35 @@ void complete_sinks(Config& config) {
         names.add(sink.name, user);
         complete_mqtt(sink, user);
     }
+    for (auto& sink : config.kafka) {
+        const auto user = fmt::format("[[kafka]] '{}'", sink.name);
+        names.add(sink.name, user);
+        complete_kafka(config, sink, user);
+        outputs.add(sink.position_file, user);
+    }
     if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
 }
 
 }  // namespace
+
+kafka::Options unchecked_kafka_options(const KafkaConfig& sink) {
+    kafka::Options options{.name = sink.name,
+                           .ring = sink.ring,
+                           .journal = sink.folder,
+                           .position_file = sink.position_file,
+                           .brokers = fmt::format("{}", fmt::join(sink.brokers, ",")),
+                           .topic = sink.topic,
+                           .events_topic = sink.events_topic,
+                           .format = sink.format,
+                           .compression = sink.compression,
+                           .window = sink.window,
+                           .pin = sink.pin};
+    for (const auto& property : sink.properties) {
+        const auto equals = property.find('=');
+        options.properties.emplace_back(property.substr(0, equals), property.substr(equals + 1));
+    }
+    return options;
+}
 
 void complete(Config& config) {
     complete_rings(config);

@@ -12,6 +12,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/sink.hpp"
+#include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
 #include "gateway/tls.hpp"
 #include "gateway/token.hpp"
@@ -180,6 +181,28 @@ struct MqttConfig {
     friend bool operator==(const MqttConfig&, const MqttConfig&) = default;
 };
 
+/// A journal's records to Kafka: `[[kafka]]`.
+struct KafkaConfig {
+    std::string name{"kafka"};
+    std::string journal;  ///< Name of the [[journal]] that it follows; the first one when empty.
+    std::string ring;     ///< The journal's.
+    std::string folder;   ///< The journal's.
+    std::vector<std::string> brokers{"127.0.0.1:9092"};
+    std::string topic{"bbo"};
+    std::string events_topic{"millpond.events"};
+    kafka::Format format{kafka::Format::json};
+    std::string compression{"lz4"};
+    std::uint64_t window{32'768};         ///< Messages on their way at a time.
+    std::string position_file;            ///< NAME.position in the journal's folder when empty.
+    TokenSource password;                 ///< For SASL.
+    std::vector<std::string> properties;  ///< librdkafka's, each KEY=VALUE.
+    std::optional<std::uint32_t> pin;     ///< CPU of the sink's thread.
+    friend bool operator==(const KafkaConfig&, const KafkaConfig&) = default;
+};
+
+/// As the sink takes them, without the journal's newest record and the password.
+[[nodiscard]] kafka::Options unchecked_kafka_options(const KafkaConfig& sink);
+
 struct Config {
     Severity log_level{Severity::info};
     LogFormat log_format{LogFormat::text};
@@ -203,11 +226,12 @@ struct Config {
     std::vector<WebConfig> web;
     std::vector<JournalConfig> journals;
     std::vector<MqttConfig> mqtt;
+    std::vector<KafkaConfig> kafka;
 };
 
-/// Where a Config holds its sinks, kind by kind.
-inline constexpr auto kSinkLists =
-    std::tuple{&Config::journals, &Config::tcp, &Config::web, &Config::csv, &Config::udp, &Config::mqtt};
+/// Where a Config holds its sinks, kind by kind; journals before what follows them.
+inline constexpr auto kSinkLists = std::tuple{&Config::journals, &Config::tcp,  &Config::web,  &Config::csv,
+                                              &Config::udp,      &Config::mqtt, &Config::kafka};
 
 /// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
 /// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).

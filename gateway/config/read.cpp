@@ -23,6 +23,7 @@ bool with_sections(std::string_view name, Config& config, Use&& use) {
     if (name == Schema<WebConfig>::name()) return use(config.web), true;
     if (name == Schema<JournalConfig>::name()) return use(config.journals), true;
     if (name == Schema<MqttConfig>::name()) return use(config.mqtt), true;
+    if (name == Schema<KafkaConfig>::name()) return use(config.kafka), true;
     return false;
 }
 

@@ -41,6 +41,11 @@ constexpr std::pair<std::string_view, std::uint32_t> kRingModes[] = {{"0600", 06
 constexpr std::pair<std::string_view, mqtt::Protocol> kMqttProtocols[] = {{"3.1.1", mqtt::Protocol::v3_1_1},
                                                                           {"5", mqtt::Protocol::v5}};
 
+constexpr std::pair<std::string_view, kafka::Format> kKafkaFormats[] = {{"json", kafka::Format::json},
+                                                                        {"binary", kafka::Format::binary}};
+constexpr std::pair<std::string_view, std::string_view> kCompressions[] = {
+    {"none", "none"}, {"gzip", "gzip"}, {"snappy", "snappy"}, {"lz4", "lz4"}, {"zstd", "zstd"}};
+
 constexpr std::size_t kLongestName = 32;
 constexpr std::size_t kLongestVenue = 8;
 constexpr std::uint64_t kHighestCpu = 1023;
@@ -50,6 +55,7 @@ constexpr std::uint64_t kMostInstruments = 1ULL << 24;
 constexpr std::uint64_t kMostOrders = 1ULL << 28;
 constexpr std::uint64_t kMostHours = 24ULL * 366 * 100;
 constexpr std::uint64_t kMostSeconds = kMostHours * 3'600;
+constexpr std::uint64_t kMostMessages = 1'000'000;
 constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
 
 template <class Int>
@@ -367,6 +373,36 @@ constexpr Key<MqttConfig> kMqttKeys[] = {
      [](MqttConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
 };
 
+constexpr Key<KafkaConfig> kKafkaKeys[] = {
+    {"name", "NAME", "for logs and metrics (kafka)",
+     [](KafkaConfig& s, const Value& v) { s.name = v.text_of_at_most(kLongestName); }},
+    {"journal", "NAME", "the journal that it follows (the first)",
+     [](KafkaConfig& s, const Value& v) { s.journal = v.text(); }},
+    {"brokers", "HOST:PORT,...", "brokers to ask for the others (127.0.0.1:9092)",
+     [](KafkaConfig& s, const Value& v) { s.brokers = v.list(); }},
+    {"topic", "TEMPLATE", "of an instrument's events, with {symbol} and {venue} (bbo)",
+     [](KafkaConfig& s, const Value& v) { s.topic = v.text(); }},
+    {"events_topic", "TOPIC", "of what concerns no single instrument (millpond.events)",
+     [](KafkaConfig& s, const Value& v) { s.events_topic = v.text(); }},
+    {"format", "json|binary", "of the values (json)",
+     [](KafkaConfig& s, const Value& v) { s.format = v.choice<kafka::Format>(kKafkaFormats); }},
+    {"compression", "none|gzip|snappy|lz4|zstd", "of batches (lz4)",
+     [](KafkaConfig& s, const Value& v) { s.compression = v.choice<std::string_view>(kCompressions); }},
+    {"window", "MESSAGES", "so many are on their way at a time (32768)",
+     [](KafkaConfig& s, const Value& v) { s.window = v.integer(1, kMostMessages); }},
+    {"position_file", "FILE", "where the last delivered position is kept (NAME.position beside the journal)",
+     [](KafkaConfig& s, const Value& v) { s.position_file = v.text(); }},
+    {"password_file", "FILE", "the password for SASL is this file's first line (none)",
+     [](KafkaConfig& s, const Value& v) { s.password.file = v.text(); }},
+    {"password_env", "NAME", "the password for SASL is in this variable of the environment (none)",
+     [](KafkaConfig& s, const Value& v) { s.password.environment = v.text(); }},
+    {"properties", "KEY=VALUE,...",
+     "librdkafka's own settings: security.protocol, sasl.*, ssl.*, linger.ms, ... (none)",
+     [](KafkaConfig& s, const Value& v) { s.properties = v.list(); }},
+    {"pin", "CPU", "CPU of its thread (any)",
+     [](KafkaConfig& s, const Value& v) { s.pin = narrow<std::uint32_t>(v.integer(0, kHighestCpu)); }},
+};
+
 }  // namespace
 
 }  // namespace millpond::gateway
@@ -388,6 +424,8 @@ template <> std::string_view Schema<JournalConfig>::name() { return "journal"; }
 template <> std::span<const Key<JournalConfig>> Schema<JournalConfig>::keys() { return kJournalKeys; }
 template <> std::string_view Schema<MqttConfig>::name() { return "mqtt"; }
 template <> std::span<const Key<MqttConfig>> Schema<MqttConfig>::keys() { return kMqttKeys; }
+template <> std::string_view Schema<KafkaConfig>::name() { return "kafka"; }
+template <> std::span<const Key<KafkaConfig>> Schema<KafkaConfig>::keys() { return kKafkaKeys; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
 template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
 template <> std::span<const Key<FeedConfig>> Schema<FeedConfig>::keys() { return kFeedKeys; }

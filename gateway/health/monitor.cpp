@@ -108,7 +108,7 @@ void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
         }
         auto& sink = states.emplace_back();
         sink.name = watched.thread->name();
-        sink.type = watched.thread->sink().type();
+        sink.type = watched.thread->type();
         sink.ring = watched.thread->ring();
         sink.patience_ns = kLagNs + watched.holds.count();
         memories.emplace_back();
@@ -282,7 +282,7 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
     auto said = error->read();
     state.last_error = std::move(said.text);
     state.last_error_at = said.at_utc_ns;
-    thread->sink().visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
+    thread->visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
         if (name == "clients") state.clients = tally.read();
         if (name == "connected") state.connected = tally.read() != 0;
         if (name == "clients_stalled_total") state.stalled.see(tally.read(), now);

@@ -11,17 +11,17 @@
 
 #include <millpond/market/ring_reader.hpp>
 
+#include "gateway/consumer.hpp"
 #include "gateway/health/last_error.hpp"
 #include "gateway/health/latency_window.hpp"
 #include "gateway/health/state.hpp"
 #include "gateway/pipeline.hpp"
-#include "gateway/sink_thread.hpp"
 
 namespace millpond::gateway::health {
 
 /// A sink and what it complained of last.
 struct WatchedSink {
-    const SinkThread* thread;
+    const Consumer* thread;
     const LastError* error;
     std::chrono::nanoseconds holds;  ///< For how long it may hold an event on purpose.
 };

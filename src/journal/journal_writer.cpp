@@ -70,6 +70,7 @@ void JournalWriter::recover() {
         if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
         epoch_ = epoch;
     }
+    counters_.newest_record.set(next_record_ - 1);
     counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
 }
 

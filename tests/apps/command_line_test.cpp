@@ -35,9 +35,9 @@ TEST(ConfigCheck, AGoodFileIsSaidToBeGood) {
     const ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_EQ(
-        outcome.out,
-        file.path() + ": good: rings 1, feeds 1, tcp sinks 1, csv sinks 0, udp sinks 0, journals 0, mqtt sinks 0\n");
+    EXPECT_EQ(outcome.out, file.path() +
+                               ": good: rings 1, feeds 1, tcp sinks 1, csv sinks 0, udp sinks 0, journals 0, mqtt "
+                               "sinks 0, kafka sinks 0\n");
 }
 
 TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {

@@ -30,6 +30,7 @@
 #include "gateway/log.hpp"
 #include "tests/gateway/events.hpp"
 #include "tests/gateway/ring_fixture.hpp"
+#include "tests/gateway/running_gateway.hpp"
 #include "tests/support/line_client.hpp"
 
 namespace millpond::gateway::health {
@@ -38,88 +39,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr std::int64_t kPatienceNs = 40'000'000'000;
-
-/// A gateway that runs, with one feed, and somebody who sends to it.
-class Running {
-public:
-    explicit Running(std::string_view name, const std::function<void(Config&)>& change = {})
-        : gateway_(config_of(name, change), log_) {
-        gateway_.start();
-    }
-
-    [[nodiscard]] net::SocketAddress feed() const {
-        net::SocketAddress address;
-        gateway_.pipelines().front()->for_each_feed(
-            [&](const auto& line) { address = line.receiver().report().local; });
-        return address;
-    }
-    void send(std::span<const std::byte> bytes) {
-        if (!sender_) sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = feed()});
-        while (!sender_->send(bytes)) std::this_thread::yield();
-    }
-    /// A `quotes` datagram with one quote.
-    void send_quote(std::uint32_t flags = 0) {
-        std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
-        auto quote = quote_of(0, 10'000);
-        quote.exchange_utc_ns = core::utc_nanos();
-        quote.flags = static_cast<decltype(quote.flags)>(flags);
-        encoder_.begin(buffer);
-        ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
-        send(encoder_.finish(core::utc_nanos()));
-    }
-    void lose(std::uint64_t count) { encoder_.skip(count); }
-
-    /// Watches until `done`; false when that does not come.
-    bool watch_until(const std::function<bool(const State&)>& done) {
-        const auto deadline = core::monotonic_nanos() + kPatienceNs;
-        while (core::monotonic_nanos() < deadline) {
-            gateway_.watch();
-            if (done(*gateway_.health())) return true;
-            std::this_thread::yield();
-        }
-        return false;
-    }
-    /// Watches until there is a finding of that stage and gives it; fails when none comes.
-    Finding found(Stage stage) {
-        Finding result;
-        EXPECT_TRUE(watch_until([&](const State& state) {
-            for (const auto& finding : findings(state, state.now)) {
-                if (finding.stage != stage) continue;
-                result = finding;
-                return true;
-            }
-            return false;
-        })) << to_string(stage)
-            << " is not found; " << report_line(*gateway_.health());
-        return result;
-    }
-    [[nodiscard]] net::SocketAddress tcp() const { return gateway_.tcp_address(); }
-    bool becomes_good() {
-        return watch_until([](const State& state) { return findings(state, state.now).empty(); });
-    }
-
-private:
-    static Config config_of(std::string_view name, const std::function<void(Config&)>& change) {
-        Config config;
-        config.metrics = {};
-        config.rings.emplace_back().name = ring_name(name);
-        auto& feed = config.feeds.emplace_back();
-        feed.name = "f";
-        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
-        if (change) change(config);
-        complete(config);
-        return config;
-    }
-
-    Log log_{Severity::error, LogFormat::text, [](const std::string&) {}};
-    Gateway gateway_;
-    feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
-    std::unique_ptr<net::UdpSender> sender_;
-};
+using test::RunningGateway;
 
 TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
-    Running gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    RunningGateway gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
     EXPECT_EQ(gateway.found(Stage::no_packets).of, "feed 'f'");
     gateway.send_quote();
     EXPECT_TRUE(gateway.becomes_good());
@@ -127,7 +50,7 @@ TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
 }
 
 TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
-    Running gateway{"gap"};
+    RunningGateway gateway{"gap"};
     gateway.send_quote();
     gateway.lose(3);
     gateway.send_quote();
@@ -140,12 +63,12 @@ TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
 
 // NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
 TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
-    Running gateway{"halt", [](Config& config) {
-                        config.feeds[0].format = FeedFormat::itch;
-                        config.feeds[0].stale_seconds = 1;
-                        config.feeds[0].max_orders = 64;
-                        config.rings[0].max_instruments = 16;
-                    }};
+    RunningGateway gateway{"halt", [](Config& config) {
+                               config.feeds[0].format = FeedFormat::itch;
+                               config.feeds[0].stale_seconds = 1;
+                               config.feeds[0].max_orders = 64;
+                               config.rings[0].max_instruments = 16;
+                           }};
     std::array<std::byte, 34> datagram{};
     core::store_be<std::uint64_t>(&datagram[10], 1);   // sequence number
     core::store_be<std::uint16_t>(&datagram[18], 1);   // messages
@@ -164,11 +87,11 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
 
 TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
-    Running gateway{"behind", [](Config& config) {
-                        auto& csv = config.csv.emplace_back();
-                        csv.path = "/dev/full";
-                        csv.flush_ms = 10;
-                    }};
+    RunningGateway gateway{"behind", [](Config& config) {
+                               auto& csv = config.csv.emplace_back();
+                               csv.path = "/dev/full";
+                               csv.flush_ms = 10;
+                           }};
     gateway.send_quote();
     const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'csv'");
@@ -176,7 +99,7 @@ TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
 }
 
 TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
-    Running gateway{"halted"};
+    RunningGateway gateway{"halted"};
     gateway.send_quote(feed::kHalted);
     const auto found = gateway.found(Stage::halted);
     EXPECT_EQ(found.of, "feed 'f'");
@@ -189,13 +112,13 @@ TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
 }
 
 TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
-    Running gateway{"stuck", [](Config& config) {
-                        auto& sink = config.tcp.emplace_back();
-                        sink.listen = net::SocketAddress::parse("127.0.0.1:0");
-                        sink.backlog = 64;
-                        sink.send_buffer = 4'096;
-                        sink.stall_seconds = 1;
-                    }};
+    RunningGateway gateway{"stuck", [](Config& config) {
+                               auto& sink = config.tcp.emplace_back();
+                               sink.listen = net::SocketAddress::parse("127.0.0.1:0");
+                               sink.backlog = 64;
+                               sink.send_buffer = 4'096;
+                               sink.stall_seconds = 1;
+                           }};
     const millpond::test::LineClient stuck{gateway.tcp().port(), 4'096};
     EXPECT_TRUE(gateway.watch_until([&](const State& state) {
         gateway.send_quote();
@@ -209,7 +132,7 @@ TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
 }
 
 TEST(Health, TheReportHoldsEveryPart) {
-    Running gateway{
+    RunningGateway gateway{
         "report", [](Config& config) { config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
     gateway.send_quote();
     ASSERT_TRUE(gateway.watch_until([](const State& state) {
@@ -247,10 +170,10 @@ bool in_own_network(const std::function<void()>& test) {
 
 TEST(Health, ALinkThatIsDownAndAGroupThatIsLostAreFound) {
     const bool permitted = in_own_network([] {
-        Running gateway{"link", [](Config& config) {
-                            config.feeds[0].listen = net::SocketAddress::parse("239.9.9.9:5009");
-                            config.feeds[0].interface = "eth9";
-                        }};
+        RunningGateway gateway{"link", [](Config& config) {
+                                   config.feeds[0].listen = net::SocketAddress::parse("239.9.9.9:5009");
+                                   config.feeds[0].interface = "eth9";
+                               }};
         EXPECT_TRUE(gateway.becomes_good());
         ASSERT_EQ(run("ip link set eth9 down"), 0);
         EXPECT_EQ(gateway.found(Stage::link).text, "interface eth9 is down");

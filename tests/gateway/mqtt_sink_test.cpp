@@ -3,23 +3,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/feed/quote_json.hpp>
 
 #include "gateway/sink_thread.hpp"
 #include "tests/gateway/certificate.hpp"
 #include "tests/gateway/mosquitto_broker.hpp"
 #include "tests/gateway/ring_fixture.hpp"
+#include "tests/gateway/said.hpp"
 #include "tests/support/child_process.hpp"
 
 namespace millpond::gateway::mqtt {
@@ -35,39 +33,6 @@ constexpr const char* kStopped = R"({"state":"offline","reason":"stopped"})";
 constexpr const char* kLost = R"({"state":"offline","reason":"lost"})";
 
 const char* topic_of(std::uint64_t quote) { return quote % 2 == 0 ? "bbo/AAPL" : "bbo/MSFT"; }
-
-/// The n-th quote of a TestRing as it goes out.
-std::string json_of(std::uint64_t n) {
-    std::array<char, feed::kMaxJsonBytes> buffer;
-    const auto id = static_cast<feed::InstrumentId>(n % 2);
-    return std::string{feed::quote_json(buffer, quote_of(id, static_cast<feed::Price>(n)),
-                                        feed::JsonSymbol{feed::Symbol{id == 0 ? "AAPL" : "MSFT"}}, n)};
-}
-
-/// What was said, by any thread.
-class Said {
-public:
-    [[nodiscard]] Say say() {
-        return [this](Severity, std::string_view, const std::string& text) {
-            const std::lock_guard lock{mutex_};
-            texts_.push_back(text);
-        };
-    }
-    [[nodiscard]] std::vector<std::string> texts() const {
-        const std::lock_guard lock{mutex_};
-        return texts_;
-    }
-    [[nodiscard]] bool has(std::string_view part) const {
-        for (const auto& text : texts()) {
-            if (text.find(part) != std::string::npos) return true;
-        }
-        return false;
-    }
-
-private:
-    mutable std::mutex mutex_;
-    std::vector<std::string> texts_;
-};
 
 class MqttSinkTest : public ::testing::Test {
 protected:

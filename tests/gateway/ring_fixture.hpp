@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include <unistd.h>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/quote_json.hpp>
 #include <millpond/market/ring_writer.hpp>
 
 #include "tests/gateway/events.hpp"
@@ -15,6 +18,14 @@ namespace millpond::gateway {
 /// A ring's name that no other run uses at the same time.
 inline std::string ring_name(std::string_view what) {
     return "test-" + std::string{what} + "-" + std::to_string(getpid());
+}
+
+/// The n-th quote of a TestRing as JSON.
+inline std::string json_of(std::uint64_t n) {
+    std::array<char, feed::kMaxJsonBytes> buffer;
+    const auto id = static_cast<feed::InstrumentId>(n % 2);
+    return std::string{feed::quote_json(buffer, quote_of(id, static_cast<feed::Price>(n)),
+                                        feed::JsonSymbol{feed::Symbol{id == 0 ? "AAPL" : "MSFT"}}, n)};
 }
 
 /// A ring with two named instruments, AAPL and MSFT.

@@ -41,6 +41,7 @@ struct WriterOptions {
 /// Written by the appending thread (first group) and by the servicing one; read on any.
 struct WriterCounters {
     core::Tally records;
+    core::Tally newest_record;  ///< Its number; 0 in an empty journal.
     core::Tally bytes;
     core::Tally segments;  ///< Begun.
     core::Tally refused;   ///< Appends that found no room: the next segment was not there yet.
@@ -163,6 +164,7 @@ bool JournalWriter::appended(std::size_t bytes, const Append& append) noexcept {
 inline void JournalWriter::count(std::size_t bytes) noexcept {
     ++next_record_;
     counters_.records.add();
+    counters_.newest_record.set(next_record_ - 1);
     counters_.bytes.add(bytes);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include <millpond/core/fixed_string.hpp>
@@ -90,6 +91,15 @@ enum class LostReason : std::uint32_t {
     removed = 2,  ///< Made by the reader: segments in between are gone.
     damaged = 3,  ///< Made by the reader: the bytes are not what was written.
 };
+
+[[nodiscard]] constexpr std::string_view to_string(LostReason reason) noexcept {
+    switch (reason) {
+        case LostReason::lapped: return "lapped";
+        case LostReason::removed: return "removed";
+        case LostReason::damaged: return "damaged";
+    }
+    return "unknown";
+}
 
 /// What is missing at this place: ring numbers first..last (lapped), or record numbers (removed, damaged).
 struct LostRecord {

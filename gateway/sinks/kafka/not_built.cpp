@@ -1,0 +1,16 @@
+#include <memory>
+#include <stdexcept>
+
+#include "gateway/sinks/kafka/kafka.hpp"
+
+namespace millpond::gateway::kafka {
+
+bool is_built() noexcept { return false; }
+
+void check(const Options&) {}
+
+std::unique_ptr<Consumer> open(const Options& options, Say) {
+    throw std::runtime_error("kafka sink '" + options.name + "': this build has no librdkafka");
+}
+
+}  // namespace millpond::gateway::kafka

@@ -1,0 +1,69 @@
+#include "gateway/sinks/kafka/position_file.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <span>
+#include <string>
+#include <system_error>
+
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <millpond/journal/crc32c.hpp>
+
+namespace millpond::gateway::kafka {
+namespace {
+
+constexpr std::uint64_t kMagic = 0x00314E534F50504DULL;  // "MPPOSN1\0"
+constexpr std::size_t kSlots = 2;
+constexpr mode_t kMode = 0640;
+
+static_assert(std::endian::native == std::endian::little);
+using Slot = std::array<std::uint64_t, 4>;
+
+std::uint64_t checksum(const Slot& slot) { return millpond::journal::crc32c(std::span{slot}.first<3>()); }
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
+    throw std::system_error(errno, std::generic_category(), "position file '" + path.string() + "': cannot " + what);
+}
+
+}  // namespace
+
+PositionFile::PositionFile(const std::filesystem::path& path)
+    : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode)) {
+    if (fd_ < 0) fail(path_, "open it");
+    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
+        const int error = errno;
+        ::close(fd_);
+        errno = error;
+        fail(path_, "lock it");
+    }
+    read();
+}
+
+PositionFile::~PositionFile() { ::close(fd_); }
+
+void PositionFile::read() {
+    for (std::size_t i = 0; i < kSlots; ++i) {
+        Slot slot{};
+        const auto got = ::pread(fd_, slot.data(), sizeof(slot), static_cast<off_t>(i * sizeof(slot)));
+        if (got != static_cast<ssize_t>(sizeof(slot))) continue;
+        if (slot[0] != kMagic || slot[3] != checksum(slot) || slot[1] <= writes_) continue;
+        writes_ = slot[1];
+        record_ = slot[2];
+    }
+}
+
+void PositionFile::save(std::uint64_t record) {
+    Slot slot{kMagic, writes_ + 1, record, 0};
+    slot[3] = checksum(slot);
+    const auto at = static_cast<off_t>((writes_ + 1) % kSlots * sizeof(slot));
+    if (::pwrite(fd_, slot.data(), sizeof(slot), at) != static_cast<ssize_t>(sizeof(slot))) fail(path_, "write it");
+    ++writes_;
+    record_ = record;
+}
+
+}  // namespace millpond::gateway::kafka

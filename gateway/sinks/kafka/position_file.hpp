@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+
+namespace millpond::gateway::kafka {
+
+/// The number of a journal's record, kept in a file of 64 bytes that holds a whole one whenever the process or the
+/// machine dies: two slots are written in turn, and the newest one whose checksum is right counts.
+///
+///     slot at 0 and at 32, little-endian:
+///       0   8   magic "MPPOSN1\0"
+///       8   8   write number, 1, 2, 3, ...
+///      16   8   record
+///      24   4   CRC-32C of the 24 bytes before it
+///      28   4   0
+///
+/// Threads: one.
+class PositionFile {
+public:
+    /// Makes the file where it is missing. Throws std::system_error that names it; also when another process has it.
+    explicit PositionFile(const std::filesystem::path& path);
+    ~PositionFile();
+    PositionFile(const PositionFile&) = delete;
+    PositionFile& operator=(const PositionFile&) = delete;
+
+    /// 0 when none was ever saved.
+    [[nodiscard]] std::uint64_t record() const noexcept { return record_; }
+    /// Survives the process as soon as it returns, the machine when the kernel has written it. Throws
+    /// std::system_error.
+    void save(std::uint64_t record);
+
+private:
+    void read();
+
+    std::filesystem::path path_;
+    int fd_;
+    std::uint64_t writes_{0};
+    std::uint64_t record_{0};
+};
+
+}  // namespace millpond::gateway::kafka

@@ -1,0 +1,159 @@
+#include "gateway/sinks/kafka/producer.hpp"
+
+#include <fmt/format.h>
+#include <librdkafka/rdkafka.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/core/endian.hpp>
+
+namespace millpond::gateway::kafka {
+namespace {
+
+using Conf = std::unique_ptr<rd_kafka_conf_t, decltype(&rd_kafka_conf_destroy)>;
+
+/// On these depends that nothing is lost, repeated or reordered, or they have keys of their own.
+constexpr std::string_view kOurs[] = {
+    "enable.idempotence",
+    "acks",
+    "request.required.acks",
+    "message.timeout.ms",
+    "delivery.timeout.ms",
+    "retries",
+    "message.send.max.retries",
+    "max.in.flight",
+    "max.in.flight.requests.per.connection",
+    "queue.buffering.max.messages",
+    "queue.buffering.max.kbytes",
+    "bootstrap.servers",
+    "metadata.broker.list",
+    "transactional.id",
+    "compression.codec",
+    "compression.type",
+    "enable.gapless.guarantee",
+};
+
+constexpr std::int64_t kNanosPerMilli = 1'000'000;
+
+Conf make_conf(const Options& options) {
+    Conf conf{rd_kafka_conf_new(), rd_kafka_conf_destroy};
+    const auto set = [&](const std::string& key, const std::string& value) {
+        std::array<char, 512> text{};
+        if (rd_kafka_conf_set(conf.get(), key.c_str(), value.c_str(), text.data(), text.size()) != RD_KAFKA_CONF_OK) {
+            throw std::invalid_argument(text.data());
+        }
+    };
+    // A consumer or producer in Java that hashes keys finds them on the same partitions.
+    set("partitioner", "murmur2_random");
+    set("socket.keepalive.enable", "true");
+    for (const auto& [key, value] : options.properties) {
+        if (std::ranges::find(kOurs, key) != std::end(kOurs)) {
+            throw std::invalid_argument(fmt::format("property '{}' is not to be changed", key));
+        }
+        set(key, value);
+    }
+    set("bootstrap.servers", options.brokers);
+    set("compression.codec", options.compression);
+    set("enable.idempotence", "true");
+    set("acks", "all");
+    set("message.timeout.ms", "0");
+    set("queue.buffering.max.messages", std::to_string(options.window + 1));
+    set("queue.buffering.max.kbytes", "2097151");
+    if (!options.password.empty()) set("sasl.password", options.password);
+    rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
+    return conf;
+}
+
+Producer::Reports& reports_of(void* opaque) { return *static_cast<Producer::Reports*>(opaque); }
+
+void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
+    const auto number = std::bit_cast<std::uint64_t>(message->_private);
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) return reports_of(opaque).delivered(number, message->len);
+    reports_of(opaque).failed(number, rd_kafka_err2str(message->err));
+}
+
+void on_error(rd_kafka_t* handle, int error, const char* reason, void* opaque) {
+    if (error != RD_KAFKA_RESP_ERR__FATAL) return reports_of(opaque).error(reason);
+    std::array<char, 512> text{};
+    rd_kafka_fatal_error(handle, text.data(), text.size());
+    reports_of(opaque).error(text.data());
+}
+
+/// Eight bytes, the highest first, as Kafka's LongSerializer writes them.
+std::array<std::byte, 8> long_bytes(std::uint64_t value) {
+    std::array<std::byte, 8> bytes{};
+    core::store_be(bytes.data(), value);
+    return bytes;
+}
+
+}  // namespace
+
+void check(const Options& options) { static_cast<void>(make_conf(options)); }
+
+Producer::Producer(const Options& options, Reports& reports) {
+    auto conf = make_conf(options);
+    rd_kafka_conf_set_opaque(conf.get(), &reports);
+    rd_kafka_conf_set_dr_msg_cb(conf.get(), on_delivery);
+    rd_kafka_conf_set_error_cb(conf.get(), on_error);
+    std::array<char, 512> text{};
+    handle_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), text.data(), text.size());
+    if (handle_ == nullptr) throw std::invalid_argument(text.data());
+    static_cast<void>(conf.release());  // it is the producer's now
+}
+
+Producer::~Producer() {
+    for (const auto& [name, topic] : topics_) rd_kafka_topic_destroy(topic);
+    rd_kafka_purge(handle_, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT | RD_KAFKA_PURGE_F_NON_BLOCKING);
+    rd_kafka_destroy(handle_);
+}
+
+Producer::Topic Producer::topic(const std::string& name) {
+    auto& topic = topics_[name];
+    if (topic == nullptr) topic = rd_kafka_topic_new(handle_, name.c_str(), nullptr);
+    return topic;
+}
+
+std::optional<std::string> Producer::send(Topic topic, const Record& record, std::uint64_t number) {
+    auto epoch = long_bytes(record.epoch);
+    auto sequence = long_bytes(record.sequence);
+    auto received = long_bytes(static_cast<std::uint64_t>(record.received_utc_ns));
+    std::array<rd_kafka_vu_t, 10> parts{};
+    std::size_t count = 0;
+    const auto part = [&](rd_kafka_vtype_t type) -> rd_kafka_vu_t& {
+        parts[count].vtype = type;
+        return parts[count++];
+    };
+    const auto header = [&](const char* name, std::array<std::byte, 8>& bytes) {
+        part(RD_KAFKA_VTYPE_HEADER).u.header = {name, bytes.data(), static_cast<ssize_t>(bytes.size())};
+    };
+    part(RD_KAFKA_VTYPE_RKT).u.rkt = topic;
+    part(RD_KAFKA_VTYPE_PARTITION).u.i32 = RD_KAFKA_PARTITION_UA;
+    part(RD_KAFKA_VTYPE_MSGFLAGS).u.i = RD_KAFKA_MSG_F_COPY;
+    // It copies both: the pointers are not to const for the sake of its other modes.
+    part(RD_KAFKA_VTYPE_KEY).u.mem = {const_cast<char*>(record.key.data()), record.key.size()};
+    part(RD_KAFKA_VTYPE_VALUE).u.mem = {const_cast<char*>(record.value.data()), record.value.size()};
+    part(RD_KAFKA_VTYPE_TIMESTAMP).u.i64 = record.received_utc_ns / kNanosPerMilli;
+    part(RD_KAFKA_VTYPE_OPAQUE).u.ptr = std::bit_cast<void*>(number);
+    header("epoch", epoch);
+    header("sequence", sequence);
+    header("received", received);
+    auto* error = rd_kafka_produceva(handle_, parts.data(), count);
+    if (error == nullptr) return std::nullopt;
+    std::string reason = rd_kafka_error_string(error);
+    rd_kafka_error_destroy(error);
+    return reason;
+}
+
+void Producer::poll(std::chrono::milliseconds longest) { rd_kafka_poll(handle_, static_cast<int>(longest.count())); }
+
+}  // namespace millpond::gateway::kafka

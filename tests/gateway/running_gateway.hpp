@@ -1,0 +1,109 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <thread>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/config/config.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/health/findings.hpp"
+#include "gateway/health/report_json.hpp"
+#include "gateway/log.hpp"
+#include "tests/gateway/events.hpp"
+#include "tests/gateway/ring_fixture.hpp"
+
+namespace millpond::gateway::test {
+
+/// A gateway that runs, with one feed, and somebody who sends to it.
+class RunningGateway {
+public:
+    explicit RunningGateway(std::string_view name, const std::function<void(Config&)>& change = {})
+        : gateway_(config_of(name, change), log_) {
+        gateway_.start();
+    }
+
+    [[nodiscard]] net::SocketAddress feed() const {
+        net::SocketAddress address;
+        gateway_.pipelines().front()->for_each_feed(
+            [&](const auto& line) { address = line.receiver().report().local; });
+        return address;
+    }
+    void send(std::span<const std::byte> bytes) {
+        if (!sender_) sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = feed()});
+        while (!sender_->send(bytes)) std::this_thread::yield();
+    }
+    /// A `quotes` datagram with one quote.
+    void send_quote(std::uint32_t flags = 0) {
+        std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+        auto quote = quote_of(0, 10'000);
+        quote.exchange_utc_ns = core::utc_nanos();
+        quote.flags = static_cast<decltype(quote.flags)>(flags);
+        encoder_.begin(buffer);
+        ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
+        send(encoder_.finish(core::utc_nanos()));
+    }
+    void lose(std::uint64_t count) { encoder_.skip(count); }
+
+    /// Watches until `done`; false when that does not come.
+    bool watch_until(const std::function<bool(const health::State&)>& done) {
+        constexpr std::int64_t kPatienceNs = 40'000'000'000;
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (core::monotonic_nanos() < deadline) {
+            gateway_.watch();
+            if (done(*gateway_.health())) return true;
+            std::this_thread::yield();
+        }
+        return false;
+    }
+    /// Watches until there is a finding of that stage and gives it; fails when none comes.
+    health::Finding found(health::Stage stage) {
+        health::Finding result;
+        EXPECT_TRUE(watch_until([&](const health::State& state) {
+            for (const auto& finding : health::findings(state, state.now)) {
+                if (finding.stage != stage) continue;
+                result = finding;
+                return true;
+            }
+            return false;
+        })) << health::to_string(stage)
+            << " is not found; " << health::report_line(*gateway_.health());
+        return result;
+    }
+    [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
+    [[nodiscard]] net::SocketAddress tcp() const { return gateway_.tcp_address(); }
+    bool becomes_good() {
+        return watch_until([](const health::State& state) { return health::findings(state, state.now).empty(); });
+    }
+
+private:
+    static Config config_of(std::string_view name, const std::function<void(Config&)>& change) {
+        Config config;
+        config.metrics = {};
+        config.rings.emplace_back().name = ring_name(name);
+        auto& feed = config.feeds.emplace_back();
+        feed.name = "f";
+        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (change) change(config);
+        complete(config);
+        return config;
+    }
+
+    Log log_{Severity::error, LogFormat::text, [](const std::string&) {}};
+    Gateway gateway_;
+    feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
+    std::unique_ptr<net::UdpSender> sender_;
+};
+
+}  // namespace millpond::gateway::test
