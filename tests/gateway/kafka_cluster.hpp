@@ -113,8 +113,8 @@ public:
 
     /// Receives, and does `meanwhile`, until `reached`; false when that takes too long.
     bool until(const std::function<bool()>& reached, const std::function<void()>& meanwhile = [] {}) {
-        constexpr std::int64_t kPatienceNs = 120'000'000'000;
-        const auto until = core::monotonic_nanos() + kPatienceNs;
+        constexpr std::int64_t kLongestNs = 120'000'000'000;
+        const auto until = core::monotonic_nanos() + kLongestNs;
         while (!reached()) {
             if (core::monotonic_nanos() > until) return false;
             meanwhile();

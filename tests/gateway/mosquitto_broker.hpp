@@ -10,12 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -23,61 +20,29 @@
 #include <millpond/core/clock.hpp>
 
 #include "tests/gateway/certificate.hpp"
+#include "tests/gateway/stream_socket.hpp"
 #include "tests/support/child_process.hpp"
 
 namespace millpond::gateway::test {
 
-inline constexpr std::int64_t kPatienceNs = 60'000'000'000;
-
-/// A socket on a loopback port; a broker's port is found and tried with it.
-class LoopbackSocket {
-public:
-    ~LoopbackSocket() { ::close(fd_); }
-    LoopbackSocket() = default;
-    LoopbackSocket(const LoopbackSocket&) = delete;
-    LoopbackSocket& operator=(const LoopbackSocket&) = delete;
-
-    /// A port that nobody uses.
-    [[nodiscard]] std::uint16_t free_port() {
-        sockaddr_in address = at(0);
-        socklen_t size = sizeof(address);
-        if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-            ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-            throw std::runtime_error("no free port");
-        }
-        return ntohs(address.sin_port);
-    }
-    [[nodiscard]] bool reaches(std::uint16_t port) {
-        sockaddr_in address = at(port);
-        return ::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-    }
-
-private:
-    static sockaddr_in at(std::uint16_t port) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        address.sin_port = htons(port);
-        return address;
-    }
-    int fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-};
-
-/// A mosquitto of our own on a free port of 127.0.0.1.
+/// A mosquitto of our own on a free port, in the network namespace of who makes it.
 class MosquittoBroker {
 public:
     static constexpr const char* kProgram = "/usr/sbin/mosquitto";
     [[nodiscard]] static bool is_installed() { return access(kProgram, X_OK) == 0; }
 
     /// settings: further lines of its configuration.
-    explicit MosquittoBroker(const Folder& folder, const std::string& settings = "allow_anonymous true\n")
-        : config_(folder / "mosquitto.conf"), port_(LoopbackSocket{}.free_port()) {
-        std::ofstream{config_} << "listener " << port_ << " 127.0.0.1\nuser root\npersistence false\nlog_dest none\n"
+    explicit MosquittoBroker(const Folder& folder, const std::string& settings = "allow_anonymous true\n",
+                             std::string address = "127.0.0.1")
+        : config_(folder / "mosquitto.conf"), address_(std::move(address)), port_(StreamSocket{}.free_port()) {
+        std::ofstream{config_} << "listener " << port_ << " " << address_
+                               << "\nuser root\npersistence false\nlog_dest none\n"
                                << "max_queued_messages 0\n"
                                << settings;
         start();
     }
 
+    [[nodiscard]] const std::string& address() const noexcept { return address_; }
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
     void start() {
@@ -87,11 +52,7 @@ public:
             execl(kProgram, kProgram, "-c", config_.c_str(), nullptr);
             return 127;
         });
-        const auto until = core::monotonic_nanos() + kPatienceNs;
-        while (!LoopbackSocket{}.reaches(port_)) {
-            if (core::monotonic_nanos() > until) throw std::runtime_error("mosquitto does not listen");
-            ::poll(nullptr, 0, 5);
-        }
+        wait_for_port("mosquitto", address_, port_);
     }
     void kill_now() { process_.reset(); }
     void halt() const { ::kill(process_->pid(), SIGSTOP); }
@@ -99,6 +60,7 @@ public:
 
 private:
     std::string config_;
+    std::string address_;
     std::uint16_t port_;
     std::optional<millpond::test::ChildProcess> process_;
 };
@@ -124,7 +86,7 @@ public:
         mosquitto_subscribe_callback_set(client_.get(), [](mosquitto*, void* self, int, int, const int*) {
             static_cast<MosquittoSubscriber*>(self)->subscribed_ = true;
         });
-        if (mosquitto_connect(client_.get(), "127.0.0.1", broker.port(), 60) != MOSQ_ERR_SUCCESS ||
+        if (mosquitto_connect(client_.get(), broker.address().c_str(), broker.port(), 60) != MOSQ_ERR_SUCCESS ||
             mosquitto_subscribe(client_.get(), nullptr, "#", qos) != MOSQ_ERR_SUCCESS ||
             !until([&] { return subscribed_; })) {
             throw std::runtime_error("cannot subscribe");

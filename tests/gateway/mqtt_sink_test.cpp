@@ -18,6 +18,7 @@
 #include "tests/gateway/mosquitto_broker.hpp"
 #include "tests/gateway/ring_fixture.hpp"
 #include "tests/gateway/said.hpp"
+#include "tests/gateway/stream_socket.hpp"
 #include "tests/support/child_process.hpp"
 
 namespace millpond::gateway::mqtt {
@@ -291,7 +292,7 @@ TEST_F(MqttSinkTest, TlsChecksTheBrokersNameAndSignature) {
 
 TEST_F(MqttSinkTest, WithoutABrokerNothingWaitsAndTheEndIsAtOnce) {
     TestRing ring{"mqtt10"};
-    auto sink = open(ring, {.port = test::LoopbackSocket{}.free_port(), .mode = Delivery::conflate});
+    auto sink = open(ring, {.port = test::StreamSocket{}.free_port(), .mode = Delivery::conflate});
     ring.publish_quotes(1'000);
     ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 1; }));
     sink->round(core::monotonic_nanos());
@@ -309,7 +310,7 @@ TEST_F(MqttSinkTest, FilesOfTlsThatAreNotThereAreRefusedAtTheStart) {
 
 TEST_F(MqttSinkTest, WhatIsNoQuoteIsFiltered) {
     TestRing ring{"mqtt12"};
-    const auto sink = mqtt::open({.port = test::LoopbackSocket{}.free_port()}, said_.say());
+    const auto sink = mqtt::open({.port = test::StreamSocket{}.free_port()}, said_.say());
     EXPECT_EQ(sink->on(trade_of(0, 1), 1), Taken::filtered);
     EXPECT_EQ(sink->on(feed::Status{.instrument = 0}, 2), Taken::filtered);
     EXPECT_EQ(sink->on(feed::Gap{.first = 1, .last = 2}, 3), Taken::filtered);

@@ -26,6 +26,15 @@
 
 namespace millpond::gateway::test {
 
+/// The value of a metric of its own; 0 when it has none of that name.
+inline std::uint64_t metric_of(const Consumer& sink, std::string_view wanted) {
+    std::uint64_t value = 0;
+    sink.visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        if (name == wanted) value = tally.read();
+    });
+    return value;
+}
+
 /// A gateway that runs, with one feed, and somebody who sends to it.
 class RunningGateway {
 public:
@@ -58,8 +67,8 @@ public:
 
     /// Watches until `done`; false when that does not come.
     bool watch_until(const std::function<bool(const health::State&)>& done) {
-        constexpr std::int64_t kPatienceNs = 40'000'000'000;
-        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        constexpr std::int64_t kLongestNs = 40'000'000'000;
+        const auto deadline = core::monotonic_nanos() + kLongestNs;
         while (core::monotonic_nanos() < deadline) {
             gateway_.watch();
             if (done(*gateway_.health())) return true;
