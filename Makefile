@@ -62,6 +62,9 @@ fuzz: deps-check deps-build ## a short run of every fuzz target
 aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests under qemu-user
 	tools/check_aarch64
 
+soak: build-release ## run all sinks for a long time at the highest rate, and refuse if memory, latency or accounts are wrong [MINUTES=30] [RATE=N]
+	tools/soak --program build/release/apps/millpond/millpond --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE))
+
 package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
 	cmake --preset package
 	cmake --build --preset package -j $(JOBS)
@@ -76,4 +79,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 package package-test pgo clean
+.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak package package-test pgo clean
