@@ -220,7 +220,7 @@ TEST_F(Runbook, TheSinksSayWhatWaitsAndWhy) {
     const auto sender = send(kHost);
     EXPECT_THAT(comes_to_say("curl", "sink_queued[^ ]* [1-9]"), ContainsRegex("sink_queued[^ ]* [1-9]"));
     EXPECT_THAT(comes_to_say("curl", "write_errors_total[^ ]* [1-9]"), ContainsRegex("write_errors_total[^ ]* [1-9]"));
-    EXPECT_THAT(says("millpond top"), HasSubstr("No space left on device"));
+    EXPECT_THAT(comes_to_say("millpond top", "No space left on device"), HasSubstr("No space left on device"));
 }
 
 }  // namespace
