@@ -173,3 +173,27 @@ test("a dead sink is shown", async (t) => {
     await other.stop();
   }
 });
+
+test("a sink whose broker is not there is shown", async (t) => {
+  let other;
+  try {
+    other = await startGateway(["--mqtt", "name=broker,broker=127.0.0.1:1"]);
+  } catch (error) {
+    if (!/no libmosquitto/.test(error.message)) throw error;
+    t.skip("this build has no libmosquitto");
+    return;
+  }
+  try {
+    const view = await open(other.url, { viewport: { width: 390, height: 844 } });
+    await view.locator("#health[data-state=error]").waitFor();
+    assert.match(await view.locator("#health").textContent(), /sink behind: sink 'broker': it is not connected; .*Connection refused/);
+    const card = await view.locator("#sinks article[data-name=broker]").textContent();
+    assert.match(card, /mqtt/);
+    assert.match(card, /Connectedno/);
+    assert.equal(await overflow(view), 0);
+    assert.deepEqual(await faults(view), []);
+    await view.context().close();
+  } finally {
+    await other.stop();
+  }
+});
