@@ -13,17 +13,11 @@
 
 #include <unistd.h>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/market/ring_reader.hpp>
-#include <millpond/metrics/histogram_buckets.hpp>
-#include <millpond/metrics/histogram_snapshot.hpp>
-#include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_sender.hpp>
 
-#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/receive_path.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/gateway/tcp_socket.hpp"
-#include "bench/gateway/wire_latencies.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 
@@ -32,8 +26,6 @@ namespace {
 using namespace millpond;
 
 enum class Stopped { nothing, reader, tcp_client, disk };
-
-const core::TickRate kRate;
 
 // A folder of its own that goes with it.
 class Folder {
@@ -78,9 +70,6 @@ struct Forget {
 };
 
 bench::Finding receive_path(Stopped stopped) {
-    constexpr std::int64_t kPaceNanos = 20'000;
-    constexpr std::size_t kWarm = 500;
-    const auto count = bench::scaled(10'000);
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});
     const Folder folder;
@@ -98,22 +87,10 @@ bench::Finding receive_path(Stopped stopped) {
         reading.emplace(tcp_port, cores.first);
     }
     market::RingReader reader({.name = running.ring_name(), .visible_as = "bench"});
-    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
-    const auto& published = running.pipeline().publisher().published();
     Forget forget;
-    bench::Snapshot before;
-    for (std::size_t i = 0; i < kWarm + count; ++i) {
-        if (i == kWarm) before = bench::wire_latencies(running);
-        const auto start = core::ticks();
-        const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i % 10'000));
-        bench::spin_until([&] { return sender.send(bytes); });
-        bench::spin_until([&] { return published.read() > i; });
+    return bench::receive_path(running, [&] {
         if (stopped != Stopped::reader) reader.poll(forget, 16);
-        bench::spin_until([&] { return kRate.nanos(core::ticks() - start) >= kPaceNanos; });
-    }
-    const auto after = bench::wire_latencies(running);
-    after->subtract(*before);
-    return {.answer = published.read(), .latencies = bench::values_of(*after)};
+    });
 }
 
 }  // namespace

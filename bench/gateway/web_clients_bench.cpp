@@ -1,35 +1,25 @@
 // Measured:     from the kernel's receive time until the quote is in the ring, as the gateway records it, while the
-// page
-//               has 0, 1 and 100 WebSocket clients; one datagram at a time, 20 us apart or more, the receive thread
-//               alone on its processor and spinning.
+//               page has 0, 1 and 100 WebSocket clients; one datagram at a time, 20 us apart or more, the receive
+//               thread alone on its processor and spinning.
 // Not measured: what the clients get; the sender and all other threads share the other processor.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include <poll.h>
 
-#include <millpond/core/clock.hpp>
-#include <millpond/metrics/histogram_snapshot.hpp>
-#include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_sender.hpp>
-
-#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/receive_path.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/gateway/web_socket.hpp"
-#include "bench/gateway/wire_latencies.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 
 namespace {
 
 using namespace millpond;
-
-const core::TickRate kRate;
 
 /// WebSocket clients that take all that comes, on a thread of their own.
 class Readers {
@@ -71,28 +61,12 @@ private:
 
 template <std::size_t Clients>
 bench::Finding receive_path() {
-    constexpr std::int64_t kPaceNanos = 20'000;
-    constexpr std::size_t kWarm = 500;
-    const auto count = bench::scaled(10'000);
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});
     const bench::RunningGateway running({.receive_core = cores.second, .web = true, .sinks_core = cores.first});
     bench::run_on(cores.first);
     const Readers readers{Clients, running.web_address().port(), cores.first};
-    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
-    const auto& published = running.pipeline().publisher().published();
-    bench::Snapshot before;
-    for (std::size_t i = 0; i < kWarm + count; ++i) {
-        if (i == kWarm) before = bench::wire_latencies(running);
-        const auto start = core::ticks();
-        const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i % 10'000));
-        bench::spin_until([&] { return sender.send(bytes); });
-        bench::spin_until([&] { return published.read() > i; });
-        bench::spin_until([&] { return kRate.nanos(core::ticks() - start) >= kPaceNanos; });
-    }
-    const auto after = bench::wire_latencies(running);
-    after->subtract(*before);
-    return {.answer = published.read(), .latencies = bench::values_of(*after)};
+    return bench::receive_path(running, [] {});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // Measured:     from before the send call of a bbo28 datagram on loopback until a TCP client has read its JSON line.
-// The
-//               client sleeps in its read call; sender and client are one thread, all threads go where the kernel puts
-//               them.
+//               The client sleeps in its read call; sender and client are one thread, all threads go where the kernel
+//               puts them.
 // Not measured: a burst, several clients, connecting.
 #include <array>
 #include <cstdint>
@@ -14,24 +13,16 @@
 #include <thread>
 #include <vector>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/core/endian.hpp>
-#include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_sender.hpp>
 
-#include "bench/gateway/datagram.hpp"
-#include "bench/gateway/line_price.hpp"
-#include "bench/gateway/running_gateway.hpp"
+#include "bench/gateway/one_way.hpp"
 #include "bench/gateway/tcp_socket.hpp"
 #include "bench/harness/compare.hpp"
-#include "bench/harness/timing.hpp"
 #include "bench/rivals/asio_chain.hpp"
 
 namespace {
 
 using namespace millpond;
-
-const core::TickRate kRate;
 
 // About as long as our line.
 std::string json_line(double bid, double ask) {
@@ -95,17 +86,6 @@ private:
     std::thread thread_;
 };
 
-class GatewayPath {
-public:
-    [[nodiscard]] std::uint16_t feed_port() const { return gateway_.feed_port(); }
-    [[nodiscard]] bench::TcpSocket& client() { return client_; }
-
-private:
-    bench::RunningGateway gateway_{
-        {.receive_core = bench::two_cores().second, .poll = core::Poll::adaptive, .tcp = true}};
-    bench::TcpSocket client_{bench::TcpSocket::connect_to(gateway_.tcp_address().port())};
-};
-
 // The classic chain with a third thread that prints lines and writes them to the client, blocking.
 class AsioPath {
 public:
@@ -130,32 +110,6 @@ private:
     std::thread thread_;
 };
 
-template <class Path>
-bench::Finding one_way() {
-    constexpr std::size_t kWarm = 200;
-    const auto cores = bench::two_cores();
-    bench::run_on({cores.first, cores.second});
-    Path path;
-    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.feed_port()))});
-    bench::Finding found;
-    const auto count = bench::scaled(4'000);
-    for (std::size_t i = 0; i < kWarm + count; ++i) {
-        const auto price = static_cast<std::uint32_t>(100'000 + i);
-        const auto bytes = bench::datagram_of(price);
-        const auto sent = core::ticks();
-        bench::spin_until([&] { return sender.send(bytes); });
-        std::uint64_t bid = 0;
-        while ((bid = bench::bid_of(path.client().read_line())) != price) {
-        }
-        const auto read = core::ticks();
-        if (i < kWarm) continue;
-        found.answer += bid;
-        found.latencies.push_back(
-            static_cast<float>(static_cast<double>(read - sent) * kRate.nanos_per_tick() / 1'000));
-    }
-    return found;
-}
-
 }  // namespace
 
 int main() {
@@ -165,7 +119,7 @@ int main() {
          .measured = "from before the send call of a bbo28 datagram on loopback until a TCP client that sleeps in "
                      "its read call has the JSON line; threads run where the kernel puts them",
          .not_measured = "a burst, several clients, connecting"},
-        {{"bare recv, patched line, send", one_way<BarePath>},
-         {"millpond gateway, adaptive", one_way<GatewayPath>},
-         {"Asio chain with a writer thread", one_way<AsioPath>}});
+        {{"bare recv, patched line, send", bench::one_way<BarePath>},
+         {"millpond gateway, adaptive", bench::one_way<bench::TcpSinkPath>},
+         {"Asio chain with a writer thread", bench::one_way<AsioPath>}});
 }

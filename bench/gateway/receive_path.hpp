@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/running_gateway.hpp"
+#include "bench/gateway/wire_latencies.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace millpond::bench {
+
+/// Nanoseconds from the kernel's receive time of a datagram until its quote is in the ring, as the gateway records it:
+/// one datagram at a time, 20 us apart or more. after_each: what a consumer on this thread does behind each.
+template <class AfterEach>
+Finding receive_path(const RunningGateway& running, AfterEach after_each) {
+    constexpr std::int64_t kPaceNanos = 20'000;
+    constexpr std::size_t kWarm = 500;
+    const core::TickRate rate;
+    const auto count = scaled(10'000);
+    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
+    const auto& published = running.pipeline().publisher().published();
+    Snapshot before;
+    for (std::size_t i = 0; i < kWarm + count; ++i) {
+        if (i == kWarm) before = wire_latencies(running);
+        const auto start = core::ticks();
+        const auto bytes = datagram_of(static_cast<std::uint32_t>(100'000 + i % 10'000));
+        spin_until([&] { return sender.send(bytes); });
+        spin_until([&] { return published.read() > i; });
+        after_each();
+        spin_until([&] { return rate.nanos(core::ticks() - start) >= kPaceNanos; });
+    }
+    const auto after = wire_latencies(running);
+    after->subtract(*before);
+    return {.answer = published.read(), .latencies = values_of(*after)};
+}
+
+}  // namespace millpond::bench
