@@ -62,6 +62,7 @@ public:
         write_findings();
         write_feeds();
         write_rings();
+        write_pools();
         write_sinks();
         return std::move(out_);
     }
@@ -116,6 +117,16 @@ private:
             line("  {:<18} {:>10} {:>9} {:>9} {:>9} {:>9}",
                  stage == std::string{"wire"} ? "wire to ring" : "receive to ring", span(recent, "p50"),
                  span(recent, "p90"), span(recent, "p99"), span(recent, "p999"), span(recent, "max"));
+        }
+    }
+
+    void write_pools() {
+        line("\n{:<20} {:<24} {:>10} {:>10} {:>6} {:>9}", "POOL", "OF", "USED", "CAPACITY", "FULL", "REFUSED");
+        for (const auto& [name, pool] : tree_.get_child("pools")) {
+            const auto capacity = pool.get<double>("capacity");
+            const auto full = capacity == 0 ? 0 : pool.get<double>("used") / capacity * 100;
+            line("{:<20} {:<24} {:>10} {:>10} {:>5.1f}% {:>9}", text(pool, "name"), text(pool, "of"),
+                 amount(pool, "used"), amount(pool, "capacity"), full, amount(pool, "refused"));
         }
     }
 

@@ -80,6 +80,11 @@ std::string json_of(const ReaderState& reader) {
                        reader.pid, reader.behind, reader.missed, reader.alive);
 }
 
+std::string json_of(const PoolState& pool) {
+    return fmt::format(R"({{"name":"{}","of":{},"used":{},"capacity":{},"refused":{}}})", pool.name,
+                       json_string(pool.of), pool.used, pool.capacity, pool.refused);
+}
+
 std::string json_of(const RingState& ring);
 std::string json_of(const SinkState& sink);
 
@@ -142,10 +147,10 @@ std::string report_line(const State& state) {
 std::string report_json(const State& state) {
     const auto all = findings(state, state.now);
     return fmt::format(
-        R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"sinks":{}}})"
+        R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
         "\n",
         state.now, state.started, is_good(state), all.empty() ? "null" : json_of(all.front()), list_of(all),
-        list_of(state.feeds), list_of(state.rings), list_of(state.sinks));
+        list_of(state.feeds), list_of(state.rings), list_of(state.pools), list_of(state.sinks));
 }
 
 }  // namespace millpond::gateway::health

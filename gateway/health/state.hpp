@@ -105,6 +105,15 @@ struct LatencyState {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
 
+/// Something of fixed size that fills: what does not fit is refused and counted.
+struct PoolState {
+    std::string name;  ///< "instruments", "orders"
+    std::string of;    ///< "ring 'main'", "feed 'a'"
+    std::uint64_t used{0};
+    std::uint64_t capacity{0};
+    std::uint64_t refused{0};
+};
+
 struct ReaderState {
     std::string name;
     std::uint64_t pid{0};
@@ -151,6 +160,7 @@ struct State {
     std::int64_t started{0};
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;
+    std::vector<PoolState> pools;
     std::vector<SinkState> sinks;
 };
 
