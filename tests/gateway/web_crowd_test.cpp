@@ -1,7 +1,7 @@
 // A thousand WebSocket clients, some of them stuck, one that sends garbage, one that connects in a loop.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,12 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
 
+#include "gateway/config/config.hpp"
+#include "gateway/pipeline.hpp"
 #include "gateway/sink_thread.hpp"
 #include "gateway/sinks/web/web_sink.hpp"
 #include "tests/gateway/events.hpp"
@@ -71,16 +75,73 @@ bool comes(Done done) {
     return true;
 }
 
-TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheRingsReaderCompleteAndMemoryBounded) {
+/// A receive thread that takes `quotes` datagrams and publishes to its ring.
+class ReceivePath {
+public:
+    ReceivePath() : pipeline_(config_.rings.front(), config_) {
+        pipeline_.start();
+        pipeline_.for_each_feed([&](const auto& line) {
+            sender_ = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = line.receiver().report().local});
+        });
+    }
+    [[nodiscard]] const std::string& ring() const { return config_.rings.front().name; }
+
+    /// Sends quotes of two instruments in turn and waits until they are published; false when they are not.
+    bool send(std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+            encoder_.begin(buffer);
+            const auto* const symbol = ++sent_ % 2 == 0 ? "AAPL" : "MSFT";
+            if (!encoder_.add(quote_of(0, static_cast<feed::Price>(sent_)), feed::Venue{"X"}, feed::Symbol{symbol}))
+                return false;
+            const auto datagram = encoder_.finish(core::utc_nanos());
+            while (!sender_->send(datagram)) std::this_thread::yield();
+        }
+        return comes([this] { return pipeline_.publisher().published().read() == sent_; });
+    }
+    /// Everything that was sent has come, and was decoded and published.
+    void expect_untouched() const {
+        pipeline_.for_each_feed([&](const auto& line) {
+            EXPECT_EQ(line.receiver().counts().datagrams.read(), sent_);
+            EXPECT_EQ(line.receiver().counts().kernel_drops.read(), 0U);
+            EXPECT_EQ(line.decoder().counters().quotes.read(), sent_);
+            EXPECT_EQ(line.decoder().counters().malformed.read(), 0U);
+            line.decoder().visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {
+                if (name == "sequence_missing") {
+                    EXPECT_EQ(count.read(), 0U);
+                }
+            });
+        });
+        EXPECT_EQ(pipeline_.publisher().published().read(), sent_);
+    }
+
+private:
+    static Config config() {
+        Config config;
+        config.rings.emplace_back().name = ring_name("crowd");
+        config.rings.front().huge_pages = Wanted::none;
+        config.feeds.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
+        complete(config);
+        return config;
+    }
+
+    Config config_{config()};
+    Pipeline pipeline_;
+    std::unique_ptr<net::UdpSender> sender_;
+    feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
+    std::uint64_t sent_{0};
+};
+
+TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheReceivePathAndTheSinksAccountWholeAndMemoryBounded) {
     if (!permits_descriptors(2 * kClients + 2 * kLoops)) GTEST_SKIP() << "needs more file descriptors";
-    TestRing ring{"crowd", 65'536};
+    ReceivePath path;
     auto made = std::make_unique<WebSink>(
         Options{.listen = net::SocketAddress::parse("127.0.0.1:0"), .backlog = 1'024, .send_buffer = 16'384},
         http::Pages{}, [](Severity, std::string_view, const std::string&) {});
     auto& sink = *made;
     const auto port = sink.address().port();
     SinkThread thread{
-        {.ring = ring.name, .name = "web"}, std::move(made), [](Severity, std::string_view, const std::string&) {}};
+        {.ring = path.ring(), .name = "web"}, std::move(made), [](Severity, std::string_view, const std::string&) {}};
     thread.start();
 
     constexpr int kSmallBuffer = 4'096;
@@ -102,7 +163,7 @@ TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheRingsReaderCompleteAndMemoryBound
         for (std::size_t i = 0; i < kLoops && !enough; ++i) open.push_back(std::make_unique<LineClient>(port));
     }};
     for (std::uint64_t round = 0; round < kRounds; ++round) {
-        ring.publish_quotes(kPerRound);
+        ASSERT_TRUE(path.send(kPerRound));
         for (std::size_t i = kStuck; i < clients.size(); ++i) clients[i]->receive();
     }
     enough = true;
@@ -121,6 +182,7 @@ TEST(WebCrowd, ManyClientsSomeOfThemBadLeaveTheRingsReaderCompleteAndMemoryBound
     const auto account = thread.account();
     EXPECT_EQ(account.missed, 0U);
     EXPECT_TRUE(account.closes());
+    path.expect_untouched();
     // What the good clients themselves hold of lines is in this process too.
     std::size_t held = 0;
     for (const auto& client : clients) held += client->bytes();
