@@ -68,7 +68,7 @@ soak: build-release ## run all sinks for a long time at the highest rate, and re
 package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
 	cmake --preset package
 	cmake --build --preset package -j $(JOBS)
-	cpack --config build/package/CPackConfig.cmake
+	cd build/package && cpack
 
 package-test: package ## install, run, upgrade and remove that package in a bare Debian 12 tree (root)
 	tools/test_package build/package/packages
