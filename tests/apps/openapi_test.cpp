@@ -68,7 +68,7 @@ TEST(OpenApi, EveryAnswerIsAsItIsDescribedAndEverythingDescribedIsAnswered) {
                      .more = {"--web", "listen=127.0.0.1:0,max_clients=1"}}};
     GatewayRun bad{{.ring = unique_ring("api-bad"),
                     .format = "quotes",
-                    .feed = ",stale_seconds=0",
+                    .feed = ",stale_seconds=0,line_b=127.0.0.1:0",
                     .more = {"--web", "listen=127.0.0.1:0", "--csv", "path=/dev/full,flush_ms=10"}}};
     GatewayRun locked{{.ring = unique_ring("api-locked"),
                        .format = "quotes",
