@@ -24,7 +24,7 @@ namespace millpond::app {
 namespace {
 
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
-constexpr useconds_t kPauseUs = 5'000;  // between two datagrams
+constexpr useconds_t kPauseUs = 5'000;  // between two datagrams or two looks
 
 /// A datagram from 10.42.0.2 to 10.42.0.1, port 14000, in an Ethernet frame with the tag of VLAN 42.
 constexpr std::array<unsigned char, 50> kTagged{
@@ -151,7 +151,7 @@ std::string PlantedNetwork::page_with(const std::string& path, const std::string
     std::string shown;
     while (shown.find(text) == std::string::npos && core::monotonic_nanos() < deadline) {
         shown = page_of(kHealthPort, path);
-        std::this_thread::yield();
+        usleep(kPauseUs);
     }
     return shown;
 }
@@ -161,7 +161,7 @@ void PlantedNetwork::wait_for_packets() {
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
     while (!std::regex_search(page_of(kHealthPort, "/metrics"), some)) {
         ASSERT_LT(core::monotonic_nanos(), deadline);
-        std::this_thread::yield();
+        usleep(kPauseUs);
     }
 }
 
