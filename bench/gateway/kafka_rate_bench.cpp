@@ -1,0 +1,178 @@
+// Measured:     from the acknowledgement of a tenth of the messages until that of the last one: quotes as JSON with key
+// and
+//               headers through an idempotent producer, acks=all, lz4, to librdkafka's make-believe cluster in this
+//               process. The sink reads them from a journal and encodes them; the bare client sends one finished value.
+// Not measured: a real broker's disk and network, the producer's beginning, compression that differs by value.
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/quote_json.hpp>
+#include <millpond/journal/journal_writer.hpp>
+
+#include "bench/harness/compare.hpp"
+#include "bench/harness/timing.hpp"
+#include "gateway/sinks/kafka/kafka_sink.hpp"
+#include "gateway/sinks/kafka/producer.hpp"
+
+namespace {
+
+using namespace millpond;
+namespace kafka = gateway::kafka;
+
+constexpr std::size_t kSymbols = 64;
+const core::TickRate kRate;
+
+feed::Quote quote_of(std::uint64_t number) {
+    feed::Quote quote;
+    quote.instrument = static_cast<feed::InstrumentId>(number % kSymbols);
+    quote.bid_price = static_cast<feed::Price>(1'892'400 + number % 1'000);
+    quote.ask_price = quote.bid_price + 200;
+    quote.bid_size = 300;
+    quote.ask_size = 200;
+    quote.receive_utc_ns = 1'580'398'200'000'000'000 + static_cast<std::int64_t>(number);
+    return quote;
+}
+
+feed::Symbol symbol_of(std::uint64_t number) { return feed::Symbol{"SYM" + std::to_string(number % kSymbols)}; }
+
+/// The cluster and the journal, made once.
+class Bed {
+public:
+    Bed() : folder_(std::filesystem::temp_directory_path() / ("millpond-kafka-bench." + std::to_string(getpid()))) {
+        std::filesystem::create_directories(folder_);
+        auto* conf = rd_kafka_conf_new();
+        rd_kafka_conf_set_log_cb(conf, [](const rd_kafka_t*, int, const char*, const char*) {});
+        std::array<char, 256> why{};
+        handle_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why.data(), why.size());
+        if (handle_ == nullptr) throw std::runtime_error(why.data());
+        cluster_ = rd_kafka_mock_cluster_new(handle_, 1);
+        rd_kafka_mock_topic_create(cluster_, "bbo", 3, 1);
+        journal::JournalWriter writer{{.folder = folder_ / "journal", .ring = "bench", .segment_bytes = 1U << 26U}, 0};
+        writer.set_epoch(1);
+        for (std::uint64_t id = 0; id < kSymbols; ++id) {
+            writer.name(static_cast<feed::InstrumentId>(id), {feed::Venue{"X"}, symbol_of(id)});
+        }
+        for (std::uint64_t n = 1; n <= count(); ++n) {
+            while (!writer.append(quote_of(n), n)) writer.service(0);
+        }
+        newest_.set(writer.counters().newest_record.read());
+    }
+    Bed(const Bed&) = delete;
+    Bed& operator=(const Bed&) = delete;
+    ~Bed() {
+        rd_kafka_mock_cluster_destroy(cluster_);
+        rd_kafka_destroy(handle_);
+        std::filesystem::remove_all(folder_);
+    }
+
+    [[nodiscard]] static std::uint64_t count() { return bench::scaled(100'000); }
+    [[nodiscard]] kafka::Options options() const {
+        std::filesystem::remove(folder_ / "position");
+        return {.ring = "bench",
+                .journal = folder_ / "journal",
+                .newest_record = &newest_,
+                .position_file = folder_ / "position",
+                .brokers = rd_kafka_mock_cluster_bootstraps(cluster_)};
+    }
+
+private:
+    std::filesystem::path folder_;
+    rd_kafka_t* handle_{nullptr};
+    rd_kafka_mock_cluster_t* cluster_{nullptr};
+    core::Tally newest_;
+};
+
+/// Of one message, between two counts of acknowledged ones.
+class Stretch {
+public:
+    void see(std::uint64_t delivered) {
+        if (first_ == 0 && delivered >= Bed::count() / 10) {
+            first_ = delivered;
+            begun_ = core::ticks();
+        }
+    }
+    [[nodiscard]] double nanos_each() const {
+        return static_cast<double>(kRate.nanos(core::ticks() - begun_)) / static_cast<double>(Bed::count() - first_);
+    }
+
+private:
+    std::uint64_t first_{0};
+    std::uint64_t begun_{0};
+};
+
+bench::Finding sink(const Bed& bed) {
+    kafka::KafkaSink sink{bed.options(), [](gateway::Severity, std::string_view, const std::string& text) {
+                              throw std::runtime_error(text);  // no run is without its broker
+                          }};
+    sink.start();
+    Stretch stretch;
+    while (sink.counters().messages.read() < Bed::count()) {
+        stretch.see(sink.counters().messages.read());
+        std::this_thread::sleep_for(std::chrono::microseconds{200});
+    }
+    return {.value = stretch.nanos_each(), .answer = sink.counters().messages.read()};
+}
+
+class Reports final : public kafka::Producer::Reports {
+public:
+    void delivered(std::uint64_t, std::size_t) override { ++count; }
+    void failed(std::uint64_t, const std::string& reason) override { throw std::runtime_error(reason); }
+    void error(const std::string& text) override { throw std::runtime_error(text); }
+    std::uint64_t count{0};
+};
+
+bench::Finding bare(const Bed& bed) {
+    const auto options = bed.options();
+    Reports reports;
+    kafka::Producer producer{options, reports};
+    auto* const topic = producer.topic("bbo");
+    std::array<char, feed::kMaxJsonBytes> buffer;
+    const auto value = feed::quote_json(buffer, quote_of(1), feed::JsonSymbol{symbol_of(1)}, 1);
+    std::array<std::string, kSymbols> keys;
+    for (std::size_t i = 0; i < kSymbols; ++i) keys[i] = symbol_of(i).view();
+    Stretch stretch;
+    std::uint64_t sent = 0;
+    while (reports.count < Bed::count()) {
+        for (int i = 0; i < 1'000 && sent < Bed::count() && sent - reports.count < options.window; ++i, ++sent) {
+            const auto refused = producer.send(
+                topic,
+                {.key = keys[sent % kSymbols], .value = value, .epoch = 1, .sequence = sent + 1, .received_utc_ns = 1},
+                sent);
+            if (refused) throw std::runtime_error(*refused);
+        }
+        const bool waits = sent == Bed::count() || sent - reports.count >= options.window;
+        producer.poll(std::chrono::milliseconds{waits ? 1 : 0});
+        stretch.see(reports.count);
+    }
+    return {.value = stretch.nanos_each(), .answer = reports.count};
+}
+
+}  // namespace
+
+int main() {
+    const Bed bed;
+    bench::compare(
+        {.question = "What does a quote to Kafka cost, by the sink and by the bare client?",
+         .unit = "ns/message",
+         .expected = Bed::count(),
+         .measured = "between the acknowledgement of a tenth of the messages and that of the last one, with "
+                     "key and headers, idempotent, acks=all, lz4, to librdkafka's make-believe cluster in "
+                     "this process; the sink reads a journal and encodes JSON, the bare client sends one "
+                     "finished value",
+         .not_measured = "a real broker's disk and network, the producer's beginning"},
+        {{"bare librdkafka", [&] { return bare(bed); }}, {"millpond kafka sink", [&] { return sink(bed); }}});
+}
