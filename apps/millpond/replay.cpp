@@ -1,13 +1,20 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
@@ -18,6 +25,7 @@
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/request_server.hpp"
 #include "apps/millpond/utc_text.hpp"
 
 namespace millpond::app {
@@ -29,6 +37,7 @@ struct Options {
     std::string speed{"1"};
     std::string only;
     std::string session;
+    std::string serve;
     std::string since;
     std::string until;
     RingReplayOptions ring;
@@ -64,16 +73,57 @@ void send_capture(const Options& options, Sending& sending) {
     }
 }
 
+/// Answers requests for the messages of a session while this lives.
+class Serving {
+public:
+    Serving(const net::SocketAddress& listen, const std::string& file, const std::string& session)
+        : messages_(messages_of(file)),
+          server_(listen, session, messages_),
+          thread_([this](const std::stop_token& stop) {
+              constexpr int kLookMs = 50;
+              while (!stop.stop_requested()) static_cast<void>(server_.poll(kLookMs));
+          }) {
+        fmt::print("requests are answered at {}\n", server_.address().to_string());
+        std::fflush(stdout);
+    }
+    ~Serving() {
+        thread_.request_stop();
+        thread_.join();
+        fmt::print("requests {}, messages sent again {}\n", server_.requests(), server_.answered());
+    }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+
+private:
+    static traffic::SessionMessages messages_of(const std::string& file) {
+        traffic::SessionMessages messages;
+        net::ItchFileReader reader{file};
+        std::span<const std::byte> message;
+        while (reader.next(message)) messages.add(message);
+        return messages;
+    }
+    traffic::SessionMessages messages_;
+    traffic::RequestServer server_;
+    std::jthread thread_;
+};
+
 /// Messages of an ITCH file, each round a session of its own.
 void send_itch(const Options& options, Sending& sending, double speed) {
     if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
     constexpr double kHeartbeatNanos = 1e9;
     constexpr int kRounds = 100;
+    const auto serve = parse_address("--serve-requests", options.serve);
     for (int round = 1;; ++round) {
-        traffic::ItchSource source{options.file,
-                                   {.session = fmt::format("{:.8}{:02}", options.session, round % kRounds),
-                                    .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
-        if (!sending.send(source) || !options.loop) return;
+        const auto session = fmt::format("{:.8}{:02}", options.session, round % kRounds);
+        std::optional<Serving> serving;
+        if (serve) serving.emplace(*serve, options.file, session);
+        traffic::ItchSource source{
+            options.file, {.session = session, .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
+        const bool all = sending.send(source);
+        if (all && options.loop) continue;
+        // Who lost the last messages asks after the end, too.
+        while (serving && !sending.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        return;
     }
 }
 
@@ -117,6 +167,8 @@ void check(const Options& options, traffic::FileKind kind) {
         throw UsageError("--since, --until: '" + options.file + "' is no journal");
     if (journal && !options.only.empty())
         throw UsageError("--only: '" + options.file + "' holds events without addresses");
+    if (kind != traffic::FileKind::itch && !options.serve.empty())
+        throw UsageError("--serve-requests: '" + options.file + "' holds no ITCH messages");
     if (kind != traffic::FileKind::itch && !options.session.empty())
         throw UsageError("--session: '" + options.file + "' holds no ITCH messages");
 }
@@ -162,6 +214,7 @@ Command replay_command(CLI::App& program) {
         "  millpond replay day.pcap --to 127.0.0.1:14000\n"
         "  millpond replay day.pcap --only 224.0.105.2:51002 --to 239.1.1.1:14000 --interface eth1 --speed 10\n"
         "  millpond replay day.itch --to 239.1.1.1:14000 --speed 100 --loop\n"
+        "  millpond replay day.itch --to 239.1.1.1:14000 --drop 0.01 --serve-requests 127.0.0.1:14001\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
@@ -186,6 +239,8 @@ Command replay_command(CLI::App& program) {
     command->add_option("--since", options->since,
                         "of a journal: begin at this time of receipt, UTC, as 2026-11-20T14:30");
     command->add_option("--until", options->until, "of a journal: end at this time of receipt");
+    command->add_option("--serve-requests", options->serve,
+                        "of ITCH messages: answer MoldUDP64 requests for them at this ADDRESS:PORT, until Ctrl-C");
     command->add_flag("--loop", options->loop, "begin again at the end, until Ctrl-C");
     options->sending.add_to(*command);
     command->get_option("--to")->required(false);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +28,8 @@
 #include "gateway/config/config.hpp"
 #include "gateway/pipeline.hpp"
 #include "tests/apps/gateway_run.hpp"
+#include "tests/apps/program.hpp"
+#include "tests/apps/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -283,6 +286,41 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
                     feed.listen = feed.line_b = net::SocketAddress::parse("127.0.0.1:9999");
                 }),
                 HasSubstr("address '127.0.0.1:9999' is used twice"));
+}
+
+/// A port of this machine that nobody has, for a moment.
+std::string free_address() {
+    const net::UdpReceiver probe{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
+    return probe.report().local.to_string();
+}
+
+TEST(GatewayLines, AReplayAnswersForWhatItDroppedAndNothingIsMissing) {
+    const Session session{3'000};
+    std::string file;
+    for (std::uint64_t number = 1; number <= session.messages.size(); ++number) {
+        const auto message = session.messages.message(number);
+        file += {static_cast<char>(message.size() >> 8U), static_cast<char>(message.size())};
+        file.append(reinterpret_cast<const char*>(message.data()), message.size());
+    }
+    const ScratchFile itch{scratch_name("served.itch"), file};
+    const auto server = free_address();
+    GatewayRun gateway{{.ring = unique_ring("served"),
+                        .format = "itch",
+                        .feed = ",reorder_us=0,rerequest_ms=100,rerequest=" + server}};
+    Program replay{{"replay", itch.path(), "--to", gateway.feed_address(), "--speed", "2", "--drop", "0.05",
+                    "--serve-requests", server, "--quiet"}};
+    const auto all = static_cast<std::int64_t>(session.messages.size());
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    while (gateway.metric("millpond_feed_messages_total") < all && core::monotonic_nanos() < deadline)
+        std::this_thread::yield();
+    EXPECT_EQ(gateway.metric("millpond_feed_messages_total"), all);
+    EXPECT_EQ(gateway.metric("millpond_feed_sequence_missing_total"), 0);
+    EXPECT_GT(gateway.metric("millpond_feed_rerequest_used_total"), 0);
+    replay.signal(SIGINT);
+    const auto outcome = replay.wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("planted: dropped "));
+    EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
 TEST(GatewayLines, TheProgramShowsBothLines) {
