@@ -238,6 +238,18 @@ TEST_F(Itch, AFullInstrumentTableRefusesNewStocksAndServesTheOthers) {
     EXPECT_FALSE((last().flags & kIncomplete) != 0);
 }
 
+TEST_F(Itch, AFullTableCountsWhatItRefusesThoughTheBooksAreFullToo) {
+    InstrumentTable table{1};
+    auto options = kSmall;
+    options.book.books = 1;
+    ItchDecoder decoder{table, options};
+    const auto first = datagram(bid(1, 100, 1'000'000));
+    itch_.set_head(14, 0);
+    const auto second = datagram([](ItchEncoder& to) { return to.order_added(2, 'B', 1, "MSFT", 1); });
+    for (const auto* bytes : {&first, &second}) EXPECT_TRUE(decoder.decode(*bytes, {}, seen_).ok());
+    EXPECT_EQ(table.refused().read(), 1U);
+}
+
 TEST_F(Itch, EveryTypeIsParsedAndAWrongLengthRejected) {
     constexpr std::string_view kTypes = "SRHYLVWKJhAFECXDUPQBINO";
     EXPECT_EQ(kTypes.size(), 23U);

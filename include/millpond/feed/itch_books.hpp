@@ -41,13 +41,13 @@ public:
     [[nodiscard]] std::uint16_t find(std::uint16_t locate) const noexcept { return of_locate_[locate]; }
 
     /// The same, named by eight characters of a message when it is new. kNone when the name is not printable, and when
-    /// there is no room for it.
+    /// there is no room for it; a table that is full counts it.
     [[nodiscard]] std::uint16_t find_or_name(std::uint16_t locate, const std::byte* stock) noexcept {
         if (of_locate_[locate] != kNone) return of_locate_[locate];
         const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
-        if (!symbol || entries_.size() == entries_.capacity() || entries_.size() == kNone) return kNone;
+        if (!symbol) return kNone;
         const auto id = instruments_->find_or_add(venue_, *symbol);
-        if (id == kNoInstrument) return kNone;
+        if (id == kNoInstrument || entries_.size() == entries_.capacity() || entries_.size() == kNone) return kNone;
         of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
         entries_.push_back({.instrument = id, .locate = locate});  // never allocates: reserved in the constructor
         return of_locate_[locate];
