@@ -248,7 +248,12 @@ void Pipeline::start() {
         ready.set_value();
         run();
     }};
-    is_ready.get();
+    try {
+        is_ready.get();
+    } catch (...) {
+        thread_.join();
+        throw;
+    }
 }
 
 void Pipeline::stop() {

@@ -120,7 +120,12 @@ void SinkThread::start() {
         ready.set_value();
         run();
     }};
-    is_ready.get();
+    try {
+        is_ready.get();
+    } catch (...) {
+        thread_.join();
+        throw;
+    }
 }
 
 void SinkThread::stop() {

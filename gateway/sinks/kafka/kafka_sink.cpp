@@ -75,7 +75,12 @@ void KafkaSink::start() {
         ready.set_value();
         run(stop);
     }};
-    is_ready.get();
+    try {
+        is_ready.get();
+    } catch (...) {
+        thread_.join();
+        throw;
+    }
 }
 
 void KafkaSink::stop() {
