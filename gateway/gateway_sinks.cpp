@@ -41,6 +41,20 @@ journal::Options journal_options(const JournalConfig& sink) {
                        .sync_interval = std::chrono::milliseconds{sink.sync_ms}}};
 }
 
+/// Of what sends lines to subscribers: tcp and web.
+template <class Options>
+Options line_options(const auto& sink) {
+    return {.name = sink.name,
+            .listen = sink.listen,
+            .mode = sink.mode,
+            .backlog = sink.backlog,
+            .max_clients = sink.max_clients,
+            .send_buffer = sink.send_buffer,
+            .stall = std::chrono::seconds{sink.stall_seconds},
+            .token = Token{sink.token},
+            .tls = TlsContext{sink.tls}};
+}
+
 mqtt::Options mqtt_options(const MqttConfig& sink) {
     return {.name = sink.name,
             .host = sink.host,
@@ -126,16 +140,7 @@ void Gateway::open_sinks(const Config& config) {
     for (const auto& sink : config.kafka) open_kafka(sink);
     for (const auto& sink : config.tcp) {
         const auto say = say_of(sink.name);
-        auto made = std::make_unique<tcp::TcpSink>(tcp::Options{.name = sink.name,
-                                                                .listen = sink.listen,
-                                                                .mode = sink.mode,
-                                                                .backlog = sink.backlog,
-                                                                .max_clients = sink.max_clients,
-                                                                .send_buffer = sink.send_buffer,
-                                                                .stall = std::chrono::seconds{sink.stall_seconds},
-                                                                .token = Token{sink.token},
-                                                                .tls = TlsContext{sink.tls}},
-                                                   say);
+        auto made = std::make_unique<tcp::TcpSink>(line_options<tcp::Options>(sink), say);
         log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
         if (tcp_address_.empty()) tcp_address_ = made->address();
         run_sink(sink, std::move(made), say);
@@ -143,16 +148,7 @@ void Gateway::open_sinks(const Config& config) {
     for (const auto& sink : config.web) {
         const auto say = say_of(sink.name);
         auto made = std::make_unique<web::WebSink>(
-            web::Options{.name = sink.name,
-                         .listen = sink.listen,
-                         .mode = sink.mode,
-                         .backlog = sink.backlog,
-                         .max_clients = sink.max_clients,
-                         .send_buffer = sink.send_buffer,
-                         .stall = std::chrono::seconds{sink.stall_seconds},
-                         .token = Token{sink.token},
-                         .tls = TlsContext{sink.tls}},
-            [this](const http::Request& request) { return page(request); }, say);
+            line_options<web::Options>(sink), [this](const http::Request& request) { return page(request); }, say);
         log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
                   made->address().to_string());
         if (web_address_.empty()) web_address_ = made->address();

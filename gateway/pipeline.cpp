@@ -7,9 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <fstream>
-#include <future>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +26,7 @@
 #include <millpond/feed/product_names.hpp>
 
 #include "gateway/midnight.hpp"
+#include "gateway/start_thread.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -236,24 +235,11 @@ void Pipeline::set_midnights(std::int64_t now_utc_ns) {
 }
 
 void Pipeline::start() {
-    std::promise<void> ready;
-    auto is_ready = ready.get_future();
-    thread_ = std::thread{[this, &ready] {
-        try {
-            if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
-            if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
-        } catch (...) {
-            return ready.set_exception(std::current_exception());
-        }
-        ready.set_value();
-        run();
-    }};
-    try {
-        is_ready.get();
-    } catch (...) {
-        thread_.join();
-        throw;
-    }
+    const auto prepare = [this] {
+        if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
+        if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
+    };
+    start_thread(thread_, prepare, [this] { run(); });
 }
 
 void Pipeline::stop() {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -18,6 +17,8 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+
+#include "gateway/start_thread.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -106,26 +107,16 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
 SinkThread::~SinkThread() { stop(); }
 
 void SinkThread::start() {
-    std::promise<void> ready;
-    auto is_ready = ready.get_future();
-    thread_ = std::thread{[this, ready = std::move(ready)]() mutable {
+    const auto prepare = [this] {
         try {
             if (pin_) core::pin_this_thread(static_cast<int>(*pin_));
-            // Only sleeps that are not exact ask for slack, so a refusal costs accuracy and nothing else.
-            static_cast<void>(prctl(PR_SET_TIMERSLACK, kTimerSlackNs));
         } catch (const std::exception& error) {
-            return ready.set_exception(
-                std::make_exception_ptr(std::runtime_error(fmt::format("sink '{}': {}", name_, error.what()))));
+            throw std::runtime_error(fmt::format("sink '{}': {}", name_, error.what()));
         }
-        ready.set_value();
-        run();
-    }};
-    try {
-        is_ready.get();
-    } catch (...) {
-        thread_.join();
-        throw;
-    }
+        // Only sleeps that are not exact ask for slack, so a refusal costs accuracy and nothing else.
+        static_cast<void>(prctl(PR_SET_TIMERSLACK, kTimerSlackNs));
+    };
+    start_thread(thread_, prepare, [this] { run(); });
 }
 
 void SinkThread::stop() {

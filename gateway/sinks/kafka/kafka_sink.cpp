@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <exception>
-#include <future>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/pinning.hpp>
+
+#include "gateway/start_thread.hpp"
 
 namespace millpond::gateway::kafka {
 namespace {
@@ -63,24 +64,14 @@ KafkaSink::KafkaSink(const Options& options, Say say)
 KafkaSink::~KafkaSink() { stop(); }
 
 void KafkaSink::start() {
-    std::promise<void> ready;
-    auto is_ready = ready.get_future();
-    thread_ = std::jthread{[this, ready = std::move(ready)](const std::stop_token& stop) mutable {
+    const auto prepare = [this] {
         try {
             if (options_.pin) core::pin_this_thread(static_cast<int>(*options_.pin));
         } catch (const std::exception& error) {
-            return ready.set_exception(
-                std::make_exception_ptr(std::runtime_error(fmt::format("sink '{}': {}", options_.name, error.what()))));
+            throw std::runtime_error(fmt::format("sink '{}': {}", options_.name, error.what()));
         }
-        ready.set_value();
-        run(stop);
-    }};
-    try {
-        is_ready.get();
-    } catch (...) {
-        thread_.join();
-        throw;
-    }
+    };
+    start_thread(thread_, prepare, [this](const std::stop_token& stop) { run(stop); });
 }
 
 void KafkaSink::stop() {

@@ -89,6 +89,9 @@ private:
     [[nodiscard]] std::uint32_t find_or_add(std::uint32_t product) noexcept;
     [[nodiscard]] static TwoSidedQuotes::Side read_side(const std::byte* bytes, bool wide) noexcept;
     void set_time(std::uint32_t seconds) noexcept;
+    /// An event with what all have in common.
+    template <class Event>
+    [[nodiscard]] Event start(const MachPacket& packet, std::uint32_t nanos, const Arrival& arrival) const noexcept;
     [[nodiscard]] std::int64_t exchange_time(std::uint32_t nanos) const noexcept {
         return second_utc_ns_ == 0 || time_generation_ != sides_.generation() ? 0 : second_utc_ns_ + nanos;
     }

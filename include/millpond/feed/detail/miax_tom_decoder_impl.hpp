@@ -101,6 +101,17 @@ void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival
     }
 }
 
+template <class Event>
+Event MiaxTomDecoder::start(const MachPacket& packet, std::uint32_t nanos, const Arrival& arrival) const noexcept {
+    Event event;
+    event.channel = arrival.channel;
+    event.exchange_utc_ns = exchange_time(nanos);
+    event.receive_utc_ns = arrival.receive_utc_ns;
+    event.receive_ticks = arrival.receive_ticks;
+    event.feed_sequence = packet.sequence;
+    return event;
+}
+
 template <class Handler>
 void MiaxTomDecoder::on_quote(const MachPacket& packet, bool has_bid, bool has_ask, bool wide, const Arrival& arrival,
                               Handler& handler) {
@@ -114,14 +125,9 @@ void MiaxTomDecoder::on_quote(const MachPacket& packet, bool has_bid, bool has_a
     const auto* const first = packet.message.data() + at::kSideAt;
     if (has_bid) sides_.set_bid(slot, read_side(first, wide));
     if (has_ask) sides_.set_ask(slot, read_side(first + (has_bid ? side_bytes : 0), wide));
-    Quote quote;
+    auto quote = start<Quote>(packet, nanos, arrival);
     quote.instrument = ids_[slot];
-    quote.channel = arrival.channel;
     sides_.fill(slot, quote);
-    quote.exchange_utc_ns = exchange_time(nanos);
-    quote.receive_utc_ns = arrival.receive_utc_ns;
-    quote.receive_ticks = arrival.receive_ticks;
-    quote.feed_sequence = packet.sequence;
     counters_.applied.add();
     emit(counters_, handler, quote);
 }
@@ -135,16 +141,11 @@ void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, 
     if (packet.message[at::kCorrectionAt] != std::byte{0}) return counters_.ignored.add();  // told before
     const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
     if (slot == kNoInstrument) return counters_.refused.add();
-    Trade trade;
+    auto trade = start<Trade>(packet, nanos, arrival);
     trade.instrument = ids_[slot];
-    trade.channel = arrival.channel;
     trade.price = core::load_le<std::uint32_t>(packet.message.data() + at::kTradePriceAt);
     trade.size = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeSizeAt);
     trade.trade_id = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeIdAt);
-    trade.exchange_utc_ns = exchange_time(nanos);
-    trade.receive_utc_ns = arrival.receive_utc_ns;
-    trade.receive_ticks = arrival.receive_ticks;
-    trade.feed_sequence = packet.sequence;
     counters_.applied.add();
     emit(counters_, handler, trade);
 }
@@ -155,14 +156,10 @@ void MiaxTomDecoder::on_system_state(const MachPacket& packet, const Arrival& ar
     if (!expect(packet.message.size() == at::kSystemStateBytes)) return;
     const char state = static_cast<char>(packet.message[at::kSystemStateAt]);
     if (state != 'S' && state != 'C') return counters_.ignored.add();  // test sessions
-    Status status;
-    status.channel = arrival.channel;
+    const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
+    auto status = start<Status>(packet, nanos, arrival);
     status.state = state == 'S' ? TradingState::start_of_system_hours : TradingState::end_of_system_hours;
     status.reason = core::FixedString<4>{{&state, 1}};
-    status.exchange_utc_ns = exchange_time(core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt));
-    status.receive_utc_ns = arrival.receive_utc_ns;
-    status.receive_ticks = arrival.receive_ticks;
-    status.feed_sequence = packet.sequence;
     counters_.applied.add();
     emit(counters_, handler, status);
 }
