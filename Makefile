@@ -25,7 +25,7 @@ node: npm ## the tests of the npm package
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
-check: format-check layers test headers lint asan tsan callgrind fuzz aarch64 ## tests, formatting, lint, layers, headers, sanitizers, counts
+check: format-check layers test headers lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, lint, layers, headers, sanitizers, counts, a short soak
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
@@ -63,7 +63,11 @@ aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests unde
 	tools/check_aarch64
 
 soak: build-release ## run all sinks for a long time at the highest rate, and refuse if memory, latency or accounts are wrong [MINUTES=30] [RATE=N]
-	tools/soak --program build/release/apps/millpond/millpond --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE))
+	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} python3 tools/soak --program build/release/apps/millpond/millpond \
+	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/soak.md
+
+soak-minute: deps-test build-dev
+	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000
 
 package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
 	cmake --preset package
@@ -79,4 +83,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak package package-test pgo clean
+.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

@@ -1,0 +1,92 @@
+"""Whether every account of a gateway closes, and whether the other end has what it says that it delivered."""
+
+import re
+import subprocess
+
+from brokers import Kafka
+from gateway import count_lines
+from waiting import wait_for
+
+
+class Accounts:
+    """Read with a gateway that has nothing queued; `faults` says what does not close."""
+
+    def __init__(self, gateway, sent):
+        self.gateway, self.sent = gateway, sent
+        self.faults, self.lines = [], []
+        self.sinks = {sink["name"]: sink for sink in gateway.health()["sinks"]}
+        self.delivered = {name: sink["delivered"] + sink["snapshot"] for name, sink in self.sinks.items()}
+
+    def same(self, what, left, right):
+        if left != right:
+            self.faults.append(f"{what}: {left} and {right}")
+
+    def say(self, line):
+        self.lines.append(line)
+        print(line, flush=True)
+
+    def check(self):
+        """All that a running gateway and its brokers can tell."""
+        self.check_feed()
+        for name, sink in self.sinks.items():
+            parts = sink["delivered"] + sink["filtered"] + sink["conflated"] + sink["missed"] + sink["queued"]
+            self.same(f"account of sink '{name}' (published; the sum of its parts)", sink["published"], parts)
+            self.say(f"sink {name:8} published {sink['published']:>11} delivered {sink['delivered']:>11} "
+                     f"filtered {sink['filtered']:>5} conflated {sink['conflated']:>9} missed {sink['missed']}")
+        self.check_tcp()
+        self.check_udp()
+        for broker in self.gateway.brokers:
+            if isinstance(broker, Kafka):
+                self.check_kafka(broker)
+
+    def check_feed(self):
+        came = self.gateway.came()
+        missing = self.gateway.metric("millpond_feed_sequence_missing_total")
+        drops = self.gateway.health()["feeds"][0]["kernel_drops"]
+        self.say(f"feed: {self.sent} sent, {came} came, {missing} missing")
+        # What is missing behind the last datagram that came nobody can know.
+        if came + missing > self.sent or (drops == 0 and came + missing != self.sent):
+            self.faults.append(f"feed: {self.sent} sent, {came} came, {missing} missing, {drops} dropped by the kernel")
+
+    def check_tcp(self):
+        client = self.gateway.tcp.account()
+        parts = sum(client[part] for part in ("delivered", "filtered", "conflated", "missed", "queued"))
+        self.same("account of the tcp client (published; the sum of its parts)", client["published"], parts)
+        self.say(f"tcp client: delivered {client['delivered']}, conflated {client['conflated']}, "
+                 f"missed {client['missed']}")
+
+    def check_udp(self):
+        udp = self.gateway.udp
+        wait_for(lambda: udp.quotes + udp.missing >= self.delivered["udp"], "the udp receiver")
+        self.same("udp (quotes at the receiver, with those it knows are missing; delivered)", udp.quotes + udp.missing,
+                  self.delivered["udp"])
+        self.say(f"udp receiver: {udp.quotes} quotes, {udp.missing} missing")
+
+    def check_kafka(self, broker):
+        """Every journal record is in a topic, or stands there as lost."""
+        messages, told = broker.messages(), self.gateway.metric("millpond_kafka_messages_total")
+        lost, sink = self.gateway.metric("millpond_kafka_lost_total"), self.sinks["kafka"]
+        self.say(f"kafka: {messages} messages in its topics, {told} acknowledged, {lost} records lost")
+        self.same("kafka (messages in the topics; acknowledged)", messages, told)
+        self.same("kafka (records lost; missed)", lost, sink["missed"])
+        if lost == 0:
+            self.same("kafka (messages in the topics; delivered)", messages, self.delivered["kafka"])
+        if lost == self.sinks["journal"]["missed"] == 0:
+            self.same("kafka (delivered; events in the journal)", self.delivered["kafka"], self.delivered["journal"])
+
+    def check_files(self):
+        """What a gateway that has ended has left behind."""
+        gateway = self.gateway
+        gateway.count_rows(keep=0)
+        self.same("csv (rows; delivered)", gateway.rows + count_lines(gateway.folder / "quotes.csv") - 1,
+                  self.delivered["csv"])
+        verified = subprocess.run([gateway.program, "journal", "verify", str(gateway.folder / "journal")],
+                                  capture_output=True, text=True, check=False)
+        self.say(verified.stdout.strip())
+        if verified.returncode != 0:
+            self.faults.append("journal: not good")
+            return
+        events = sum(int(n) for n in re.findall(r"(?:quotes|trades|statuses|gaps|clears) (\d+)", verified.stdout))
+        # Of what retention took away nobody knows how many were names.
+        if "removed 0" in verified.stdout:
+            self.same("journal (events; delivered)", events, self.delivered["journal"])

@@ -1,0 +1,110 @@
+"""A gateway with all its sinks, those who take from it, and what it says of itself."""
+
+import json
+import pathlib
+import re
+import subprocess
+import urllib.request
+
+from clients import MIB, TcpClient, UdpReceiver
+from waiting import Failed, wait_for, wait_while_it_falls
+
+
+class Gateway:
+    """Runs in a folder of its own, which has to be there."""
+
+    def __init__(self, program, folder, brokers):
+        self.program, self.folder, self.brokers = program, folder, brokers
+        self.rows = 0  # of csv files that are removed already
+        self.udp = UdpReceiver()
+        self.tcp = None
+        self.log = open(folder / "gateway.log", "w+", encoding="utf-8")
+        self.process = subprocess.Popen(self.command(), stdout=self.log, stderr=subprocess.STDOUT)
+        try:
+            wait_for(lambda: "receive time by" in self.said() or self.process.poll() is not None, "the gateway")
+            self.look_alive()
+            self.feed = re.search(r"feed 'f': listens on ([^ ,]+)", self.said()).group(1)
+            self.url = re.search(r"metrics: (http://[^/]+)/", self.said()).group(1)
+            self.tcp = TcpClient(int(re.search(r"tcp sink 'tcp': listens on \S+:(\d+)", self.said()).group(1)))
+        except Failed:
+            self.process.kill()
+            raise
+
+    def command(self):
+        words = [
+            self.program, "gateway", "--quiet", "--ring", f"name=soak-{self.folder.name},capacity=262144",
+            "--feed", "name=f,listen=127.0.0.1:0,format=quotes,receive_buffer=32MiB", "--metrics", "127.0.0.1:0",
+            "--tcp", "listen=127.0.0.1:0,backlog=262144", "--web", "listen=127.0.0.1:0",
+            "--csv", f"path={self.folder}/quotes.csv,rotate_bytes=64MiB", "--udp", f"to=127.0.0.1:{self.udp.port}",
+            "--journal", f"folder={self.folder}/journal,segment_bytes=64MiB,keep_bytes=8GiB"]
+        return words + [word for broker in self.brokers for word in broker.sink()]
+
+    def said(self):
+        return pathlib.Path(self.log.name).read_text(encoding="utf-8")
+
+    def look_alive(self):
+        if self.process.poll() is not None:
+            raise Failed("the gateway ended: " + self.said()[-2000:])
+
+    def page(self, path):
+        self.look_alive()
+        with urllib.request.urlopen(self.url + path, timeout=30) as page:
+            return page.read().decode()
+
+    def health(self):
+        return json.loads(self.page("/api/health"))
+
+    def metric(self, name):
+        return int(sum(float(v) for v in re.findall(rf"^{name}(?:{{[^}}]*}})? (\S+)$", self.page("/metrics"), re.M)))
+
+    def came(self):
+        return self.metric("millpond_feed_quotes_total")
+
+    def anonymous_memory(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+        return int(re.search(r"RssAnon:\s+(\d+)", text).group(1)) * 1024
+
+    def count_rows(self, keep):
+        """Counts the rows of full csv files and removes these, all but the newest `keep`."""
+        full = sorted(self.folder.glob("quotes.csv.*"), key=lambda path: int(path.suffix[1:]))
+        for path in full[:len(full) - keep] if keep else full:
+            self.rows += count_lines(path) - 1
+            path.unlink()
+
+    def send(self, rate, seconds):
+        return subprocess.Popen([self.program, "generate", "--format", "quotes", "--rate", str(rate), "--duration",
+                                 str(seconds), "--symbols", "500", "--pack", "4", "--to", self.feed, "--quiet",
+                                 "--live"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def losses(self):
+        """Of the feed, of every sink, and of those who take."""
+        health = self.health()
+        return (sum(sink["missed"] for sink in health["sinks"]) +
+                sum(feed["kernel_drops"] + feed["missing"] for feed in health["feeds"]) +
+                self.tcp.account()["missed"] + self.udp.missing)
+
+    def queued(self):
+        return sum(sink["queued"] for sink in self.health()["sinks"])
+
+    def settle(self):
+        wait_while_it_falls(self.queued, "what the sinks have queued")
+
+    def stop(self):
+        if self.tcp:
+            self.tcp.stopping = True
+        self.udp.stopping = True
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired as late:
+                self.process.kill()
+                raise Failed("the gateway did not end within 60 s") from late
+
+
+def count_lines(path):
+    lines = 0
+    with open(path, "rb") as file:
+        while part := file.read(MIB):
+            lines += part.count(b"\n")
+    return lines

@@ -1,0 +1,27 @@
+"""Waiting for what should happen, and saying what did not."""
+
+import time
+
+
+class Failed(Exception):
+    """The run cannot go on; its text says why."""
+
+
+def wait_for(done, what, patience=60):
+    deadline = time.monotonic() + patience
+    while not done():
+        if time.monotonic() > deadline:
+            raise Failed(f"waited {patience} s for {what}")
+        time.sleep(0.05)
+
+
+def wait_while_it_falls(read, what, patience=60):
+    """Until read() is 0; it may take any time as long as a new least value comes within `patience` seconds."""
+    least = None
+    deadline = time.monotonic() + patience
+    while now := read():
+        if least is None or now < least:
+            least, deadline = now, time.monotonic() + patience
+        if time.monotonic() > deadline:
+            raise Failed(f"{what}: {now} left, and no less for {patience} s")
+        time.sleep(0.1)
