@@ -17,13 +17,12 @@
 namespace millpond::bench {
 
 /// Nanoseconds from the kernel's receive time of a datagram until its quote is in the ring, as the gateway records it:
-/// one datagram at a time, 20 us apart or more. after_each: what a consumer on this thread does behind each.
+/// `count` datagrams, one at a time, 20 us apart or more. after_each: what a consumer on this thread does behind each.
 template <class AfterEach>
-Finding receive_path(const RunningGateway& running, AfterEach after_each) {
+Finding receive_path(const RunningGateway& running, AfterEach after_each, std::size_t count = scaled(10'000)) {
     constexpr std::int64_t kPaceNanos = 20'000;
     constexpr std::size_t kWarm = 500;
     const core::TickRate rate;
-    const auto count = scaled(10'000);
     net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
     const auto& published = running.pipeline().publisher().published();
     Snapshot before;

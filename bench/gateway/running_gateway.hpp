@@ -5,14 +5,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millpond/core/idle.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "bench/harness/timing.hpp"
 #include "gateway/config/config.hpp"
+#include "gateway/consumer.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/log.hpp"
 
@@ -28,17 +32,21 @@ public:
         core::Poll poll{core::Poll::spin};
         bool tcp{false};
         bool web{false};
-        std::string csv{};                ///< File of a csv sink; none when empty.
-        std::optional<int> sinks_core{};  ///< Where all its other threads run.
+        std::string csv{};                             ///< File of a csv sink; none when empty.
+        std::optional<int> sinks_core{};               ///< Where all its other threads run.
+        std::function<void(gateway::Config&)> also{};  ///< Puts further sinks into the configuration.
     };
 
     explicit RunningGateway(const Options& options) : gateway_(config_of(options), log_) {
         gateway_.start();
-        if (options.sinks_core) move_sinks(options.receive_core, *options.sinks_core);
+        if (!options.sinks_core) return;
+        // The second time those that one of the others has started meanwhile.
+        for (int i = 0; i < 2; ++i) move_sinks(options.receive_core, *options.sinks_core);
     }
 
     [[nodiscard]] std::string ring_name() const { return pipeline().config().name; }
     [[nodiscard]] const gateway::Pipeline& pipeline() const { return *gateway_.pipelines().front(); }
+    [[nodiscard]] const std::vector<std::unique_ptr<gateway::Consumer>>& sinks() const { return gateway_.sinks(); }
     [[nodiscard]] net::SocketAddress tcp_address() const { return gateway_.tcp_address(); }
 
     [[nodiscard]] net::SocketAddress web_address() const { return gateway_.web_address(); }
@@ -68,6 +76,7 @@ private:
             web.mode = gateway::Delivery::every;
         }
         if (!options.csv.empty()) config.csv.emplace_back().path = options.csv;
+        if (options.also) options.also(config);
         gateway::complete(config);
         return config;
     }

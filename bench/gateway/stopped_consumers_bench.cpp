@@ -2,19 +2,14 @@
 //               itself records it, while consumers stop. One datagram at a time, 20 microseconds apart or more; the
 //               receive thread has a processor to itself and spins, sender and consumers share the other.
 // Not measured: what the consumers get; tests look at their accounts.
-#include <array>
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
-#include <thread>
 #include <vector>
-
-#include <unistd.h>
 
 #include <millpond/market/ring_reader.hpp>
 
+#include "bench/gateway/folder.hpp"
+#include "bench/gateway/reading.hpp"
 #include "bench/gateway/receive_path.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/gateway/tcp_socket.hpp"
@@ -27,43 +22,6 @@ using namespace millpond;
 
 enum class Stopped { nothing, reader, tcp_client, disk };
 
-// A folder of its own that goes with it.
-class Folder {
-public:
-    Folder() : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {
-        std::filesystem::create_directory(path_);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { std::filesystem::remove_all(path_); }
-    [[nodiscard]] std::string file() const { return path_ / "quotes.csv"; }
-
-private:
-    std::filesystem::path path_;
-};
-
-// Reads and forgets until the connection ends.
-class ReadingClient {
-public:
-    explicit ReadingClient(std::uint16_t port, int core)
-        : socket_(bench::TcpSocket::connect_to(port)), thread_([this, core] {
-              bench::run_on(core);
-              std::array<char, 65'536> bytes;
-              while (socket_.read(bytes.data(), bytes.size()) > 0) {
-              }
-          }) {}
-    ReadingClient(const ReadingClient&) = delete;
-    ReadingClient& operator=(const ReadingClient&) = delete;
-    ~ReadingClient() {
-        socket_.shut_down();
-        thread_.join();
-    }
-
-private:
-    bench::TcpSocket socket_;
-    std::thread thread_;
-};
-
 struct Forget {
     template <class Event>
     void on(const Event&) {}
@@ -72,19 +30,19 @@ struct Forget {
 bench::Finding receive_path(Stopped stopped) {
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});
-    const Folder folder;
+    const bench::Folder folder;
     const bench::RunningGateway running({.receive_core = cores.second,
                                          .tcp = true,
-                                         .csv = stopped == Stopped::disk ? "/dev/full" : folder.file(),
+                                         .csv = stopped == Stopped::disk ? "/dev/full" : folder / "quotes.csv",
                                          .sinks_core = cores.first});
     bench::run_on(cores.first);
     const auto tcp_port = running.tcp_address().port();
-    std::optional<ReadingClient> reading;
+    std::optional<bench::Reading> reading;
     std::optional<bench::TcpSocket> stuck;
     if (stopped == Stopped::tcp_client) {
         stuck.emplace(bench::TcpSocket::connect_to(tcp_port));
     } else {
-        reading.emplace(tcp_port, cores.first);
+        reading.emplace(bench::TcpSocket::connect_to(tcp_port), cores.first);
     }
     market::RingReader reader({.name = running.ring_name(), .visible_as = "bench"});
     Forget forget;

@@ -33,7 +33,12 @@ public:
         return made;
     }
     TcpSocket(TcpSocket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-    TcpSocket& operator=(TcpSocket&&) = delete;
+    TcpSocket& operator=(TcpSocket&& other) noexcept {
+        std::swap(descriptor_, other.descriptor_);
+        std::swap(buffer_, other.buffer_);
+        std::swap(line_bytes_, other.line_bytes_);
+        return *this;
+    }
     ~TcpSocket() {
         if (descriptor_ >= 0) close(descriptor_);
     }

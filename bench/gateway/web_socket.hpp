@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bench/gateway/tcp_socket.hpp"
 
@@ -32,6 +33,8 @@ public:
     /// The next line, perhaps with a frame's head in front; valid until the next call.
     [[nodiscard]] std::string_view read_line() { return socket_.read_line(); }
     [[nodiscard]] const TcpSocket& socket() const { return socket_; }
+    /// The connection, for who reads it as bytes.
+    [[nodiscard]] TcpSocket release() && { return std::move(socket_); }
 
 private:
     TcpSocket socket_;

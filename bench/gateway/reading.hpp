@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <thread>
+#include <utility>
+
+#include "bench/gateway/tcp_socket.hpp"
+#include "bench/harness/timing.hpp"
+
+namespace millpond::bench {
+
+/// Reads a connection on a thread of its own, and forgets what it reads, until the connection or this object ends.
+class Reading {
+public:
+    /// core: where the thread runs.
+    Reading(TcpSocket connected, int core)
+        : socket_(std::move(connected)), thread_([this, core] {
+              run_on(core);
+              std::array<char, 65'536> bytes;
+              while (socket_.read(bytes.data(), bytes.size()) > 0) {
+              }
+          }) {}
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+    ~Reading() {
+        socket_.shut_down();
+        thread_.join();
+    }
+
+private:
+    TcpSocket socket_;
+    std::thread thread_;
+};
+
+}  // namespace millpond::bench
