@@ -33,7 +33,8 @@ const NOBODYS = new ObjectLease(undefined, -1, 0, {});
  * Lends messages and takes them back, last in, first out.
  *
  * Threads: one; each worker has pools of its own.
- * Memory:  grows to the number of messages in flight, at most `size`; in steady state nothing.
+ * Memory:  grows to the number of messages in flight, from 256 on by half as many again and at most 4,096 at once, at most
+ *          `size`; in steady state nothing.
  * Source:  the free list linked by slot number and the stamp of each slot follow the generational index of slot maps.
  *
  * @example

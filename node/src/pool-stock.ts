@@ -8,6 +8,10 @@ import { SlotTable } from "./slot-table.js";
 export const LEASE = Symbol("millpond.lease");
 /** @internal */
 export type Leased = object & { [LEASE]?: Lease };
+/** From so many messages on a pool grows by half of them at once, so that they lie side by side. */
+const FIRST_BLOCK = 256;
+/** No more at once: a third of a mebibyte. */
+const LARGEST_BLOCK = 4_096;
 /** @internal The largest size, and that of "auto". */
 export const MOST = 2 ** 20;
 
@@ -180,6 +184,9 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     }
     this._highWater = Math.max(this._highWater, this._size + this._straysInUse);
     this.#createdByAcquire++;
+    if (!stray && !this._special && this._size >= FIRST_BLOCK) {
+      this.warmup(Math.min(this._size + Math.min(this._size >> 1, LARGEST_BLOCK), this.#capacity));
+    }
     this._look();
     return lease;
   }

@@ -89,6 +89,29 @@ test("a full pool makes plain messages and drops them at release", () => {
   assert.deepEqual([stats.size, stats.created, stats.discarded, stats.highWater, stats.inUse], [2, 3, 1, 3, 0]);
 });
 
+test("a pool that grows makes half as many again side by side, within its size, and counts only what was lent", () => {
+  const pool = new MessagePool(1_000);
+  const out: Message[] = [];
+  const sizes: number[] = [];
+  for (const count of [255, 256, 384, 385, 577, 578, 867, 868, 1_000, 1_001]) {
+    while (out.length < count) out.push(pool.acquire("a"));
+    sizes.push(pool.stats().size);
+  }
+  assert.deepEqual(sizes, [255, 384, 384, 577, 577, 867, 867, 1_000, 1_000, 1_000]);
+  assert.deepEqual([pool.stats().inUse, pool.stats().highWater], [1_001, 1_001]);
+  for (const message of out) pool.release(message);
+  assert.deepEqual([pool.stats().inUse, pool.stats().discarded], [0, 1]);
+});
+
+test("an automatic pool keeps 1,048,576 messages, and makes plain ones where more are in flight", () => {
+  const pool = new MessagePool("auto");
+  const out = Array.from({ length: 2 ** 20 + 5 }, (_, n) => pool.acquire("a", n));
+  assert.ok(out.every((message, n) => message.body === n));
+  for (const message of out) pool.release(message);
+  const { size, discarded, inUse, highWater } = pool.stats();
+  assert.deepEqual([size, discarded, inUse, highWater], [2 ** 20, 5, 0, 2 ** 20 + 5]);
+});
+
 test("a pool that refuses says how large it is", () => {
   const pool = new MessagePool(1, { overflow: "refuse" });
   const message = pool.acquire("a");
