@@ -15,7 +15,6 @@
 #include <millpond/feed/rerequester.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/capture/capture.hpp"
 #include "gateway/config/config.hpp"
 
 namespace millpond::gateway {
@@ -45,28 +44,26 @@ public:
                                                   .tries = static_cast<std::uint32_t>(config.rerequest_tries)});
     }
 
-    /// Takes what line A brought, then what line B and the server did; how many datagrams those were.
+    struct Brought {
+        std::span<const net::Datagram> second;  ///< By line B; valid until the next poll.
+        std::size_t answers{0};                 ///< Datagrams by the server.
+    };
+    /// Takes what line A brought, then what line B and the server did.
     template <class Target>
-    std::size_t poll(std::span<const net::Datagram> first, Target& target, Capture* capture, std::uint32_t captured_as,
-                     std::uint16_t channel) {
-        std::size_t more = 0;
+    Brought poll(std::span<const net::Datagram> first, Target& target, std::uint16_t channel) {
+        Brought brought;
         take(0, first, target, channel);
         if (second_) {
-            const auto datagrams = second_->poll();
-            take(1, datagrams, target, channel);
-            if (capture != nullptr) {
-                for (const auto& datagram : datagrams)
-                    capture->put(captured_as + 1, datagram.receive_utc_ns, datagram.bytes);
-            }
-            more += datagrams.size();
+            brought.second = second_->poll();
+            take(1, brought.second, target, channel);
         }
         if (answers_) {
             const auto datagrams = answers_->poll();
             take(Arbiter::kAnswers, datagrams, target, channel);
-            more += datagrams.size();
+            brought.answers = datagrams.size();
         }
         look_at_hole(target);
-        return more;
+        return brought;
     }
 
     /// Something waits for time to pass.

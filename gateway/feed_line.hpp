@@ -16,6 +16,7 @@
 
 #include "gateway/arbitrated_lines.hpp"
 #include "gateway/capture/capture.hpp"
+#include "gateway/capture/captured_feed.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/notice.hpp"
 
@@ -62,16 +63,24 @@ public:
     template <class Handler>
     std::size_t poll(Handler& handler, Notices& notices, Capture* capture) {
         const auto datagrams = receiver_.poll();
-        std::size_t more = 0;
+        const auto sessions_before = handler.sessions();
+        std::span<const net::Datagram> second;
+        std::size_t answers = 0;
         if constexpr (kSequenced) {
-            if (lines_) more = poll_lines(datagrams, handler, notices, capture);
+            if (lines_) {
+                const auto brought = poll_lines(datagrams, handler, notices);
+                second = brought.second;
+                answers = brought.answers;
+            }
         }
         if (!has_lines()) decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
+        sessions_ += handler.sessions() - sessions_before;
         // After them: no quote waits for its copy.
         if (capture != nullptr) {
-            for (const auto& datagram : datagrams) capture->put(captured_as_, datagram.receive_utc_ns, datagram.bytes);
+            captured_.put(*capture, 0, datagrams, decoder_, sessions_);
+            captured_.put(*capture, 1, second, decoder_, sessions_);
         }
-        return datagrams.size() + more;
+        return datagrams.size() + second.size() + answers;
     }
 
     /// Datagrams wait behind a hole for time to pass.
@@ -98,7 +107,7 @@ public:
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
 
     /// Its number in the capture; line B's is the next.
-    void set_captured_as(std::uint32_t number) noexcept { captured_as_ = number; }
+    void set_captured_as(std::uint32_t number) noexcept { captured_.set_first_number(number); }
 
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
     [[nodiscard]] const net::UdpReceiver& receiver() const noexcept { return receiver_; }
@@ -148,14 +157,13 @@ private:
     struct NoLines {};
 
     template <class Handler>
-    std::size_t poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices,
-                           Capture* capture) {
+    auto poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices) {
         const auto tell = [&](std::span<const std::byte> bytes, const feed::DecodeResult& result) {
             if (!result.ok()) [[unlikely]]
                 tell_rejected(bytes, *config_.channel, result, notices);
         };
         feed::DecoderTarget target{decoder_, handler, tell};
-        return lines_->poll(datagrams, target, capture, captured_as_, *config_.channel);
+        return lines_->poll(datagrams, target, *config_.channel);
     }
 
     FeedConfig config_;
@@ -164,7 +172,8 @@ private:
     std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
     std::int64_t known_midnight_{0};
-    std::uint32_t captured_as_{0};
+    std::uint64_t sessions_{0};  // that the feed has begun anew
+    CapturedFeed<Decoder> captured_;
 };
 
 }  // namespace millpond::gateway

@@ -161,6 +161,7 @@ void Gateway::open_sinks(const Config& config) {
                                                              .path = sink.path,
                                                              .mode = sink.mode,
                                                              .rotate_bytes = sink.rotate_bytes,
+                                                             .keep = sink.keep,
                                                              .flush = std::chrono::milliseconds{sink.flush_ms}},
                                                 say),
                  say, std::chrono::milliseconds{sink.flush_ms});

@@ -9,6 +9,7 @@
 #include <millpond/market/ring_writer.hpp>
 #include <millpond/metrics/latency_histogram.hpp>
 
+#include "gateway/new_session.hpp"
 #include "gateway/notice.hpp"
 #include "gateway/tick_clock.hpp"
 
@@ -41,6 +42,7 @@ public:
     }
     void on(const feed::Clear& clear) noexcept {
         publish(clear);
+        if (begins_session(clear)) ++sessions_;
         notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
     }
 
@@ -52,6 +54,8 @@ public:
     }
 
     [[nodiscard]] const core::Tally& published() const noexcept { return published_; }
+    /// Sessions that channels have begun anew; on the receive thread.
+    [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
     [[nodiscard]] const core::Tally& named() const noexcept { return named_; }
     /// core::monotonic_nanos() of the last beat.
     [[nodiscard]] const core::Tally& beaten_ns() const noexcept { return beaten_ns_; }
@@ -80,6 +84,7 @@ private:
     Notices& notices_;
     core::Tally named_;  // instruments that have their names on the board
     core::Tally published_;
+    std::uint64_t sessions_{0};
     core::Tally beaten_ns_;
     TickClock clock_;
     Latencies latencies_;

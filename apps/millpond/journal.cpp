@@ -30,18 +30,19 @@ int list(const std::string& folder) {
     constexpr double kMiB = 1024.0 * 1024.0;
     double total = 0;
     fmt::print(
-        "segment     state       ring                records                  begun (UTC)              on disk\n");
+        "segment     state       ring             session              records                  begun (UTC)      "
+        "        on disk\n");
     for (const auto& segment : journal::describe_segments(folder)) {
         const auto mib = static_cast<double>(segment.disk_bytes) / kMiB;
         total += mib;
         if (segment.state == journal::SegmentState::unreadable) {
             fmt::print("{:010}  {:<10}  {}\n", segment.file.ordinal, to_string(segment.state), segment.error);
         } else if (segment.state == journal::SegmentState::waiting) {
-            fmt::print("{:010}  {:<10}  {:>79.1f} MiB\n", segment.file.ordinal, to_string(segment.state), mib);
+            fmt::print("{:010}  {:<10}  {:>88.1f} MiB\n", segment.file.ordinal, to_string(segment.state), mib);
         } else {
-            fmt::print("{:010}  {:<10}  {:<16} {:>12} to {:<12} {:<24} {:>9.1f} MiB\n", segment.file.ordinal,
-                       to_string(segment.state), segment.ring, segment.first_record, segment.next_record - 1,
-                       utc_text(segment.begun_utc_ns), mib);
+            fmt::print("{:010}  {:<10}  {:<16} {:>7}  {:>12} to {:<12} {:<24} {:>9.1f} MiB\n", segment.file.ordinal,
+                       to_string(segment.state), segment.ring, segment.session, segment.first_record,
+                       segment.next_record - 1, utc_text(segment.begun_utc_ns), mib);
         }
     }
     fmt::print("{:.1f} MiB in all\n", total);

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,6 +16,7 @@ namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20U;
+constexpr std::uint64_t kHeaderBytes = 24;  ///< Of a file without datagrams.
 constexpr std::chrono::milliseconds kRest{5};
 constexpr std::chrono::milliseconds kTryAgain{250};
 
@@ -48,7 +47,7 @@ bool Capture::begin_file() {
     counts_.files.add();
     std::string header;
     net::append_pcap_header(header);
-    waiting_.insert(0, header);
+    waiting_.text.insert(0, header);
     return true;
 }
 
@@ -68,11 +67,17 @@ void Capture::run() {
 
 bool Capture::gather() {
     bool found = false;
-    while (waiting_.size() < kWriteBytes) {
+    while (!session_begins_ && waiting_.text.size() + before_.text.size() < kWriteBytes) {
         const auto entry = ring_.front();
         if (!entry) break;
         found = true;
-        net::append_pcap_datagram(waiting_, {entry->utc_ns, {}, feeds_[entry->feed], entry->bytes});
+        if (entry->feed == kBegin) {
+            ring_.pop();
+            session_begins_ = true;
+            break;
+        }
+        auto& to = (entry->feed & kBefore) != 0 && file_.is_held() ? before_ : waiting_;
+        net::append_pcap_datagram(to.text, {entry->utc_ns, {}, feeds_[entry->feed & ~kBefore], entry->bytes});
         counts_.datagrams.add();
         counts_.bytes.add(entry->bytes.size());
         ring_.pop();
@@ -82,17 +87,27 @@ bool Capture::gather() {
 
 bool Capture::write_out() {
     if (!file_.is_open() && !begin_file()) return refused("opened");
-    while (written_ < waiting_.size()) {
-        const auto wrote = file_.write(std::string_view{waiting_}.substr(written_));
+    while (!before_.rest().empty()) {
+        const auto wrote = file_.write_before(before_.rest());
         if (wrote == 0) return refused("written");
-        written_ += wrote;
+        before_.written += wrote;
+    }
+    before_.clear();
+    while (!waiting_.rest().empty()) {
+        const auto wrote = file_.write(waiting_.rest());
+        if (wrote == 0) return refused("written");
+        waiting_.written += wrote;
     }
     waiting_.clear();
-    written_ = 0;
-    if (file_.bytes() < options_.rotate_bytes) return true;
-    if (!file_.rotate()) return refused("renamed");
-    remove_oldest();
-    return begin_file() || refused("opened");
+    const bool is_over = session_begins_ && file_.bytes() > kHeaderBytes;
+    if (is_over || file_.bytes() >= options_.rotate_bytes) {
+        if (!file_.rotate(session_begins_)) return refused("renamed");
+        file_.keep_newest(options_.keep);
+        session_begins_ = false;
+        return begin_file() || refused("opened");
+    }
+    session_begins_ = false;
+    return true;
 }
 
 bool Capture::refused(std::string_view what) {
@@ -102,24 +117,6 @@ bool Capture::refused(std::string_view what) {
          fmt::format("capture: '{}' cannot be {}: {}; tried again, while the ring fills", file_.path(), what,
                      std::generic_category().message(error)));
     return false;
-}
-
-void Capture::remove_oldest() const {
-    if (options_.keep == 0) return;
-    const auto prefix = options_.name + ".pcap.";
-    std::set<std::uint64_t> numbers;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator{options_.folder, error}) {
-        const auto name = entry.path().filename().string();
-        std::uint64_t number = 0;
-        if (!name.starts_with(prefix)) continue;
-        const auto* end = name.data() + name.size();
-        const auto read = std::from_chars(name.data() + prefix.size(), end, number);
-        if (read.ec == std::errc{} && read.ptr == end) numbers.insert(number);
-    }
-    for (; numbers.size() > options_.keep; numbers.erase(numbers.begin())) {
-        std::filesystem::remove(fmt::format("{}.{}", file_.path(), *numbers.begin()), error);
-    }
 }
 
 }  // namespace millpond::gateway

@@ -21,9 +21,10 @@ namespace millpond::gateway {
 
 /// Keeps the raw datagrams of a receive thread in rotating pcap files that `millpond replay` sends again. The receive
 /// thread copies into a ring and never waits; a full disk is tried again four times a second while the ring fills, then
-/// datagrams are lost and counted.
+/// datagrams are lost and counted. A new session begins a new file; what a slower line still brings of the one before
+/// goes to that one's last file.
 ///
-/// Threads: put on the receive thread; the counts on any; the files belong to a thread of its own.
+/// Threads: put and begin_session on the receive thread; the counts on any; the files belong to a thread of its own.
 class Capture {
 public:
     struct Options {
@@ -49,14 +50,32 @@ public:
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
 
-    void put(std::uint32_t feed, std::int64_t utc_ns, std::span<const std::byte> bytes) noexcept {
-        ring_.put(feed, utc_ns, bytes);
+    /// before: it belongs to the session before the one that began last.
+    void put(std::uint32_t feed, std::int64_t utc_ns, std::span<const std::byte> bytes, bool before = false) noexcept {
+        ring_.put(before ? feed | kBefore : feed, utc_ns, bytes);
     }
+    /// What follows belongs to a new session and goes into another file. False when there is no room to say so.
+    [[nodiscard]] bool begin_session() noexcept { return ring_.put(kBegin, 0, {}); }
 
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
     [[nodiscard]] const core::Tally& lost() const noexcept { return ring_.lost(); }
 
 private:
+    // In place of a feed's number, and beside it.
+    static constexpr std::uint32_t kBegin = ~std::uint32_t{0};
+    static constexpr std::uint32_t kBefore = std::uint32_t{1} << 31U;
+
+    /// Text that waits for a file.
+    struct Waiting {
+        std::string text;
+        std::size_t written{0};
+        [[nodiscard]] std::string_view rest() const noexcept { return std::string_view{text}.substr(written); }
+        void clear() noexcept {
+            text.clear();
+            written = 0;
+        }
+    };
+
     void run();
     /// Takes entries from the ring into the text that waits for the file. False when there was none.
     bool gather();
@@ -64,7 +83,6 @@ private:
     bool write_out();
     bool begin_file();
     bool refused(std::string_view what);
-    void remove_oldest() const;
 
     Options options_;
     std::vector<net::SocketAddress> feeds_;
@@ -72,8 +90,9 @@ private:
     CaptureRing ring_;
     core::RotatedFile file_;
     Counts counts_;
-    std::string waiting_;
-    std::size_t written_{0};  // of waiting_
+    Waiting waiting_;
+    Waiting before_;              // for the file of the session before
+    bool session_begins_{false};  // behind what waits
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

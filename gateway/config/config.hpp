@@ -102,6 +102,7 @@ struct CsvConfig {
     std::string path;
     Delivery mode{Delivery::every};
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
+    std::uint64_t keep{0};                             ///< Renamed files that are kept; 0: all.
     std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
     core::Poll poll{core::Poll::block};                ///< Rows wait longer than any sleep.
     std::optional<std::uint32_t> pin;                  ///< CPU of the sink's thread.

@@ -27,6 +27,7 @@ SegmentInfo describe(const SegmentFile& file) {
         const auto& header = segment.header();
         info.ring = header.ring.view();
         info.epoch = header.epoch;
+        info.session = header.session;
         info.first_record = header.first_record;
         info.begun_utc_ns = header.begun_utc_ns;
         if (segment.ended()) {

@@ -1,5 +1,6 @@
 #include <millpond/journal/journal_writer.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <stdexcept>
@@ -64,7 +65,9 @@ void JournalWriter::recover() {
             continue;
         }
         const auto tail = end_dead_segment(file.path);
-        const auto epoch = SegmentReader{file.path}.header().epoch;
+        const SegmentReader segment{file.path};
+        const auto epoch = segment.header().epoch;
+        session_ = std::max<std::uint64_t>(segment.header().session, 1);
         next_record_ = tail.next_record;
         if (epoch != epoch_) last_ring_ = 0;
         if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
@@ -83,7 +86,15 @@ void JournalWriter::set_epoch(std::uint64_t epoch) noexcept {
     if (current_ != nullptr) retire();
     names_.clear();
     epoch_ = epoch;
+    session_ = 1;
     last_ring_ = 0;
+}
+
+bool JournalWriter::begin_session() noexcept {
+    if (current_ != nullptr && prepared_.load(std::memory_order_relaxed) != nullptr) retire();
+    if (current_ != nullptr) return false;
+    ++session_;
+    return true;
 }
 
 void JournalWriter::name(feed::InstrumentId id, const market::Instrument& instrument) {
@@ -105,8 +116,11 @@ bool JournalWriter::write_name(feed::InstrumentId id) noexcept {
 bool JournalWriter::open_segment() noexcept {
     current_.reset(prepared_.exchange(nullptr, std::memory_order_acquire));  // sync "segment allocated": prepare
     if (current_ == nullptr) return false;
-    current_->begin(
-        {.ring = RingName{options_.ring}, .epoch = epoch_, .first_record = next_record_, .begun_utc_ns = now_utc_ns_});
+    current_->begin({.ring = RingName{options_.ring},
+                     .epoch = epoch_,
+                     .session = session_,
+                     .first_record = next_record_,
+                     .begun_utc_ns = now_utc_ns_});
     growing_.store(current_.get(), std::memory_order_release);  // sync "segment begun": sync_if_due
     counters_.segments.add();
     for (feed::InstrumentId id = 0; id < names_.size(); ++id) {

@@ -76,6 +76,7 @@ void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     header.first_record = identity.first_record;
     header.begun_utc_ns = identity.begun_utc_ns;
     header.epoch = identity.epoch;
+    header.session = identity.session;
     header.ring = identity.ring;
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;

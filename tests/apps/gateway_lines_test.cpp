@@ -16,9 +16,6 @@
 #include <vector>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/feed/generated_feed.hpp>
-#include <millpond/feed/moldudp64_encoder.hpp>
-#include <millpond/feed/moldudp64_packet.hpp>
 #include <millpond/feed/quotes_encoder.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/udp_sender.hpp>
@@ -28,6 +25,7 @@
 #include "gateway/config/config.hpp"
 #include "gateway/pipeline.hpp"
 #include "tests/apps/gateway_run.hpp"
+#include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/apps/scratch_file.hpp"
 
@@ -122,32 +120,8 @@ private:
 
 void two_lines(gateway::FeedConfig& feed) { feed.line_b = net::SocketAddress::parse("127.0.0.1:0"); }
 
-/// A generated session with each datagram's messages.
-struct Session {
-    explicit Session(std::size_t datagrams, std::uint64_t number = 1) {
-        feed::GeneratedFeed feed{{.format = feed::WireFormat::itch,
-                                  .market = {.seed = 3, .instruments = 20},
-                                  .steps_per_datagram = 3,
-                                  .session = number}};
-        std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer;
-        while (bytes.size() < datagrams) {
-            const auto datagram =
-                feed.next(buffer, 1'700'000'000'000'000'000 + static_cast<std::int64_t>(bytes.size()) * 1'000'000);
-            bytes.emplace_back(datagram.begin(), datagram.end());
-            const auto packet = feed::MoldUdp64Packet::read(
-                datagram, [this](std::span<const std::byte> message) { messages.add(message); });
-            name.assign(packet.session.begin(), packet.session.end());
-            next = packet.sequence + packet.messages;
-        }
-    }
-    std::vector<std::vector<std::byte>> bytes;
-    traffic::SessionMessages messages;
-    std::string name;
-    std::uint64_t next{1};  ///< Behind its last message.
-};
-
 TEST(GatewayLines, WhatOneSocketLosesTheOtherFillsAndNoQuoteIsIncomplete) {
-    const Session session{4'000};
+    const ItchSession session{4'000};
     Lines lines{"ab", two_lines};
     std::mt19937_64 random{5};
     std::uint64_t sent = 0;
@@ -176,7 +150,7 @@ TEST(GatewayLines, WhatOneSocketLosesTheOtherFillsAndNoQuoteIsIncomplete) {
 }
 
 TEST(GatewayLines, WhatBothLoseIsAGapOnceItsTimeIsOver) {
-    const Session session{100};
+    const ItchSession session{100};
     Lines lines{"ab-gap", [](gateway::FeedConfig& feed) {
                     two_lines(feed);
                     feed.reorder_us = 1'000;
@@ -192,7 +166,7 @@ TEST(GatewayLines, WhatBothLoseIsAGapOnceItsTimeIsOver) {
 }
 
 TEST(GatewayLines, AHoleIsAskedForAndTheBookStaysComplete) {
-    const Session session{2'000};
+    const ItchSession session{2'000};
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, session.messages};
     Lines lines{"ask", [&](gateway::FeedConfig& feed) {
                     feed.rerequest = server.address();
@@ -223,7 +197,7 @@ TEST(GatewayLines, AHoleIsAskedForAndTheBookStaysComplete) {
 }
 
 TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
-    const Session session{100};
+    const ItchSession session{100};
     const traffic::SessionMessages nothing;
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, nothing};
     Lines lines{"silent", [&](gateway::FeedConfig& feed) {
@@ -245,8 +219,8 @@ TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
 }
 
 TEST(GatewayLines, ANewSessionVoidsBooksAndBoardWithoutARestart) {
-    const Session first{200, 1};
-    const Session second{200, 2};
+    const ItchSession first{200, 1};
+    const ItchSession second{200, 2};
     Lines lines{"session", two_lines};
     for (const auto* session : {&first, &second}) {
         for (const auto& bytes : session->bytes) {
@@ -295,14 +269,8 @@ std::string free_address() {
 }
 
 TEST(GatewayLines, AReplayAnswersForWhatItDroppedAndNothingIsMissing) {
-    const Session session{3'000};
-    std::string file;
-    for (std::uint64_t number = 1; number <= session.messages.size(); ++number) {
-        const auto message = session.messages.message(number);
-        file += {static_cast<char>(message.size() >> 8U), static_cast<char>(message.size())};
-        file.append(reinterpret_cast<const char*>(message.data()), message.size());
-    }
-    const ScratchFile itch{scratch_name("served.itch"), file};
+    const ItchSession session{3'000};
+    const ScratchFile itch{scratch_name("served.itch"), session.file()};
     const auto server = free_address();
     GatewayRun gateway{{.ring = unique_ring("served"),
                         .format = "itch",

@@ -147,6 +147,33 @@ TEST(Capture, FilesAreRotatedAndHoldEveryDatagramOnce) {
     for (std::int64_t i = 0; i < kCount; ++i) ASSERT_EQ(all[static_cast<std::size_t>(i)], i);
 }
 
+TEST(Capture, ASessionHasFilesOfItsOwnAndWhatComesLateOfTheOneBeforeGoesThere) {
+    const test::Folder folder{"capture-session"};
+    {
+        Capture capture{
+            {.folder = folder / "", .name = "main"}, {net::SocketAddress::parse("224.0.105.2:51002")}, kSilent};
+        const auto put = [&](std::int64_t number, bool before) {
+            capture.put(0, number, datagram(static_cast<std::uint64_t>(number)), before);
+        };
+        ASSERT_TRUE(capture.begin_session());  // into an empty file: it is not left behind
+        put(1, false);
+        put(2, true);  // nothing is before
+        ASSERT_TRUE(capture.begin_session());
+        put(3, true);
+        put(4, false);
+        put(5, true);
+        ASSERT_TRUE(capture.begin_session());
+        put(6, false);
+        put(7, true);
+        EXPECT_EQ(capture.lost().read(), 0U);
+    }
+    using ::testing::ElementsAre;
+    EXPECT_THAT(numbers_in(folder / "main.pcap.1"), ElementsAre(1, 2, 3, 5));
+    EXPECT_THAT(numbers_in(folder / "main.pcap.2"), ElementsAre(4, 7));
+    EXPECT_THAT(numbers_in(folder / "main.pcap"), ElementsAre(6));
+    EXPECT_FALSE(std::filesystem::exists(folder / "main.pcap.3"));
+}
+
 TEST(Capture, OnlySoManyFullFilesAreKept) {
     const test::Folder folder{"capture-keep"};
     {

@@ -105,6 +105,46 @@ TEST_F(CsvSinkTest, AFullFileIsRenamedAndEachFileHasItsHeader) {
     EXPECT_EQ(rows, expected);
 }
 
+TEST_F(CsvSinkTest, ANewSessionOfAChannelBeginsANewFileAlsoBetweenRowsThatWait) {
+    auto sink = open();
+    const auto row = [](int bid) {
+        return "1700000000000000000,AAPL," + std::to_string(bid) + ".0000,100," + std::to_string(bid) +
+               ".0100,100,0.0100\n";
+    };
+    EXPECT_EQ(sink->on(new_session_of(), 1), Taken::filtered);  // nothing is there yet
+    for (std::uint64_t session = 1; session <= 3; ++session) {
+        sink->on(quote_of(0, static_cast<feed::Price>(session) * 10'000), 2 * session);
+        EXPECT_EQ(sink->on(new_session_of(), 2 * session + 1), Taken::filtered);
+        EXPECT_EQ(sink->on(new_session_of(1), 2 * session + 1), Taken::filtered);
+    }
+    feed::Clear end = new_session_of();
+    end.reason = feed::ClearReason::end_of_session;
+    sink->on(quote_of(0, 40'000), 8);
+    sink->on(end, 9);
+    sink->on(quote_of(0, 50'000), 10);
+    sink->step(kSecondNs);
+    EXPECT_EQ(sink->held(), 0U);
+    EXPECT_EQ(sink->counters().rows.read(), 5U);
+    for (int session = 1; session <= 3; ++session)
+        EXPECT_EQ(text_of(path() + "." + std::to_string(session)), std::string{feed::kCsvHeader} + row(session));
+    EXPECT_EQ(text_of(path()), std::string{feed::kCsvHeader} + row(4) + row(5));
+    EXPECT_FALSE(std::filesystem::exists(path() + ".4"));
+}
+
+TEST_F(CsvSinkTest, OnlySoManyRenamedFilesAreKeptTheOldestGoFirst) {
+    std::ofstream{path() + ".old"} << "not ours";
+    auto sink = open({.keep = 2});
+    for (int session = 1; session <= 12; ++session) {
+        sink->on(quote_of(0, session * 10'000), 1);
+        sink->on(new_session_of(), 2);
+    }
+    sink->finish();
+    EXPECT_FALSE(std::filesystem::exists(path() + ".10"));
+    EXPECT_THAT(text_of(path() + ".11"), HasSubstr("AAPL,11.0000"));
+    EXPECT_THAT(text_of(path() + ".12"), HasSubstr("AAPL,12.0000"));
+    EXPECT_TRUE(std::filesystem::exists(path() + ".old"));
+}
+
 TEST_F(CsvSinkTest, AFileOfAnEarlierRunIsKept) {
     std::ofstream{path()} << "half a ro";
     std::ofstream{path() + ".1"} << "older";

@@ -29,6 +29,13 @@ inline feed::Trade trade_of(feed::InstrumentId id, feed::Price price) {
     return trade;
 }
 
+inline feed::Clear new_session_of(std::uint16_t channel = 0) {
+    feed::Clear clear;
+    clear.channel = channel;
+    clear.receive_utc_ns = 1'700'000'000'000'000'000;
+    return clear;
+}
+
 /// The number behind "key": in a JSON line; -1 when there is none.
 inline std::int64_t number_in(std::string_view json, std::string_view key) {
     const auto mark = '"' + std::string{key} + "\":";

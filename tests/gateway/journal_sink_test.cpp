@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
 
 #include "gateway/sink_thread.hpp"
@@ -116,6 +117,35 @@ TEST_F(JournalSinkTest, WhatTheRingLostIsALostRecordInItsPlace) {
     EXPECT_EQ(got.bids[10], static_cast<feed::Price>(got.lost[0].last + 1));
     ASSERT_FALSE(said_.empty());
     EXPECT_THAT(said_.back(), ::testing::HasSubstr("ring entries 11 to"));
+}
+
+TEST_F(JournalSinkTest, ANewSessionBeginsASegmentOfItsOwnAndNothingIsLost) {
+    TestRing ring{"journal5"};
+    auto sink = open(ring);
+    for (int session = 0; session < 4; ++session) {
+        ring.publish_quotes(10);
+        ring.writer.publish(new_session_of());
+    }
+    ring.publish_quotes(10);
+    drain(*sink);
+    EXPECT_TRUE(sink->account().closes());
+    sink.reset();  // ends what is still open
+    const auto got = read();
+    expect_bids(got, 50);
+    EXPECT_EQ(got.others, 4U);
+    EXPECT_TRUE(got.lost.empty());
+    EXPECT_TRUE(said_.empty()) << said_.front();
+    const auto segments = millpond::journal::describe_segments(folder_);
+    ASSERT_GE(segments.size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(segments[i].session, i + 1);
+        JournalReader reader{segments[i].file.path};
+        Read of_session;
+        reader.poll(of_session, SIZE_MAX);
+        ASSERT_EQ(of_session.bids.size(), 10U);
+        EXPECT_EQ(of_session.bids.front(), static_cast<feed::Price>(i * 10 + 1));
+        EXPECT_EQ(of_session.others, i == 0 ? 0U : 1U);
+    }
 }
 
 TEST_F(JournalSinkTest, NamesAreThereForEveryEvent) {

@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <filesystem>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
@@ -52,6 +56,35 @@ TEST_F(JournalWriterTest, EveryEventIsReadAsItWasAppended) {
     EXPECT_EQ(reader.ring(), "main");
     EXPECT_EQ(delivered.items[1].at.epoch, kEpoch);
     EXPECT_EQ(delivered.items[1].at.ring, 2U);
+}
+
+TEST_F(JournalWriterTest, ASessionBeginsASegmentOnceTheNextOneIsThereAndItsNumberSurvivesTheWriter) {
+    {
+        JournalWriter writer{options(), 5};
+        writer.set_epoch(kEpoch);
+        ASSERT_TRUE(writer.append(quote(1), 1));
+        EXPECT_FALSE(writer.begin_session()) << "the next segment is not allocated yet";
+        ASSERT_TRUE(writer.append(quote(2), 2));
+        ASSERT_TRUE(writer.service(6));
+        ASSERT_TRUE(writer.begin_session());
+        ASSERT_TRUE(writer.append(quote(3), 3));
+    }
+    JournalWriter writer{options(), 7};
+    writer.set_epoch(kEpoch);
+    ASSERT_TRUE(writer.append(quote(4), 4));
+    ASSERT_TRUE(writer.service(8));
+    ASSERT_TRUE(writer.begin_session());
+    ASSERT_TRUE(writer.append(quote(5), 5));
+    ASSERT_TRUE(writer.service(9));
+    writer.set_epoch(kEpoch + 1);  // another run counts anew
+    ASSERT_TRUE(writer.append(quote(6), 1));
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> found;  // session and records
+    for (const auto& segment : describe_segments(folder_)) {
+        if (segment.state != SegmentState::waiting)
+            found.emplace_back(segment.session, segment.next_record - segment.first_record);
+    }
+    EXPECT_THAT(found, ::testing::ElementsAre(std::pair{1U, 2U}, std::pair{2U, 1U}, std::pair{2U, 1U},
+                                              std::pair{3U, 1U}, std::pair{1U, 1U}));
 }
 
 TEST_F(JournalWriterTest, AFullSegmentIsFollowedByOneThatIsReady) {

@@ -14,6 +14,8 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "gateway/new_session.hpp"
+
 namespace millpond::gateway::csv {
 namespace {
 
@@ -35,6 +37,7 @@ bool CsvSink::begin_file() {
     if (!file_.open()) return false;
     counters_.files.add();
     rows_.insert(0, feed::kCsvHeader);
+    for (auto& split : splits_) split += feed::kCsvHeader.size();
     ++not_events_;
     return true;
 }
@@ -51,6 +54,7 @@ void CsvSink::name(feed::InstrumentId, const feed::Venue&, const feed::Symbol& s
 void CsvSink::append(const feed::Quote& quote) {
     std::array<char, feed::kMaxCsvBytes> row;
     rows_ += feed::quote_csv(row, quote, symbols_[quote.instrument]);
+    has_rows_ = true;
 }
 
 void CsvSink::board(const feed::Quote& quote, std::uint64_t) {
@@ -64,6 +68,11 @@ Taken CsvSink::on(const feed::Quote& quote, std::uint64_t) {
     return Taken::kept;
 }
 
+Taken CsvSink::on(const feed::Clear& clear, std::uint64_t) {
+    if (begins_session(clear) && std::exchange(has_rows_, false)) splits_.push_back(rows_.size());
+    return Taken::filtered;
+}
+
 void CsvSink::note_written(std::size_t bytes) {
     const auto written = std::string_view{rows_}.substr(0, bytes);
     const auto lines = static_cast<std::uint64_t>(std::count(written.begin(), written.end(), '\n'));
@@ -74,6 +83,7 @@ void CsvSink::note_written(std::size_t bytes) {
     counters_.rows.add(lines - others);
     counters_.bytes.add(bytes);
     rows_.erase(0, bytes);
+    for (auto& split : splits_) split -= bytes;
 }
 
 void CsvSink::note_refusal(std::string_view what, std::int64_t now_ns) {
@@ -85,23 +95,34 @@ void CsvSink::note_refusal(std::string_view what, std::int64_t now_ns) {
                      std::generic_category().message(error)));
 }
 
-void CsvSink::write_out(std::int64_t now_ns) {
-    if (file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes && !file_.rotate()) {
-        return note_refusal("rename", now_ns);
+/// Sees to it that what comes next has its file. False when the system refuses.
+bool CsvSink::next_file(std::int64_t now_ns) {
+    const bool is_over = !splits_.empty() && splits_.front() == 0;
+    const bool is_full = file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes;
+    if (file_.is_open() && (is_over || is_full)) {
+        if (!file_.rotate()) return note_refusal("rename", now_ns), false;
+        file_.keep_newest(options_.keep);
     }
-    if (!file_.is_open() && !begin_file()) return note_refusal("open", now_ns);
-    while (!rows_.empty()) {
+    if (is_over) splits_.erase(splits_.begin());
+    return file_.is_open() || begin_file() || (note_refusal("open", now_ns), false);
+}
+
+void CsvSink::write_out(std::int64_t now_ns) {
+    do {
+        if (!next_file(now_ns)) return;
+        const auto text = std::string_view{rows_}.substr(0, splits_.empty() ? rows_.size() : splits_.front());
+        if (text.empty()) continue;
         errno = ENOSPC;  // a write of no bytes sets none
-        const auto written = file_.write(rows_);
+        const auto written = file_.write(text);
         if (written == 0) return note_refusal("write", now_ns);
         note_written(written);
-    }
+    } while (has_work());
     retry_ns_ = 0;
 }
 
 void CsvSink::step(std::int64_t monotonic_ns) {
     const bool time = hurried_ || monotonic_ns - flushed_ns_ >= options_.flush.count();
-    if (!rows_.empty() && monotonic_ns >= retry_ns_ && (time || rows_.size() >= kWriteBytes)) {
+    if (has_work() && monotonic_ns >= retry_ns_ && (time || rows_.size() >= kWriteBytes)) {
         flushed_ns_ = monotonic_ns;
         write_out(monotonic_ns);
     }
@@ -109,7 +130,7 @@ void CsvSink::step(std::int64_t monotonic_ns) {
 }
 
 void CsvSink::finish() {
-    if (!rows_.empty()) write_out(core::monotonic_nanos());
+    if (has_work()) write_out(core::monotonic_nanos());
 }
 
 }  // namespace millpond::gateway::csv

@@ -20,6 +20,7 @@ struct Options {
     std::string path{};
     Delivery mode{Delivery::every};
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
+    std::uint64_t keep{0};  ///< Renamed files that are kept, the oldest goes first; 0: all.
     std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
 };
 
@@ -40,7 +41,8 @@ struct Counters {
     }
 };
 
-/// Quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv. Other events are filtered.
+/// Quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv. Other events are filtered; a new session of a
+/// channel begins a new file.
 ///
 /// Rows wait in memory for up to `flush`. With mode `conflate` an instrument gets at most one row in that time. While
 /// the file takes nothing (a full disk), quotes wait in the ring; what the ring loses meanwhile is missed.
@@ -60,7 +62,7 @@ public:
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Clear&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Clear& clear, std::uint64_t number) override;
     void missed(std::uint64_t, std::uint64_t) override {}
     void step(std::int64_t monotonic_ns) override;
     void hurry() override { hurried_ = true; }
@@ -71,8 +73,10 @@ public:
 
 private:
     void append(const feed::Quote& quote);
+    [[nodiscard]] bool has_work() const noexcept { return !rows_.empty() || !splits_.empty(); }
     void write_out(std::int64_t now_ns);
-    bool begin_file();
+    [[nodiscard]] bool begin_file();
+    [[nodiscard]] bool next_file(std::int64_t now_ns);
     void note_written(std::size_t bytes);
     void note_refusal(std::string_view what, std::int64_t now_ns);
 
@@ -80,12 +84,14 @@ private:
     Say say_;
     core::RotatedFile file_;
     std::vector<feed::CsvSymbol> symbols_;
-    std::string rows_;             // what is not written yet; may begin in the middle of a row
-    std::uint64_t held_{0};        // events that end in it
-    std::uint64_t not_events_{0};  // lines in front of them: the header and the board
-    bool mid_row_{false};          // the file ends in the middle of a row
-    bool due_{false};              // mode conflate: time to take rows
-    bool hurried_{false};          // no row waits for its time
+    std::string rows_;                 // what is not written yet; may begin in the middle of a row
+    std::uint64_t held_{0};            // events that end in it
+    std::uint64_t not_events_{0};      // lines in front of them: the header and the board
+    std::vector<std::size_t> splits_;  // places in rows_ behind which another session, and so another file, begins
+    bool has_rows_{false};             // the newest of the files that those make
+    bool mid_row_{false};              // the file ends in the middle of a row
+    bool due_{false};                  // mode conflate: time to take rows
+    bool hurried_{false};              // no row waits for its time
     std::int64_t flushed_ns_{0};
     std::int64_t retry_ns_{0};
     Counters counters_;

@@ -14,6 +14,8 @@ using millpond::journal::Sync;
 
 /// How soon the next segment is allocated after one was begun; a segment lasts much longer.
 constexpr std::chrono::milliseconds kServiceEvery{5};
+/// How long a session's first event waits, in the ring's time, for a segment that is being allocated.
+constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
 
 }  // namespace
 
@@ -69,6 +71,21 @@ void JournalSink::tell_loss() {
          fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were written down",
                      options_.name, lost_.first, lost_.last));
     lost_ = {};
+}
+
+void JournalSink::begin_session() {
+    tell_loss();
+    const auto until = core::monotonic_nanos() + kSegmentPatienceNs;
+    while (!writer_.begin_session()) {
+        if (core::monotonic_nanos() < until) {
+            std::this_thread::sleep_for(kServiceEvery);
+            continue;
+        }
+        say_(Severity::warning, options_.name + ".session",
+             fmt::format("journal sink '{}': there is no segment for the new session yet; it goes on in the old one's",
+                         options_.name));
+        return;
+    }
 }
 
 void JournalSink::sync() {

@@ -10,6 +10,7 @@
 
 #include <millpond/journal/journal_writer.hpp>
 
+#include "gateway/new_session.hpp"
 #include "gateway/sink.hpp"
 
 namespace millpond::gateway::journal {
@@ -20,8 +21,8 @@ struct Options {
 };
 
 /// Every event of the ring in the segment files of a journal (docs/journal.md). It goes on in the ring where the
-/// journal stops, also in one that a dead gateway left. While the disk takes nothing, events wait in the ring; what the
-/// ring loses meanwhile is a lost record.
+/// journal stops, also in one that a dead gateway left. A new session of a channel begins a new segment. While the disk
+/// takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
 ///
 /// Threads: as a sink; allocating, syncing and removing segments runs on a thread of its own.
 class JournalSink final : public Sink {
@@ -43,7 +44,10 @@ public:
     Taken on(const feed::Trade& trade, std::uint64_t number) override { return keep(trade, number); }
     Taken on(const feed::Status& status, std::uint64_t number) override { return keep(status, number); }
     Taken on(const feed::Gap& gap, std::uint64_t number) override { return keep(gap, number); }
-    Taken on(const feed::Clear& clear, std::uint64_t number) override { return keep(clear, number); }
+    Taken on(const feed::Clear& clear, std::uint64_t number) override {
+        if (begins_session(clear)) begin_session();
+        return keep(clear, number);
+    }
     void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override;
@@ -56,6 +60,7 @@ private:
     template <class Event>
     Taken keep(const Event& event, std::uint64_t number);
     void tell_loss();
+    void begin_session();
     void sync();
     void service(const std::stop_token& stop);
 

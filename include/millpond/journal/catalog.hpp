@@ -33,6 +33,7 @@ struct SegmentInfo {
     std::string error{};
     std::string ring{};
     std::uint64_t epoch{0};
+    std::uint64_t session{0};
     std::uint64_t first_record{0};
     std::uint64_t next_record{0};  ///< Behind its last one, at this moment.
     std::int64_t begun_utc_ns{0};

@@ -57,7 +57,7 @@ struct WriterCounters {
 /// Appends the events of one ring to a journal. What costs time - allocating the next segment, syncing, ending full
 /// ones, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
 ///
-/// Threads: one appends (append, append_lost, name, set_epoch, step, sync); one, which may be the same, calls service.
+/// Threads: one appends (append, append_lost, name, set_epoch, begin_session, step, sync); one, which may be the same, calls service.
 /// Memory:  the segments' pages; one name of every instrument.
 class JournalWriter {
 public:
@@ -74,6 +74,9 @@ public:
 
     /// What follows comes from this epoch of the ring; ids stand for other instruments when it is not the last one.
     void set_epoch(std::uint64_t epoch) noexcept;
+    /// What follows belongs to a new session and goes into a segment of its own. False when the next segment is not
+    /// there yet: service, then try again; what is appended first belongs to the old one.
+    [[nodiscard]] bool begin_session() noexcept;
     /// Gives an instrument its name, before its first event. Where there is no room now it is written before the next
     /// event is. Allocates.
     void name(feed::InstrumentId id, const market::Instrument& instrument);
@@ -130,6 +133,7 @@ private:
     std::vector<std::optional<market::Instrument>> names_;
     std::uint64_t next_record_{1};
     std::uint64_t epoch_{0};
+    std::uint64_t session_{1};
     std::uint64_t last_ring_{0};
     std::int64_t now_utc_ns_{0};
     std::uint64_t first_event_{0};  ///< Number of the record behind the names that current_ begins with.

@@ -47,7 +47,8 @@ struct SegmentHeader {
     std::int64_t begun_utc_ns;
     std::uint64_t epoch;  ///< Of the ring, as its header says.
     RingName ring;
-    std::array<std::uint64_t, 2> zero_fixed;
+    std::uint64_t session;  ///< 1, 2, ... as a channel of the ring began anew in this epoch; 0 in older files.
+    std::uint64_t zero_fixed;
 
     Word last_name;  ///< Offset of the newest name's record, 0 while there is none.
     // Stored when the segment is ended, `end` last.

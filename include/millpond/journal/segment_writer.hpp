@@ -18,6 +18,7 @@ namespace millpond::journal {
 struct SegmentIdentity {
     RingName ring{};
     std::uint64_t epoch{0};
+    std::uint64_t session{1};
     std::uint64_t first_record{1};
     std::int64_t begun_utc_ns{0};
 };
