@@ -97,6 +97,21 @@ TEST_F(PlantedFailure, AFeedThatFallsSilent) {
                  {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
 }
 
+TEST_F(PlantedFailure, OneOfTwoLinesThatFallsSilent) {
+    configure(kHost, "near0", "line_b = '10.99.0.1:14001'\n");
+    const auto gateway = start_gateway();
+    const auto line_a = send_quotes_with(0);
+    wait_for_packets();
+    {
+        const auto line_b = send_quotes_with(0, "10.99.0.1:14001");
+        const std::string twice = "millpond_feed_line_duplicates_total{feed=\"f\",line=\"b\"} 1";
+        ASSERT_THAT(page_with("/metrics", twice), HasSubstr(twice));
+        EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK"));
+    }
+    expect_named({kGoodBut, "line: feed 'f': ", "line b (10.99.0.1:14001) is silent, the other goes on"},
+                 {"line", "bad", "the gateway says of feed 'f': line b (10.99.0.1:14001) is silent", "interface_b"});
+}
+
 TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
     configure(kHost, "near0");
     const auto gateway = start_gateway();

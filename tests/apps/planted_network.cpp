@@ -89,9 +89,9 @@ std::unique_ptr<Program> PlantedNetwork::send(const std::string& to, const std::
     return sender;
 }
 
-std::jthread PlantedNetwork::send_quotes_with(std::uint16_t flags) const {
+std::jthread PlantedNetwork::send_quotes_with(std::uint16_t flags, const std::string& to) const {
     pair_->enter_far();
-    auto sender = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = net::SocketAddress::parse(kHost)});
+    auto sender = std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = net::SocketAddress::parse(to)});
     pair_->enter_near();
     return std::jthread{[flags, sender = std::move(sender)](const std::stop_token& over) {
         feed::QuotesEncoder encoder{{.channel = 0, .session = 1}};

@@ -37,8 +37,9 @@ protected:
     /// A sender on the far side, for as long as it lives.
     [[nodiscard]] std::unique_ptr<Program> send(const std::string& to, const std::string& format = "quotes",
                                                 std::vector<std::string> more = {}) const;
-    /// Sends a quote of one instrument, with those flags, every few milliseconds from the far side to `kHost`.
-    [[nodiscard]] std::jthread send_quotes_with(std::uint16_t flags) const;
+    /// Sends a quote of one instrument, with those flags, every few milliseconds from the far side; always the same
+    /// session from its first number on.
+    [[nodiscard]] std::jthread send_quotes_with(std::uint16_t flags, const std::string& to = kHost) const;
     /// Sends datagrams to `kTaggedTo` that bear the tag of VLAN 42.
     [[nodiscard]] std::jthread send_tagged() const;
     /// A second interface on the near side, up, with an address, by which nothing comes.
