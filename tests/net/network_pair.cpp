@@ -71,10 +71,11 @@ std::unique_ptr<NetworkPair> NetworkPair::make(std::string& why) {
         return nullptr;
     }
     pair->far_ = current_namespace();
+    const auto queues = " numrxqueues " + std::to_string(kQueues) + " numtxqueues " + std::to_string(kQueues) + ' ';
     const bool far_ready = ip("link set lo up") && [&] {
         pair->enter_near();
-        return ip("link set lo up") &&
-               ip("link add near0 type veth peer name far0 netns /proc/self/fd/" + std::to_string(pair->far_.get()));
+        return ip("link set lo up") && ip("link add near0" + queues + "type veth peer name far0" + queues +
+                                          "netns /proc/self/fd/" + std::to_string(pair->far_.get()));
     }();
     const bool addressed = far_ready && ip("address add 10.99.0.1/24 dev near0") &&
                            ip("address add fd99::1/64 dev near0 nodad") && ip("link set near0 up") && [&] {

@@ -8,9 +8,12 @@
 namespace millpond::net::test {
 
 /// Two network namespaces of our own, joined by a pair of virtual interfaces: near0 (10.99.0.1, fd99::1) and far0
-/// (10.99.0.2, 10.99.0.3, fd99::2). The calling thread moves between them; a socket stays where it was made.
+/// (10.99.0.2, 10.99.0.3, fd99::2), each with several queues. The calling thread moves between them; a socket stays
+/// where it was made.
 class NetworkPair {
 public:
+    static constexpr unsigned kQueues = 4;
+
     /// Null where this machine does not allow it; `why` then says so, for GTEST_SKIP.
     static std::unique_ptr<NetworkPair> make(std::string& why);
 

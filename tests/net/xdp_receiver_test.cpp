@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ TEST_F(XdpReceiver, SaysWhatItGot) {
     options.zero_copy = Want::prefer;
     const UdpReceiver receiver{options};
     EXPECT_EQ(receiver.report().path, ReceivePath::af_xdp);
-    EXPECT_GE(receiver.report().queues, 1U);
+    EXPECT_EQ(receiver.report().queues, test::NetworkPair::kQueues);
     EXPECT_FALSE(receiver.report().zero_copy);  // a virtual interface has none
     ASSERT_EQ(receiver.report().fallbacks.size(), 1U);
     EXPECT_THAT(receiver.report().fallbacks.front(), HasSubstr("zero copy: no AF_XDP socket on queue 0 of interface"));
@@ -76,6 +77,24 @@ TEST_F(XdpReceiver, DatagramsOfAnySizeThatAFrameHoldsAreDeliveredWhole) {
     for (const auto& text : texts) EXPECT_TRUE(sending->send(bytes_of(text)));
     EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
     EXPECT_EQ(receiver.counts().errors.read(), 0U);
+}
+
+TEST_F(XdpReceiver, FlowsThatTheInterfaceSpreadsOverItsQueuesAllArriveEachInOrder) {
+    constexpr std::size_t kFlows = 64;  // that one queue gets them all is beyond chance
+    constexpr int kOfEach = 10;
+    UdpReceiver receiver{by_xdp()};
+    std::vector<std::unique_ptr<UdpSender>> flows(kFlows);
+    for (auto& flow : flows) flow = sender({.to = kHere});
+    for (int n = 0; n < kOfEach; ++n)
+        for (std::size_t flow = 0; flow < kFlows; ++flow)
+            EXPECT_TRUE(flows[flow]->send(bytes_of(std::to_string(flow) + ' ' + std::to_string(n))));
+    std::vector<int> next(kFlows, 0);
+    const auto texts = receive_texts(receiver, kFlows * kOfEach);
+    EXPECT_EQ(texts.size(), kFlows * kOfEach);
+    for (const auto& text : texts) {
+        const auto flow = std::stoul(text);
+        EXPECT_EQ(text, std::to_string(flow) + ' ' + std::to_string(next[flow]++));
+    }
 }
 
 TEST_F(XdpReceiver, OtherPortsAddressesAndFragmentsGoOnToTheKernel) {
