@@ -34,7 +34,7 @@ public:
         bool web{false};
         std::string csv{};                             ///< File of a csv sink; none when empty.
         std::optional<int> sinks_core{};               ///< Where all its other threads run.
-        std::function<void(gateway::Config&)> also{};  ///< Puts further sinks into the configuration.
+        std::function<void(gateway::Config&)> also{};  ///< Changes the configuration.
     };
 
     explicit RunningGateway(const Options& options) : gateway_(config_of(options), log_) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -24,7 +25,7 @@
 #include "bench/queue/hop_links.hpp"
 #include "bench/rivals/asio_chain.hpp"
 
-/// Ways from a UDP port on loopback to a subscriber. Each has its own thread or threads on `core`, a port, and
+/// Ways from a UDP port to a subscriber. Each has its own thread or threads on `core`, a port, and
 /// try_take(), which the subscriber's thread calls: the bid price of the next quote, if there is one.
 namespace millpond::bench {
 
@@ -40,7 +41,6 @@ public:
         socket_ = socket(AF_INET, SOCK_DGRAM, 0);
         sockaddr_in address{};
         address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         socklen_t length = sizeof address;
         const int times = kTimes ? 1 : 0;
         if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &times, sizeof times) != 0 ||
@@ -102,7 +102,9 @@ private:
 /// A whole gateway that spins; a RingReader on the subscriber's side.
 class GatewayPath {
 public:
-    explicit GatewayPath(int core) : gateway_({.receive_core = core}), reader_({.name = gateway_.ring_name()}) {}
+    /// also: changes the configuration.
+    explicit GatewayPath(int core, const std::function<void(gateway::Config&)>& also = {})
+        : gateway_({.receive_core = core, .also = also}), reader_({.name = gateway_.ring_name()}) {}
 
     [[nodiscard]] std::uint16_t port() const { return gateway_.feed_port(); }
     [[nodiscard]] std::optional<feed::Price> try_take() {

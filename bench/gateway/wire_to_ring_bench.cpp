@@ -1,18 +1,14 @@
 // Measured:     from before the send call of a 256-byte bbo28 datagram on loopback until the subscriber holds its
-// quote.
-//               Sender and subscriber are one thread on one processor, what lies between is on the other and spins.
+//               quote. Sender and subscriber are one thread on one processor, what lies between is on the other and
+//               spins.
 // Not measured: a network card, a burst, waking a sleeping thread, the start.
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include <millpond/core/clock.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "bench/gateway/datagram.hpp"
 #include "bench/gateway/wire_paths.hpp"
+#include "bench/gateway/wire_to_ring.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
@@ -21,30 +17,13 @@ namespace {
 
 using namespace millpond;
 
-const core::TickRate kRate;
 template <class Path>
 bench::Finding one_way() {
-    constexpr std::size_t kWarm = 500;
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});  // a thread may be bound only to where its starter may run
     Path path(cores.second);
     net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.port()))});
-    bench::run_on(cores.first);
-    bench::Finding found;
-    const auto count = bench::scaled(10'000);
-    for (std::size_t i = 0; i < kWarm + count; ++i) {
-        const auto bytes = bench::datagram_of(static_cast<std::uint32_t>(100'000 + i));
-        std::optional<feed::Price> price;
-        const auto sent = core::ticks();
-        bench::spin_until([&] { return sender.send(bytes); });
-        bench::spin_until([&] { return (price = path.try_take()).has_value(); });
-        const auto taken = core::ticks();
-        found.answer += static_cast<std::uint64_t>(*price);
-        if (i < kWarm) continue;
-        found.latencies.push_back(
-            static_cast<float>(static_cast<double>(taken - sent) * kRate.nanos_per_tick() / 1'000));
-    }
-    return found;
+    return bench::wire_to_ring(path, sender);
 }
 
 double bare_p50() {
