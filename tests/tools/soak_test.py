@@ -1,5 +1,7 @@
 """What tools/soak makes of runs that are made up: flat ones, some that grow or get slower, a machine that changes."""
 
+import contextlib
+import io
 import os
 import random
 import sys
@@ -8,6 +10,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "tools", "soak"))
 
 import judgement  # noqa: E402
+from accounts import Accounts  # noqa: E402
+from brokers import Kafka  # noqa: E402
 from judgement import MET, MIB, MISSED, NOT_RESOLVED, Window  # noqa: E402
 from rate import highest  # noqa: E402
 
@@ -70,6 +74,96 @@ class Judgement(unittest.TestCase):
         self.assertIsNone(judgement.interval([1, 2, 3, 4, 5]))
         self.assertEqual(judgement.interval([6, 5, 4, 3, 2, 1]), (1, 6))
         self.assertEqual(judgement.interval(range(1, 10)), (2, 8))
+
+
+def sink(name, delivered, **parts):
+    account = {"filtered": 0, "conflated": 0, "missed": 0, "queued": 0, "snapshot": 0} | parts
+    published = delivered + sum(account[part] for part in ("filtered", "conflated", "missed", "queued"))
+    return {"name": name, "published": published, "delivered": delivered} | account
+
+
+class MadeUpKafka(Kafka):
+    def __init__(self, messages):
+        self.messages = lambda: messages
+
+
+class MadeUpGateway:
+    """Of 1,000 quotes; every account closes."""
+
+    def __init__(self):
+        self.sinks = {one["name"]: one for one in (sink("udp", 1_000), sink("mqtt", 300, conflated=700),
+                                                   sink("journal", 1_000), sink("kafka", 1_000, filtered=5))}
+        self.metrics = {"millpond_feed_sequence_missing_total": 0, "millpond_kafka_messages_total": 1_000,
+                        "millpond_kafka_lost_total": 0}
+        self.client = sink("client", 990, conflated=10)
+        self.received, self.drops = 1_000, 0
+        self.tcp = self.udp = self
+        self.quotes, self.missing = 1_000, 0
+        self.brokers = [MadeUpKafka(1_000)]
+
+    def health(self):
+        return {"sinks": list(self.sinks.values()), "feeds": [{"kernel_drops": self.drops}]}
+
+    def came(self):
+        return self.received
+
+    def metric(self, name):
+        return self.metrics[name]
+
+    def account(self):
+        return self.client
+
+
+class AccountsOfARun(unittest.TestCase):
+    def faults(self, change=lambda gateway: None):
+        gateway = MadeUpGateway()
+        change(gateway)
+        accounts = Accounts(gateway, 1_000)
+        with contextlib.redirect_stdout(io.StringIO()):
+            accounts.check()
+        return [fault.split(" (")[0].split(":")[0] for fault in accounts.faults]
+
+    def test_accounts_that_close_are_good(self):
+        self.assertEqual(self.faults(), [])
+
+    def test_what_was_lost_on_the_wire_and_counted_is_good(self):
+        def lose(gateway):
+            gateway.received, gateway.metrics["millpond_feed_sequence_missing_total"] = 990, 10
+
+        self.assertEqual(self.faults(lose), [])
+
+    def test_what_was_lost_on_the_wire_and_not_counted_is_refused(self):
+        self.assertEqual(self.faults(lambda gateway: setattr(gateway, "received", 990)), ["feed"])
+
+    def test_a_sink_whose_parts_do_not_add_up_is_refused(self):
+        self.assertEqual(self.faults(lambda gateway: gateway.sinks["mqtt"].update(conflated=699)),
+                         ["account of sink 'mqtt'"])
+
+    def test_a_client_whose_parts_do_not_add_up_is_refused(self):
+        self.assertEqual(self.faults(lambda gateway: gateway.client.update(missed=1)), ["account of the tcp client"])
+
+    def test_a_receiver_that_has_more_than_was_delivered_is_refused(self):
+        self.assertEqual(self.faults(lambda gateway: setattr(gateway, "quotes", 1_004)), ["udp"])
+
+    def test_messages_that_kafka_does_not_have_are_refused(self):
+        self.assertEqual(self.faults(lambda gateway: setattr(gateway, "brokers", [MadeUpKafka(999)])),
+                         ["kafka", "kafka"])
+
+    def test_records_that_kafka_has_not_got_are_refused(self):
+        def skip(gateway):
+            gateway.sinks["kafka"].update(delivered=999, filtered=6)
+            gateway.metrics["millpond_kafka_messages_total"] = 999
+            gateway.brokers = [MadeUpKafka(999)]
+
+        self.assertEqual(self.faults(skip), ["kafka"])
+
+    def test_records_that_kafka_lost_and_told_of_are_good(self):
+        def lose(gateway):
+            gateway.sinks["kafka"].update(delivered=990, missed=10)
+            gateway.metrics.update(millpond_kafka_messages_total=991, millpond_kafka_lost_total=10)
+            gateway.brokers = [MadeUpKafka(991)]  # and one that tells of them
+
+        self.assertEqual(self.faults(lose), [])
 
 
 class Rate(unittest.TestCase):

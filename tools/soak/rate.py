@@ -37,8 +37,9 @@ def drains(gateway):
     return False
 
 
-def holds_in(gateway):
-    """A function that tries a rate: whether all was sent in time, nothing was lost, and no sink fell behind."""
+def holds_in(gateway, tried):
+    """A function that tries a rate and notes it in `tried`: whether all was sent in time, nothing was lost, and no sink
+    fell behind."""
 
     def holds(rate):
         lost, came = gateway.losses(), gateway.came()
@@ -53,24 +54,25 @@ def holds_in(gateway):
                                            ("the generator was late", late >= 1),
                                            ("too few came", came < 0.98 * rate * STEP_SECONDS)) if wrong]
         good = lost == 0 and not faults
-        print(f"  {rate:8} quotes/s: {came / STEP_SECONDS:.0f} a second came, {lost} lost: "
-              f"{'holds' if good else ', '.join(['too much', *faults])}", flush=True)
+        tried.append(f"{rate:8} quotes/s: {came / STEP_SECONDS:.0f} a second came, {lost} lost: "
+                     f"{'holds' if good else ', '.join(['too much', *faults])}")
+        print("  " + tried[-1], flush=True)
         return good
 
     return holds
 
 
 def find(program, folder):
-    """SHARE of the highest rate that holds."""
+    """SHARE of the highest rate that holds, and a line for each that was tried."""
     print(f"looks for the highest rate: steps of {STEP_SECONDS} s, doubled until one is too much, then bisected; about "
           "two minutes", flush=True)
     place = folder / "search"
     place.mkdir()
     beside = brokers.start(program, place)
-    gateway = None
+    gateway, tried = None, []
     try:
         gateway = Gateway(program, place, beside)
-        rate = highest(holds_in(gateway))
+        rate = highest(holds_in(gateway, tried))
     finally:
         if gateway:
             gateway.stop()
@@ -80,4 +82,4 @@ def find(program, folder):
     if not rate:
         raise Failed(f"{FIRST} quotes/s are too much already: is the machine busy?")
     print(f"highest rate {rate} quotes/s; {SHARE:.0%} of it are taken", flush=True)
-    return int(rate * SHARE)
+    return int(rate * SHARE), tried
