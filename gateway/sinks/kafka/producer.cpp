@@ -65,6 +65,7 @@ Conf make_conf(const Options& options) {
     set("bootstrap.servers", options.brokers);
     set("compression.codec", options.compression);
     set("enable.idempotence", "true");
+    set("enable.gapless.guarantee", "true");  // nothing goes out behind a message that was refused for good
     set("acks", "all");
     set("message.timeout.ms", "0");
     set("queue.buffering.max.messages", std::to_string(options.window + 1));
@@ -83,6 +84,8 @@ void on_delivery(rd_kafka_t*, const rd_kafka_message_t* message, void* opaque) {
 }
 
 void on_error(rd_kafka_t* handle, int error, const char* reason, void* opaque) {
+    // Each broker's own error, which says why, came before this one.
+    if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) return;
     if (error != RD_KAFKA_RESP_ERR__FATAL) return reports_of(opaque).error(reason);
     std::array<char, 512> text{};
     rd_kafka_fatal_error(handle, text.data(), text.size());
@@ -94,6 +97,24 @@ std::array<std::byte, 8> long_bytes(std::uint64_t value) {
     std::array<std::byte, 8> bytes{};
     core::store_be(bytes.data(), value);
     return bytes;
+}
+
+using Headers = std::unique_ptr<rd_kafka_headers_t, decltype(&rd_kafka_headers_destroy)>;
+
+// Made here: those that librdkafka makes itself (RD_KAFKA_VTYPE_HEADER) it frees twice when it refuses the message.
+// Source: librdkafka issue 4627.
+Headers headers_of(const Record& record) {
+    constexpr std::size_t kHeaders = 3;
+    Headers headers{rd_kafka_headers_new(kHeaders), rd_kafka_headers_destroy};
+    const auto add = [&](std::string_view name, std::uint64_t value) {
+        const auto bytes = long_bytes(value);
+        rd_kafka_header_add(headers.get(), name.data(), static_cast<ssize_t>(name.size()), bytes.data(),
+                            static_cast<ssize_t>(bytes.size()));
+    };
+    add("epoch", record.epoch);
+    add("sequence", record.sequence);
+    add("received", static_cast<std::uint64_t>(record.received_utc_ns));
+    return headers;
 }
 
 }  // namespace
@@ -124,17 +145,12 @@ Producer::Topic Producer::topic(const std::string& name) {
 }
 
 std::optional<std::string> Producer::send(Topic topic, const Record& record, std::uint64_t number) {
-    auto epoch = long_bytes(record.epoch);
-    auto sequence = long_bytes(record.sequence);
-    auto received = long_bytes(static_cast<std::uint64_t>(record.received_utc_ns));
-    std::array<rd_kafka_vu_t, 10> parts{};
+    auto headers = headers_of(record);
+    std::array<rd_kafka_vu_t, 8> parts{};
     std::size_t count = 0;
     const auto part = [&](rd_kafka_vtype_t type) -> rd_kafka_vu_t& {
         parts[count].vtype = type;
         return parts[count++];
-    };
-    const auto header = [&](const char* name, std::array<std::byte, 8>& bytes) {
-        part(RD_KAFKA_VTYPE_HEADER).u.header = {name, bytes.data(), static_cast<ssize_t>(bytes.size())};
     };
     part(RD_KAFKA_VTYPE_RKT).u.rkt = topic;
     part(RD_KAFKA_VTYPE_PARTITION).u.i32 = RD_KAFKA_PARTITION_UA;
@@ -144,11 +160,12 @@ std::optional<std::string> Producer::send(Topic topic, const Record& record, std
     part(RD_KAFKA_VTYPE_VALUE).u.mem = {const_cast<char*>(record.value.data()), record.value.size()};
     part(RD_KAFKA_VTYPE_TIMESTAMP).u.i64 = record.received_utc_ns / kNanosPerMilli;
     part(RD_KAFKA_VTYPE_OPAQUE).u.ptr = std::bit_cast<void*>(number);
-    header("epoch", epoch);
-    header("sequence", sequence);
-    header("received", received);
+    part(RD_KAFKA_VTYPE_HEADERS).u.headers = headers.get();
     auto* error = rd_kafka_produceva(handle_, parts.data(), count);
-    if (error == nullptr) return std::nullopt;
+    if (error == nullptr) {
+        static_cast<void>(headers.release());  // they are the message's now
+        return std::nullopt;
+    }
     std::string reason = rd_kafka_error_string(error);
     rd_kafka_error_destroy(error);
     return reason;
