@@ -22,7 +22,7 @@ public:
     /// Whether the environment says where Kafka is: MILLPOND_KAFKA_JARS=$(tools/fetch_kafka)
     [[nodiscard]] static bool is_there() { return std::getenv("MILLPOND_KAFKA_JARS") != nullptr; }
 
-    /// settings: further properties, each KEY=VALUE.
+    /// address: a number, or localhost, which certificates can name. settings: further properties, each KEY=VALUE.
     explicit KafkaBroker(const Folder& folder, std::string address = "127.0.0.1",
                          std::vector<std::string> settings = {})
         : address_(std::move(address)) {
@@ -46,7 +46,7 @@ public:
             execv(words[0], words.data());
             return 127;
         });
-        wait_for_port("Kafka", address_, port_);
+        wait_for_port("Kafka", address_ == "localhost" ? "127.0.0.1" : address_, port_);
     }
     void kill_now() { process_.reset(); }
 

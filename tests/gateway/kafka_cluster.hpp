@@ -23,9 +23,9 @@ struct DestroyKafka {
     void operator()(rd_kafka_t* handle) const noexcept { rd_kafka_destroy(handle); }
 };
 using KafkaHandle = std::unique_ptr<rd_kafka_t, DestroyKafka>;
+using KafkaSettings = std::vector<std::pair<std::string, std::string>>;
 
-inline KafkaHandle kafka_handle(rd_kafka_type_t type,
-                                const std::vector<std::pair<std::string, std::string>>& settings) {
+inline KafkaHandle kafka_handle(rd_kafka_type_t type, const KafkaSettings& settings) {
     auto* conf = rd_kafka_conf_new();
     std::array<char, 512> text{};
     rd_kafka_conf_set_log_cb(conf, [](const rd_kafka_t*, int, const char*, const char*) {});
@@ -89,13 +89,10 @@ public:
         std::uint64_t received_utc_ns;
     };
 
-    KafkaReader(const std::string& brokers, const std::vector<std::string>& topics, int partitions)
-        : handle_(kafka_handle(RD_KAFKA_CONSUMER, {{"bootstrap.servers", brokers},
-                                                   {"group.id", "test"},
-                                                   {"enable.auto.commit", "false"},
-                                                   {"fetch.wait.max.ms", "10"},
-                                                   {"fetch.error.backoff.ms", "5"},
-                                                   {"auto.offset.reset", "earliest"}})) {
+    /// security: settings that its connection needs.
+    KafkaReader(const std::string& brokers, const std::vector<std::string>& topics, int partitions,
+                const KafkaSettings& security = {})
+        : handle_(kafka_handle(RD_KAFKA_CONSUMER, settings_of(brokers, security))) {
         auto* list = rd_kafka_topic_partition_list_new(1);
         for (const auto& topic : topics) {
             for (int i = 0; i < partitions; ++i) {
@@ -127,6 +124,13 @@ public:
     std::set<std::uint64_t> sequences;  ///< Of them.
 
 private:
+    static KafkaSettings settings_of(const std::string& brokers, const KafkaSettings& security) {
+        KafkaSettings settings{{"bootstrap.servers", brokers},  {"group.id", "test"},
+                               {"enable.auto.commit", "false"}, {"fetch.wait.max.ms", "10"},
+                               {"fetch.error.backoff.ms", "5"}, {"auto.offset.reset", "earliest"}};
+        settings.insert(settings.end(), security.begin(), security.end());
+        return settings;
+    }
     void take(rd_kafka_message_t* message) {
         if (message == nullptr) return;
         if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
