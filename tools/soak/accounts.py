@@ -35,6 +35,7 @@ class Accounts:
                      f"filtered {sink['filtered']:>5} conflated {sink['conflated']:>9} missed {sink['missed']}")
         self.check_tcp()
         self.check_udp()
+        self.say(f"lost anywhere: {self.gateway.losses()}")
         for broker in self.gateway.brokers:
             if isinstance(broker, Kafka):
                 self.check_kafka(broker)
