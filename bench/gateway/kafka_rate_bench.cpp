@@ -3,9 +3,6 @@
 //               headers through an idempotent producer, acks=all, lz4, to librdkafka's make-believe cluster in this
 //               process. The sink reads them from a journal and encodes them; the bare client sends one finished value.
 // Not measured: a real broker's disk and network, the producer's beginning, compression that differs by value.
-#include <librdkafka/rdkafka.h>
-#include <librdkafka/rdkafka_mock.h>
-
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -16,13 +13,13 @@
 #include <string_view>
 #include <thread>
 
-#include <unistd.h>
-
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/quote_json.hpp>
 #include <millpond/journal/journal_writer.hpp>
 
+#include "bench/gateway/folder.hpp"
+#include "bench/gateway/mock_kafka.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 #include "gateway/sinks/kafka/kafka_sink.hpp"
@@ -52,15 +49,7 @@ feed::Symbol symbol_of(std::uint64_t number) { return feed::Symbol{"SYM" + std::
 /// The cluster and the journal, made once.
 class Bed {
 public:
-    Bed() : folder_(std::filesystem::temp_directory_path() / ("millpond-kafka-bench." + std::to_string(getpid()))) {
-        std::filesystem::create_directories(folder_);
-        auto* conf = rd_kafka_conf_new();
-        rd_kafka_conf_set_log_cb(conf, [](const rd_kafka_t*, int, const char*, const char*) {});
-        std::array<char, 256> why{};
-        handle_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why.data(), why.size());
-        if (handle_ == nullptr) throw std::runtime_error(why.data());
-        cluster_ = rd_kafka_mock_cluster_new(handle_, 1);
-        rd_kafka_mock_topic_create(cluster_, "bbo", 3, 1);
+    Bed() {
         journal::JournalWriter writer{{.folder = folder_ / "journal", .ring = "bench", .segment_bytes = 1U << 26U}, 0};
         writer.set_epoch(1);
         for (std::uint64_t id = 0; id < kSymbols; ++id) {
@@ -71,13 +60,6 @@ public:
         }
         newest_.set(writer.counters().newest_record.read());
     }
-    Bed(const Bed&) = delete;
-    Bed& operator=(const Bed&) = delete;
-    ~Bed() {
-        rd_kafka_mock_cluster_destroy(cluster_);
-        rd_kafka_destroy(handle_);
-        std::filesystem::remove_all(folder_);
-    }
 
     [[nodiscard]] static std::uint64_t count() { return bench::scaled(100'000); }
     [[nodiscard]] kafka::Options options() const {
@@ -86,13 +68,12 @@ public:
                 .journal = folder_ / "journal",
                 .newest_record = &newest_,
                 .position_file = folder_ / "position",
-                .brokers = rd_kafka_mock_cluster_bootstraps(cluster_)};
+                .brokers = kafka_.brokers()};
     }
 
 private:
-    std::filesystem::path folder_;
-    rd_kafka_t* handle_{nullptr};
-    rd_kafka_mock_cluster_t* cluster_{nullptr};
+    bench::Folder folder_;
+    bench::MockKafka kafka_;
     core::Tally newest_;
 };
 
