@@ -90,6 +90,8 @@ class MadeUpKafka(Kafka):
 class MadeUpGateway:
     """Of 1,000 quotes; every account closes."""
 
+    NAME = "client"
+
     def __init__(self):
         self.sinks = {one["name"]: one for one in (sink("udp", 1_000), sink("mqtt", 300, conflated=700),
                                                    sink("journal", 1_000), sink("kafka", 1_000, filtered=5))}
@@ -97,7 +99,7 @@ class MadeUpGateway:
                         "millpond_kafka_lost_total": 0}
         self.client = sink("client", 990, conflated=10)
         self.received, self.drops = 1_000, 0
-        self.tcp = self.udp = self
+        self.clients, self.udp = [self], self
         self.quotes, self.missing = 1_000, 0
         self.brokers = [MadeUpKafka(1_000)]
 
@@ -143,7 +145,7 @@ class AccountsOfARun(unittest.TestCase):
                          ["account of sink 'mqtt'"])
 
     def test_a_client_whose_parts_do_not_add_up_is_refused(self):
-        self.assertEqual(self.faults(lambda gateway: gateway.client.update(missed=1)), ["account of the tcp client"])
+        self.assertEqual(self.faults(lambda gateway: gateway.client.update(missed=1)), ["account of the client"])
 
     def test_a_receiver_that_has_more_than_was_delivered_is_refused(self):
         self.assertEqual(self.faults(lambda gateway: setattr(gateway, "quotes", 1_004)), ["udp"])

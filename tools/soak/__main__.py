@@ -5,13 +5,13 @@ not drift and every account closes.
     python3 tools/soak [--program FILE] [--minutes N] [--rate QUOTES] [--folder FOLDER]
                        [--results FOLDER] [--markdown FILE]
 
-Every sink is on: tcp with a client that reads, web, csv, udp with a receiver, journal, mqtt where mosquitto is
-installed, kafka where the environment's MILLPOND_KAFKA_JARS names the folder of tools/fetch_kafka; what is left out is
-named. Without --rate it looks for the highest rate that holds (steps of five seconds, doubled, then bisected; a rate
-holds when all was sent in time, nothing was lost anywhere and every sink was done two seconds later) and takes 70 % of
-it. At the end:
+Every sink is on: tcp and web, each with a client, csv, udp with a receiver, journal, mqtt where mosquitto is installed,
+kafka where the environment's MILLPOND_KAFKA_JARS names the folder of tools/fetch_kafka; what is left out is named.
+Without --rate it looks for the highest rate that holds (steps of five seconds, doubled, then bisected; a rate holds when
+all was sent in time, nothing was lost anywhere and every sink was done two seconds later) and takes 70 % of it. At the
+end:
   - sent by the generator = received by the feed + missing on it
-  - for each sink and the tcp client: published = delivered + filtered + conflated + missed, with nothing queued
+  - for each sink and client: published = delivered + filtered + conflated + missed, with nothing queued
   - rows of csv, quotes at the udp receiver, events in the journal, messages in Kafka's topics = what their sinks
     delivered
   - anonymous memory of the gateway, last quarter against second: at most 2 % and 4 MiB more

@@ -33,7 +33,8 @@ class Accounts:
             self.same(f"account of sink '{name}' (published; the sum of its parts)", sink["published"], parts)
             self.say(f"sink {name:8} published {sink['published']:>11} delivered {sink['delivered']:>11} "
                      f"filtered {sink['filtered']:>5} conflated {sink['conflated']:>9} missed {sink['missed']}")
-        self.check_tcp()
+        for client in self.gateway.clients:
+            self.check_client(client)
         self.check_udp()
         self.say(f"lost anywhere: {self.gateway.losses()}")
         for broker in self.gateway.brokers:
@@ -49,12 +50,12 @@ class Accounts:
         if came + missing > self.sent or (drops == 0 and came + missing != self.sent):
             self.faults.append(f"feed: {self.sent} sent, {came} came, {missing} missing, {drops} dropped by the kernel")
 
-    def check_tcp(self):
-        client = self.gateway.tcp.account()
-        parts = sum(client[part] for part in ("delivered", "filtered", "conflated", "missed", "queued"))
-        self.same("account of the tcp client (published; the sum of its parts)", client["published"], parts)
-        self.say(f"tcp client: delivered {client['delivered']}, conflated {client['conflated']}, "
-                 f"missed {client['missed']}")
+    def check_client(self, client):
+        account = client.account()
+        parts = sum(account[part] for part in ("delivered", "filtered", "conflated", "missed", "queued"))
+        self.same(f"account of the {client.NAME} (published; the sum of its parts)", account["published"], parts)
+        self.say(f"{client.NAME}: delivered {account['delivered']}, conflated {account['conflated']}, "
+                 f"missed {account['missed']}")
 
     def check_udp(self):
         udp = self.gateway.udp

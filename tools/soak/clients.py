@@ -1,12 +1,11 @@
-"""Those who take what a gateway sends: a tcp client and a receiver of the udp sink's datagrams."""
+"""Those who take what a gateway sends: a tcp client, a WebSocket and a receiver of the udp sink's datagrams."""
 
 import json
-import re
 import socket
 import struct
 import threading
 
-from waiting import wait_for
+from waiting import Failed, wait_for
 
 MIB = 1024 * 1024
 SEQUENCE_AT = 16  # include/millpond/feed/quotes_layout.hpp
@@ -16,13 +15,21 @@ COUNT_AT = 36
 class TcpClient(threading.Thread):
     """Takes the lines of the tcp sink."""
 
+    NAME = "tcp client"
+    REQUEST = b'{"account":true}\n'
+    MARK = b'{"type":"account"'
+
     def __init__(self, port):
         super().__init__(daemon=True)
         self.socket = socket.create_connection(("127.0.0.1", port))
+        self.greet()
         self.socket.settimeout(0.5)
         self.answer = None
         self.stopping = False
         self.start()
+
+    def greet(self):
+        """What comes before the lines."""
 
     def run(self):
         rest = b""
@@ -35,19 +42,34 @@ class TcpClient(threading.Thread):
                 return
             if not got:
                 return
-            if rest or b'"type":"account"' in got:
-                rest += got
-                found = re.search(rb'\{"type":"account".*\}\n', rest)
-                if found:
-                    self.answer = json.loads(found.group())
-                    rest = b""
+            rest += got
+            at = rest.find(self.MARK)
+            end = rest.find(b"\n", at)
+            if at < 0 or end < 0:  # an answer may come in parts
+                rest = rest[at:] if at >= 0 else rest[-len(self.MARK):]
+                continue
+            self.answer = json.loads(rest[at:end])
+            rest = rest[end:]
 
     def account(self):
         """What the gateway says of this client."""
         self.answer = None
-        self.socket.sendall(b'{"account":true}\n')
-        wait_for(lambda: self.answer is not None, "the tcp client's account")
+        self.socket.sendall(self.REQUEST)
+        wait_for(lambda: self.answer is not None, f"the {self.NAME}'s account")
         return self.answer
+
+
+class WebClient(TcpClient):
+    """Takes the messages of the web sink's WebSocket, each of whole lines, their frames' heads in between."""
+
+    NAME = "web client"
+    REQUEST = b"\x81" + bytes([0x80 | (len(TcpClient.REQUEST))]) + bytes(4) + TcpClient.REQUEST
+
+    def greet(self):
+        self.socket.sendall(b"GET /ws HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+        if not self.socket.recv(12).endswith(b" 101"):
+            raise Failed("the web sink has no WebSocket")
 
 
 class UdpReceiver(threading.Thread):

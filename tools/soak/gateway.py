@@ -6,7 +6,7 @@ import re
 import subprocess
 import urllib.request
 
-from clients import MIB, TcpClient, UdpReceiver
+from clients import MIB, TcpClient, UdpReceiver, WebClient
 from waiting import Failed, wait_for, wait_while_it_falls
 
 
@@ -17,7 +17,7 @@ class Gateway:
         self.program, self.folder, self.brokers = program, folder, brokers
         self.rows = 0  # of csv files that are removed already
         self.udp = UdpReceiver()
-        self.tcp = None
+        self.clients = []
         self.log = open(folder / "gateway.log", "w+", encoding="utf-8")
         self.process = subprocess.Popen(self.command(), stdout=self.log, stderr=subprocess.STDOUT)
         try:
@@ -25,7 +25,9 @@ class Gateway:
             self.look_alive()
             self.feed = re.search(r"feed 'f': listens on ([^ ,]+)", self.said()).group(1)
             self.url = re.search(r"metrics: (http://[^/]+)/", self.said()).group(1)
-            self.tcp = TcpClient(int(re.search(r"tcp sink 'tcp': listens on \S+:(\d+)", self.said()).group(1)))
+            for kind, words in ((TcpClient, r"tcp sink 'tcp': listens on \S+:(\d+)"),
+                                (WebClient, r"web sink 'web': http://[^:]+:(\d+)/")):
+                self.clients.append(kind(int(re.search(words, self.said()).group(1))))
         except Failed:
             self.process.kill()
             raise
@@ -81,7 +83,7 @@ class Gateway:
         health = self.health()
         return (sum(sink["missed"] for sink in health["sinks"]) +
                 sum(feed["kernel_drops"] + feed["missing"] for feed in health["feeds"]) +
-                self.tcp.account()["missed"] + self.udp.missing)
+                sum(client.account()["missed"] for client in self.clients) + self.udp.missing)
 
     def queued(self):
         return sum(sink["queued"] for sink in self.health()["sinks"])
@@ -90,9 +92,8 @@ class Gateway:
         wait_while_it_falls(self.queued, "what the sinks have queued")
 
     def stop(self):
-        if self.tcp:
-            self.tcp.stopping = True
-        self.udp.stopping = True
+        for taker in (*self.clients, self.udp):
+            taker.stopping = True
         if self.process.poll() is None:
             self.process.terminate()
             try:
