@@ -12,12 +12,11 @@
 #include <string>
 #include <utility>
 
-#include <sys/prctl.h>
-
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
 
+#include "gateway/sink_idle.hpp"
 #include "gateway/start_thread.hpp"
 
 namespace millpond::gateway {
@@ -31,19 +30,6 @@ constexpr std::int64_t kStandstillNs = 300'000'000;
 /// once in so many polls and once in so long.
 constexpr int kPollsBetweenLooks = 32;
 constexpr std::int64_t kLookEveryNs = 20'000;
-/// After so much silence sleeps are long ones, so that an idle gateway costs next to nothing.
-constexpr std::int64_t kSilenceNs = 100'000'000;
-constexpr std::chrono::milliseconds kLongSleep{1};
-/// What the kernel may add to a sleep. Its default of 50 us would more than double the shortest one.
-constexpr unsigned long kTimerSlackNs = 1'000;
-
-/// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
-/// client that it just woke, from running.
-core::IdleLimits limits_of(core::Poll poll) {
-    using std::chrono::microseconds;
-    if (poll == core::Poll::block) return {.first_wait = microseconds{50}, .longest_wait = kLongSleep};
-    return {.spins = 20, .yields = 200, .first_wait = microseconds{20}, .longest_wait = microseconds{200}};
-}
 
 }  // namespace
 
@@ -113,8 +99,7 @@ void SinkThread::start() {
         } catch (const std::exception& error) {
             throw std::runtime_error(fmt::format("sink '{}': {}", name_, error.what()));
         }
-        // Only sleeps that are not exact ask for slack, so a refusal costs accuracy and nothing else.
-        static_cast<void>(prctl(PR_SET_TIMERSLACK, kTimerSlackNs));
+        ask_for_short_sleeps();
     };
     start_thread(thread_, prepare, [this] { run(); });
 }
@@ -202,7 +187,7 @@ std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
 }
 
 void SinkThread::run() try {
-    core::Idle idle{poll_, limits_of(poll_)};
+    core::Idle idle{poll_, idle_limits(poll_)};
     std::int64_t stop_at = 0;
     std::int64_t moved_ns = 0;
     std::uint64_t queued = 0;

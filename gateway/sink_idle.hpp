@@ -1,0 +1,32 @@
+#pragma once
+
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <cstdint>
+
+#include <millpond/core/idle.hpp>
+
+/// How the thread of a sink waits for what it passes on.
+namespace millpond::gateway {
+
+/// After so much silence sleeps are long ones, so that an idle gateway costs next to nothing.
+inline constexpr std::int64_t kSilenceNs = 100'000'000;
+inline constexpr std::chrono::milliseconds kLongSleep{1};
+
+/// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
+/// client that it just woke, from running.
+[[nodiscard]] inline core::IdleLimits idle_limits(core::Poll poll) {
+    using std::chrono::microseconds;
+    if (poll == core::Poll::block) return {.first_wait = microseconds{50}, .longest_wait = kLongSleep};
+    return {.spins = 20, .yields = 200, .first_wait = microseconds{20}, .longest_wait = microseconds{200}};
+}
+
+/// For the calling thread. The kernel's default of 50 us that it may add to a sleep would more than double the shortest
+/// one. Only sleeps that are not exact ask for slack, so a refusal costs accuracy and nothing else.
+inline void ask_for_short_sleeps() noexcept {
+    constexpr unsigned long kTimerSlackNs = 1'000;
+    static_cast<void>(prctl(PR_SET_TIMERSLACK, kTimerSlackNs));
+}
+
+}  // namespace millpond::gateway
