@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -28,33 +30,60 @@ private:
     TcpSocket client_{TcpSocket::connect_to(gateway_.tcp_address().port())};
 };
 
-/// Microseconds from before the send call of a bbo28 datagram on loopback until a client has read the line about it,
-/// one after another. Sender and client are one thread; all threads go where the kernel puts them.
-/// Path: feed_port() is where datagrams go, client().read_line() gives the next line.
-template <class Path>
-Finding one_way() {
-    constexpr std::size_t kWarm = 200;
-    const core::TickRate rate;
+/// Datagrams of bbo28 to a port of loopback.
+class FeedWire {
+public:
+    explicit FeedWire(std::uint16_t port)
+        : sender_({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(port))}) {}
+    void prepare(std::uint32_t price) { bytes_ = datagram_of(price); }
+    void send() {
+        spin_until([&] { return sender_.send(bytes_); });
+    }
+
+private:
+    net::UdpSender sender_;
+    std::array<std::byte, kDatagramBytes> bytes_{};
+};
+
+/// All threads that begin from here on run where the kernel puts them.
+inline void roam() {
     const auto cores = two_cores();
     run_on({cores.first, cores.second});
-    Path path;
-    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(path.feed_port()))});
+}
+
+/// Microseconds from before a quote is sent until a client has read the line about it, one after another; sender and
+/// client are one thread.
+/// Wire:   prepare(price), then send(). Client: read_line() gives the next line.
+template <class Wire, class Client>
+Finding follow(Wire& wire, Client& client, std::size_t count) {
+    constexpr std::size_t kWarm = 200;
+    const core::TickRate rate;
     Finding found;
-    const auto count = scaled(4'000);
-    for (std::size_t i = 0; i < kWarm + count; ++i) {
+    const auto warm = std::min(kWarm, count);
+    for (std::size_t i = 0; i < warm + count; ++i) {
         const auto price = static_cast<std::uint32_t>(100'000 + i);
-        const auto bytes = datagram_of(price);
+        wire.prepare(price);
         const auto sent = core::ticks();
-        spin_until([&] { return sender.send(bytes); });
+        wire.send();
         std::uint64_t bid = 0;
-        while ((bid = bid_of(path.client().read_line())) != price) {
+        while ((bid = bid_of(client.read_line())) != price) {
         }
         const auto read = core::ticks();
-        if (i < kWarm) continue;
+        if (i < warm) continue;
         found.answer += bid;
         found.latencies.push_back(static_cast<float>(static_cast<double>(read - sent) * rate.nanos_per_tick() / 1'000));
     }
     return found;
+}
+
+/// That, from before the send call of a bbo28 datagram on loopback; all threads go where the kernel puts them.
+/// Path: feed_port() is where datagrams go, client() is who reads.
+template <class Path>
+Finding one_way() {
+    roam();
+    Path path;
+    FeedWire wire{path.feed_port()};
+    return follow(wire, path.client(), scaled(4'000));
 }
 
 }  // namespace millpond::bench
