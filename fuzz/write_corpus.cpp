@@ -77,6 +77,30 @@ void write_captures(const std::filesystem::path& folder) {
     write(folder, 5, capture(228, ipv4));
 }
 
+/// Datagrams of a feed as two lines bring them, each behind a byte that names its line: some are lost on one, some on
+/// both, of which a few come later from the server.
+void write_lines(const std::filesystem::path& folder, int number) {
+    feed::GeneratedFeed generated{{.format = feed::WireFormat::itch,
+                                   .market = {.seed = static_cast<std::uint64_t>(number) + 1, .instruments = 4},
+                                   .steps_per_datagram = 2}};
+    std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes + 1> buffer;
+    std::string input;
+    std::string lost;
+    std::int64_t utc_ns = 1'700'000'000'000'000'000;
+    for (int i = 0; i < 12; ++i) {
+        const auto datagram =
+            generated.next(std::span{buffer}.subspan<1, feed::GeneratedFeed::kMaxDatagramBytes>(), utc_ns += 1'000'000);
+        const auto fate = (i * 7 + number) % 6;
+        for (const int line : {0, 1}) {
+            buffer[0] = static_cast<std::byte>(line + 4 * fate);
+            if (i == 0 || (fate != line && fate != 5)) append(input, std::span{buffer}.first(datagram.size() + 1));
+        }
+        buffer[0] = std::byte{2};
+        if (fate == 5) append(lost, std::span{buffer}.first(datagram.size() + 1));
+    }
+    write(folder, number, input + lost);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,6 +124,7 @@ int main(int argc, char** argv) {
             write(root / feed::to_string(format), number, input);
         }
     }
+    for (int number = 0; number < kInputs; ++number) write_lines(root / "line_arbiter", number);
     write_captures(root / "pcap");
     using namespace std::string_view_literals;
     write(root / "itch_file", 0, "\0\3abc\0\1d\0\0"sv);

@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/decoder_target.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/line_arbiter.hpp>
+
+#include "fuzz/fuzz_target.hpp"
+
+namespace {
+
+using namespace millpond::feed;
+using Arbiter = LineArbiter<ItchDecoder>;
+
+/// Whatever the lines bring, the messages of a session are handed on in their order.
+struct InOrder {
+    void on(const Quote& quote) { see(quote.feed_sequence); }
+    void on(const Trade& trade) { see(trade.feed_sequence); }
+    void on(const Status& status) { see(status.feed_sequence); }
+    void on(const Gap&) {}
+    void on(const Clear&) { newest = 0; }
+    void see(std::uint64_t number) {
+        is_kept = is_kept && number >= newest;
+        newest = number;
+    }
+    std::uint64_t newest{0};
+    bool is_kept{true};
+};
+
+void require(bool holds, const char* promise) { require_kept(holds ? "" : promise); }
+
+void require_account(const Arbiter& arbiter) {
+    std::uint64_t came = 0;
+    std::uint64_t became = arbiter.held();
+    for (std::size_t line = 0; line <= Arbiter::kAnswers; ++line) {
+        const auto& counters = arbiter.counters(line);
+        came += counters.datagrams.read();
+        became += counters.used.read() + counters.duplicates.read() + counters.late.read() + counters.others.read();
+        require(counters.filled.read() <= counters.used.read(), "what fills a hole is used");
+    }
+    require(came == became, "every datagram is counted once");
+}
+
+}  // namespace
+
+/// Datagrams behind their little-endian u16 lengths. The first byte of each says where it comes from: line A, line B,
+/// the server, or, in place of it, that the first hole is given up; above that, how much time goes by.
+MILLPOND_FUZZ_TARGET {
+    constexpr std::size_t kHeld = 4;
+    constexpr std::size_t kLongest = 512;
+    InstrumentTable instruments{8};
+    ItchDecoder decoder{instruments, {.book = {.books = 6, .orders = 16, .level_chunks = 6}}};
+    Arbiter arbiter{{.held = kHeld,
+                     .most_bytes = kLongest,
+                     .from_first = !input.empty() && (input[0] & std::byte{1}) != std::byte{}}};
+    InOrder handler;
+    std::uint64_t now = 1;
+    DecoderTarget target{decoder, handler, [](std::span<const std::byte>, const DecodeResult&) {}};
+    while (input.size() > 2) {
+        const std::size_t wanted = millpond::core::load_le<std::uint16_t>(input.data());
+        const auto piece = input.subspan(2, std::min(wanted, input.size() - 2));
+        input = input.subspan(2 + piece.size());
+        if (piece.empty()) continue;
+        const auto what = std::to_integer<unsigned>(piece[0]);
+        now += what >> 2U;
+        if (const auto line = what & 3U; line <= Arbiter::kAnswers) {
+            // A copy of exactly its size, so that a read outside is seen.
+            const auto bytes = piece.subspan(1);
+            const std::unique_ptr<std::byte[]> copy{new std::byte[bytes.size()]};
+            std::copy(bytes.begin(), bytes.end(), copy.get());
+            arbiter.take(line, {copy.get(), bytes.size()}, {.receive_ticks = now}, target);
+        } else if (arbiter.holding()) {
+            arbiter.give_up(target);
+        }
+        require_account(arbiter);
+        require(handler.is_kept, "messages are handed on in order");
+        require(arbiter.held() <= kHeld, "no more are held than there is room for");
+        if (!arbiter.holding()) continue;
+        const auto hole = arbiter.hole(target);
+        require(hole.session == decoder.session() && hole.first <= hole.last, "what waits, waits behind a hole");
+        require(arbiter.since() <= now, "a hole is known since a datagram came");
+    }
+    while (arbiter.holding()) arbiter.give_up(target);
+    require_account(arbiter);
+    require(
+        decoder.sequence().counters().gaps.read() <= arbiter.given_up().read() + decoder.counters().malformed.read(),
+        "a gap is a hole that was given up, or behind what was not whole");
+}
