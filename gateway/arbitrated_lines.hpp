@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/socket.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/config/config.hpp"
+#include "gateway/request_client.hpp"
 
 namespace millpond::gateway {
 
@@ -32,13 +31,13 @@ public:
     using Arbiter = feed::LineArbiter<Decoder>;
 
     explicit ArbitratedLines(const FeedConfig& config)
-        : to_(config.rerequest), arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}) {
+        : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}) {
         const core::TickRate rate;
         const auto ticks = [&](double nanos) { return static_cast<std::uint64_t>(nanos / rate.nanos_per_tick()); };
         window_ticks_ = ticks(static_cast<double>(config.reorder_us) * 1e3);
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
-        if (to_.empty()) return;
-        answers_.emplace(net::UdpReceiver::Options{.local = any_like(to_), .receive_buffer = config.receive_buffer});
+        if (config.rerequest.empty()) return;
+        answers_.emplace(config.rerequest, config.receive_buffer);
         asker_.emplace(feed::Rerequester::Options{.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
                                                   .first_wait = ticks(static_cast<double>(config.rerequest_ms) * 1e6),
                                                   .tries = static_cast<std::uint32_t>(config.rerequest_tries)});
@@ -74,7 +73,7 @@ public:
 
     /// Null when there is no line B, or no server.
     [[nodiscard]] const net::UdpReceiver* second() const noexcept { return second_ ? &*second_ : nullptr; }
-    [[nodiscard]] const net::UdpReceiver* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
+    [[nodiscard]] const RequestClient* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
     [[nodiscard]] const Arbiter& arbiter() const noexcept { return arbiter_; }
 
     /// Calls visit(name, help, tally) for what is of no line by itself.
@@ -90,10 +89,6 @@ public:
     }
 
 private:
-    static net::SocketAddress any_like(const net::SocketAddress& to) {
-        return net::SocketAddress::parse(to.family() == net::SocketAddress::Family::ipv6 ? "[::]:0" : "0.0.0.0:0");
-    }
-
     template <class Target>
     void take(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
         for (const auto& datagram : datagrams) {
@@ -113,7 +108,8 @@ private:
         if constexpr (kAsks) {
             if (asker_) {
                 const auto hole = arbiter_.hole(target);
-                if (const auto request = asker_->due(hole.session, hole.first, hole.last, now)) send(*request);
+                if (const auto request = asker_->due(hole.session, hole.first, hole.last, now))
+                    answers_->send(*request);
                 if (!asker_->hopeless(now)) return;
                 asker_->give_up();
             }
@@ -121,18 +117,8 @@ private:
         arbiter_.give_up(target);
     }
 
-    /// From where the answers come to. What the kernel takes not is as if it were lost: it is asked again.
-    void send(const feed::MoldUdp64Request& request) noexcept {
-        sockaddr_storage to{};
-        const auto length = to_.to_kernel(to);
-        const auto bytes = request.bytes();
-        static_cast<void>(::sendto(answers_->fd(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                                   reinterpret_cast<const sockaddr*>(&to), length));
-    }
-
-    net::SocketAddress to_;
     std::optional<net::UdpReceiver> second_;
-    std::optional<net::UdpReceiver> answers_;
+    std::optional<RequestClient> answers_;
     std::optional<feed::Rerequester> asker_;
     Arbiter arbiter_;
     std::uint64_t window_ticks_{0};

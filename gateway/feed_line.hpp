@@ -19,6 +19,7 @@
 #include "gateway/capture/captured_feed.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/notice.hpp"
+#include "gateway/rebuild/book_rebuild.hpp"
 
 namespace millpond::gateway {
 
@@ -74,6 +75,9 @@ public:
             }
         }
         if (!has_lines()) decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
+        if constexpr (kRebuilds) {
+            if (rebuild_) look_at_rebuild(datagrams, handler);
+        }
         sessions_ += handler.sessions() - sessions_before;
         // After them: no quote waits for its copy.
         if (capture != nullptr) {
@@ -92,6 +96,9 @@ public:
     /// To be called a few times a second: the kernel's drop counter, and the day.
     void beat() noexcept {
         receiver_.refresh_kernel_drops();
+        if constexpr (kRebuilds) {
+            if (rebuild_) rebuild_->beat(decoder_);
+        }
         if constexpr (kSequenced) {
             if (lines_) lines_->beat();
         }
@@ -100,11 +107,40 @@ public:
             if (midnight == known_midnight_) return;
             known_midnight_ = midnight;
             decoder_.set_midnight(midnight);
+            if constexpr (kRebuilds) {
+                if (rebuild_) rebuild_->set_midnight(midnight);
+            }
         }
     }
 
     /// When the exchange's day began; known to the decoder after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
+
+    /// Has its books built anew while they are incomplete; before the first poll. Throws what BookRebuild throws.
+    void rebuild_with(const feed::ItchRebuild::Options& books, const Say& say)
+        requires std::is_same_v<Decoder, feed::ItchDecoder>
+    {
+        constexpr std::int64_t kSecondNs = 1'000'000'000;
+        constexpr std::uint64_t kMsNs = 1'000'000;
+        BookRebuild::Options options{.feed = config_.name,
+                                     .history = {.path = config_.rebuild_from, .ports = {}},
+                                     .server = config_.rerequest,
+                                     .books = books,
+                                     .buffer_bytes = config_.rebuild_buffer,
+                                     .longest_ns = static_cast<std::int64_t>(config_.rebuild_seconds) * kSecondNs,
+                                     .most_messages = static_cast<std::uint16_t>(config_.rerequest_most),
+                                     .request_wait_ns = config_.rerequest_ms * kMsNs,
+                                     .tries = static_cast<std::uint32_t>(config_.rerequest_tries)};
+        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+            options.history.ports.push_back(receiver.report().local.port());
+        });
+        rebuild_ = std::make_unique<BookRebuild>(options, say);
+    }
+    /// Null where there is none.
+    [[nodiscard]] const BookRebuild* rebuild() const noexcept {
+        if constexpr (kRebuilds) return rebuild_.get();
+        return nullptr;
+    }
 
     /// Its number in the capture; line B's is the next.
     void set_captured_as(std::uint32_t number) noexcept { captured_.set_first_number(number); }
@@ -136,9 +172,10 @@ public:
             visitor(std::string_view{"b"}, arbiter.counters(1), arbiter.sequence(1));
         }
     }
-    /// Calls visit(name, help, tally) for what the lines have in common.
+    /// Calls visit(name, help, tally) for what the lines have in common, and what builds books anew.
     template <class Visitor>
     void visit_line_counters(Visitor&& visitor) const {
+        if (const auto* rebuilt = rebuild()) rebuilt->visit_counters(visitor);
         if constexpr (kSequenced) {
             if (lines_) lines_->visit_counters(visitor);
         }
@@ -154,22 +191,39 @@ public:
 
 private:
     static constexpr bool kSequenced = feed::Sequenced<Decoder>;
+    static constexpr bool kRebuilds = std::is_same_v<Decoder, feed::ItchDecoder>;
     struct NoLines {};
+    struct NoRebuild {};
 
     template <class Handler>
     auto poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices) {
         const auto tell = [&](std::span<const std::byte> bytes, const feed::DecodeResult& result) {
             if (!result.ok()) [[unlikely]]
                 tell_rejected(bytes, *config_.channel, result, notices);
+            if constexpr (kRebuilds) {
+                if (rebuild_ && rebuild_->takes()) [[unlikely]]
+                    rebuild_->live(bytes);
+            }
         };
         feed::DecoderTarget target{decoder_, handler, tell};
         return lines_->poll(datagrams, target, *config_.channel);
+    }
+
+    /// datagrams: of the only line; where there are two, each was shown to it as it was decoded.
+    template <class Handler>
+    void look_at_rebuild(std::span<const net::Datagram> datagrams, Handler& handler) {
+        if (!rebuild_->takes()) return;
+        if (!has_lines()) {
+            for (const auto& datagram : datagrams) rebuild_->live(datagram.bytes);
+        }
+        rebuild_->look(decoder_, *config_.channel, handler);
     }
 
     FeedConfig config_;
     net::UdpReceiver receiver_;
     Decoder decoder_;
     std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
+    std::conditional_t<kRebuilds, std::unique_ptr<BookRebuild>, NoRebuild> rebuild_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
     std::int64_t known_midnight_{0};
     std::uint64_t sessions_{0};  // that the feed has begun anew

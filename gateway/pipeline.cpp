@@ -150,7 +150,7 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, Say say)
       publisher_(writer_, instruments_, notices_) {
     take_over_names();
     for (const auto& feed : config.feeds) {
-        if (feed.ring == ring.name) open(feed);
+        if (feed.ring == ring.name) open(feed, say);
     }
     if (!config.capture.empty()) open_capture(config, std::move(say));
     set_midnights(core::utc_nanos());
@@ -189,7 +189,7 @@ void Pipeline::take_over_names() {
     }
 }
 
-void Pipeline::open(const FeedConfig& feed) try {
+void Pipeline::open(const FeedConfig& feed, const Say& say) try {
     switch (feed.format) {
         case FeedFormat::bbo28:
             std::get<Lines<feed::Bbo28Decoder>>(lines_).emplace_back(
@@ -199,9 +199,12 @@ void Pipeline::open(const FeedConfig& feed) try {
             std::get<Lines<feed::QuotesDecoder>>(lines_).emplace_back(feed, instruments_,
                                                                       feed::QuotesDecoder::Options{});
             return;
-        case FeedFormat::itch:
-            std::get<Lines<feed::ItchDecoder>>(lines_).emplace_back(feed, instruments_, itch_options(feed, config_));
+        case FeedFormat::itch: {
+            const auto options = itch_options(feed, config_);
+            auto& line = std::get<Lines<feed::ItchDecoder>>(lines_).emplace_back(feed, instruments_, options);
+            if (feed.rebuild) line.rebuild_with({.decoder = options, .instruments = instruments_.capacity()}, say);
             return;
+        }
         case FeedFormat::miax_tom:
             std::get<Lines<feed::MiaxTomDecoder>>(lines_).emplace_back(
                 feed, instruments_,

@@ -82,7 +82,7 @@ private:
         for (auto& line : list) visitor(line);
     }
 
-    void open(const FeedConfig& feed);
+    void open(const FeedConfig& feed, const Say& say);
     void open_capture(const Config& config, Say say);
     void take_over_names();
     void watch_sockets();

@@ -68,6 +68,11 @@ void complete_lines(FeedConfig& feed, const std::string& user) {
         throw ConfigError(user + ": rerequest: only itch comes by MoldUDP64, which has such servers");
     if (!feed.rerequest.empty() && (feed.rerequest.port() == 0 || feed.rerequest.is_multicast()))
         throw ConfigError(fmt::format("{}: rerequest '{}' is no server's address", user, feed.rerequest.to_string()));
+    if ((feed.rebuild || !feed.rebuild_from.empty()) && feed.format != FeedFormat::itch)
+        throw ConfigError(user + ": rebuild: only itch has books");
+    if (feed.rebuild && feed.rebuild_from.empty() && feed.rerequest.empty())
+        throw ConfigError(user + ": rebuild: from what? Give rerequest or rebuild_from");
+    feed.rebuild = feed.rebuild || !feed.rebuild_from.empty();
     if (feed.source_b.empty()) feed.source_b = feed.source;
     if (feed.interface_b.empty()) feed.interface_b = feed.interface;
     constexpr std::uint64_t kForOtherLine = 512;

@@ -154,6 +154,14 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.rerequest_most = v.integer(1, 65'534); }},
     {"rerequest_start", "true|false", "ask for the session's messages before the start, too (true)",
      [](FeedConfig& f, const Value& v) { f.rerequest_start = v.boolean(); }},
+    {"rebuild", "true|false", "itch: build incomplete books anew by the rerequest server (false)",
+     [](FeedConfig& f, const Value& v) { f.rebuild = v.boolean(); }},
+    {"rebuild_from", "PATH", "itch: the same, from a capture, a folder of captures or a file of messages first (none)",
+     [](FeedConfig& f, const Value& v) { f.rebuild_from = v.text(); }},
+    {"rebuild_buffer", "BYTES", "what comes meanwhile waits in so many bytes (16MiB)",
+     [](FeedConfig& f, const Value& v) { f.rebuild_buffer = v.bytes(); }},
+    {"rebuild_seconds", "N", "an attempt takes no longer (600)",
+     [](FeedConfig& f, const Value& v) { f.rebuild_seconds = v.integer(1, 86'400); }},
 };
 
 }  // namespace

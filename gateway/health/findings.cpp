@@ -39,6 +39,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::line: return "line";
         case Stage::undecodable: return "undecodable";
         case Stage::gap: return "gap";
+        case Stage::books_incomplete: return "books incomplete";
         case Stage::halted: return "halted";
         case Stage::receive_thread: return "receive thread";
         case Stage::sink_behind: return "sink behind";
@@ -90,6 +91,12 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                          feed.dropped.count == 0
                              ? std::string{}
                              : fmt::format("; the kernel dropped {} datagrams since the start", feed.dropped.count)));
+    }
+    if (feed.incomplete.holds) {
+        tell(Stage::books_incomplete, Severity::warning, feed.incomplete.since,
+             feed.rebuild_failure.empty()
+                 ? std::string{"the books have a hole and are being built anew"}
+                 : fmt::format("the books have a hole and could not be built anew: {}", feed.rebuild_failure));
     }
     if (feed.halted.holds) {
         tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));

@@ -181,6 +181,12 @@ void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         state.quotes = line.decoder().counters().quotes.read();
         if (state.packets != memory.packets) state.last_packet = now;
         memory.packets = state.packets;
+        if (const auto* rebuild = line.rebuild()) {
+            state.incomplete.see(rebuild->is_wanted(), now);
+            auto failure = rebuild->last_failure();
+            state.rebuild_failure =
+                failure.at_utc_ns >= state.incomplete.since ? std::move(failure.text) : std::string{};
+        }
         state.undecodable.see(line.decoder().counters().malformed.read(), now);
         line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
             if (name == "sequence_missing") state.missing.see(tally.read(), now);

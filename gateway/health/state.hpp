@@ -87,6 +87,8 @@ struct FeedState {
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
     std::vector<LineState> lines;  ///< Where there are two.
+    Condition incomplete;          ///< Its books are, and are to be built anew.
+    std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
 
 /// Latencies of the newest seconds and of all, in nanoseconds.

@@ -16,9 +16,9 @@ namespace millpond::app {
 
 /// A generated ITCH session: its datagrams and each one's messages.
 struct ItchSession {
-    explicit ItchSession(std::size_t datagrams, std::uint64_t number = 1) {
+    explicit ItchSession(std::size_t datagrams, std::uint64_t number = 1, std::uint64_t seed = 3) {
         feed::GeneratedFeed feed{{.format = feed::WireFormat::itch,
-                                  .market = {.seed = 3, .instruments = 20},
+                                  .market = {.seed = seed, .instruments = 20},
                                   .steps_per_datagram = 3,
                                   .session = number}};
         std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer;

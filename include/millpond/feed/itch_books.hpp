@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
@@ -51,6 +53,19 @@ public:
         of_locate_[locate] = static_cast<std::uint16_t>(entries_.size());
         entries_.push_back({.instrument = id, .locate = locate});  // never allocates: reserved in the constructor
         return of_locate_[locate];
+    }
+
+    [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
+
+    /// The number here of an instrument of `other`; kNoInstrument when there is no room for it.
+    [[nodiscard]] InstrumentId translate(const ItchBooks& other, InstrumentId instrument) noexcept {
+        return instruments_->find_or_add(venue_, other.instruments_->symbol(instrument));
+    }
+    /// Entries and locates change places; instruments keep the numbers that they have in their own tables. Both must
+    /// have been made with the same memory resource. O(1).
+    void swap_entries(ItchBooks& other) noexcept {
+        std::swap(of_locate_, other.of_locate_);
+        std::swap(entries_, other.entries_);
     }
 
     [[nodiscard]] Entry& operator[](std::uint16_t book) noexcept { return entries_[book]; }

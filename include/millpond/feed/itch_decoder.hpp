@@ -57,12 +57,31 @@ public:
         clear(ClearReason::new_session, arrival, handler);
         tracker_.restart(first);
         complete_ = false;
+        begun_again_ = true;
     }
 
     /// The books are complete from here on, for a file that begins with the day.
     void begin_complete() noexcept { complete_ = true; }
 
+    /// As new, but for the counters.
+    void restart() noexcept;
+
+    [[nodiscard]] bool is_complete() const noexcept { return complete_; }
+    /// The books are incomplete though the session goes on, and its messages from 1 on would make them complete. (Where
+    /// a sender began again within a session, its numbers mean two things.)
+    [[nodiscard]] bool wants_rebuild() const noexcept {
+        return tracker_.next() != 0 && !complete_ && !ended_ && !begun_again_;
+    }
+    /// Exchanges its books for those of `rebuilt`, which are complete and at the same number of the same session, and
+    /// publishes `newest.quotes` and `newest.states` of every instrument, by its number there, and `newest.channel`; of
+    /// the states only what changes between halted and trading. False, and nothing is changed, when that is not so or
+    /// there is no room for an instrument. O(books), without allocation.
+    template <class Newest, EventHandler Handler>
+    [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
+
     [[nodiscard]] const OrderBook& book() const noexcept { return book_; }
+    [[nodiscard]] const core::Tally& unknown_orders() const noexcept { return unknown_orders_; }
+    [[nodiscard]] const core::Tally& inconsistent_orders() const noexcept { return inconsistent_; }
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
@@ -115,6 +134,7 @@ private:
     std::int64_t midnight_utc_ns_{0};
     bool complete_{false};
     bool ended_{false};
+    bool begun_again_{false};  // at a lower number, in this session
     OrderBook book_;
     ItchBooks books_;
     SessionFollower<moldudp64_layout::Session> session_;
@@ -128,4 +148,5 @@ private:
 
 }  // namespace millpond::feed
 
+#include <millpond/feed/detail/itch_adopt_impl.hpp>
 #include <millpond/feed/detail/itch_decoder_impl.hpp>

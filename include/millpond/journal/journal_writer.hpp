@@ -58,7 +58,8 @@ struct WriterCounters {
 /// ones, removing old ones - is done by `service`, so that an append is a copy into mapped memory.
 ///
 /// Threads: one appends (append, append_lost, name, set_epoch, begin_session, step, sync); one, which may be the same,
-/// calls service. Memory:  the segments' pages; one name of every instrument.
+///          calls service.
+/// Memory:  the segments' pages; one name of every instrument.
 class JournalWriter {
 public:
     /// Takes the folder's lock, ends what a dead writer left open and allocates the first segment. Throws JournalError,

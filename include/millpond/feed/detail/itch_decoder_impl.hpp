@@ -46,11 +46,13 @@ std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& 
         tracker_.start(1);
         complete_ = true;
         ended_ = false;
+        begun_again_ = false;
     }
     const auto step = tracker_.observe(packet.sequence, packet.messages);
     if (step.restarted) {
         clear(ClearReason::new_session, arrival, handler);
         complete_ = false;
+        begun_again_ = true;
     }
     if (step.gap()) {
         complete_ = false;

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/config/config.hpp"
+#include "gateway/pipeline.hpp"
+#include "tests/apps/gateway_run.hpp"
+
+namespace millpond::app {
+
+inline constexpr std::int64_t kPatienceNs = 40'000'000'000;
+
+/// What a subscriber gets.
+struct Subscriber {
+    void on(const feed::Quote& quote) { quotes.push_back(quote); }
+    void on(const feed::Trade&) {}
+    void on(const feed::Status&) {}
+    void on(const feed::Gap& gap) { gaps.push_back(gap); }
+    void on(const feed::Clear& clear) { clears.push_back(clear); }
+    void on(const queue::MissedRange& range) { missed += range.count(); }
+    std::vector<feed::Quote> quotes;
+    std::vector<feed::Gap> gaps;
+    std::vector<feed::Clear> clears;
+    std::uint64_t missed{0};
+};
+
+/// A receive thread of its own for a test, its lines' senders, and a subscriber.
+class Lines {
+public:
+    explicit Lines(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change)
+        : config_(config_of(name, change)),
+          pipeline_(config_.rings.front(), config_),
+          reader_({.name = config_.rings.front().name}) {
+        pipeline_.for_each_feed([this](const auto& line) {
+            line.for_each_line([this](std::string_view, const net::UdpReceiver& receiver) {
+                senders_.push_back(
+                    std::make_unique<net::UdpSender>(net::UdpSender::Options{.to = receiver.report().local}));
+            });
+        });
+        pipeline_.start();
+    }
+
+    void send(std::size_t line, std::span<const std::byte> bytes) {
+        while (!senders_[line]->send(bytes)) std::this_thread::yield();
+    }
+    [[nodiscard]] net::SocketAddress address() const {
+        net::SocketAddress address;
+        pipeline_.for_each_feed([&](const auto& line) { address = line.receiver().report().local; });
+        return address;
+    }
+    /// Reads on until `done`, in which what else has to go on may be done too; false when it never was.
+    bool read_until(const std::function<bool()>& done) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        for (;;) {
+            const auto taken = reader_.poll(subscriber, 1'024);
+            if (done()) return true;
+            if (core::monotonic_nanos() > deadline) return false;
+            if (taken == 0) std::this_thread::yield();
+        }
+    }
+    /// The value of a counter of the feed or its lines.
+    [[nodiscard]] std::uint64_t count(std::string_view name) const {
+        std::uint64_t value = 0;
+        const auto look = [&](std::string_view what, std::string_view, const core::Tally& tally) {
+            if (what == name) value += tally.read();
+        };
+        pipeline_.for_each_feed([&](const auto& line) {
+            line.decoder().visit_counters(look);
+            line.visit_line_counters(look);
+            line.for_each_arbitrated([&](std::string_view, const feed::LineCounters& counters,
+                                         const feed::SequenceCounters&) { counters.visit(look); });
+        });
+        return value;
+    }
+    /// Whether each feed's books are, or should be, built anew; and why that failed last.
+    [[nodiscard]] bool rebuild_wanted() const {
+        bool wanted = false;
+        pipeline_.for_each_feed([&](const auto& line) { wanted = wanted || line.rebuild()->is_wanted(); });
+        return wanted;
+    }
+    [[nodiscard]] std::string rebuild_failure() const {
+        std::string text;
+        pipeline_.for_each_feed([&](const auto& line) { text += line.rebuild()->last_failure().text; });
+        return text;
+    }
+    [[nodiscard]] market::RingReader& reader() { return reader_; }
+    Subscriber subscriber;
+
+private:
+    static gateway::Config config_of(std::string_view name, const std::function<void(gateway::FeedConfig&)>& change) {
+        gateway::Config config;
+        config.rings.emplace_back().name = unique_ring(name);
+        config.rings.front().huge_pages = gateway::Wanted::none;
+        config.rings.front().max_instruments = 256;
+        auto& feed = config.feeds.emplace_back();
+        feed.format = gateway::FeedFormat::itch;
+        feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        feed.receive_buffer = 1U << 20U;
+        feed.max_orders = 4'096;
+        // What is held waits for the other line however slow the machine is.
+        feed.reorder_us = 10'000'000;
+        change(feed);
+        complete(config);
+        return config;
+    }
+    gateway::Config config_;
+    gateway::Pipeline pipeline_;
+    market::RingReader reader_;
+    std::vector<std::unique_ptr<net::UdpSender>> senders_;
+};
+
+}  // namespace millpond::app

@@ -1,0 +1,321 @@
+// Books with a hole that are built anew while the feed goes on: from captured files, from a server, and not at all.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/net/pcap_writer.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "apps/millpond/traffic/request_server.hpp"
+#include "tests/apps/feed_lines.hpp"
+#include "tests/apps/gateway_run.hpp"
+#include "tests/apps/itch_session.hpp"
+#include "tests/apps/scratch_file.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+using Board = std::map<std::string, std::array<std::byte, sizeof(feed::Quote)>>;
+
+/// The board's quotes by their symbols, without what depends on when they were received and their numbers in the table.
+Board board_of(market::RingReader& reader) {
+    Board board;
+    for (feed::InstrumentId id = 0; id < reader.board().instruments(); ++id) {
+        auto record = reader.board().quote(id);
+        if (record.state != market::RecordState::whole) continue;
+        record.event.instrument = 0;
+        record.event.receive_utc_ns = 0;
+        record.event.receive_ticks = 0;
+        const auto* name = reader.instrument(id);
+        board[std::string{name->symbol.view()}] = std::bit_cast<Board::mapped_type>(record.event);
+    }
+    return board;
+}
+
+std::uint64_t incomplete_in(market::RingReader& reader) {
+    std::uint64_t count = 0;
+    for (feed::InstrumentId id = 0; id < reader.board().instruments(); ++id) {
+        const auto record = reader.board().quote(id);
+        count += record.state == market::RecordState::whole && (record.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
+    }
+    return count;
+}
+
+class BookRebuild : public ::testing::Test {
+protected:
+    /// Sends datagrams first..last - 1 but those of `lost`; true when the feed has decoded what came.
+    bool send(
+        Lines& lines, std::size_t first, std::size_t last, std::size_t lost_first = 0, std::size_t lost_last = 0,
+        const std::function<void()>& meanwhile = [] {}) {
+        for (auto i = first; i < last; ++i) {
+            if (i >= lost_first && i < lost_last) continue;
+            lines.send(0, session_.bytes[i]);
+            const auto sent = ++sent_;
+            const bool keeps_up = sent % 64 != 0 || lines.read_until([&] {
+                meanwhile();
+                return lines.count("datagrams") + 100 >= sent;
+            });
+            if (!keeps_up) return false;
+        }
+        return lines.read_until([&] {
+            meanwhile();
+            return lines.count("datagrams") >= sent_;
+        });
+    }
+    /// Sends one more, when all before has been decoded.
+    void send_next(Lines& lines, std::size_t& next) {
+        if (next == 1'150 || lines.count("datagrams") < sent_) return;
+        lines.send(0, session_.bytes[next++]);
+        ++sent_;
+    }
+    [[nodiscard]] Board board_of_uninterrupted(std::size_t last) {
+        Lines whole{"whole", [](gateway::FeedConfig&) {}};
+        const auto before = std::exchange(sent_, 0);
+        EXPECT_TRUE(send(whole, 0, last));
+        sent_ = before;
+        EXPECT_EQ(incomplete_in(whole.reader()), 0U);
+        return board_of(whole.reader());
+    }
+
+    ItchSession session_{1'200};
+    std::uint64_t sent_{0};
+};
+
+TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByteForByte) {
+    const ScratchFile file{scratch_name("rebuild.itch"), session_.file()};
+    Lines lines{"rebuild-file", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+    EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
+    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    // It is believed once the feed goes on without a contradiction.
+    auto next = std::size_t{400};
+    ASSERT_TRUE(lines.read_until([&] {
+        send_next(lines, next);
+        return lines.count("rebuilds") == 1;
+    })) << lines.rebuild_failure();
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("datagrams") >= sent_; }));
+    EXPECT_EQ(incomplete_in(lines.reader()), 0U);
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().flags == 0; }));
+    const auto quotes = lines.subscriber.quotes.size();
+    ASSERT_TRUE(send(lines, next, 1'200));
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(1'200));
+    ASSERT_GT(lines.subscriber.quotes.size(), quotes);
+    for (auto i = quotes; i < lines.subscriber.quotes.size(); ++i)
+        ASSERT_EQ(lines.subscriber.quotes[i].flags & feed::kIncomplete, 0);
+    EXPECT_EQ(lines.count("rebuild_failures"), 0U);
+    EXPECT_FALSE(lines.rebuild_wanted());
+}
+
+TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
+    Lines lines{"rebuild-marks", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.rerequest_ms = 1;
+                    feed.rerequest_tries = 1;
+                    feed.reorder_us = 0;
+                    feed.rebuild = true;
+                }};
+    ASSERT_TRUE(send(lines, 0, 200));
+    // The server is silent, until the hole is given up and its time has long gone by.
+    ASSERT_TRUE(send(lines, 205, 600));
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
+    ASSERT_TRUE(lines.read_until([&] {
+        static_cast<void>(server.poll(0));
+        return lines.count("rebuilds") == 1;
+    })) << lines.rebuild_failure();
+    ASSERT_TRUE(send(lines, 600, 1'200));
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().feed_sequence + 20 > session_.next; }));
+    const auto hole = lines.subscriber.gaps[0].first;
+    std::size_t marks = 0;
+    bool handed_over = false;
+    for (const auto& quote : lines.subscriber.quotes) {
+        const bool incomplete = (quote.flags & feed::kIncomplete) != 0;
+        marks += incomplete ? 1U : 0U;
+        ASSERT_FALSE(incomplete && (handed_over || quote.feed_sequence < hole));
+        handed_over = handed_over || (!incomplete && marks != 0);
+        ASSERT_TRUE(incomplete || handed_over || quote.feed_sequence < hole);
+    }
+    EXPECT_GT(marks, 100U);
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(1'200));
+}
+
+TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
+    const auto folder = std::filesystem::path{::testing::TempDir()} / unique_ring("captures");
+    std::filesystem::create_directories(folder);
+    Lines lines{"rebuild-folder", [&](gateway::FeedConfig& feed) { feed.rebuild_from = folder.string(); }};
+    const auto to = lines.address();
+    const auto other = net::SocketAddress::parse("127.0.0.1:1");
+    std::map<std::string, std::string> files;
+    for (const auto* name : {"x.pcap.9", "x.pcap.10", "x.pcap"}) net::append_pcap_header(files[name]);
+    const ItchSession yesterday{30, 9};
+    for (const auto& bytes : yesterday.bytes) net::append_pcap_datagram(files["x.pcap.9"], {1, {}, to, bytes});
+    for (std::size_t i = 0; i < 800; ++i) {
+        auto& file = files[i < 300 ? "x.pcap.9" : i < 600 ? "x.pcap.10" : "x.pcap"];
+        net::append_pcap_datagram(file, {2, {}, i % 50 == 7 ? other : to, session_.bytes[i]});
+        // What one line lost the other brought, a little later.
+        if (i % 50 == 12) net::append_pcap_datagram(file, {2, {}, to, session_.bytes[i - 5]});
+    }
+    for (const auto& [name, bytes] : files) std::ofstream{folder / name, std::ios::binary} << bytes;
+    ASSERT_TRUE(send(lines, 0, 800, 300, 305));
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuilds") == 1; })) << lines.rebuild_failure();
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(800));
+    std::filesystem::remove_all(folder);
+}
+
+TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
+    Lines lines{"rebuild-server", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.rerequest_start = false;
+                    feed.rerequest_ms = 1;
+                    feed.rerequest_tries = 2;
+                    feed.reorder_us = 0;
+                    feed.rebuild = true;
+                }};
+    // The server is silent until the hole is given up.
+    ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
+    const auto serve = [&] { static_cast<void>(server.poll(0)); };
+    for (std::size_t i = 400; i < 1'200; i += 50) {
+        ASSERT_TRUE(send(lines, i, i + 50, 0, 0, serve));
+        serve();
+    }
+    ASSERT_TRUE(lines.read_until([&] {
+        serve();
+        return lines.count("rebuilds") == 1;
+    })) << lines.rebuild_failure();
+    EXPECT_EQ(incomplete_in(lines.reader()), 0U);
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(1'200));
+    EXPECT_GT(lines.count("rebuild_requests"), 0U);
+}
+
+TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
+    const ScratchFile file{scratch_name("rebuild-begin.itch"), ItchSession{250}.file()};
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
+    Lines lines{"rebuild-both", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.rerequest_start = false;
+                    feed.rerequest_ms = 1;
+                    feed.rerequest_tries = 1;
+                    feed.reorder_us = 0;
+                    feed.rebuild_from = file.path();
+                }};
+    ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+    ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
+    auto next = std::size_t{400};
+    ASSERT_TRUE(lines.read_until([&] {
+        static_cast<void>(server.poll(0));
+        send_next(lines, next);
+        return lines.count("rebuilds") == 1;
+    })) << lines.rebuild_failure();
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("datagrams") >= sent_; }));
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    // Not the whole session: the file had its beginning.
+    EXPECT_LT(server.answered(), session_.next / 2);
+}
+
+TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
+    const ScratchFile file{scratch_name("rebuild-short.itch"), ItchSession{250}.file()};
+    Lines lines{"rebuild-short", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 2; })) << "it is tried again";
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("holds messages of session '" + session_.name + "' up to "));
+    EXPECT_TRUE(lines.rebuild_wanted());
+    EXPECT_EQ(lines.count("rebuilds"), 0U);
+    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    EXPECT_EQ(lines.subscriber.quotes.back().flags, feed::kIncomplete);
+}
+
+TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMakesThemComplete) {
+    const traffic::SessionMessages nothing;
+    traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, nothing};
+    Lines lines{"rebuild-silent", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.rerequest_start = false;
+                    feed.rerequest_ms = 1;
+                    feed.rerequest_tries = 2;
+                    feed.reorder_us = 0;
+                    feed.rebuild = true;
+                }};
+    ASSERT_TRUE(send(lines, 1, 100));
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 1; }));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("does not answer for message 1 of session"));
+    const ItchSession next{50, 2};
+    for (const auto& bytes : next.bytes) lines.send(0, bytes);
+    ASSERT_TRUE(lines.read_until(
+        [&] { return !lines.subscriber.quotes.empty() && lines.subscriber.quotes.back().flags == 0; }));
+    ASSERT_TRUE(lines.read_until([&] { return !lines.rebuild_wanted(); }));
+    EXPECT_EQ(lines.count("rebuilds"), 0U);
+}
+
+TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
+    const ScratchFile file{scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
+    Lines lines{"rebuild-other", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    ASSERT_TRUE(send(lines, 0, 200, 100, 105));
+    auto next = std::size_t{200};
+    ASSERT_TRUE(lines.read_until([&] {
+        send_next(lines, next);
+        return lines.count("rebuild_failures") >= 1;
+    }));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is not of this session"));
+    EXPECT_EQ(lines.count("rebuilds"), 0U);
+    EXPECT_GT(incomplete_in(lines.reader()), 0U);
+}
+
+TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheCaptureIsThere) {
+    const auto path = ::testing::TempDir() + scratch_name("rebuild-later.pcap");
+    GatewayRun gateway{{.ring = unique_ring("rebuild"), .format = "itch", .feed = ",rebuild_from=" + path}};
+    const auto to = net::SocketAddress::parse(gateway.feed_address());
+    std::string capture;
+    net::append_pcap_header(capture);
+    net::UdpSender sender{{.to = to}};
+    for (std::size_t i = 0; i < 200; ++i) {
+        net::append_pcap_datagram(capture, {1, {}, to, session_.bytes[i]});
+        while (i % 60 != 50 && !sender.send(session_.bytes[i])) std::this_thread::yield();
+    }
+    const auto shows = [&](const std::string& page, const std::string& text) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (gateway.page(page).find(text) == std::string::npos) {
+            if (core::monotonic_nanos() > deadline) return false;
+            std::this_thread::yield();
+        }
+        return true;
+    };
+    ASSERT_TRUE(shows("/api/health", R"("stage":"books incomplete","severity":"warning")"));
+    EXPECT_TRUE(shows("/api/health", "the books have a hole and could not be built anew: "));
+    EXPECT_GE(gateway.metric("millpond_feed_rebuild_failures_total"), 1);
+    {
+        std::ofstream{path + ".new", std::ios::binary} << capture;
+        std::filesystem::rename(path + ".new", path);
+    }
+    EXPECT_TRUE(shows("/metrics", "millpond_feed_rebuilds_total{feed=\"f\"} 1\n"));
+    const auto deadline = core::monotonic_nanos() + kPatienceNs;
+    while (gateway.page("/api/health").find("books incomplete") != std::string::npos) {
+        ASSERT_LT(core::monotonic_nanos(), deadline);
+        std::this_thread::yield();
+    }
+    std::filesystem::remove(path);
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace millpond::app
