@@ -106,6 +106,8 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
     // It is believed once the feed goes on without a contradiction.
+    // The attempt has begun: what is sent from here on follows the file.
+    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{400};
     ASSERT_TRUE(lines.read_until([&] {
         send_next(lines, next);
@@ -221,6 +223,8 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
                 }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
+    // The attempt has begun: what is sent from here on follows the file.
+    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{400};
     ASSERT_TRUE(lines.read_until([&] {
         static_cast<void>(server.poll(0));
@@ -257,7 +261,7 @@ TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMak
                     feed.rebuild = true;
                 }};
     ASSERT_TRUE(send(lines, 1, 100));
-    ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 1; }));
+    ASSERT_TRUE(lines.read_until([&] { return !lines.rebuild_failure().empty(); }));
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("does not answer for message 1 of session"));
     const ItchSession next{50, 2};
     for (const auto& bytes : next.bytes) lines.send(0, bytes);
@@ -271,10 +275,12 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     const ScratchFile file{scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
     Lines lines{"rebuild-other", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
+    // The attempt has begun: what is sent from here on follows the file.
+    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{200};
     ASSERT_TRUE(lines.read_until([&] {
         send_next(lines, next);
-        return lines.count("rebuild_failures") >= 1;
+        return !lines.rebuild_failure().empty();
     }));
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is not of this session"));
     EXPECT_EQ(lines.count("rebuilds"), 0U);
