@@ -132,7 +132,7 @@ TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
     Lines lines{"rebuild-marks", [&](gateway::FeedConfig& feed) {
                     feed.rerequest = server.address();
                     feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 1;
+                    feed.rerequest_tries = 6;
                     feed.reorder_us = 0;
                     feed.rebuild = true;
                 }};
@@ -189,7 +189,7 @@ TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
                     feed.rerequest = server.address();
                     feed.rerequest_start = false;
                     feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 2;
+                    feed.rerequest_tries = 5;
                     feed.reorder_us = 0;
                     feed.rebuild = true;
                 }};
@@ -217,7 +217,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
                     feed.rerequest = server.address();
                     feed.rerequest_start = false;
                     feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 1;
+                    feed.rerequest_tries = 6;
                     feed.reorder_us = 0;
                     feed.rebuild_from = file.path();
                 }};
@@ -256,7 +256,7 @@ TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMak
                     feed.rerequest = server.address();
                     feed.rerequest_start = false;
                     feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 2;
+                    feed.rerequest_tries = 5;
                     feed.reorder_us = 0;
                     feed.rebuild = true;
                 }};
