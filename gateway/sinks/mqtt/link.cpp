@@ -2,17 +2,12 @@
 
 #include <fmt/format.h>
 #include <mosquitto.h>
-#include <mqtt_protocol.h>
-#include <netdb.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
-#include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -25,6 +20,8 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "gateway/sinks/mqtt/reach.hpp"
+
 namespace millpond::gateway::mqtt {
 namespace {
 
@@ -32,60 +29,18 @@ constexpr std::string_view kOnline = R"({"state":"online"})";
 constexpr std::string_view kStopped = R"({"state":"offline","reason":"stopped"})";
 constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
 
-constexpr const char* kSystemAuthorities = "/etc/ssl/certs";
 constexpr int kTickMs = 100;
 constexpr int kPacketsAtOnce = 256;
-constexpr std::chrono::milliseconds kLookPatience{5'000};
 constexpr std::int64_t kGoodbyeNs = 1'000'000'000;
-/// MQTT's packet identifiers, and so the most messages that can be on their way.
-constexpr std::size_t kMostOnTheWay = 65'535;
 constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 is a refusal.
-
-/// libmosquitto's state of the process; its clean-up at the process's end is left to the system.
-void need_library() {
-    static const int begun = mosquitto_lib_init();
-    static_cast<void>(begun);
-}
-
-std::string reason(int error) {
-    return error == MOSQ_ERR_ERRNO ? std::generic_category().message(errno) : mosquitto_strerror(error);
-}
-
-void check(int error, const std::string& what) {
-    if (error != MOSQ_ERR_SUCCESS) throw std::runtime_error(fmt::format("{}: {}", what, reason(error)));
-}
-
-const char* text_or_null(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
-
-struct FreeAddresses {
-    void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
-};
-
-/// A descriptor that is closed.
-class Descriptor {
-public:
-    explicit Descriptor(int fd) noexcept : fd_(fd) {}
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
 
 }  // namespace
 
-void Link::Destroy::operator()(mosquitto* client) const noexcept { mosquitto_destroy(client); }
-
 Link::Link(const Options& options, Say say)
     : options_(options), say_(std::move(say)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), offered_(options.window) {
-    need_library();
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     try {
-        static_cast<void>(make_client());  // whether the settings are good
+        static_cast<void>(connectable());  // whether the settings are good
     } catch (...) {
         ::close(wake_);
         throw;
@@ -116,40 +71,17 @@ void Link::offer(const Message& message) noexcept {
 
 void Link::wake() const noexcept { static_cast<void>(eventfd_write(wake_, 1)); }
 
-Link::Client Link::make_client() {
-    Client client{mosquitto_new(text_or_null(options_.client_id), true, this)};
-    const auto what = fmt::format("mqtt sink '{}'", options_.name);
-    if (!client) throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
-    auto* raw = client.get();
-    check(mosquitto_int_option(raw, MOSQ_OPT_PROTOCOL_VERSION,
-                               options_.protocol == Protocol::v5 ? MQTT_PROTOCOL_V5 : MQTT_PROTOCOL_V311),
-          what);
-    check(mosquitto_int_option(raw, MOSQ_OPT_TCP_NODELAY, 1), what);
-    check(mosquitto_int_option(raw, MOSQ_OPT_SEND_MAXIMUM, static_cast<int>(std::min(options_.window, kMostOnTheWay))),
-          what);
-    if (!options_.user.empty()) {
-        check(mosquitto_username_pw_set(raw, options_.user.c_str(), text_or_null(options_.password)), what);
-    }
-    check(mosquitto_will_set(raw, options_.state_topic.c_str(), static_cast<int>(kLost.size()), kLost.data(),
-                             options_.qos, true),
-          what);
-    if (options_.tls.on) configure_tls(raw);
-    mosquitto_connect_v5_callback_set(raw, [](mosquitto*, void* self, int code, int, const mosquitto_property*) {
-        static_cast<Link*>(self)->on_connect(code);
-    });
-    mosquitto_publish_v5_callback_set(raw, [](mosquitto*, void* self, int id, int code, const mosquitto_property*) {
-        static_cast<Link*>(self)->on_publish(id, code);
-    });
+Client Link::connectable() {
+    auto client = make_client(options_, kLost, this);
+    mosquitto_connect_v5_callback_set(client.get(),
+                                      [](mosquitto*, void* self, int code, int, const mosquitto_property*) {
+                                          static_cast<Link*>(self)->on_connect(code);
+                                      });
+    mosquitto_publish_v5_callback_set(client.get(),
+                                      [](mosquitto*, void* self, int id, int code, const mosquitto_property*) {
+                                          static_cast<Link*>(self)->on_publish(id, code);
+                                      });
     return client;
-}
-
-void Link::configure_tls(mosquitto* client) const {
-    const auto& tls = options_.tls;
-    const auto what = fmt::format("mqtt sink '{}': tls", options_.name);
-    const char* folder = tls.authority.empty() ? kSystemAuthorities : nullptr;
-    check(mosquitto_tls_set(client, text_or_null(tls.authority), folder, text_or_null(tls.certificate),
-                            text_or_null(tls.key), nullptr),
-          fmt::format("{}: authority '{}', certificate '{}', key '{}'", what, tls.authority, tls.certificate, tls.key));
 }
 
 void Link::run(const std::stop_token& stop) {
@@ -179,43 +111,15 @@ void Link::fail(const std::string& why) {
                      why));
 }
 
-bool Link::is_reachable(const std::stop_token& stop) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const auto port = std::to_string(options_.port);
-    if (const int error = getaddrinfo(options_.host.c_str(), port.c_str(), &hints, &found); error != 0) {
-        fail(gai_strerror(error));
-        return false;
-    }
-    const std::unique_ptr<addrinfo, FreeAddresses> addresses{found};
-    int error = 0;
-    for (const auto* address = found; address != nullptr && !stop.stop_requested(); address = address->ai_next) {
-        const Descriptor socket{::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-        error = 0;
-        if (socket.get() < 0 || ::connect(socket.get(), address->ai_addr, address->ai_addrlen) != 0) error = errno;
-        if (error == 0) return true;
-        if (error != EINPROGRESS) continue;
-        const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{kLookPatience}.count();
-        error = ETIMEDOUT;
-        while (error == ETIMEDOUT && !stop.stop_requested() && core::monotonic_nanos() < until) {
-            pollfd writable{socket.get(), POLLOUT, 0};
-            if (::poll(&writable, 1, kTickMs) <= 0) continue;
-            socklen_t size = sizeof(error);
-            if (getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
-        }
-        if (error == 0) return true;
-    }
-    if (!stop.stop_requested()) fail(std::generic_category().message(error));
-    return false;
-}
-
 void Link::serve(const std::stop_token& stop) {
-    if (!is_reachable(stop)) return counters_.failed_connects.add();
+    if (const auto why = unreachable(options_.host, options_.port, stop)) {
+        if (!stop.stop_requested()) fail(*why);
+        return counters_.failed_connects.add();
+    }
     const auto before = connections();
     refusal_.clear();
     try {
-        const auto client = make_client();
+        const auto client = connectable();
         const int error = mosquitto_connect(client.get(), options_.host.c_str(), options_.port,
                                             static_cast<int>(options_.keepalive.count()));
         if (error != MOSQ_ERR_SUCCESS) {

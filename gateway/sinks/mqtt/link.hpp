@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -13,10 +12,9 @@
 
 #include <millpond/queue/spsc_ring.hpp>
 
+#include "gateway/sinks/mqtt/client.hpp"
 #include "gateway/sinks/mqtt/message.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
-
-struct mosquitto;
 
 namespace millpond::gateway::mqtt {
 
@@ -61,18 +59,12 @@ private:
         int id{0};          ///< Packet identifier; 0 while it is not sent, and with QoS 0.
         bool confirmed{false};
     };
-    struct Destroy {
-        void operator()(mosquitto* client) const noexcept;
-    };
-    using Client = std::unique_ptr<mosquitto, Destroy>;
 
-    [[nodiscard]] Client make_client();
-    void configure_tls(mosquitto* client) const;
+    /// A client whose events come here.
+    [[nodiscard]] Client connectable();
     void run(const std::stop_token& stop);
     /// One connection, from the attempt to its end.
     void serve(const std::stop_token& stop);
-    /// Whether anybody listens there; says why not.
-    [[nodiscard]] bool is_reachable(const std::stop_token& stop);
     void talk(mosquitto* client, const std::stop_token& stop);
     /// What is ready on the connection; false when it has ended.
     [[nodiscard]] bool exchange(mosquitto* client);

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace millpond::gateway::mqtt {
+
+/// Why nobody can be reached there by TCP; nothing when somebody listens. Looks at each of the host's addresses for at
+/// most five seconds, and ends within 100 ms of a stop; the look-up of the name may take what the system's resolver
+/// takes.
+[[nodiscard]] std::optional<std::string> unreachable(const std::string& host, std::uint16_t port,
+                                                     const std::stop_token& stop);
+
+}  // namespace millpond::gateway::mqtt
