@@ -96,7 +96,7 @@ class MadeUpGateway:
         self.sinks = {one["name"]: one for one in (sink("udp", 1_000), sink("mqtt", 300, conflated=700),
                                                    sink("journal", 1_000), sink("kafka", 1_000, filtered=5))}
         self.metrics = {"millpond_feed_sequence_missing_total": 0, "millpond_kafka_messages_total": 1_000,
-                        "millpond_kafka_lost_total": 0}
+                        "millpond_kafka_lost_total": 0, "millpond_journal_removed_segments_total": 0}
         self.client = sink("client", 990, conflated=10)
         self.received, self.drops = 1_000, 0
         self.clients, self.udp = [self], self
@@ -161,6 +161,23 @@ class AccountsOfARun(unittest.TestCase):
             gateway.brokers = [MadeUpKafka(999)]
 
         self.assertEqual(self.faults(skip), ["kafka"])
+
+    def journal_faults(self, verified, removed):
+        gateway = MadeUpGateway()
+        gateway.metrics["millpond_journal_removed_segments_total"] = removed
+        accounts = Accounts(gateway, 1_000)
+        with contextlib.redirect_stdout(io.StringIO()):
+            accounts.check_journal(verified)
+        return len(accounts.faults)
+
+    def test_a_journal_holds_what_was_delivered_to_it(self):
+        self.assertEqual(self.journal_faults("quotes 998, trades 0, statuses 1, gaps 1, clears 0", removed=0), 0)
+        self.assertEqual(self.journal_faults("quotes 999, trades 0, statuses 0, gaps 0, clears 0", removed=0), 1)
+
+    def test_a_journal_that_retention_cut_holds_less(self):
+        self.assertEqual(self.journal_faults("quotes 400, trades 0, statuses 0, gaps 0, clears 0", removed=3), 0)
+        self.assertEqual(self.journal_faults("quotes 0, trades 0, statuses 0, gaps 0, clears 0", removed=3), 1)
+        self.assertEqual(self.journal_faults("quotes 1001, trades 0, statuses 0, gaps 0, clears 0", removed=3), 1)
 
     def test_records_that_kafka_lost_and_told_of_are_good(self):
         def lose(gateway):

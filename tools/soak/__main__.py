@@ -115,8 +115,10 @@ def run(options, folder, outcome):
         if sender.returncode != 0:
             raise Failed("generate: " + error)
         print(out.strip(), flush=True)
+        behind, begun = gateway.queued(), time.monotonic()
         gateway.settle()
         accounts = Accounts(gateway, int(re.search(r"\((\d+) messages\)", out).group(1)))
+        accounts.say(f"behind when the last quote was sent: {behind}, done {time.monotonic() - begun:.0f} s later")
         outcome.account, outcome.faults = accounts.lines, accounts.faults
         accounts.check()
         gateway.stop()

@@ -16,6 +16,7 @@ class Accounts:
         self.faults, self.lines = [], []
         self.sinks = {sink["name"]: sink for sink in gateway.health()["sinks"]}
         self.delivered = {name: sink["delivered"] + sink["snapshot"] for name, sink in self.sinks.items()}
+        self.removed = gateway.metric("millpond_journal_removed_segments_total")
 
     def same(self, what, left, right):
         if left != right:
@@ -88,7 +89,15 @@ class Accounts:
         if verified.returncode != 0:
             self.faults.append("journal: not good")
             return
-        events = sum(int(n) for n in re.findall(r"(?:quotes|trades|statuses|gaps|clears) (\d+)", verified.stdout))
-        # Of what retention took away nobody knows how many were names.
-        if "removed 0" in verified.stdout:
+        self.check_journal(verified.stdout)
+
+    def check_journal(self, verified):
+        """verified: what `millpond journal verify` said of its folder."""
+        events = sum(int(n) for n in re.findall(r"(?:quotes|trades|statuses|gaps|clears) (\d+)", verified))
+        if self.removed == 0:
             self.same("journal (events; delivered)", events, self.delivered["journal"])
+            return
+        self.say(f"journal: retention has removed {self.removed} segments; {events} events are left")
+        # Of what it took away nobody knows how many were names.
+        if not 0 < events < self.delivered["journal"]:
+            self.faults.append(f"journal: {events} events are left of {self.delivered['journal']}")
