@@ -1,5 +1,6 @@
 """The brokers beside a gateway: mosquitto and a Kafka of one node, where they are there."""
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -122,11 +123,14 @@ def built_with(program, library, folder):
 
 def start(program, folder):
     """Those that there can be; says which are left out, and why."""
-    brokers = []
-    for kind in (Mosquitto, Kafka):
-        reason = kind.missing() or built_with(program, kind.LIBRARY, folder)
-        if reason:
-            print(f"sink '{kind.LIBRARY}' is left out: {reason}", flush=True)
-        else:
-            brokers.append(kind(folder))
-    return brokers
+    with contextlib.ExitStack() as stop_if_one_fails:
+        brokers = []
+        for kind in (Mosquitto, Kafka):
+            reason = kind.missing() or built_with(program, kind.LIBRARY, folder)
+            if reason:
+                print(f"sink '{kind.LIBRARY}' is left out: {reason}", flush=True)
+            else:
+                brokers.append(kind(folder))
+                stop_if_one_fails.callback(brokers[-1].stop)
+        stop_if_one_fails.pop_all()
+        return brokers
