@@ -58,12 +58,12 @@ struct FeedConfig {
     std::uint64_t rerequest_tries{6};     ///< Then the hole is given up.
     std::uint64_t rerequest_most{1'000};  ///< Messages in one request.
     bool rerequest_start{true};           ///< Ask for what came before the start, too.
-    /// More than its one line has to be looked at.
-    bool rebuild{false};       ///< Build incomplete books anew (itch).
-    std::string rebuild_from;  ///< From this capture, folder of captures or file of messages first.
+    bool rebuild{false};                  ///< Build incomplete books anew (itch).
+    std::string rebuild_from;             ///< From this capture, folder of captures or file of messages first.
     std::uint64_t rebuild_buffer{16ULL * 1024 * 1024};  ///< Bytes of what comes meanwhile.
     std::uint64_t rebuild_seconds{600};                 ///< One attempt takes no longer.
 
+    /// More than its one line has to be looked at.
     [[nodiscard]] bool has_lines() const noexcept { return !line_b.empty() || !rerequest.empty(); }
     friend bool operator==(const FeedConfig&, const FeedConfig&) = default;
 };

@@ -27,9 +27,8 @@ namespace millpond::gateway {
 /// both stand at the same number. There the receive thread exchanges the books. An attempt that fails is made again
 /// after a pause, which doubles.
 ///
-/// Threads: set_midnight, live, look and beat on the receive thread; the rest of the work on one of its own; counters,
-/// is_wanted and
-///          last_failure on any.
+/// Threads: set_midnight, live, look and beat on the receive thread; the rest of the work on one of its own;
+///          counters, is_wanted and last_failure on any.
 /// Memory:  feed::ItchRebuild's and `buffer_bytes`, all in the constructor. The receive thread copies into a ring, and
 ///          only during an attempt; at its end it exchanges the books and publishes their quotes.
 class BookRebuild {
