@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -19,6 +20,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/demo.hpp"
 #include "apps/millpond/gateway_flags.hpp"
+#include "apps/millpond/port_turn.hpp"
 #include "apps/millpond/service_notice.hpp"
 #include "apps/millpond/status_line.hpp"
 #include "apps/millpond/stop_signal.hpp"
@@ -119,6 +121,8 @@ void watch(const Options& options, gateway::Gateway& gateway, gateway::Log& log,
 }
 
 int run(const Options& options) {
+    std::optional<PortTurn> turn;
+    if (options.demo.on) turn.emplace();
     const auto config = read_config(options);
     if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
     raise_descriptor_limit();
@@ -126,6 +130,7 @@ int run(const Options& options) {
     reload_on_signal();  // from here on a hang-up ends nothing
     gateway::Log log{config.log_level, config.log_format};
     gateway::Gateway gateway{config, log};
+    turn.reset();
     gateway.start();
     std::unique_ptr<Demo> demo;
     if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);

@@ -1,13 +1,26 @@
 // `millpond gateway --demo`.
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "apps/millpond/port_turn.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/certificates.hpp"
@@ -33,16 +46,50 @@ private:
     std::filesystem::path folder_{std::filesystem::temp_directory_path() / unique_ring("demo")};
 };
 
+/// A socket at 127.0.0.1:9465, as soon as a demo of another test lets go of it.
+class PagesPort {
+public:
+    PagesPort() {
+        for (int tries = 600; tries > 0; --tries) {
+            try {
+                const PortTurn turn;
+                taken_.emplace(io_, Tcp::endpoint{boost::asio::ip::address_v4::loopback(), 9465});
+                return;
+            } catch (const boost::system::system_error&) {
+                std::this_thread::sleep_for(std::chrono::milliseconds{100});
+            }
+        }
+        throw std::runtime_error("port 9465 stays taken");
+    }
+
+private:
+    using Tcp = boost::asio::ip::tcp;
+    boost::asio::io_context io_;
+    std::optional<Tcp::acceptor> taken_;
+};
+
 TEST_F(Demo, APortThatIsTakenIsNamedAndTheNextFreeOneTaken) {
-    Program first{demo("demo-first")};
-    ASSERT_TRUE(first.says("Ctrl-C ends it."));
-    Program second{demo("demo-second")};
-    ASSERT_TRUE(second.says("Ctrl-C ends it."));
-    EXPECT_THAT(first.word_behind("page: "), StartsWith("http://127.0.0.1:"));
-    EXPECT_NE(second.word_behind("page: "), first.word_behind("page: "));
-    for (auto* program : {&second, &first}) program->signal(SIGTERM);
-    EXPECT_THAT(second.wait().err, HasSubstr("millpond: demo: 127.0.0.1:9465 is taken: the page is at 127.0.0.1:94"));
-    EXPECT_EQ(first.wait().exit_code, 0);
+    const PagesPort taken;
+    Program program{demo("demo-taken")};
+    ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    EXPECT_THAT(program.word_behind("page: "), StartsWith("http://127.0.0.1:94"));
+    program.signal(SIGTERM);
+    const auto ended = program.wait();
+    EXPECT_EQ(ended.exit_code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("millpond: demo: 127.0.0.1:9465 is taken: the page is at 127.0.0.1:94"));
+}
+
+TEST_F(Demo, ThoseThatBeginAtOnceHavePortsOfTheirOwn) {
+    std::vector<std::unique_ptr<Program>> all;
+    for (int i = 0; i < 4; ++i) all.push_back(std::make_unique<Program>(demo(fmt::format("demo-at-once-{}", i))));
+    std::set<std::string> pages;
+    for (auto& program : all) {
+        ASSERT_TRUE(program->says("Ctrl-C ends it.")) << program->wait(std::chrono::seconds{0}).err;
+        pages.insert(program->word_behind("page: "));
+    }
+    EXPECT_EQ(pages.size(), all.size());
+    for (auto& program : all) program->signal(SIGTERM);
+    for (auto& program : all) EXPECT_EQ(program->wait().exit_code, 0);
 }
 
 TEST_F(Demo, AddressesOfSinksWithTlsArePrintedAsSuch) {
