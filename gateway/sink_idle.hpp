@@ -7,12 +7,15 @@
 
 #include <millpond/core/idle.hpp>
 
-/// How the thread of a sink waits for what it passes on.
+/// How long the thread of a sink waits: for what it passes on, and at its end for those who take it.
 namespace millpond::gateway {
 
 /// After so much silence sleeps are long ones, so that an idle gateway costs next to nothing.
 inline constexpr std::int64_t kSilenceNs = 100'000'000;
 inline constexpr std::chrono::milliseconds kLongSleep{1};
+/// At its end a sink passes on what waits for so long at most, and for so long while nothing moves.
+inline constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
+inline constexpr std::int64_t kStandstillNs = 300'000'000;
 
 /// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
 /// client that it just woke, from running.

@@ -23,9 +23,6 @@ namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kMostPerRound = 4'096;
-/// At the end what is in the ring goes out for so long at most, and for so long while nothing moves.
-constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
-constexpr std::int64_t kStandstillNs = 300'000'000;
 /// While the ring brings nothing, and while it brings something all the time, the sink's own descriptors are looked at
 /// once in so many polls and once in so long.
 constexpr int kPollsBetweenLooks = 32;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/net/socket_address.hpp>
@@ -38,6 +39,28 @@ Finding receive_path(const RunningGateway& running, AfterEach after_each, std::s
     const auto after = wire_latencies(running);
     after->subtract(*before);
     return {.answer = published.read(), .latencies = values_of(*after)};
+}
+
+/// Compares ways to run a gateway by receive_path; the first is what the others shall not be slower than. beside: what
+/// stands beside the receive thread, for the description.
+inline void compare_receive_path(const std::string& question, const std::string& beside,
+                                 const std::string& not_measured, const std::vector<Contender>& contenders) {
+    std::vector<Goal> goals;
+    for (std::size_t i = 1; i < contenders.size(); ++i) {
+        const auto& name = contenders[i].name;
+        const auto& to = contenders.front().name;
+        goals.push_back({.contender = name, .to = to, .of = Statistic::p50, .at_most = 1.03});
+        goals.push_back({.contender = name, .to = to, .of = Statistic::p99, .at_most = 1.10});
+    }
+    compare({.question = question,
+             .unit = "ns",
+             .goals = goals,
+             .measured = "from the kernel's receive time until the quote is in the ring, as the gateway records it" +
+                         beside +
+                         "; one datagram at a time, 20 us apart or more, the receive thread alone on its "
+                         "processor and spinning",
+             .not_measured = not_measured},
+            contenders);
 }
 
 }  // namespace millpond::bench

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
@@ -131,10 +132,25 @@ private:
     std::optional<TcpSocket> stuck_;
 };
 
-/// SinkCost of these sinks, measured.
-[[nodiscard]] inline Finding cost_of(const Sinks& sinks, const MockKafka& kafka) {
-    run_on({two_cores().first, two_cores().second});  // a thread may be bound only to where its starter may run
-    return SinkCost{sinks, kafka}.measure();
+struct NamedSinks {
+    std::string name;
+    Sinks sinks;
+};
+/// compare_receive_path of gateways with these sinks.
+inline void compare_costs(const std::string& question, const std::string& beside, const std::string& not_measured,
+                          const std::vector<NamedSinks>& all) {
+    const auto cores = two_cores();
+    run_on(cores.first);
+    const MockKafka kafka;
+    std::vector<Contender> contenders;
+    for (const auto& [name, sinks] : all) {
+        contenders.push_back({name, [sinks = sinks, cores, &kafka] {
+                                  // A thread may be bound only to where its starter may run.
+                                  run_on({cores.first, cores.second});
+                                  return SinkCost{sinks, kafka}.measure();
+                              }});
+    }
+    compare_receive_path(question, beside, not_measured, contenders);
 }
 
 }  // namespace millpond::bench

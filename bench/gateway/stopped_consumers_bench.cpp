@@ -4,7 +4,6 @@
 // Not measured: what the consumers get; tests look at their accounts.
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include <millpond/market/ring_reader.hpp>
 
@@ -54,21 +53,9 @@ bench::Finding receive_path(Stopped stopped) {
 }  // namespace
 
 int main() {
-    std::vector<bench::Goal> goals;
-    for (const auto* const name : {"a reader stopped", "a TCP client stuck", "the disk full"}) {
-        goals.push_back({.contender = name, .to = "all consumers take", .of = bench::Statistic::p50, .at_most = 1.03});
-        goals.push_back({.contender = name, .to = "all consumers take", .of = bench::Statistic::p99, .at_most = 1.10});
-    }
-    bench::compare(
-        {.question = "Does a stopped consumer slow the receive path?",
-         .unit = "ns",
-         .goals = goals,
-         .measured =
-             "from the kernel's receive time until the quote is in the ring, as the gateway records it; "
-             "one datagram at a time, 20 us apart or more, the receive thread alone on its processor and spinning",
-         .not_measured = "what the consumers get"},
-        {{"all consumers take", [] { return receive_path(Stopped::nothing); }},
-         {"a reader stopped", [] { return receive_path(Stopped::reader); }},
-         {"a TCP client stuck", [] { return receive_path(Stopped::tcp_client); }},
-         {"the disk full", [] { return receive_path(Stopped::disk); }}});
+    bench::compare_receive_path("Does a stopped consumer slow the receive path?", "", "what the consumers get",
+                                {{"all consumers take", [] { return receive_path(Stopped::nothing); }},
+                                 {"a reader stopped", [] { return receive_path(Stopped::reader); }},
+                                 {"a TCP client stuck", [] { return receive_path(Stopped::tcp_client); }},
+                                 {"the disk full", [] { return receive_path(Stopped::disk); }}});
 }

@@ -72,17 +72,7 @@ bench::Finding receive_path() {
 }  // namespace
 
 int main() {
-    std::vector<bench::Goal> goals;
-    for (const auto* const name : {"1 client", "100 clients"}) {
-        goals.push_back({.contender = name, .to = "no client", .of = bench::Statistic::p50, .at_most = 1.03});
-        goals.push_back({.contender = name, .to = "no client", .of = bench::Statistic::p99, .at_most = 1.10});
-    }
-    bench::compare({.question = "Do the page's clients slow the receive path?",
-                    .unit = "ns",
-                    .goals = goals,
-                    .measured = "from the kernel's receive time until the quote is in the ring, as the gateway records "
-                                "it; one datagram at a time, 20 us apart or more, the receive thread alone on its "
-                                "processor and spinning",
-                    .not_measured = "what the clients get"},
-                   {{"no client", receive_path<0>}, {"1 client", receive_path<1>}, {"100 clients", receive_path<100>}});
+    bench::compare_receive_path(
+        "Do the page's clients slow the receive path?", "", "what the clients get",
+        {{"no client", receive_path<0>}, {"1 client", receive_path<1>}, {"100 clients", receive_path<100>}});
 }

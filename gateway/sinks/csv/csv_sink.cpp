@@ -86,13 +86,14 @@ void CsvSink::note_written(std::size_t bytes) {
     for (auto& split : splits_) split -= bytes;
 }
 
-void CsvSink::note_refusal(std::string_view what, std::int64_t now_ns) {
+bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
     const int error = errno;
     counters_.write_errors.add();
     retry_ns_ = now_ns + kRetryNs;
     say_(Severity::error, options_.name + ".write",
          fmt::format("csv sink '{}': cannot {} '{}': {}; trying again", options_.name, what, options_.path,
                      std::generic_category().message(error)));
+    return false;
 }
 
 /// Sees to it that what comes next has its file. False when the system refuses.
@@ -100,11 +101,11 @@ bool CsvSink::next_file(std::int64_t now_ns) {
     const bool is_over = !splits_.empty() && splits_.front() == 0;
     const bool is_full = file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes;
     if (file_.is_open() && (is_over || is_full)) {
-        if (!file_.rotate()) return note_refusal("rename", now_ns), false;
+        if (!file_.rotate()) return refused("rename", now_ns);
         file_.keep_newest(options_.keep);
     }
     if (is_over) splits_.erase(splits_.begin());
-    return file_.is_open() || begin_file() || (note_refusal("open", now_ns), false);
+    return file_.is_open() || begin_file() || refused("open", now_ns);
 }
 
 void CsvSink::write_out(std::int64_t now_ns) {
@@ -114,7 +115,7 @@ void CsvSink::write_out(std::int64_t now_ns) {
         if (text.empty()) continue;
         errno = ENOSPC;  // a write of no bytes sets none
         const auto written = file_.write(text);
-        if (written == 0) return note_refusal("write", now_ns);
+        if (written == 0) return static_cast<void>(refused("write", now_ns));
         note_written(written);
     } while (has_work());
     retry_ns_ = 0;

@@ -78,7 +78,8 @@ private:
     [[nodiscard]] bool begin_file();
     [[nodiscard]] bool next_file(std::int64_t now_ns);
     void note_written(std::size_t bytes);
-    void note_refusal(std::string_view what, std::int64_t now_ns);
+    /// False, for who returns what came of it.
+    bool refused(std::string_view what, std::int64_t now_ns);
 
     Options options_;
     Say say_;

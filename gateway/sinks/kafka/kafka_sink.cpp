@@ -23,9 +23,6 @@ constexpr std::int64_t kSaveEveryNs = 100'000'000;
 constexpr std::chrono::milliseconds kFirstPause{250};
 constexpr std::chrono::milliseconds kLongestPause{30'000};
 constexpr std::chrono::milliseconds kTick{50};
-/// At the end what waits goes out for so long at most, and for so long while nothing moves.
-constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
-constexpr std::int64_t kStandstillNs = 300'000'000;
 
 }  // namespace
 
