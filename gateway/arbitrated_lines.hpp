@@ -20,6 +20,8 @@ namespace millpond::gateway {
 
 /// The receiver of a feed's line B.
 [[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
+/// How a feed asks its server for messages, on the line and for its books.
+[[nodiscard]] feed::Rerequester::Options rerequester_options(const FeedConfig& config);
 
 /// What a feed has beyond its one line: line B, and the server that is asked for what no line brought.
 ///
@@ -32,15 +34,12 @@ public:
 
     explicit ArbitratedLines(const FeedConfig& config)
         : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}) {
-        const core::TickRate rate;
-        const auto ticks = [&](double nanos) { return static_cast<std::uint64_t>(nanos / rate.nanos_per_tick()); };
-        window_ticks_ = ticks(static_cast<double>(config.reorder_us) * 1e3);
+        constexpr std::int64_t kMicrosecondNs = 1'000;
+        window_ticks_ = core::TickRate{}.ticks(static_cast<std::int64_t>(config.reorder_us) * kMicrosecondNs);
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
         if (config.rerequest.empty()) return;
         answers_.emplace(config.rerequest, config.receive_buffer);
-        asker_.emplace(feed::Rerequester::Options{.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
-                                                  .first_wait = ticks(static_cast<double>(config.rerequest_ms) * 1e6),
-                                                  .tries = static_cast<std::uint32_t>(config.rerequest_tries)});
+        asker_.emplace(rerequester_options(config));
     }
 
     struct Brought {

@@ -121,16 +121,13 @@ public:
         requires std::is_same_v<Decoder, feed::ItchDecoder>
     {
         constexpr std::int64_t kSecondNs = 1'000'000'000;
-        constexpr std::uint64_t kMsNs = 1'000'000;
         BookRebuild::Options options{.feed = config_.name,
                                      .history = {.path = config_.rebuild_from, .ports = {}},
                                      .server = config_.rerequest,
                                      .books = books,
                                      .buffer_bytes = config_.rebuild_buffer,
                                      .longest_ns = static_cast<std::int64_t>(config_.rebuild_seconds) * kSecondNs,
-                                     .most_messages = static_cast<std::uint16_t>(config_.rerequest_most),
-                                     .request_wait_ns = config_.rerequest_ms * kMsNs,
-                                     .tries = static_cast<std::uint32_t>(config_.rerequest_tries)};
+                                     .asking = rerequester_options(config_)};
         for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             options.history.ports.push_back(receiver.report().local.port());
         });

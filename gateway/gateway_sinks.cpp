@@ -88,7 +88,7 @@ template <class Settings>
 void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
                        std::chrono::nanoseconds holds) {
     const SinkThread::Options options{
-        .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin};
+        .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin, .holds = holds};
     sinks_.push_back(std::make_unique<SinkThread>(options, std::move(sink), say));
     watched_.push_back({.thread = sinks_.back().get(), .error = &errors_[settings.name], .holds = holds});
 }

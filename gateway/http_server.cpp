@@ -5,6 +5,8 @@
 #include <thread>
 #include <utility>
 
+#include <millpond/core/thread_name.hpp>
+
 #include "gateway/http/listener.hpp"
 
 namespace millpond::gateway {
@@ -12,7 +14,10 @@ namespace millpond::gateway {
 struct HttpServer::Running {
     Running(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts)
         : listener(context, {.name = name, .listen = listen, .acts = std::move(acts)}, std::move(pages)),
-          thread([this] { context.run(); }) {}
+          thread([this, name] {
+              core::name_this_thread(name);
+              context.run();
+          }) {}
     ~Running() {
         context.stop();
         thread.join();

@@ -23,6 +23,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/thread_name.hpp>
 #include <millpond/feed/product_names.hpp>
 
 #include "gateway/midnight.hpp"
@@ -143,6 +144,14 @@ net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
     return options;
 }
 
+feed::Rerequester::Options rerequester_options(const FeedConfig& config) {
+    constexpr std::int64_t kMillisecondNs = 1'000'000;
+    const auto wait_ns = static_cast<std::int64_t>(config.rerequest_ms) * kMillisecondNs;
+    return {.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
+            .first_wait = core::TickRate{}.ticks(wait_ns),
+            .tries = static_cast<std::uint32_t>(config.rerequest_tries)};
+}
+
 Pipeline::Pipeline(const RingConfig& ring, const Config& config, Say say)
     : config_(ring),
       writer_(open_ring(ring, config)),
@@ -239,6 +248,7 @@ void Pipeline::set_midnights(std::int64_t now_utc_ns) {
 
 void Pipeline::start() {
     const auto prepare = [this] {
+        core::name_this_thread("rx " + config_.name);
         if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
         if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
     };

@@ -2,6 +2,7 @@
 
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
@@ -18,10 +19,14 @@ inline constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
 inline constexpr std::int64_t kStandstillNs = 300'000'000;
 
 /// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
-/// client that it just woke, from running.
-[[nodiscard]] inline core::IdleLimits idle_limits(core::Poll poll) {
+/// client that it just woke, from running. holds: for how long the sink may hold an event on purpose; it needs no
+/// shorter sleeps then, and each sleep's end interrupts a processor.
+[[nodiscard]] inline core::IdleLimits idle_limits(core::Poll poll, std::chrono::nanoseconds holds = {}) {
     using std::chrono::microseconds;
-    if (poll == core::Poll::block) return {.first_wait = microseconds{50}, .longest_wait = kLongSleep};
+    if (poll == core::Poll::block) {
+        const auto first = std::clamp<std::chrono::nanoseconds>(holds, microseconds{50}, kLongSleep);
+        return {.first_wait = first, .longest_wait = kLongSleep};
+    }
     return {.spins = 20, .yields = 200, .first_wait = microseconds{20}, .longest_wait = microseconds{200}};
 }
 

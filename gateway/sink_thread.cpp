@@ -15,6 +15,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/thread_name.hpp>
 
 #include "gateway/sink_idle.hpp"
 #include "gateway/start_thread.hpp"
@@ -75,6 +76,7 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
       ring_(options.ring),
       poll_(options.poll),
       pin_(options.pin),
+      holds_(options.holds),
       sink_(std::move(sink)),
       say_(std::move(say)),
       reader_({.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity())}) {
@@ -91,6 +93,7 @@ SinkThread::~SinkThread() { stop(); }
 
 void SinkThread::start() {
     const auto prepare = [this] {
+        core::name_this_thread(name_);
         try {
             if (pin_) core::pin_this_thread(static_cast<int>(*pin_));
         } catch (const std::exception& error) {
@@ -184,7 +187,7 @@ std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
 }
 
 void SinkThread::run() try {
-    core::Idle idle{poll_, idle_limits(poll_)};
+    core::Idle idle{poll_, idle_limits(poll_, holds_)};
     std::int64_t stop_at = 0;
     std::int64_t moved_ns = 0;
     std::uint64_t queued = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,7 @@ public:
         std::string name;
         core::Poll poll{core::Poll::adaptive};
         std::optional<std::uint32_t> pin{};  ///< Processor of the thread.
+        std::chrono::nanoseconds holds{};    ///< For how long the sink may hold an event on purpose.
     };
 
     /// Joins the ring, board first or where the sink resumes: every event from there on is in the account. Throws
@@ -84,6 +86,7 @@ private:
     std::string ring_;
     core::Poll poll_;
     std::optional<std::uint32_t> pin_;
+    std::chrono::nanoseconds holds_;
     std::unique_ptr<Sink> sink_;
     Say say_;
     market::RingReader reader_;

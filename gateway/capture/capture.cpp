@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include <millpond/core/thread_name.hpp>
 #include <millpond/net/pcap_writer.hpp>
 
 namespace millpond::gateway {
@@ -34,7 +35,10 @@ Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, Say say
         throw std::system_error(error ? error.value() : errno, std::generic_category(),
                                 fmt::format("capture: cannot open '{}'", file_.path()));
     }
-    thread_ = std::thread{[this] { run(); }};
+    thread_ = std::thread{[this] {
+        core::name_this_thread("capture");
+        run();
+    }};
 }
 
 Capture::~Capture() {

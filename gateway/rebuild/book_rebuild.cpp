@@ -10,6 +10,7 @@
 
 #include <poll.h>
 
+#include <millpond/core/thread_name.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
 
 namespace millpond::gateway {
@@ -22,10 +23,6 @@ constexpr std::int64_t kMostPauses = 64;
 /// without a contradiction.
 constexpr std::uint64_t kProof = 1'000;
 
-std::uint64_t ticks_of(std::uint64_t nanos) {
-    return static_cast<std::uint64_t>(static_cast<double>(nanos) / core::TickRate{}.nanos_per_tick());
-}
-
 std::string text_of(const feed::moldudp64_layout::Session& session) {
     return std::string{session.data(), session.size()};
 }
@@ -37,12 +34,13 @@ BookRebuild::BookRebuild(const Options& options, Say say)
       say_(std::move(say)),
       books_(options.books),
       ring_(options.buffer_bytes),
-      asker_({.most_messages = options.most_messages,
-              .first_wait = ticks_of(options.request_wait_ns),
-              .tries = options.tries}),
+      asker_(options.asking),
       pause_ns_(options.first_pause_ns) {
     if (!options_.server.empty()) server_.emplace(options_.server);
-    thread_ = std::thread{[this] { run(); }};
+    thread_ = std::thread{[this] {
+        core::name_this_thread("books " + options_.feed);
+        run();
+    }};
 }
 
 BookRebuild::~BookRebuild() {

@@ -41,9 +41,7 @@ public:
         std::size_t buffer_bytes{std::size_t{16} << 20U};  ///< Of what the feed brings meanwhile.
         std::int64_t longest_ns{600'000'000'000};          ///< Of one attempt.
         std::int64_t first_pause_ns{1'000'000'000};        ///< After a failure; doubled after each, up to 64 times.
-        std::uint16_t most_messages{1'000};                ///< In one request.
-        std::uint64_t request_wait_ns{5'000'000};
-        std::uint32_t tries{6};
+        feed::Rerequester::Options asking{};               ///< The server.
     };
 
     /// Throws what UdpReceiver and Region throw.

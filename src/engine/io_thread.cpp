@@ -8,13 +8,13 @@
 #include <system_error>
 #include <utility>
 
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/thread_name.hpp>
 
 namespace millpond::engine {
 namespace {
@@ -24,7 +24,6 @@ constexpr std::int64_t kLongestWaitNanos = 60'000'000'000;
 // A spinning thread with few connections reads them without asking epoll first; that is asked now and then.
 constexpr std::size_t kReadDirectlyUpTo = 4;
 constexpr std::uint64_t kRoundsBetweenEpoll = 64;
-constexpr std::size_t kShownNameChars = 15;
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::system_category(), what); }
 
@@ -54,7 +53,7 @@ void IoThread::start() {
     auto outcome = ready.get_future();
     stopping_.store(false);
     thread_ = std::thread([this, &ready] {
-        pthread_setname_np(pthread_self(), options_.name.substr(0, kShownNameChars).c_str());
+        core::name_this_thread(options_.name);
         try {
             if (options_.cpu) core::pin_this_thread(*options_.cpu);
             if (options_.realtime_priority) core::set_realtime(*options_.realtime_priority);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include <millpond/core/thread_name.hpp>
 #include <millpond/fix/utc_time.hpp>
 
 namespace millpond::engine {
@@ -97,6 +98,7 @@ void RawLog::on_bytes(std::string_view session, Direction direction, std::string
 }
 
 void RawLog::run() {
+    core::name_this_thread("raw log");
     std::unique_lock lock{stop_lock_};
     while (!stopping_) {
         lock.unlock();

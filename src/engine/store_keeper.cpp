@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/thread_name.hpp>
 
 namespace millpond::engine {
 namespace {
@@ -34,6 +35,7 @@ void StoreKeeper::forget(const fix::FileStore& store) {
 }
 
 void StoreKeeper::run() {
+    core::name_this_thread("stores");
     std::unique_lock guard{lock_};
     while (!stopping_) {
         for (auto* store : stores_) {

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,6 +51,10 @@ public:
     void missed(std::uint64_t first, std::uint64_t last) override { lost += last - first + 1; }
     void step(std::int64_t) override {}
     void finish() override { finished = true; }
+    void wait(std::chrono::nanoseconds longest) override {
+        if (longest.count() != 0) shortest_sleep_ns = std::min(shortest_sleep_ns.load(), longest.count());
+        Sink::wait(longest);
+    }
     [[nodiscard]] std::uint64_t held() const noexcept override { return held_now; }
     [[nodiscard]] std::string_view type() const noexcept override { return "recorder"; }
     void visit_metrics(const MetricVisitor&) const override {}
@@ -62,6 +68,7 @@ public:
     std::vector<std::uint64_t> numbers;
     std::uint64_t lost{0};
     bool finished{false};
+    std::atomic<std::int64_t> shortest_sleep_ns{1'000'000'000};
 
 private:
     Delivery mode_;
@@ -69,11 +76,11 @@ private:
 
 struct Reading {
     Reading(const TestRing& ring, Delivery mode, core::Poll poll = core::Poll::adaptive,
-            std::optional<std::uint32_t> pin = std::nullopt) {
+            std::optional<std::uint32_t> pin = std::nullopt, std::chrono::nanoseconds holds = {}) {
         auto made = std::make_unique<Recorder>(mode);
         sink = made.get();
-        thread = std::make_unique<SinkThread>(SinkThread::Options{ring.name, "recorder", poll, pin}, std::move(made),
-                                              kSilent);
+        thread = std::make_unique<SinkThread>(SinkThread::Options{ring.name, "recorder", poll, pin, holds},
+                                              std::move(made), kSilent);
     }
     /// Rounds until one finds nothing.
     void drain() const {
@@ -227,6 +234,24 @@ TEST(SinkThread, TheAccountClosesAtEveryMomentForAnotherThread) {
     EXPECT_EQ(account.queued, 0U);
     EXPECT_TRUE(account.closes());
     EXPECT_TRUE(run.sink->finished);
+}
+
+TEST(SinkThread, ABlockingSinkSleepsShortlyUnlessItMayHoldEvents) {
+    TestRing ring{"sleeps"};
+    Reading prompt{ring, Delivery::every, core::Poll::block};
+    Reading patient{ring, Delivery::every, core::Poll::block, std::nullopt, std::chrono::milliseconds{200}};
+    prompt.thread->start();
+    patient.thread->start();
+    constexpr int kMost = 5'000;
+    for (int i = 0; i < kMost && prompt.sink->shortest_sleep_ns != 50'000; ++i) {
+        ring.publish_quotes(1);
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    prompt.thread->stop();
+    patient.thread->stop();
+    EXPECT_EQ(prompt.sink->shortest_sleep_ns, 50'000);
+    EXPECT_EQ(patient.sink->shortest_sleep_ns, 1'000'000);
+    EXPECT_EQ(patient.thread->account(), prompt.thread->account());
 }
 
 TEST(SinkThread, ASinkThatNeverTakesAnythingLeavesTheOthersAccountAndOrderAlone) {

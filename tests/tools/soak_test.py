@@ -13,7 +13,7 @@ import judgement  # noqa: E402
 from accounts import Accounts  # noqa: E402
 from brokers import Kafka  # noqa: E402
 from judgement import MET, MIB, MISSED, NOT_RESOLVED, Window  # noqa: E402
-from rate import highest  # noqa: E402
+from rate import highest, proven  # noqa: E402
 
 
 def windows(machine=lambda age: 1.0, gateway=lambda age: 1.0, memory=lambda age: 100 * MIB, count=180):
@@ -193,6 +193,12 @@ class Rate(unittest.TestCase):
         tried = []
         found = highest(lambda rate: tried.append(rate) or rate <= limit, first=2_000, most=4_000_000)
         return found, tried
+
+    def test_a_rate_that_does_not_hold_for_long_is_lowered_by_quarters(self):
+        asked = []
+        self.assertEqual(proven(lambda rate, seconds: asked.append((rate, seconds)) or rate <= 60_000, 100_000), 56_250)
+        self.assertEqual(asked, [(100_000, 60), (75_000, 60), (56_250, 60)])
+        self.assertEqual(proven(lambda rate, seconds: False, 100_000), 0)
 
     def test_the_rate_found_holds_and_an_eighth_more_does_not(self):
         for limit in (2_000, 2_500, 31_999, 32_000, 77_777, 1_000_000):

@@ -8,8 +8,8 @@ not drift and every account closes.
 Every sink is on: tcp and web, each with a client, csv, udp with a receiver, journal, mqtt where mosquitto is installed,
 kafka where the environment's MILLPOND_KAFKA_JARS names the folder of tools/fetch_kafka; what is left out is named.
 Without --rate it looks for the highest rate that holds (steps of five seconds, doubled, then bisected; a rate holds
-when all was sent in time, nothing was lost anywhere and every sink was done two seconds later) and takes half of it. At
-the end:
+when all was sent in time, nothing was lost anywhere and every sink was done two seconds later) and takes half of it, or
+less, by quarters, until that holds for a minute. At the end:
   - sent by the generator = received by the feed + missing on it
   - for each sink and client: published = delivered + filtered + conflated + missed, with nothing queued
   - rows of csv, quotes at the udp receiver, events in the journal, messages in Kafka's topics = what their sinks
@@ -86,7 +86,8 @@ class Outcome:
         lines += [f"- {text}: **{verdict}**" for text, verdict in self.verdicts]
         lines += ["", "Its sinks, and those who took from them:", ""] + quoted(self.account + self.faults)
         if self.tried:
-            lines += ["", f"The rate is {rate.SHARE:.0%} of the highest of these that holds:", ""] + quoted(self.tried)
+            lines += ["", f"The rate is {rate.SHARE:.0%} of the highest that holds for seconds, or less until that holds "
+                      "for a minute; tried were", ""] + quoted(self.tried)
         lines += ["", f"{here['processor']}, {here['cores']} cores, Linux {here['kernel']}, commit {here['commit']}, "
                       f"{here['date']}.", ""]
         return "\n".join(lines)

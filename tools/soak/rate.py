@@ -8,6 +8,7 @@ from gateway import Gateway
 from waiting import Failed
 
 STEP_SECONDS = 5
+PROOF_SECONDS = 60
 DRAIN_SECONDS = 2  # a sink that still has something then was falling behind
 SHARE = 0.5  # a machine may get nearly twice as slow in half an hour, and its brokers with it
 FIRST, MOST = 2_000, 4_000_000
@@ -28,6 +29,13 @@ def highest(holds, first=FIRST, most=MOST):
     return good
 
 
+def proven(holds, rate, first=FIRST):
+    """The rate, or the highest in steps of a quarter below it, that `holds` for long. 0 when none does."""
+    while rate >= first and not holds(rate, PROOF_SECONDS):
+        rate = rate * 3 // 4
+    return rate if rate >= first else 0
+
+
 def drains(gateway):
     deadline = time.monotonic() + DRAIN_SECONDS
     while time.monotonic() < deadline:
@@ -41,20 +49,20 @@ def holds_in(gateway, tried):
     """A function that tries a rate and notes it in `tried`: whether all was sent in time, nothing was lost, and no sink
     fell behind."""
 
-    def holds(rate):
+    def holds(rate, seconds=STEP_SECONDS):
         lost, came = gateway.losses(), gateway.came()
         begun = time.monotonic()
-        gateway.send(rate, STEP_SECONDS).communicate()
-        late = time.monotonic() - begun - STEP_SECONDS
+        gateway.send(rate, seconds).communicate()
+        late = time.monotonic() - begun - seconds
         drained = drains(gateway)
         gateway.settle()
         lost, came = gateway.losses() - lost, gateway.came() - came
         # A generator that is late or short proves nothing about this rate.
         faults = [text for text, wrong in (("a sink was behind", not drained),
                                            ("the generator was late", late >= 1),
-                                           ("too few came", came < 0.98 * rate * STEP_SECONDS)) if wrong]
+                                           ("too few came", came < 0.98 * rate * seconds)) if wrong]
         good = lost == 0 and not faults
-        tried.append(f"{rate:8} quotes/s: {came / STEP_SECONDS:.0f} a second came, {lost} lost: "
+        tried.append(f"{rate:8} quotes/s for {seconds:2} s: {came / seconds:.0f} a second came, {lost} lost: "
                      f"{'holds' if good else ', '.join(['too much', *faults])}")
         print("  " + tried[-1], flush=True)
         return good
@@ -63,16 +71,18 @@ def holds_in(gateway, tried):
 
 
 def find(program, folder):
-    """SHARE of the highest rate that holds, and a line for each that was tried."""
-    print(f"looks for the highest rate: steps of {STEP_SECONDS} s, doubled until one is too much, then bisected; about "
-          "two minutes", flush=True)
+    """SHARE of the highest rate that holds, or less until that holds for long, and a line for each that was tried."""
+    print(f"looks for the highest rate: steps of {STEP_SECONDS} s, doubled until one is too much, then bisected; then "
+          f"{PROOF_SECONDS} s at {SHARE:.0%} of it, or less until that holds; about four minutes", flush=True)
     place = folder / "search"
     place.mkdir()
     beside = brokers.start(program, place)
     gateway, tried = None, []
     try:
         gateway = Gateway(program, place, beside)
-        rate = highest(holds_in(gateway, tried))
+        holds = holds_in(gateway, tried)
+        best = highest(holds)
+        rate = proven(holds, int(best * SHARE))
     finally:
         if gateway:
             gateway.stop()
@@ -81,5 +91,5 @@ def find(program, folder):
         shutil.rmtree(place, ignore_errors=True)
     if not rate:
         raise Failed(f"{FIRST} quotes/s are too much already: is the machine busy?")
-    print(f"highest rate {rate} quotes/s; {SHARE:.0%} of it are taken", flush=True)
-    return int(rate * SHARE), tried
+    print(f"highest rate {best} quotes/s for {STEP_SECONDS} s; {rate} are taken", flush=True)
+    return rate, tried

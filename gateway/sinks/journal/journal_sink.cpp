@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/thread_name.hpp>
 
 namespace millpond::gateway::journal {
 namespace {
@@ -23,7 +24,10 @@ JournalSink::JournalSink(const Options& options, Say say)
     : options_(options),
       say_(std::move(say)),
       writer_(options.writer, core::utc_nanos()),
-      servant_([this](const std::stop_token& stop) { service(stop); }) {}
+      servant_([this](const std::stop_token& stop) {
+          core::name_this_thread(options_.name + " files");
+          service(stop);
+      }) {}
 
 JournalSink::~JournalSink() = default;
 

@@ -11,6 +11,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/thread_name.hpp>
 
 #include "gateway/sink_idle.hpp"
 #include "gateway/start_thread.hpp"
@@ -63,6 +64,7 @@ KafkaSink::~KafkaSink() { stop(); }
 
 void KafkaSink::start() {
     const auto prepare = [this] {
+        core::name_this_thread(options_.name);
         try {
             if (options_.pin) core::pin_this_thread(static_cast<int>(*options_.pin));
         } catch (const std::exception& error) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/thread_name.hpp>
 
 #include "gateway/sinks/mqtt/reach.hpp"
 
@@ -45,7 +46,10 @@ Link::Link(const Options& options, Say say)
         ::close(wake_);
         throw;
     }
-    thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
+    thread_ = std::jthread{[this](const std::stop_token& stop) {
+        core::name_this_thread(options_.name + " link");
+        run(stop);
+    }};
 }
 
 Link::~Link() {
