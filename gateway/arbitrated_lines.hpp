@@ -20,6 +20,8 @@ namespace millpond::gateway {
 
 /// The receiver of a feed's line B.
 [[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
+/// How long a hole waits for the other line.
+[[nodiscard]] std::uint64_t reorder_ticks(const FeedConfig& config);
 /// How a feed asks its server for messages, on the line and for its books.
 [[nodiscard]] feed::Rerequester::Options rerequester_options(const FeedConfig& config);
 
@@ -33,9 +35,8 @@ public:
     using Arbiter = feed::LineArbiter<Decoder>;
 
     explicit ArbitratedLines(const FeedConfig& config)
-        : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}) {
-        constexpr std::int64_t kMicrosecondNs = 1'000;
-        window_ticks_ = core::TickRate{}.ticks(static_cast<std::int64_t>(config.reorder_us) * kMicrosecondNs);
+        : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}),
+          window_ticks_(reorder_ticks(config)) {
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
         if (config.rerequest.empty()) return;
         answers_.emplace(config.rerequest, config.receive_buffer);
@@ -120,7 +121,7 @@ private:
     std::optional<RequestClient> answers_;
     std::optional<feed::Rerequester> asker_;
     Arbiter arbiter_;
-    std::uint64_t window_ticks_{0};
+    std::uint64_t window_ticks_;
 };
 
 }  // namespace millpond::gateway

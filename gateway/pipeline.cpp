@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -38,6 +39,10 @@ constexpr int kBeatMs = 100;
 constexpr int kHoldMs = 1;
 /// While datagrams keep coming, the time is looked at once in so many rounds.
 constexpr std::uint32_t kBusyRounds = 256;
+
+std::uint64_t ticks_of(std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(static_cast<double>(time.count()) / core::TickRate{}.nanos_per_tick());
+}
 
 net::Want want_of(Wanted wanted) {
     switch (wanted) {
@@ -144,11 +149,11 @@ net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
     return options;
 }
 
+std::uint64_t reorder_ticks(const FeedConfig& config) { return ticks_of(std::chrono::microseconds{config.reorder_us}); }
+
 feed::Rerequester::Options rerequester_options(const FeedConfig& config) {
-    constexpr std::int64_t kMillisecondNs = 1'000'000;
-    const auto wait_ns = static_cast<std::int64_t>(config.rerequest_ms) * kMillisecondNs;
     return {.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
-            .first_wait = core::TickRate{}.ticks(wait_ns),
+            .first_wait = ticks_of(std::chrono::milliseconds{config.rerequest_ms}),
             .tries = static_cast<std::uint32_t>(config.rerequest_tries)};
 }
 

@@ -161,7 +161,7 @@ inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
             whole.push_back(static_cast<float>(static_cast<double>(now - handed[seen]) * kRate.nanos_per_tick() / 1e3));
         }
     };
-    const auto pace = kRate.ticks(pace_ns);
+    const auto pace = static_cast<std::uint64_t>(static_cast<double>(pace_ns) / kRate.nanos_per_tick());
     auto next = core::ticks();
     for (std::uint64_t i = 1; i <= count; ++i) {
         if (pace_ns == 0) {

@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +25,7 @@
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
+#include "bench/net/bound_socket.hpp"
 #include "bench/net/taker.hpp"
 
 namespace {
@@ -64,26 +64,16 @@ private:
 template <bool kTimes>
 class BareSocket {
 public:
-    explicit BareSocket(bool gro) : socket_(socket(AF_INET, SOCK_DGRAM, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        socklen_t length = sizeof address;
+    explicit BareSocket(bool gro) {
         const int on = gro ? 1 : 0;
         const int times = kTimes ? 1 : 0;
-        if (socket_ < 0 || bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-            getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0 ||
-            setsockopt(socket_, IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0 ||
-            setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &times, sizeof times) != 0) {
+        if (setsockopt(socket_.descriptor(), IPPROTO_UDP, UDP_GRO, &on, sizeof on) != 0 ||
+            setsockopt(socket_.descriptor(), SOL_SOCKET, SO_TIMESTAMPNS, &times, sizeof times) != 0) {
             throw std::runtime_error("no bare socket with UDP_GRO");
         }
-        port_ = ntohs(address.sin_port);
     }
-    BareSocket(const BareSocket&) = delete;
-    BareSocket& operator=(const BareSocket&) = delete;
-    ~BareSocket() { close(socket_); }
 
-    [[nodiscard]] std::uint16_t port() const { return port_; }
+    [[nodiscard]] std::uint16_t port() const { return socket_.port(); }
 
     // Calls take(bytes) for each datagram; returns how many there were.
     template <class Take>
@@ -95,7 +85,7 @@ public:
         header.msg_iovlen = 1;
         header.msg_control = control.data();
         header.msg_controllen = control.size();
-        const auto size = recvmsg(socket_, &header, MSG_DONTWAIT);
+        const auto size = recvmsg(socket_.descriptor(), &header, MSG_DONTWAIT);
         if (size <= 0) return 0;
         auto segment = static_cast<std::size_t>(size);
         for (auto* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
@@ -115,8 +105,7 @@ public:
     }
 
 private:
-    int socket_;
-    std::uint16_t port_;
+    bench::BoundSocket socket_{INADDR_LOOPBACK};
     timespec time_{};
     std::array<std::byte, 65'536> buffer_;
 };

@@ -1,6 +1,6 @@
 // Measured:     from before the send call of a 256-byte datagram over a pair of virtual interfaces until a receiver
-// that
-//               spins on the other processor holds its bytes, by the time stamp counter that both share. One at a time.
+//               that spins on the other processor holds its bytes, by the time stamp counter that both share; one at a
+//               time.
 // Not measured: a network card, interrupts, a burst, waking a sleeping thread.
 #include <sched.h>
 

@@ -13,7 +13,6 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
-#include <millpond/feed/event_json.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
@@ -43,15 +42,6 @@ std::string_view word_of(FeedFormat format) {
         case FeedFormat::itch: return "itch";
     }
     return "unknown";
-}
-
-bool is_end(feed::TradingState state) {
-    return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
-}
-
-bool is_halt(feed::TradingState state) {
-    return state == feed::TradingState::halted || state == feed::TradingState::paused || is_end(state) ||
-           state == feed::TradingState::end_of_market_hours;
 }
 
 }  // namespace
@@ -238,47 +228,6 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
                                  .missed = reader.missed,
                                  .alive = reader.alive});
     }
-}
-
-void Monitor::look_at_board(std::size_t index, std::int64_t now) {
-    const auto& board = ring_memory_[index].reader->board();
-    const auto& pipeline = *pipelines_[index];
-    struct Seen {
-        std::uint32_t halted{0};
-        std::uint32_t incomplete{0};
-        feed::Quote newest;
-    };
-    std::vector<Seen> channels(board.max_channels());
-    const auto instruments = board.instruments();
-    for (feed::InstrumentId id = 0; id < instruments; ++id) {
-        const auto quote = board.quote(id);
-        if (quote.state != market::RecordState::whole || quote.event.channel >= channels.size()) continue;
-        auto& seen = channels[quote.event.channel];
-        seen.incomplete += (quote.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
-        if (quote.event.receive_utc_ns > seen.newest.receive_utc_ns) seen.newest = quote.event;
-        const auto status = board.status(id);
-        const bool halted = status.state == market::RecordState::whole && is_halt(status.event.state);
-        seen.halted += halted || (quote.event.flags & feed::kHalted) != 0 ? 1U : 0U;
-    }
-    pipeline.for_each_feed([&](const auto& line) {
-        const auto channel = *line.config().channel;
-        const auto known = std::find_if(state_.feeds.begin(), state_.feeds.end(),
-                                        [&](const auto& feed) { return feed.name == line.config().name; });
-        auto& feed = *known;
-        const auto& seen = channels[channel];
-        feed.instruments_halted = seen.halted;
-        feed.instruments_incomplete = seen.incomplete;
-        feed.delay_ns.reset();
-        if (seen.newest.exchange_utc_ns != 0) {
-            feed.delay_ns = seen.newest.receive_utc_ns - seen.newest.exchange_utc_ns;
-        }
-        const auto status = board.channel_status(channel);
-        const bool whole = status.state == market::RecordState::whole;
-        feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
-        feed.session_over = whole && is_end(status.event.state);
-        feed.halted.see(whole && is_halt(status.event.state), now);
-        feed.some_halted.see(seen.halted != 0, now);
-    });
 }
 
 void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 constexpr std::int64_t kPatienceNs = 60'000'000'000;
@@ -80,6 +82,25 @@ TEST(Gateway, EndsCleanlyAndLeavesNoNameBehind) {
         client.receive();
     }
     EXPECT_THAT(client.lines().back(), HasSubstr("the gateway ends"));
+}
+
+TEST(Gateway, ItsThreadsHaveTheNamesThatTheOperatorsPageLists) {
+    const auto folder = std::filesystem::temp_directory_path() / unique_ring("names");
+    GatewayRun gateway{{.ring = unique_ring("n"),
+                        .format = "itch",
+                        .feed = ",rebuild=true,rerequest=127.0.0.1:9",
+                        .more = {"--tcp", "listen=127.0.0.1:0,name=lines", "--journal", "folder=" + folder.string()}}};
+    std::set<std::string> names;
+    for (const auto& task :
+         std::filesystem::directory_iterator{"/proc/" + std::to_string(gateway.program().pid()) + "/task"}) {
+        std::string name;
+        std::getline(std::ifstream{task.path() / "comm"}, name);
+        names.insert(name);
+    }
+    const auto receiving = ("rx " + gateway.ring()).substr(0, 15);
+    EXPECT_THAT(names, IsSupersetOf({receiving.c_str(), "lines", "journal", "journal files", "books f", "metrics"}));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+    std::filesystem::remove_all(folder);
 }
 
 TEST(Gateway, ASecondOneOnTheSameRingIsRefusedByName) {

@@ -86,6 +86,17 @@ protected:
         lines.send(0, session_.bytes[next++]);
         ++sent_;
     }
+    /// What gives a feed a server that it asks for books, not for its beginning, and impatiently.
+    static auto asking(const traffic::RequestServer& server) {
+        return [&server](gateway::FeedConfig& feed) {
+            feed.rerequest = server.address();
+            feed.rerequest_start = false;
+            feed.rerequest_ms = 1;
+            feed.rerequest_tries = 5;
+            feed.reorder_us = 0;
+            feed.rebuild = true;
+        };
+    }
     [[nodiscard]] Board board_of_uninterrupted(std::size_t last) {
         Lines whole{"whole", [](gateway::FeedConfig&) {}};
         const auto before = std::exchange(sent_, 0);
@@ -129,13 +140,7 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
 
 TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
-    Lines lines{"rebuild-marks", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
-                    feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 6;
-                    feed.reorder_us = 0;
-                    feed.rebuild = true;
-                }};
+    Lines lines{"rebuild-marks", asking(server)};
     ASSERT_TRUE(send(lines, 0, 200));
     // The server is silent, until the hole is given up and its time has long gone by.
     ASSERT_TRUE(send(lines, 205, 600));
@@ -185,14 +190,7 @@ TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
 
 TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
-    Lines lines{"rebuild-server", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
-                    feed.rerequest_start = false;
-                    feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 5;
-                    feed.reorder_us = 0;
-                    feed.rebuild = true;
-                }};
+    Lines lines{"rebuild-server", asking(server)};
     // The server is silent until the hole is given up.
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.gaps.size() == 1; }));
@@ -214,11 +212,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
     const ScratchFile file{scratch_name("rebuild-begin.pcap"), ""};
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-both", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
-                    feed.rerequest_start = false;
-                    feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 6;
-                    feed.reorder_us = 0;
+                    asking(server)(feed);
                     feed.rebuild_from = file.path();
                 }};
     std::string capture;
@@ -252,14 +246,7 @@ TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
 TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMakesThemComplete) {
     const traffic::SessionMessages nothing;
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, nothing};
-    Lines lines{"rebuild-silent", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
-                    feed.rerequest_start = false;
-                    feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 5;
-                    feed.reorder_us = 0;
-                    feed.rebuild = true;
-                }};
+    Lines lines{"rebuild-silent", asking(server)};
     ASSERT_TRUE(send(lines, 1, 100));
     ASSERT_TRUE(lines.read_until([&] { return !lines.rebuild_failure().empty(); }));
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("does not answer for message 1 of session"));

@@ -10,6 +10,7 @@ from waiting import Failed
 STEP_SECONDS = 5
 PROOF_SECONDS = 60
 DRAIN_SECONDS = 2  # a sink that still has something then was falling behind
+GROWTH_SECONDS = 0.1  # of quotes: by so much what waits may grow in a step's second half
 SHARE = 0.5  # a machine may get nearly twice as slow in half an hour, and its brokers with it
 FIRST, MOST = 2_000, 4_000_000
 
@@ -52,13 +53,18 @@ def holds_in(gateway, tried):
     def holds(rate, seconds=STEP_SECONDS):
         lost, came = gateway.losses(), gateway.came()
         begun = time.monotonic()
-        gateway.send(rate, seconds).communicate()
+        sender = gateway.send(rate, seconds)
+        time.sleep(seconds / 2)
+        half = gateway.queued()
+        sender.communicate()
         late = time.monotonic() - begun - seconds
+        grown = gateway.queued() - half
         drained = drains(gateway)
         gateway.settle()
         lost, came = gateway.losses() - lost, gateway.came() - came
         # A generator that is late or short proves nothing about this rate.
         faults = [text for text, wrong in (("a sink was behind", not drained),
+                                           ("a sink fell further behind", grown > rate * GROWTH_SECONDS),
                                            ("the generator was late", late >= 1),
                                            ("too few came", came < 0.98 * rate * seconds)) if wrong]
         good = lost == 0 and not faults

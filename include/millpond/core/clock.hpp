@@ -81,10 +81,6 @@ public:
     [[nodiscard]] std::int64_t nanos(std::uint64_t tick_count) const noexcept {
         return static_cast<std::int64_t>(static_cast<double>(tick_count) * nanos_per_tick_);
     }
-    /// Ticks of so many nanoseconds, zero or more.
-    [[nodiscard]] std::uint64_t ticks(std::int64_t nanos) const noexcept {
-        return static_cast<std::uint64_t>(static_cast<double>(nanos) / nanos_per_tick_);
-    }
 
 private:
     ClockReading start_;

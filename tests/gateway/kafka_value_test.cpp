@@ -1,0 +1,75 @@
+// The binary value of a Kafka message, byte by byte, as gateway/sinks/kafka/value.hpp documents it.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/journal/layout.hpp>
+
+#include "gateway/sinks/kafka/value.hpp"
+
+namespace millpond::gateway::kafka {
+namespace {
+
+/// Little-endian, of as many bytes as its type has.
+template <class Integer>
+std::string bytes_of(Integer value) {
+    std::string bytes;
+    for (std::size_t i = 0; i < sizeof(value); ++i) {
+        bytes += static_cast<char>(static_cast<std::make_unsigned_t<Integer>>(value) >> (8 * i) & 0xFFU);
+    }
+    return bytes;
+}
+
+std::string head(std::uint16_t kind, std::uint64_t sequence) {
+    return bytes_of(std::uint16_t{1}) + bytes_of(kind) + bytes_of(std::uint32_t{0}) + bytes_of(sequence);
+}
+
+TEST(KafkaBinaryValue, OfALostRecordHoldsTheRangeTheReasonAndTheTime) {
+    ValueBuffer buffer;
+    const journal::LostRecord lost{
+        .first = 0x1122334455667788, .last = 0x1122334455667799, .reason = journal::LostReason::removed, .utc_ns = -2};
+    EXPECT_EQ(binary_value(buffer, lost, 7), head(17, 7) + bytes_of(lost.first) + bytes_of(lost.last) +
+                                                 bytes_of(static_cast<std::uint32_t>(journal::LostReason::removed)) +
+                                                 bytes_of(std::uint32_t{0}) + bytes_of(lost.utc_ns));
+}
+
+TEST(KafkaBinaryValue, OfAQuoteHasItsFieldsAtTheOffsetsOfTheTable) {
+    ValueBuffer buffer;
+    const feed::Quote quote{.instrument = 0x01020304,
+                            .channel = 0x0506,
+                            .flags = feed::kIncomplete,
+                            .bid_price = 1'000'000'000'001,
+                            .ask_price = -5,
+                            .bid_size = 300,
+                            .ask_size = 70'000,
+                            .exchange_utc_ns = 1'600'000'000'123'456'789,
+                            .receive_utc_ns = 1'600'000'000'123'500'000,
+                            .receive_ticks = 99,
+                            .feed_sequence = 0x0102030405060708};
+    EXPECT_EQ(binary_value(buffer, quote, 0x8000000000000001),
+              head(1, 0x8000000000000001) + bytes_of(quote.instrument) + bytes_of(quote.channel) +
+                  bytes_of(quote.flags) + bytes_of(quote.bid_price) + bytes_of(quote.ask_price) +
+                  bytes_of(quote.bid_size) + bytes_of(quote.ask_size) + bytes_of(quote.exchange_utc_ns) +
+                  bytes_of(quote.receive_utc_ns) + bytes_of(quote.receive_ticks) + bytes_of(quote.feed_sequence));
+}
+
+TEST(KafkaBinaryValue, TellsTheKindAndNothingOfTheValueBeforeIt) {
+    ValueBuffer buffer;
+    buffer.fill('x');
+    EXPECT_EQ(binary_value(buffer, feed::Trade{}, 2).substr(0, kValueHeadBytes), head(2, 2));
+    EXPECT_EQ(binary_value(buffer, feed::Status{}, 3).substr(0, kValueHeadBytes), head(3, 3));
+    EXPECT_EQ(binary_value(buffer, feed::Gap{}, 4).substr(0, kValueHeadBytes), head(4, 4));
+    buffer.fill('x');
+    const auto clear = binary_value(buffer, feed::Clear{}, 5);
+    EXPECT_EQ(clear.substr(0, kValueHeadBytes), head(5, 5));
+    EXPECT_EQ(clear.size(), kValueHeadBytes + sizeof(feed::Clear));
+}
+
+}  // namespace
+}  // namespace millpond::gateway::kafka
