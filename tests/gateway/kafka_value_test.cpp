@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
 
 #include <millpond/feed/event.hpp>
 #include <millpond/journal/layout.hpp>
@@ -19,10 +18,9 @@ namespace {
 /// Little-endian, of as many bytes as its type has.
 template <class Integer>
 std::string bytes_of(Integer value) {
+    auto left = static_cast<std::uint64_t>(value);
     std::string bytes;
-    for (std::size_t i = 0; i < sizeof(value); ++i) {
-        bytes += static_cast<char>(static_cast<std::make_unsigned_t<Integer>>(value) >> (8 * i) & 0xFFU);
-    }
+    for (std::size_t i = 0; i < sizeof(value); ++i, left >>= 8U) bytes += static_cast<char>(left & 0xFFU);
     return bytes;
 }
 
