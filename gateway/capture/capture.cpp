@@ -35,10 +35,7 @@ Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, Say say
         throw std::system_error(error ? error.value() : errno, std::generic_category(),
                                 fmt::format("capture: cannot open '{}'", file_.path()));
     }
-    thread_ = std::thread{[this] {
-        core::name_this_thread("capture");
-        run();
-    }};
+    thread_ = std::thread{[this] { run(); }};
 }
 
 Capture::~Capture() {
@@ -56,6 +53,7 @@ bool Capture::begin_file() {
 }
 
 void Capture::run() {
+    core::name_this_thread("capture");
     for (;;) {
         const bool last = stopping_.load(std::memory_order_relaxed);
         const bool found = gather();

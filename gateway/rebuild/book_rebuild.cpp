@@ -37,10 +37,7 @@ BookRebuild::BookRebuild(const Options& options, Say say)
       asker_(options.asking),
       pause_ns_(options.first_pause_ns) {
     if (!options_.server.empty()) server_.emplace(options_.server);
-    thread_ = std::thread{[this] {
-        core::name_this_thread("books " + options_.feed);
-        run();
-    }};
+    thread_ = std::thread{[this] { run(); }};
 }
 
 BookRebuild::~BookRebuild() {
@@ -81,6 +78,7 @@ void BookRebuild::end_attempt(bool succeeded) noexcept {
 }
 
 void BookRebuild::run() {
+    core::name_this_thread("books " + options_.feed);
     while (!stopping_.load(std::memory_order_relaxed)) {
         const auto turn = turn_.load(std::memory_order_acquire);  // sync "handed on": beat, end_attempt
         if (turn == Turn::builder) {

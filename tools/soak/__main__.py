@@ -8,8 +8,8 @@ not drift and every account closes.
 Every sink is on: tcp and web, each with a client, csv, udp with a receiver, journal, mqtt where mosquitto is installed,
 kafka where the environment's MILLPOND_KAFKA_JARS names the folder of tools/fetch_kafka; what is left out is named.
 Without --rate it looks for the highest rate that holds (steps of five seconds, doubled, then bisected; a rate holds
-when all was sent in time, nothing was lost anywhere and every sink was done two seconds later) and takes half of it, or
-less, by quarters, until that holds for a minute. At the end:
+when all was sent in time, nothing was lost anywhere, no sink fell further behind and every one was done two seconds
+later) and takes half of it, or less, by quarters, until that holds for a minute. At the end:
   - sent by the generator = received by the feed + missing on it
   - for each sink and client: published = delivered + filtered + conflated + missed, with nothing queued
   - rows of csv, quotes at the udp receiver, events in the journal, messages in Kafka's topics = what their sinks

@@ -47,8 +47,8 @@ def drains(gateway):
 
 
 def holds_in(gateway, tried):
-    """A function that tries a rate and notes it in `tried`: whether all was sent in time, nothing was lost, and no sink
-    fell behind."""
+    """A function that tries a rate for so many seconds and notes it in `tried`: whether all was sent in time, nothing
+    was lost, and no sink fell behind."""
 
     def holds(rate, seconds=STEP_SECONDS):
         lost, came = gateway.losses(), gateway.came()
@@ -96,6 +96,6 @@ def find(program, folder):
             broker.stop()
         shutil.rmtree(place, ignore_errors=True)
     if not rate:
-        raise Failed(f"{FIRST} quotes/s are too much already: is the machine busy?")
+        raise Failed(f"no rate from {FIRST} quotes/s on holds for {PROOF_SECONDS} s: is the machine busy?")
     print(f"highest rate {best} quotes/s for {STEP_SECONDS} s; {rate} are taken", flush=True)
     return rate, tried

@@ -24,14 +24,12 @@ JournalSink::JournalSink(const Options& options, Say say)
     : options_(options),
       say_(std::move(say)),
       writer_(options.writer, core::utc_nanos()),
-      servant_([this](const std::stop_token& stop) {
-          core::name_this_thread(options_.name + " files");
-          service(stop);
-      }) {}
+      servant_([this](const std::stop_token& stop) { service(stop); }) {}
 
 JournalSink::~JournalSink() = default;
 
 void JournalSink::service(const std::stop_token& stop) {
+    core::name_this_thread(options_.name + " files");
     while (!stop.stop_requested()) {
         const bool did = writer_.service(core::utc_nanos());
         if (const auto error = writer_.take_error()) {

@@ -46,10 +46,7 @@ Link::Link(const Options& options, Say say)
         ::close(wake_);
         throw;
     }
-    thread_ = std::jthread{[this](const std::stop_token& stop) {
-        core::name_this_thread(options_.name + " link");
-        run(stop);
-    }};
+    thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
 }
 
 Link::~Link() {
@@ -89,6 +86,7 @@ Client Link::connectable() {
 }
 
 void Link::run(const std::stop_token& stop) {
+    core::name_this_thread(options_.name + " link");
     auto pause = options_.reconnect;
     while (!stop.stop_requested()) {
         const auto before = connections();
