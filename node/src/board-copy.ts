@@ -1,5 +1,5 @@
 import type { EntryWindow, MarketRingHandler } from "./entry-window.js";
-import { BOARD, KIND, NO_INSTRUMENT, QUOTE, STATUS } from "./market-layout.js";
+import { BOARD, KIND, NO_INSTRUMENT, QUOTE, QUOTE_INCOMPLETE, STATUS } from "./market-layout.js";
 import type { RingMemory } from "./ring-memory.js";
 
 /** Looks at a record that is being written, before its writer counts as paused or dead. */
@@ -56,6 +56,7 @@ export class BoardCopy {
   readonly #statuses: Records;
   readonly #channelStatuses: Records;
   readonly #cleared: Float64Array;
+  readonly #gapped: Float64Array;
 
   constructor(memory: RingMemory, instruments: number) {
     const { channels } = memory;
@@ -63,6 +64,7 @@ export class BoardCopy {
     this.#statuses = new Records(instruments, STATUS.bytes / 4);
     this.#channelStatuses = new Records(channels, STATUS.bytes / 4);
     this.#cleared = new Float64Array(channels);
+    this.#gapped = new Float64Array(channels);
     let until = 0;
     for (let id = 0; id < instruments; id++) {
       const slot = memory.slotsAt + id * BOARD.slotWords;
@@ -75,7 +77,9 @@ export class BoardCopy {
       // After all quotes: what this Clear voids is void in the copy too, and a later one will be read from the ring.
       const cleared = memory.number(record);
       this.#cleared[channel] = cleared;
-      until = Math.max(until, cleared);
+      const gapped = memory.number(record + BOARD.channelGapped); // likewise
+      this.#gapped[channel] = gapped;
+      until = Math.max(until, cleared, gapped);
     }
     this.coveredUntil = until;
   }
@@ -96,6 +100,7 @@ export class BoardCopy {
       }
       const number = this.#quotes.numbers[id]!;
       if (load(this.#quotes, id, window) && this.#stands(window.quote.channel, number)) {
+        this.markGapped(window, number);
         handler.quote?.(window.quote, number);
         delivered++;
       }
@@ -111,6 +116,7 @@ export class BoardCopy {
       if (instrument === NO_INSTRUMENT) return this.#channelStatuses.covers(channel, number);
       return this.#statuses.covers(instrument, number);
     }
+    if (kind === KIND.gap) return covers(this.#gapped, window.gap.channel, number);
     if (kind !== KIND.clear) return false;
     const { instrument, channel } = window.clear;
     return instrument === NO_INSTRUMENT ? this.voids(channel, number) : this.#quotes.covers(instrument, number);
@@ -119,6 +125,11 @@ export class BoardCopy {
   /** Whether a Clear behind the quote is in the copy already and will be filtered: what it leaves is no quote. */
   voids(channel: number, number: number): boolean {
     return covers(this.#cleared, channel, number);
+  }
+
+  /** Sets the flag of the quote in the window when it is not newer than the copied gap of its channel. */
+  markGapped(window: EntryWindow, number: number): void {
+    if (covers(this.#gapped, window.quote.channel, number)) window.quote.flags |= QUOTE_INCOMPLETE;
   }
 
   #stands(channel: number, number: number): boolean {

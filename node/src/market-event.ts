@@ -37,7 +37,10 @@ export interface MarketStatus extends Omit<Stamped, "symbol"> {
   readonly reason: string;
 }
 
-/** Numbers of the feed that did not arrive at the gateway. */
+/**
+ * Something of the channel did not arrive at the gateway: all its quotes are incomplete until newer ones come. `first` and
+ * `last` are numbers of the feed, 0 where none are known.
+ */
 export interface MarketGap {
   readonly type: "gap";
   readonly channel: number;
@@ -45,6 +48,7 @@ export interface MarketGap {
   readonly sequence: number;
   readonly first: number;
   readonly last: number;
+  readonly reason: string;
 }
 
 /** Quotes to be forgotten: one instrument's, or with `symbol` null the channel's. */

@@ -19,12 +19,12 @@ export const RING = {
 /** @internal */
 export const BOARD = {
   magic: 0x0044_5241_4f42_504dn,
-  version: 1,
+  version: 2,
   headerBytes: 128,
   slotBytes: 192,
   slotWords: 48,
-  channelBytes: 64,
-  channelWords: 16,
+  channelBytes: 128,
+  channelWords: 32,
   mostChannels: 65_536,
   named: 16,
   /** In a slot. */
@@ -34,10 +34,13 @@ export const BOARD = {
   slotSymbol: 38,
   /** In a channel record. */
   channelStatus: 2,
+  channelGapped: 16,
 } as const;
 
 export const KIND = { quote: 1, trade: 2, status: 3, gap: 4, clear: 5 } as const;
 export const NO_INSTRUMENT = 0xffff_ffff;
+/** @internal A bit of a quote's flags. */
+export const QUOTE_INCOMPLETE = 1;
 
 /** Prices in 1/10000; times in UTC nanoseconds. A side whose size is 0 has no quote. Flags: 1 incomplete, 2 halted. */
 export const QUOTE = new RecordLayout({
@@ -80,8 +83,10 @@ export const STATUS = new RecordLayout({
   feedSequence: "u64n",
 });
 
+/** reason: 0 sequence, 1 rejected, 2 dropped, 3 silence. first..last: numbers on the wire, 0 where none are known. */
 export const GAP = new RecordLayout({
   channel: "u16",
+  reason: "u16",
   first: "u64n",
   last: "u64n",
   receiveTime: "i64",

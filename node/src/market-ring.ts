@@ -217,11 +217,17 @@ export class MarketRing {
     handler.missed?.(first, resume - 1);
   }
 
-  /** Whether the board's copy stands for the entry in the window; empties a quote that a Clear in the copy voids. */
+  /**
+   * Whether the board's copy stands for the entry in the window; empties a quote that a Clear in the copy voids, and marks
+   * one that is older than a gap in the copy.
+   */
   #isOld(kind: number, number: number): boolean {
     const copy = this.#copy!;
     if (copy.covers(kind, number, this.#window)) return true;
-    if (kind === KIND.quote && copy.voids(this.#window.quote.channel, number)) this.#window.emptyQuote();
+    if (kind === KIND.quote) {
+      if (copy.voids(this.#window.quote.channel, number)) this.#window.emptyQuote();
+      copy.markGapped(this.#window, number);
+    }
     return false;
   }
 }

@@ -27,6 +27,7 @@ const STATES: Record<number, string> = {
   14: "end_of_system_hours",
   15: "end_of_messages",
 };
+const GAP_REASONS = ["sequence", "rejected", "dropped", "silence"];
 const REASONS: Record<number, string> = { 1: "new_session", 2: "end_of_session", 3: "sender_request" };
 
 /** @internal A gateway's ring in shared memory, as the events that its tcp sink would send. */
@@ -71,8 +72,11 @@ export class RingFeed implements MarketFeed {
       });
     },
     gap: (gap, number) => {
+      // What waits is older than the gap.
+      this.#flush();
       const { channel, receiveTime: timestamp, first, last } = gap;
-      this.owner.take({ type: "gap", channel, timestamp, sequence: number, first, last });
+      const reason = GAP_REASONS[gap.reason] ?? "unknown";
+      this.owner.take({ type: "gap", channel, timestamp, sequence: number, first, last, reason });
     },
     clear: (clear, number) => {
       if (!this.#wants(clear.instrument)) return;

@@ -45,7 +45,7 @@ export class RingMemory {
     this.slots = u32[this.board + 4]!;
     this.channels = u32[this.board + 5]!;
     if (Atomics.load(this.#u64, boardAt / 8) !== BOARD.magic || boardVersion !== BOARD.version) {
-      throw otherLayout(name, `board version ${boardVersion}`);
+      throw otherLayout(name, `board version ${boardVersion}, not ${BOARD.version}`);
     }
     const channelsAt = boardAt + BOARD.headerBytes;
     const slotsAt = channelsAt + this.channels * BOARD.channelBytes;

@@ -38,8 +38,13 @@ RingReader::Opened RingReader::open(const std::string& name) {
         if (fault != queue::BroadcastFault::none) throw refusal(object, fault);
         const auto& header = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
         // The board offset lies within the bytes: inspect_broadcast has compared the capacity with the size.
-        auto board = QuoteBoard::open(bytes.subspan(board_offset(header.capacity)));
-        if (!board) throw refusal(object, queue::BroadcastFault::other_version);
+        const auto board_memory = bytes.subspan(board_offset(header.capacity));
+        auto board = QuoteBoard::open(board_memory);
+        if (!board) {
+            throw RingError(RingFault::other_layout, "ring " + object + ": its board has layout version " +
+                                                         std::to_string(QuoteBoard::version_in(board_memory)) +
+                                                         "; this build reads " + std::to_string(kBoardLayoutVersion));
+        }
         return {std::move(region), *board};
     } catch (const memory::RegionError& error) {
         throw refusal(object, error);
@@ -101,6 +106,15 @@ bool RingReader::covered(const feed::Quote& quote) const noexcept {
 
 bool RingReader::voided(const feed::Quote& quote) const noexcept {
     return quote.channel < covered_.clears.size() && head_.number <= covered_.clears[quote.channel];
+}
+
+bool RingReader::covered(const feed::Gap& gap) const noexcept {
+    return gap.channel < covered_.gaps.size() && head_.number <= covered_.gaps[gap.channel];
+}
+
+void RingReader::mark_gapped(feed::Quote& quote, std::uint64_t number) const noexcept {
+    if (quote.channel < covered_.gaps.size() && number <= covered_.gaps[quote.channel])
+        quote.flags |= feed::kIncomplete;
 }
 
 bool RingReader::covered(const feed::Status& status) const noexcept {

@@ -188,6 +188,30 @@ TEST(MarketRing, AClearEmptiesTheBoardOfItsChannelOnly) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(1U, 2U), Pair(2U, 5U)));
 }
 
+TEST(MarketRing, AGapMakesTheOlderQuotesOfItsChannelIncompleteForALateReader) {
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    name_instruments(writer, 4);
+    writer.publish(quote_of(0, 1, 1));
+    writer.publish(quote_of(1, 2, 2));
+    writer.publish(quote_of(2, 1, 3));
+    writer.publish(gap_of(1, 4));
+    writer.publish(quote_of(2, 1, 5));
+    RingReader reader{{.name = name}};
+    EXPECT_EQ(reader.board().gapped(1), 4U);
+    EXPECT_EQ(reader.board().gapped(2), 0U);
+    Picture picture;
+    reader.join(picture);
+    EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 1U), Pair(1U, 2U), Pair(2U, 5U)));
+    EXPECT_THAT(picture.incomplete(), ElementsAre(0U)) << "channel 2 has lost nothing, and 2 was replaced";
+    writer.publish(quote_of(0, 1, 6));
+    poll_all(reader, picture);
+    EXPECT_THAT(picture.incomplete(), IsEmpty());
+    writer.publish(gap_of(2, 7));
+    poll_all(reader, picture);
+    EXPECT_THAT(picture.incomplete(), ElementsAre(1U));
+}
+
 /// Publishes random events of every kind and keeps the picture that they make.
 class RandomFeed {
 public:
@@ -239,7 +263,6 @@ TEST(MarketRing, AJoinWhileEverythingChangesLeavesNoHole) {
         RingReader reader{{.name = name}};
         Picture picture;
         std::uint64_t first_trade = feed.picture().trades.size();
-        std::uint64_t first_gap = feed.picture().gaps.size();
         // One or two events between any two looks at the board: up to 50, which the ring of 64 holds.
         reader.join(picture, [&] {
             if (feed.random() % 2 == 0) feed.publish();
@@ -248,14 +271,16 @@ TEST(MarketRing, AJoinWhileEverythingChangesLeavesNoHole) {
         poll_all(reader, picture);
         ASSERT_THAT(picture.missed, IsEmpty());
         ASSERT_EQ(picture.sequences(), feed.picture().sequences()) << "seed " << seed;
+        ASSERT_EQ(picture.incomplete(), feed.picture().incomplete()) << "seed " << seed;
         ASSERT_EQ(picture.states, feed.picture().states) << "seed " << seed;
         ASSERT_EQ(picture.channel_states, feed.picture().channel_states) << "seed " << seed;
         ASSERT_TRUE(picture.all_consistent());
-        // Trades and gaps are on no board: each published since the join arrives once.
+        // Trades are on no board: each published since the join arrives once. Of gaps the board has the newest of each
+        // channel, and later ones arrive.
         ASSERT_EQ(picture.trades, std::vector(feed.picture().trades.begin() + static_cast<std::ptrdiff_t>(first_trade),
                                               feed.picture().trades.end()));
-        ASSERT_EQ(picture.gaps, std::vector(feed.picture().gaps.begin() + static_cast<std::ptrdiff_t>(first_gap),
-                                            feed.picture().gaps.end()));
+        ASSERT_TRUE(std::includes(feed.picture().gaps.begin(), feed.picture().gaps.end(), picture.gaps.begin(),
+                                  picture.gaps.end()));
         const auto account = reader.account();
         ASSERT_EQ(account.queued, 0U);
         ASSERT_EQ(account.published, account.delivered + account.filtered + account.missed);
@@ -414,6 +439,22 @@ TEST(MarketRing, OpeningSaysWhyItCannot) {
     EXPECT_EQ(fault_of([&] { const RingReader reader{{.name = name}}; }), RingFault::foreign);
     EXPECT_EQ(fault_of([&] { const RingWriter writer{small_ring(name)}; }), RingFault::foreign);
     memory::Region::unlink_shared(ring_object_name(name));
+}
+
+TEST(MarketRing, ARingWithABoardOfLayoutOneIsRefusedWithBothVersions) {
+    const auto name = fresh_name();
+    const RingWriter writer{small_ring(name)};
+    {
+        auto region = memory::Region::open_shared(ring_object_name(name), memory::Access::writable);
+        reinterpret_cast<BoardHeader*>(region.data() + board_offset(64))->layout_version = 1;
+    }
+    try {
+        const RingReader reader{{.name = name}};
+        FAIL() << "read a board of another layout";
+    } catch (const RingError& error) {
+        EXPECT_EQ(error.fault(), RingFault::other_layout);
+        EXPECT_THAT(error.what(), HasSubstr("its board has layout version 1; this build reads 2"));
+    }
 }
 
 TEST(MarketRing, AnObjectThatItsWriterDidNotFinishIsMadeAnew) {

@@ -51,6 +51,34 @@ TEST(QuoteBoard, IsEmptyAtFirst) {
     EXPECT_EQ(board->status(0).state, RecordState::none);
     EXPECT_EQ(board->channel_status(1).state, RecordState::none);
     EXPECT_EQ(board->cleared(1), 0U);
+    EXPECT_EQ(board->gapped(1), 0U);
+}
+
+// The bytes that readers in other languages rely on; docs/market.md has the same offsets.
+TEST(QuoteBoard, AGapIsOneWordOfItsChannelRecordAndRewritesNoSlot) {
+    BoardMemory memory;
+    auto writer = QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
+    writer.store(quote_of(2, 1, 50), 7);
+    auto expected = std::vector<std::byte>(memory.bytes().begin(), memory.bytes().end());
+    writer.store(feed::Gap{.channel = 1, .first = 3, .last = 9}, 0x0102'0304);
+    const auto gapped_at = 128 + 1 * 128 + 64;
+    const std::array<std::uint8_t, 8> gapped{4, 3, 2, 1, 0, 0, 0, 0};
+    for (std::size_t i = 0; i < gapped.size(); ++i) expected[gapped_at + i] = std::byte{gapped[i]};
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), memory.bytes().begin()));
+    const auto board = *QuoteBoard::open(memory.bytes());
+    EXPECT_EQ(board.gapped(1), 0x0102'0304U);
+    EXPECT_EQ(board.gapped(0), 0U);
+    EXPECT_EQ(board.quote(2).number, 7U);
+}
+
+TEST(QuoteBoard, SaysWhichLayoutVersionTheMemoryHas) {
+    BoardMemory memory;
+    EXPECT_EQ(QuoteBoard::version_in(memory.bytes()), 0U);
+    (void)QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);
+    EXPECT_EQ(QuoteBoard::version_in(memory.bytes()), kBoardLayoutVersion);
+    memory.header().layout_version = 1;
+    EXPECT_EQ(QuoteBoard::version_in(memory.bytes()), 1U);
+    EXPECT_EQ(QuoteBoard::version_in(memory.bytes().first(100)), 0U);
 }
 
 TEST(QuoteBoard, RefusesMemoryThatIsNoBoardOfThisLayout) {
@@ -65,7 +93,7 @@ TEST(QuoteBoard, RefusesMemoryThatIsNoBoardOfThisLayout) {
         return !QuoteBoard::open(changed.bytes());
     };
     EXPECT_TRUE(refused_with([](BoardHeader& header) { header.magic.store(1); }));
-    EXPECT_TRUE(refused_with([](BoardHeader& header) { header.layout_version = 2; }));
+    EXPECT_TRUE(refused_with([](BoardHeader& header) { header.layout_version = 1; }));
     EXPECT_TRUE(refused_with([](BoardHeader& header) { header.slot_bytes = 256; }));
     EXPECT_TRUE(refused_with([](BoardHeader& header) { header.slots = 0; }));
     EXPECT_TRUE(refused_with([](BoardHeader& header) { header.slots = 1'000'000; }));

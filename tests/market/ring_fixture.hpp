@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,12 @@ struct Picture {
             states[status.instrument] = status.state;
         }
     }
-    void on(const feed::Gap& gap) { gaps.push_back(gap.first); }
+    void on(const feed::Gap& gap) {
+        gaps.push_back(gap.first);
+        for (auto& [id, quote] : newest) {
+            if (quote.channel == gap.channel) quote.flags |= feed::kIncomplete;
+        }
+    }
     void on(const feed::Clear& clear) {
         ++clears;
         std::erase_if(newest, [&](const auto& entry) {
@@ -94,6 +100,14 @@ struct Picture {
     [[nodiscard]] std::map<feed::InstrumentId, std::uint64_t> sequences() const {
         std::map<feed::InstrumentId, std::uint64_t> result;
         for (const auto& [id, quote] : newest) result[id] = quote.feed_sequence;
+        return result;
+    }
+    /// The instruments whose newest quote is incomplete.
+    [[nodiscard]] std::set<feed::InstrumentId> incomplete() const {
+        std::set<feed::InstrumentId> result;
+        for (const auto& [id, quote] : newest) {
+            if ((quote.flags & feed::kIncomplete) != 0) result.insert(id);
+        }
         return result;
     }
     [[nodiscard]] bool all_consistent() const {

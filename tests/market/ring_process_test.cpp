@@ -102,6 +102,38 @@ TEST(MarketRingProcesses, ANewWriterGoesOnWithTheRingOfADeadOne) {
     EXPECT_THAT(late.sequences(), ElementsAre(Pair(1U, 100U)));
 }
 
+TEST(MarketRingProcesses, QuotesOfTheNextWriterAreCompleteAlthoughTheDeadOneHadAGap) {
+    const auto name = fresh_name();
+    const NameGuard guard{name};
+    ASSERT_EQ(ChildProcess{[&] {
+                  RingWriter writer{small_ring(name)};
+                  name_instruments(writer, 2);
+                  writer.publish(quote_of(0, 1, 1));
+                  feed::Gap gap;
+                  gap.channel = 1;
+                  writer.publish(gap);
+                  writer.publish(quote_of(1, 1, 3));
+                  _exit(0);
+                  return 0;
+              }}.wait_for_end(),
+              0);
+    Picture picture;
+    RingReader before{{.name = name}};
+    before.join(picture);
+    EXPECT_THAT(picture.incomplete(), ElementsAre(0U));
+    RingWriter writer{small_ring(name)};
+    ASSERT_TRUE(writer.resumed());
+    ASSERT_TRUE(writer.publish(quote_of(0, 1, 4)));
+    poll_all(before, picture);
+    Picture late;
+    RingReader after{{.name = name}};
+    after.join(late);
+    EXPECT_THAT(late.sequences(), ElementsAre(Pair(0U, 4U)));
+    EXPECT_THAT(late.incomplete(), IsEmpty());
+    EXPECT_EQ(picture.sequences(), late.sequences());
+    EXPECT_EQ(picture.incomplete(), late.incomplete());
+}
+
 TEST(MarketRingProcesses, AnOldRingOfAnotherLayoutIsSuperseded) {
     const auto change = [](const std::function<void(RingWriterOptions&)>& how) {
         const auto name = fresh_name();

@@ -99,13 +99,21 @@ struct Status {
     std::uint64_t feed_sequence{0};
 };
 
-/// Sequence numbers first..last of the channel did not arrive in order.
+enum class GapReason : std::uint16_t {
+    sequence = 0,  ///< Sequence numbers were jumped over.
+    rejected = 1,  ///< The message was there, but could not be decoded.
+    dropped = 2,   ///< The kernel dropped datagrams of a feed that has no sequence numbers.
+    silence = 3,   ///< Nothing has come for longer than the feed may be silent.
+};
+
+/// Something of the channel was lost: its quotes are incomplete until newer ones replace them.
 struct Gap {
     static constexpr EventKind kKind = EventKind::gap;
 
     std::uint16_t channel{0};
-    std::uint16_t reserved[3]{};
-    std::uint64_t first{0};
+    GapReason reason{GapReason::sequence};
+    std::uint16_t reserved[2]{};
+    std::uint64_t first{0};  ///< Sequence numbers first..last on the wire; 0 where none are known.
     std::uint64_t last{0};
     std::int64_t receive_utc_ns{0};
     std::uint64_t receive_ticks{0};

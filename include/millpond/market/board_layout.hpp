@@ -17,24 +17,27 @@
 ///
 ///     board header:
 ///       0       8    magic            "MPBOARD\0"; stored last when the board is made
-///       8       4    layout version   1
+///       8       4    layout version   2
 ///      12       4    slot bytes       192
 ///      16       4    slots            the most instruments that it can hold
 ///      20       4    channels         the most channels that it can hold
 ///      24      40    zero
 ///      64       8    named            slots 0 .. named - 1 may have a name and quotes, the rest are empty
 ///      72      56    zero
-///     128      64 x channels          channel records
+///     128     128 x channels          channel records
 ///              192 x slots            slots
 ///
 ///     channel record:
 ///       0       8    cleared          ring number of the newest Clear of the whole channel: older quotes are void
 ///       8       8    status number    sequence word of the channel's status: 2n when complete, n its ring number
 ///      16      48    status           feed::Status, instrument kNoInstrument
+///      64       8    gapped           ring number of the newest Gap of the channel: older quotes are incomplete
+///      72      56    zero
 ///
 ///     slot of instrument i, at index i:
 ///       0       8    quote number     sequence word of the quote: 2n when complete, n the ring number of its entry
-///       8      72    quote            feed::Quote; void when n is not above `cleared` of the quote's channel
+///       8      72    quote            feed::Quote; void when n is not above `cleared` of the quote's channel,
+///                                     incomplete when n is not above its `gapped`
 ///      80       8    status number    sequence word of the status
 ///      88      48    status           feed::Status
 ///     136       8    named            1 once venue and name are there; they never change after that
@@ -49,7 +52,7 @@ namespace millpond::market {
 /// Names what kinds and payloads of the ring mean: feed::EventKind and the structs of feed/event.hpp, first version.
 inline constexpr std::uint32_t kMarketContent = 1;
 inline constexpr std::uint64_t kBoardMagic = 0x00445241'4F42504DULL;  // "MPBOARD\0"
-inline constexpr std::uint32_t kBoardLayoutVersion = 1;
+inline constexpr std::uint32_t kBoardLayoutVersion = 2;
 inline constexpr std::uint32_t kMostChannels = 65'536;  // events carry them in 16 bits
 
 template <class Event>
@@ -68,6 +71,8 @@ struct ChannelRecord {
     queue::Word cleared;
     queue::Word status_number;
     std::array<queue::Word, kEventWords<feed::Status>> status;
+    queue::Word gapped;
+    std::array<std::uint64_t, 7> zero;
 };
 
 struct BoardSlot {
@@ -92,7 +97,8 @@ struct BoardHeader {
     std::array<std::uint64_t, 7> zero_named;
 };
 
-static_assert(sizeof(ChannelRecord) == 64 && sizeof(BoardSlot) == 192 && sizeof(BoardHeader) == 128);
+static_assert(sizeof(ChannelRecord) == 128 && offsetof(ChannelRecord, gapped) == 64);
+static_assert(sizeof(BoardSlot) == 192 && sizeof(BoardHeader) == 128);
 static_assert(offsetof(BoardSlot, status_number) == 80 && offsetof(BoardSlot, named) == 136);
 static_assert(offsetof(BoardSlot, symbol) == 152 && offsetof(BoardHeader, named) == 64);
 

@@ -75,6 +75,12 @@ public:
     [[nodiscard]] BoardRecord<feed::Status> channel_status(std::uint16_t channel) const noexcept;
     /// Ring number of the channel's newest Clear, 0 when there was none; channel < max_channels.
     [[nodiscard]] std::uint64_t cleared(std::uint16_t channel) const noexcept;
+    /// Ring number of the channel's newest Gap, likewise: quotes that are not newer are incomplete, whatever their
+    /// flags say.
+    [[nodiscard]] std::uint64_t gapped(std::uint16_t channel) const noexcept;
+
+    /// The layout version of the board that `memory` begins with; 0 when it holds none.
+    [[nodiscard]] static std::uint32_t version_in(std::span<const std::byte> memory) noexcept;
 
 private:
     QuoteBoard() noexcept = default;
@@ -109,6 +115,8 @@ public:
     void store(const feed::Status& status, std::uint64_t number) noexcept;
     /// Empties the instrument's quote, or voids those of the whole channel by remembering `number`.
     void store(const feed::Clear& clear, std::uint64_t number) noexcept;
+    /// Makes the quotes of the channel incomplete by remembering `number`.
+    void store(const feed::Gap& gap, std::uint64_t number) noexcept;
 
 private:
     explicit QuoteBoardWriter(std::byte* memory) noexcept;
@@ -160,11 +168,9 @@ void store_record(queue::Word& sequence, std::array<queue::Word, kEventWords<Eve
 }  // namespace detail
 
 inline std::optional<QuoteBoard> QuoteBoard::open(std::span<const std::byte> memory) noexcept {
-    if (memory.size() < sizeof(BoardHeader)) return std::nullopt;
+    if (version_in(memory) != kBoardLayoutVersion) return std::nullopt;
     const auto& header = *reinterpret_cast<const BoardHeader*>(memory.data());
-    const auto magic = header.magic.load(std::memory_order_acquire);  // sync "board made": QuoteBoardWriter::create
-    if (magic != kBoardMagic || header.layout_version != kBoardLayoutVersion ||
-        header.slot_bytes != sizeof(BoardSlot) || header.slots == 0 || header.channels == 0 ||
+    if (header.slot_bytes != sizeof(BoardSlot) || header.slots == 0 || header.channels == 0 ||
         header.channels > kMostChannels || memory.size() < board_bytes(header.slots, header.channels)) {
         return std::nullopt;
     }
@@ -205,6 +211,17 @@ inline BoardRecord<feed::Status> QuoteBoard::channel_status(std::uint16_t channe
 
 inline std::uint64_t QuoteBoard::cleared(std::uint16_t channel) const noexcept {
     return channel_[channel].cleared.load(std::memory_order_acquire);  // sync "cleared": QuoteBoardWriter::store
+}
+
+inline std::uint64_t QuoteBoard::gapped(std::uint16_t channel) const noexcept {
+    return channel_[channel].gapped.load(std::memory_order_acquire);  // sync "gapped": QuoteBoardWriter::store
+}
+
+inline std::uint32_t QuoteBoard::version_in(std::span<const std::byte> memory) noexcept {
+    if (memory.size() < sizeof(BoardHeader)) return 0;
+    const auto& header = *reinterpret_cast<const BoardHeader*>(memory.data());
+    // sync "board made": QuoteBoardWriter::create
+    return header.magic.load(std::memory_order_acquire) == kBoardMagic ? header.layout_version : 0;
 }
 
 inline QuoteBoardWriter::QuoteBoardWriter(std::byte* memory) noexcept
@@ -263,6 +280,10 @@ inline void QuoteBoardWriter::store(const feed::Clear& clear, std::uint64_t numb
         return;
     }
     store(emptied(clear.instrument, clear.channel, clear.receive_utc_ns, clear.receive_ticks), number);
+}
+
+inline void QuoteBoardWriter::store(const feed::Gap& gap, std::uint64_t number) noexcept {
+    channel_[gap.channel].gapped.store(number, std::memory_order_release);  // sync "gapped": QuoteBoard::gapped
 }
 
 }  // namespace millpond::market

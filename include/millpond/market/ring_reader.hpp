@@ -59,8 +59,9 @@ public:
     explicit RingReader(const RingReaderOptions& options);
 
     /// Delivers the board, then makes poll go on where the board ends: no event is lost or delivered twice between
-    /// them. Instruments without a quote bring none; an emptied one brings a quote whose sizes are 0. Begins the
-    /// account anew. O(instruments). `step` is called between any two records of the board; for tests.
+    /// them. Instruments without a quote bring none; an emptied one brings a quote whose sizes are 0; one that is not
+    /// newer than its channel's last gap is marked incomplete. Starts a new account. O(instruments). `step` is called
+    /// between any two records of the board; for tests.
     template <RingHandler Handler, class Step = queue::NoStep>
     void join(Handler& handler, Step&& step = {});
 
@@ -110,6 +111,7 @@ private:
         std::vector<std::uint64_t> statuses;
         std::vector<std::uint64_t> channel_statuses;
         std::vector<std::uint64_t> clears;
+        std::vector<std::uint64_t> gaps;
         std::uint64_t until{0};  ///< The largest of them: later entries need no look.
     };
     struct Opened {
@@ -130,8 +132,10 @@ private:
     [[nodiscard]] bool covered(const feed::Status& status) const noexcept;
     [[nodiscard]] bool covered(const feed::Clear& clear) const noexcept;
     [[nodiscard]] bool voided(const feed::Quote& quote) const noexcept;
+    [[nodiscard]] bool covered(const feed::Gap& gap) const noexcept;
     [[nodiscard]] bool covered(const feed::Trade&) const noexcept { return false; }
-    [[nodiscard]] bool covered(const feed::Gap&) const noexcept { return false; }
+    /// Sets the flag of a quote that is not newer than the copied gap of its channel.
+    void mark_gapped(feed::Quote& quote, std::uint64_t number) const noexcept;
     template <RingHandler Handler>
     void dispatch(Handler& handler);
     template <class Event, RingHandler Handler>
@@ -175,6 +179,7 @@ void RingReader::copy_board(Copy& copy, Step& step) {
     covered_.statuses.resize(instruments);
     covered_.channel_statuses.resize(board_.max_channels());
     covered_.clears.resize(board_.max_channels());
+    covered_.gaps.resize(board_.max_channels());
     for (std::uint32_t id = 0; id < instruments; ++id) {
         step();
         covered_.quotes[id] = cover(copy.quotes[id] = board_.quote(id));
@@ -188,7 +193,9 @@ void RingReader::copy_board(Copy& copy, Step& step) {
         // After all quotes: what this Clear voids is void in the copy too, and a later Clear will be read from the
         // ring.
         covered_.clears[channel] = board_.cleared(channel);
-        covered_.until = std::max(covered_.until, covered_.clears[channel]);
+        step();
+        covered_.gaps[channel] = board_.gapped(channel);  // likewise
+        covered_.until = std::max({covered_.until, covered_.clears[channel], covered_.gaps[channel]});
         if (channel == channels) break;
     }
     step();
@@ -213,8 +220,9 @@ void RingReader::deliver_board(Handler& handler, const Copy& copy) {
     for (const auto& record : copy.channel_statuses) deliver_whole(record);
     for (std::size_t id = 0; id < copy.quotes.size(); ++id) {
         deliver_whole(copy.statuses[id]);
-        const auto& quote = copy.quotes[id];
+        auto quote = copy.quotes[id];
         if (quote.event.channel < covered_.clears.size() && quote.number > covered_.clears[quote.event.channel]) {
+            mark_gapped(quote.event, quote.number);
             deliver_whole(quote);
         }
     }
@@ -264,10 +272,11 @@ void RingReader::deliver(Handler& handler) {
             return;
         }
         if constexpr (std::is_same_v<Event, feed::Quote>) {
-            // The Clear behind it is in the copy already and will be filtered: what it leaves is no quote.
+            // The Clear or Gap behind it is in the copy already and will be filtered: a Clear leaves no quote.
             if (voided(event)) {
                 event = emptied(event.instrument, event.channel, event.receive_utc_ns, event.receive_ticks);
             }
+            mark_gapped(event, head_.number);
         }
     }
     handler.on(event);

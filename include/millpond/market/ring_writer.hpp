@@ -51,6 +51,7 @@ public:
     bool publish(const feed::Quote& quote) noexcept;
     bool publish(const feed::Trade& trade) noexcept;
     bool publish(const feed::Status& status) noexcept;
+    /// O(1): the board remembers the entry's number, and older quotes of the channel are incomplete.
     bool publish(const feed::Gap& gap) noexcept;
     /// O(1) for a whole channel too: the board remembers the entry's number, and older quotes are void.
     bool publish(const feed::Clear& clear) noexcept;
@@ -68,6 +69,8 @@ public:
     [[nodiscard]] std::uint32_t instruments() const noexcept { return taken_.board.instruments(); }
     [[nodiscard]] std::optional<Instrument> instrument(feed::InstrumentId id) const noexcept;
 
+    /// What readers see of the board.
+    [[nodiscard]] const QuoteBoard& board() const noexcept { return taken_.view; }
     [[nodiscard]] std::uint32_t max_instruments() const noexcept { return taken_.board.max_instruments(); }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return taken_.ring.capacity(); }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return taken_.ring.epoch(); }
@@ -155,7 +158,7 @@ inline bool RingWriter::publish(const feed::Status& status) noexcept {
 
 inline bool RingWriter::publish(const feed::Gap& gap) noexcept {
     if (!admits(gap.channel)) return false;
-    publish_entry(gap);
+    publish_on_board(gap);
     return true;
 }
 

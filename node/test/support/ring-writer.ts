@@ -11,7 +11,7 @@ export class RingWriter {
     readonly channels = 2,
   ) {
     this.#board = 256 + capacity * 128;
-    this.bytes = new Uint8Array(this.#board + 128 + channels * 64 + slots * 192);
+    this.bytes = new Uint8Array(this.#board + 128 + channels * 128 + slots * 192);
     this.#view = new DataView(this.bytes.buffer);
     this.bytes.set(Buffer.from("MPBCAST\0"));
     this.u32(8, 1, 1);
@@ -20,7 +20,7 @@ export class RingWriter {
     this.u64(32, 77);
     this.heartbeat(Date.now());
     this.bytes.set(Buffer.from("MPBOARD\0"), this.#board);
-    this.u32(this.#board + 8, 1, 192, slots, channels);
+    this.u32(this.#board + 8, 2, 192, slots, channels);
   }
 
   u32(at: number, ...values: readonly number[]): void {
@@ -36,13 +36,13 @@ export class RingWriter {
     this.u64(64, state);
   }
   slot(instrument: number): number {
-    return this.#board + 128 + this.channels * 64 + instrument * 192;
+    return this.#board + 128 + this.channels * 128 + instrument * 192;
   }
   entry(number: number): number {
     return 256 + (number & (this.capacity - 1)) * 128;
   }
   channel(channel: number): number {
-    return this.#board + 128 + channel * 64;
+    return this.#board + 128 + channel * 128;
   }
 
   name(instrument: number, symbol: string): void {
@@ -89,9 +89,11 @@ export class RingWriter {
     });
   }
 
-  gap(channel: number, first: number, last: number): void {
+  /** On the board, then in the ring. */
+  gap(channel: number, first: number, last: number, reason = 0): void {
+    this.u64(this.channel(channel) + 64, this.number + 1);
     this.publish(4, 40, (at) => {
-      this.u32(at, channel);
+      this.u32(at, channel | (reason << 16));
       this.u64(at + 8, first, last, 11, 12);
     });
   }
