@@ -1,4 +1,4 @@
-// The chosen symbol's bid, ask and spread, from the moment it was chosen.
+// The chosen symbol's bid, ask and spread over event time, from the moment it was chosen.
 
 import { price } from "./format.js";
 
@@ -7,8 +7,11 @@ const REDRAW_MS = 250;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A quote stands until the next one comes: one alone is a line too. */
-const upToNow = (rows) => [...rows, [new Date(), ...rows.at(-1).slice(1)]];
+/** A quote holds until the next one: a single quote is a line too. nowMs: the gateway's clock; null while it is unknown. */
+function upTo(rows, nowMs) {
+  if (rows.length === 0 || nowMs === null || nowMs <= rows.at(-1)[0].getTime()) return rows;
+  return [...rows, [new Date(nowMs), ...rows.at(-1).slice(1)]];
+}
 
 export class Chart {
   #prices;
@@ -28,22 +31,22 @@ export class Chart {
     this.#now = now;
   }
 
-  choose(record) {
-    if (record === undefined || record.symbol === this.#symbol) return;
-    this.#symbol = record.symbol;
-    this.#title.textContent = record.symbol;
+  choose(symbol, record) {
+    if (symbol === this.#symbol) return;
+    this.#symbol = symbol;
+    this.#title.textContent = symbol;
+    this.#now.textContent = "";
     this.#priceRows = [];
     this.#spreadRows = [];
-    for (const graph of this.#graphs) graph.destroy();
-    this.#graphs = [];
-    this.#drawn = -REDRAW_MS;
-    this.add(record);
+    this.recolour();
+    if (record?.time) this.add(record);
   }
 
-  /** A quote of the chosen symbol. */
+  /** A quote of the chosen symbol. record.time: its event time in UTC nanoseconds. */
   add(record) {
     if (record.symbol !== this.#symbol) return;
-    const time = new Date();
+    const last = this.#priceRows.at(-1);
+    const time = new Date(Math.max(record.time / 1e6, last ? last[0].getTime() : 0));
     this.#priceRows.push([time, record.bid, record.ask]);
     this.#spreadRows.push([time, record.spread]);
     if (this.#priceRows.length > MOST_POINTS) {
@@ -53,12 +56,20 @@ export class Chart {
     this.#now.textContent = `bid ${price(record.bid)}  ask ${price(record.ask)}  spread ${price(record.spread)}`;
   }
 
-  draw(now, force = false) {
-    if (this.#symbol === "" || (!force && now - this.#drawn < REDRAW_MS)) return;
+  /** The graphs take their colours when they are made. */
+  recolour() {
+    for (const graph of this.#graphs) graph.destroy();
+    this.#graphs = [];
+    this.#drawn = -REDRAW_MS;
+  }
+
+  /** now: the frame's time; nowMs: the gateway's clock, null while the link is lost. */
+  draw(now, nowMs) {
+    if (this.#priceRows.length === 0 || now - this.#drawn < REDRAW_MS) return;
     this.#drawn = now;
     if (this.#graphs.length === 0) this.#make();
-    this.#graphs[0].updateOptions({ file: upToNow(this.#priceRows), colors: [colour("--bid"), colour("--ask")] });
-    this.#graphs[1].updateOptions({ file: upToNow(this.#spreadRows), colors: [colour("--spread")] });
+    this.#graphs[0].updateOptions({ file: upTo(this.#priceRows, nowMs) });
+    this.#graphs[1].updateOptions({ file: upTo(this.#spreadRows, nowMs) });
   }
 
   #make() {

@@ -1,6 +1,7 @@
-// A table of any length of which only the rows in sight exist.
+// A table of any length, of which only the rows in view exist.
 
 import { price, short, timeOfDay } from "./format.js";
+import { setText } from "./morph.js";
 
 const COLUMNS = [
   { key: "symbol", title: "Symbol", text: (record) => record.symbol },
@@ -25,24 +26,27 @@ export class Grid {
   #root;
   #quotes;
   #onChoose;
+  #onView;
   #body = element("div", { role: "rowgroup", class: "body" });
   #rows = [];
   #chosen = "";
   #heads = [];
 
-  constructor(root, quotes, onChoose) {
+  /** onChoose(symbol): a row was chosen; onView(): other rows may be in view. */
+  constructor(root, quotes, { onChoose, onView }) {
     this.#root = root;
     this.#quotes = quotes;
     this.#onChoose = onChoose;
+    this.#onView = onView;
     root.setAttribute("aria-colcount", COLUMNS.length);
     root.append(this.#makeHead(), this.#body);
-    root.addEventListener("scroll", () => this.draw(), { passive: true });
+    root.addEventListener("scroll", () => this.#onView(), { passive: true });
     root.addEventListener("keydown", (event) => this.#onKey(event));
     this.#body.addEventListener("click", (event) => {
       const row = event.target.closest("[role=row]");
       if (row) this.choose(row.dataset.symbol);
     });
-    new ResizeObserver(() => this.draw()).observe(root);
+    new ResizeObserver(() => this.#onView()).observe(root);
   }
 
   get chosen() {
@@ -55,13 +59,21 @@ export class Grid {
     this.draw();
   }
 
-  /** Brings the rows in sight up to date; anew: the order too. */
-  draw(anew = false) {
-    const shown = this.#quotes.shown(anew);
+  /** The symbols whose rows are visible. */
+  inView() {
+    const height = this.#rowHeight();
+    const first = Math.floor(this.#root.scrollTop / height);
+    const rows = Math.ceil(this.#root.clientHeight / height);
+    return this.#quotes.shown().slice(first, first + rows).map(({ symbol }) => symbol);
+  }
+
+  /** Brings the rows in view up to date; resort: their order too. */
+  draw(resort = false) {
+    const shown = this.#quotes.shown(resort);
     const height = this.#rowHeight();
     const first = Math.max(0, Math.floor(this.#root.scrollTop / height) - SPARE_ROWS);
-    const inSight = Math.ceil(this.#root.clientHeight / height) + 2 * SPARE_ROWS;
-    const last = Math.min(shown.length, first + inSight);
+    const rows = Math.ceil(this.#root.clientHeight / height) + 2 * SPARE_ROWS;
+    const last = Math.min(shown.length, first + rows);
     this.#body.style.height = `${shown.length * height}px`;
     this.#root.setAttribute("aria-rowcount", shown.length + 1);
     while (this.#rows.length < last - first) this.#rows.push(this.#makeRow());
@@ -105,7 +117,7 @@ export class Grid {
       head.setAttribute("aria-sort", sorted ? (now.descending ? "descending" : "ascending") : "none");
     }
     this.#root.scrollTop = 0;
-    this.draw();
+    this.#onView();
   }
 
   #makeRow() {
@@ -132,7 +144,7 @@ export class Grid {
       const cell = row.cells[i];
       const now = text(record);
       const changed = cell.textContent !== now;
-      if (changed) cell.textContent = now;
+      if (changed) setText(cell, now);
       if (!move) continue;
       if (!same) cell.removeAttribute("data-flash");
       else if (changed && record[move] !== 0) this.#flash(cell, record[move]);
@@ -143,7 +155,7 @@ export class Grid {
     row.element.dataset.symbol = record.symbol;
   }
 
-  // Two names for the same animation: a change of name starts it anew.
+  // Two names for the same animation: a change of name restarts it.
   #flash(cell, direction) {
     const letter = direction > 0 ? "u" : "d";
     cell.dataset.flash = cell.dataset.flash === `${letter}0` ? `${letter}1` : `${letter}0`;
@@ -172,11 +184,11 @@ export class Grid {
     event.preventDefault();
     const at = shown.findIndex((record) => record.symbol === this.#chosen);
     const next = Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + step));
-    this.#bringIntoSight(next);
+    this.#scrollTo(next);
     this.choose(shown[next].symbol);
   }
 
-  #bringIntoSight(index) {
+  #scrollTo(index) {
     const height = this.#rowHeight();
     const top = index * height;
     const room = this.#root.clientHeight - 2 * height;

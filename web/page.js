@@ -1,28 +1,38 @@
 // The page: what comes in, and what is drawn when.
 
 import { Chart } from "./chart.js";
-import { ask, keepOpen, token } from "./connection.js";
-import { count, short, span } from "./format.js";
+import { ask, Link, token } from "./connection.js";
+import { count, short, timeOfDay } from "./format.js";
+import { showFindings, summary } from "./findings.js";
 import { Grid } from "./grid.js";
-import { showHealth, showLatency } from "./health.js";
+import { showHealth } from "./health.js";
+import { showLatency } from "./latency.js";
+import { setText } from "./morph.js";
 import { Quotes } from "./quotes.js";
+import { Subscription } from "./subscription.js";
 
-const LINES_EVERY_MS = 50;
 const SORT_EVERY_MS = 500;
-const HEALTH_EVERY_MS = 250;
+const NAMES_EVERY_MS = 1_000;
+const CLOCK_EVERY_MS = 1_000;
+/** A page that is further behind the gateway says so. */
+const LAG_SHOWN_MS = 1_000;
 
 const at = (id) => document.getElementById(id);
 const quotes = new Quotes();
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
-const grid = new Grid(at("quotes"), quotes, (symbol) => {
-  chart.choose(quotes.find(symbol));
-  frame.ask();
+const grid = new Grid(at("quotes"), quotes, {
+  onChoose(symbol) {
+    chart.choose(symbol, quotes.find(symbol));
+    frame.ask();
+  },
+  onView: () => frame.ask(),
 });
 
-let connected = false;
 let report = null;
+let clockAhead = 0; // of the gateway's clock against this one, in ms
+let tokenMissing = false;
 
-/** Draws at most once a frame, and nothing while nobody looks. */
+/** Draws at most once a frame, and nothing while the page is not visible. */
 const frame = {
   asked: false,
   sorted: 0,
@@ -31,55 +41,145 @@ const frame = {
     this.asked = true;
     requestAnimationFrame((now) => {
       this.asked = false;
-      const anew = now - this.sorted >= SORT_EVERY_MS;
-      if (anew) this.sorted = now;
-      grid.draw(anew);
-      chart.draw(now);
+      const resort = now - this.sorted >= SORT_EVERY_MS;
+      if (resort) this.sorted = now;
+      grid.draw(resort);
+      chart.draw(now, link.live ? Date.now() + clockAhead : null);
       const shown = quotes.shown().length;
-      const text = shown === quotes.size ? `${count(shown)} symbols` : `${count(shown)} of ${count(quotes.size)} symbols`;
-      if (at("count").textContent !== text) at("count").textContent = text;
+      const total = `${count(quotes.size)} ${quotes.size === 1 ? "symbol" : "symbols"}`;
+      setText(at("count"), shown === quotes.size ? total : `${count(shown)} of ${total}`);
+      setText(at("empty"), emptyText(shown));
+      at("empty").hidden = shown > 0;
       if (grid.chosen === "" && shown > 0) grid.choose(quotes.shown()[0].symbol);
+      else subscription.update();
     });
   },
 };
 
-function showState() {
+function emptyText(shown) {
+  if (shown > 0) return "";
+  if (tokenMissing) return "Sign in to see quotes.";
+  if (quotes.size > 0) return `No symbol contains “${quotes.searched}”.`;
+  return link.live ? "No quotes yet. They appear with the first message of a feed." : "";
+}
+
+const link = new Link({
+  report(next) {
+    const restarted = report !== null && report.started !== next.started;
+    report = next;
+    tokenMissing = false;
+    clockAhead = report.now / 1e6 - Date.now();
+    if (restarted) names.restart();
+    showReport();
+  },
+  open() {
+    names.restart();
+    subscription.restart();
+  },
+  lines(lines) {
+    for (const line of lines) {
+      const record = quotes.apply(line);
+      if (record && line.type === "quote" && record.symbol === grid.chosen) chart.add(record);
+      // Neither names its quotes: the current ones come again, marked incomplete or not at all.
+      if (line.type === "gap" || (line.type === "clear" && line.symbol === null)) {
+        if (line.type === "clear") quotes.blank();
+        subscription.refresh();
+      }
+    }
+    frame.ask();
+  },
+  change() {
+    showLink();
+    frame.ask();
+  },
+  needToken(wrong) {
+    tokenMissing = true;
+    showLink();
+    frame.ask();
+    return askToken(wrong);
+  },
+});
+
+const subscription = new Subscription(link, quotes, () => {
+  const all = quotes.ordersLive;
+  return { all, symbols: all ? [] : [...new Set([...grid.inView(), ...(quotes.find(grid.chosen) ? [grid.chosen] : [])])] };
+});
+
+/** The names of all instruments: the WebSocket brings only those that are followed. */
+const names = {
+  next: 0,
+  restart() {
+    this.next = 0;
+    quotes.forget();
+  },
+  async poll() {
+    try {
+      if (link.live) {
+        const from = this.next;
+        const { symbols, next } = await ask(`api/symbols?first=${from}`);
+        if (from === this.next) {
+          quotes.name(symbols);
+          this.next = next;
+          if (symbols.length > 0) frame.ask();
+          if (symbols.length >= 2_000) return this.poll();
+        }
+      }
+    } catch {
+      // The link notices a gateway that does not answer.
+    }
+    setTimeout(() => this.poll(), link.live && this.next === 0 ? 100 : NAMES_EVERY_MS);
+    return undefined;
+  },
+};
+
+function showLink() {
   const pill = at("health");
-  const first = report?.first ?? null;
-  let [state, text] = ["good", "all is well"];
-  if (!connected) [state, text] = ["error", "not connected to the gateway"];
-  else if (first) [state, text] = [first.severity, `${first.stage}: ${first.of}: ${first.text}`];
+  const body = document.body;
+  body.dataset.link = link.live ? "live" : link.heard === 0 ? "connecting" : "lost";
+  at("sign-in").hidden = !tokenMissing;
+  let state = "waiting";
+  let text = "Connecting";
+  if (tokenMissing) [state, text] = ["error", "Token needed"];
+  else if (link.live && report) ({ state, text } = summary(report.findings));
+  else if (link.heard !== 0) [state, text] = ["error", `Connection lost. Data as of ${timeOfDay(link.heard * 1e6).slice(0, 8)}`];
   pill.dataset.state = state;
-  const since = first && connected ? ` (for ${span(Math.max(0, report.now - first.since))})` : "";
-  // Screen readers are told of a new finding, not of each second that it lasts.
-  pill.title = text + since;
-  if (at("health-text").textContent !== text) at("health-text").textContent = text;
+  setText(at("health-text"), text);
+  // Not part of the status text: a screen reader would read out each second.
+  const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
+  setText(at("retry"), !link.live && !tokenMissing && link.retryAt !== 0 ? (wait > 0 ? `Next retry in ${wait} s` : "Retrying") : "");
+  setText(at("lag"), link.live && link.lag > LAG_SHOWN_MS ? `This page is ${(link.lag / 1_000).toFixed(1)} s behind` : "");
+  if (!link.live) setText(at("totals"), "");
 }
 
 function showReport() {
+  showFindings(report, at("findings"));
+  at("findings-panel").hidden = report.findings.length === 0;
   showHealth(report, { feeds: at("feeds"), sinks: at("sinks"), rings: at("rings") });
-  if (report.rings.length > 0) showLatency(report.rings[0][at("latency-which").value], at("latency"));
+  showRingChoice();
+  const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
+  if (ring) showLatency(ring[at("latency-which").value], at("latency"));
   const sum = (list, key) => list.reduce((total, one) => total + one[key], 0);
-  at("totals").textContent = `${short(sum(report.feeds, "packets_per_second"))} packets/s   ${short(sum(report.feeds, "quotes_per_second"))} quotes/s`;
+  setText(at("totals"), `${short(sum(report.feeds, "packets_per_second"))} packets/s   ${short(sum(report.feeds, "quotes_per_second"))} quotes/s`);
 }
 
-async function askHealth() {
-  try {
-    report = await ask("api/health");
-    showReport();
-    showState();
-  } catch (error) {
-    if (error.message === "token") await askToken();
-  } finally {
-    setTimeout(askHealth, HEALTH_EVERY_MS);
+/** One choice for each ring; hidden while there is only one. */
+function showRingChoice() {
+  const select = at("latency-ring");
+  const known = [...select.options].map(({ value }) => value);
+  const rings = report.rings.map(({ name }) => name);
+  if (known.join("\n") !== rings.join("\n")) {
+    const chosen = select.value;
+    select.replaceChildren(...rings.map((name) => new Option(name, name, false, name === chosen)));
   }
+  select.parentElement.hidden = rings.length < 2;
 }
 
-function askToken() {
+function askToken(wrong) {
   const dialog = at("ask-token");
-  dialog.showModal();
+  setText(at("token-wrong"), wrong ? "The gateway did not accept this token." : "");
+  if (!dialog.open) dialog.showModal();
   return new Promise((done) => {
-    dialog.addEventListener("close", () => {
+    at("token-form").addEventListener("submit", () => {
       token.set(at("token").value);
       at("token").value = "";
       done();
@@ -91,7 +191,8 @@ function chooseTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
   localStorage.setItem("millpond-theme", theme);
-  chart.draw(performance.now(), true);
+  chart.recolour();
+  frame.ask();
 }
 
 at("search").addEventListener("input", (event) => {
@@ -99,29 +200,15 @@ at("search").addEventListener("input", (event) => {
   at("quotes").scrollTop = 0;
   frame.ask();
 });
+at("sign-in").addEventListener("click", () => at("ask-token").showModal());
 at("theme").value = localStorage.getItem("millpond-theme") ?? "auto";
 at("theme").addEventListener("change", (event) => chooseTheme(event.target.value));
 chooseTheme(at("theme").value);
-at("latency-which").addEventListener("change", () => report && showReport());
+for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target.matches("input, select")) return;
   event.preventDefault();
   at("search").focus();
 });
-
-keepOpen("ws", [{ mode: "conflate", interval_ms: LINES_EVERY_MS }], {
-  lines(lines) {
-    for (const line of lines) {
-      const record = quotes.apply(line);
-      if (record && record.symbol === grid.chosen) chart.add(record);
-    }
-    frame.ask();
-  },
-  state(state) {
-    connected = state === "open";
-    if (connected) quotes.forget();
-    showState();
-    frame.ask();
-  },
-});
-askHealth();
+setInterval(showLink, CLOCK_EVERY_MS);
+names.poll();

@@ -2,7 +2,7 @@
 
 const EMPTY = { price: null, shares: 0 };
 
-/** What is known of a symbol. `version` grows with every change that shows. */
+/** What is known of a symbol. `version` grows with every visible change. */
 function recordOf(symbol) {
   return {
     symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, state: "",
@@ -22,9 +22,6 @@ export class Quotes {
   #descending = false;
   #search = "";
   #stale = true;
-  /** Gaps and losses that lines told of. */
-  gaps = 0;
-  missed = 0;
 
   get size() {
     return this.#records.size;
@@ -34,22 +31,33 @@ export class Quotes {
     return this.#records.get(symbol);
   }
 
-  /** Takes one parsed line; gives the record that it changed, or nothing. */
+  /** Adds symbols of which no quote is known yet. */
+  name(symbols) {
+    for (const symbol of symbols) this.#record(symbol);
+  }
+
+  /** Takes one parsed line; returns the record that it changed, or nothing. */
   apply(line) {
     switch (line.type) {
       case "quote": return this.#quote(line);
       case "status": return this.#status(line);
       case "clear": return this.#clear(line);
-      case "gap": this.gaps += 1; return undefined;
-      case "missed": this.missed += line.count; return undefined;
       default: return undefined;
     }
   }
 
-  /** Forgets all, as when the connection begins anew. */
+  /** Forgets everything, names included. */
   forget() {
     this.#records.clear();
     this.#stale = true;
+  }
+
+  /** Forgets the values of these symbols (default: all), which are no longer followed or no longer valid. */
+  blank(symbols = [...this.#records.keys()]) {
+    for (const symbol of symbols) {
+      const record = this.#records.get(symbol);
+      if (record) Object.assign(record, recordOf(symbol), { version: record.version + 1 });
+    }
   }
 
   /** The state in which the instrument does not trade; empty when it does. */
@@ -58,7 +66,7 @@ export class Quotes {
     return record.halted ? "halted" : "";
   }
 
-  /** What is searched for: symbols that hold it come. */
+  /** Shows only symbols that contain the text, in any case. */
   search(text) {
     this.#search = text.trim().toUpperCase();
     this.#stale = true;
@@ -74,14 +82,18 @@ export class Quotes {
     return { key: this.#key, descending: this.#descending };
   }
 
-  /** Whether the order follows values that quotes change. */
+  get searched() {
+    return this.#search;
+  }
+
+  /** Whether quotes change the order. */
   get ordersLive() {
     return this.#key !== "symbol";
   }
 
-  /** The records to be shown, in order. anew: sort again although only values have changed. */
-  shown(anew = false) {
-    if (!this.#stale && !(anew && this.ordersLive)) return this.#shown;
+  /** The records to be shown, in order. resort: sort again although only values have changed. */
+  shown(resort = false) {
+    if (!this.#stale && !(resort && this.ordersLive)) return this.#shown;
     this.#stale = false;
     const all = [...this.#records.values()];
     this.#shown = this.#search === "" ? all : all.filter((record) => record.symbol.toUpperCase().includes(this.#search));
@@ -98,7 +110,7 @@ export class Quotes {
       const left = value(a);
       const right = value(b);
       if (left === right) return bySymbol(a, b);
-      if (left === null) return 1; // what has no value stands last in either direction
+      if (left === null) return 1; // rows without a value come last in either direction
       if (right === null) return -1;
       return left < right ? -sign : sign;
     };
@@ -143,7 +155,6 @@ export class Quotes {
     return record;
   }
 
-  // Lines do not tell an instrument's channel; the quotes that stand again come anew.
   #clear(line) {
     if (line.symbol === null) return undefined;
     const record = this.#record(line.symbol);

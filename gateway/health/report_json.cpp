@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "gateway/health/advice.hpp"
 #include "gateway/health/findings.hpp"
 #include "gateway/lines/json_string.hpp"
 
@@ -34,8 +35,10 @@ std::string_view word_of(Severity severity) {
 std::string time_or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
 
 std::string json_of(const Finding& finding) {
-    return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{}}})", to_string(finding.stage),
-                       word_of(finding.severity), json_string(finding.of), finding.since, json_string(finding.text));
+    const auto [meaning, action] = advice(finding.stage);
+    return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
+                       to_string(finding.stage), word_of(finding.severity), json_string(finding.of), finding.since,
+                       json_string(finding.text), json_string(meaning), json_string(action));
 }
 
 std::string json_of(const LineState& line) {

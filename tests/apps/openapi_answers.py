@@ -109,12 +109,13 @@ def ask(address, path, method="get", **headers):
     return connection, answer
 
 
-PAGES = ("/api/quotes", "/api/health", "/health", "/metrics")
+PAGES = ("/api/quotes", "/api/symbols", "/api/health", "/health", "/metrics")
 for address in (given.good, given.bad):
     for page in PAGES:
         ask(address, page)
 ask(given.good, "/api/quotes?symbol=AAPL")
 ask(given.good, "/api/quotes?first=0&limit=1")
+ask(given.good, "/api/symbols?first=0")
 for page in PAGES:
     ask(given.locked, page)
     ask(given.locked, page, Authorization=f"Bearer {given.token}")

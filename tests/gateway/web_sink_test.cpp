@@ -220,6 +220,20 @@ TEST_F(WebSinkTest, TheStandingQuotesAreAPageInParts) {
     EXPECT_THAT(answer("GET /nothing HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
 }
 
+TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
+    symbols_ = {"AAPL", "A\"B", "NEVER QUOTED"};
+    open();
+    publish(1, 1);
+    EXPECT_THAT(answer("GET /api/symbols HTTP/1.0\r\n\r\n"),
+                HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"next":3})"));
+    EXPECT_THAT(answer("GET /api/symbols?first=2 HTTP/1.0\r\n\r\n"),
+                HasSubstr(R"({"symbols":["NEVER QUOTED"],"next":3})"));
+    for (const auto* const first : {"3", "4", "99999999999999999999", "-1"}) {
+        const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
+        EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
+    }
+}
+
 TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
     setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
     open({.token = Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});

@@ -1,4 +1,4 @@
-// A gateway of its own for a test, and a sender of the feed that it receives.
+// A gateway for one test, and a sender of the feed that it receives.
 import { spawn } from "node:child_process";
 import dgram from "node:dgram";
 
@@ -8,12 +8,12 @@ const READY = /Ctrl-C ends it\./;
 const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
 const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
 
-/** Starts a gateway with one feed and one web sink; more: further arguments. */
-export async function startGateway(more = []) {
+/** Starts a gateway with one feed and one web sink; more: further arguments; web: those of the web sink. */
+export async function startGateway(more = [], web = ["--web", "listen=127.0.0.1:0"]) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
   const child = spawn(PROGRAM, [
     "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", "name=planted,listen=127.0.0.1:0,format=quotes",
-    "--web", "listen=127.0.0.1:0", "--metrics", "off", ...more,
+    ...web, "--metrics", "off", ...more,
   ]);
   let said = "";
   const told = new Promise((done, failed) => {
@@ -35,6 +35,11 @@ export async function startGateway(more = []) {
     feedPort: Number(feedPort),
     async stop() {
       child.kill("SIGTERM");
+      await ended;
+    },
+    /** As a crash: nothing is said to anyone. */
+    async kill() {
+      child.kill("SIGKILL");
       await ended;
     },
   };

@@ -66,6 +66,20 @@ test("halted and incomplete are told, and a clear leaves no price", () => {
   assert.equal(record.bid, null);
 });
 
+test("a named symbol has a row before its first quote, and a blanked one keeps its row without values", () => {
+  const quotes = new Quotes();
+  quotes.name(["B", "A"]);
+  assert.deepEqual(symbols(quotes), ["A", "B"]);
+  const record = quotes.apply(quote("A", 1, 2, { incomplete: true }));
+  quotes.name(["A"]);
+  assert.equal(record.bid, 1);
+  const before = record.version;
+  quotes.blank(["A", "unknown"]);
+  assert.deepEqual([record.bid, record.ask, record.incomplete], [null, null, false]);
+  assert.ok(record.version > before);
+  assert.deepEqual(symbols(quotes), ["A", "B"]);
+});
+
 test("a price knows which way it moved", () => {
   const quotes = new Quotes();
   quotes.apply(quote("A", 1, 5));

@@ -26,7 +26,7 @@ namespace {
 
 /// What no event and no socket calls for (a client's patience, its next message) is seen to after so long.
 constexpr std::int64_t kLookEveryNs = 5'000'000;
-/// Connections that are no WebSocket: at most so many, each with one page of at most kMostQuotes quotes.
+/// Connections that are no WebSocket: at most so many, each with one page of at most kMostQuotes quotes or names.
 constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostQuotes = 2'000;
 /// What the network may do at a time, so that who connects in a loop does not keep lines from going out.
@@ -162,6 +162,7 @@ http::Page WebSink::page(const http::Request& request) const {
         return {.type = std::string{asset->type}, .body = std::string{asset->content}, .may_cache = true};
     }
     if (request.path == "/api/quotes") return quotes(request);
+    if (request.path == "/api/symbols") return symbols(request);
     return pages_ ? pages_(request) : http::Page{};
 }
 
@@ -182,6 +183,18 @@ http::Page WebSink::quotes(const http::Request& request) const {
     }
     body += fmt::format("],\"instruments\":{},\"next\":{}}}\n", standing().size(),
                         id < standing().size() ? fmt::format("{}", id) : "null");
+    return {.type = "application/json", .body = std::move(body)};
+}
+
+http::Page WebSink::symbols(const http::Request& request) const {
+    const auto first = std::min(number_or(request.parameter("first"), 0), standing().size());
+    const auto end = std::min(first + kMostQuotes, standing().size());
+    std::string body{"{\"symbols\":["};
+    for (auto id = first; id < end; ++id) {
+        if (id != first) body += ',';
+        body += standing().json_symbol(static_cast<feed::InstrumentId>(id)).view();
+    }
+    body += fmt::format("],\"next\":{}}}\n", end);
     return {.type = "application/json", .body = std::move(body)};
 }
 

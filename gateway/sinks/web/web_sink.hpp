@@ -15,7 +15,7 @@
 
 namespace millpond::gateway::web {
 
-/// Lines to WebSocket clients at /ws, the standing quotes at /api/quotes, and the page with all that belongs to it.
+/// Lines to WebSocket clients at /ws, standing quotes at /api/quotes, names at /api/symbols, and the page's files.
 /// lines/request.hpp says what clients may ask for, lines/subscriber.hpp what they get when they are slow.
 class WebSink final : public lines::LineSink {
 public:
@@ -39,6 +39,7 @@ private:
 
     [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] http::Page quotes(const http::Request& request) const;
+    [[nodiscard]] http::Page symbols(const http::Request& request) const;
     /// Lets the network do what is ready; whether that was anything.
     bool look();
     void serve_all(std::int64_t now_ns);

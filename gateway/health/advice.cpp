@@ -1,0 +1,45 @@
+#include "gateway/health/advice.hpp"
+
+namespace millpond::gateway::health {
+
+Advice advice(Stage stage) noexcept {
+    switch (stage) {
+        case Stage::link:
+            return {"No packet can arrive on this interface.", "Check the cable, the switch port and `ip link`."};
+        case Stage::group_not_joined:
+            return {"The kernel does not receive the feed's multicast group.",
+                    "Check the `interface` key of the feed and `ip maddr`; restart the gateway to join again."};
+        case Stage::no_packets:
+            return {"The feed has delivered nothing since the start, so it has no quotes.",
+                    "Check address, port and interface; `millpond doctor` tests each step of the way."};
+        case Stage::stale:
+            return {"The newest quotes of this feed may be out of date.",
+                    "Check the sender and the network; `millpond doctor` tests each step of the way."};
+        case Stage::kernel_drops:
+            return {"Datagrams were lost on this machine, before the gateway read them.",
+                    "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
+        case Stage::line:
+            return {"The feed has no redundancy: what the other line loses is lost.",
+                    "Check the silent line's group, interface and sender."};
+        case Stage::undecodable:
+            return {"Messages were rejected, so their changes are missing from the quotes.",
+                    "Check `format` and the port; `millpond gateway --capture` keeps the datagrams for analysis."};
+        case Stage::gap:
+            return {"Messages are missing; the quotes they may have changed are marked incomplete.",
+                    "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};
+        case Stage::books_incomplete:
+            return {"A better price than the one shown may exist.",
+                    "Wait for the rebuild, or configure `rerequest` or `rebuild_from`; a new session completes the books."};
+        case Stage::halted:
+            return {"The venue has stopped trading; the last quotes stay as they were.", "Wait for the venue."};
+        case Stage::receive_thread:
+            return {"Nothing is received on this ring.",
+                    "Check for a stopped process or a starved processor (`top -H`), then restart the gateway."};
+        case Stage::sink_behind:
+            return {"Consumers of this sink get quotes late or not at all; other sinks are not affected.",
+                    "Check the sink's last error, its disk, its broker or its clients."};
+    }
+    return {};
+}
+
+}  // namespace millpond::gateway::health
