@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <millpond/fix/session.hpp>
 
 #include "fuzz/fix_input.hpp"
@@ -7,6 +9,7 @@
 namespace {
 
 using namespace millpond::fix;
+namespace core = millpond::core;
 
 /// The input's bytes, two at a time; zeros behind its end.
 class Choices {
@@ -45,9 +48,9 @@ public:
 
 /// Messages whose bodies are the input's lines, to a session that is logged on.
 void play_hostile(std::span<const std::byte> input) {
-    constexpr std::int64_t kNow = 1'704'164'645'000'000'000;
+    constexpr core::Moment kNow{.utc_ns = 1'704'164'645'000'000'000, .monotonic_ns = 1'000'000'000'000};
     static const auto dictionary = Dictionary::session_level(Version::fix44);
-    MemoryStore store{kNow, 1U << 16U};
+    MemoryStore store{kNow.utc_ns, 1U << 16U};
     Target target{store};
     Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .max_message_bytes = 4096},
                     dictionary,
@@ -89,7 +92,7 @@ void play_hostile(std::span<const std::byte> input) {
                         number + header + line.substr(2)));
         }
         if (session.next_deadline_ns() != INT64_MAX && line.size() % 3 == 0) {
-            now = std::max(now, session.next_deadline_ns());
+            now = now.after(std::max<std::int64_t>(session.next_deadline_ns() - now.monotonic_ns, 0));
             session.on_timer(now);
         }
         begin = end + 1;

@@ -213,11 +213,11 @@ private:
                sides_[1].session_->state() == Session::State::active;
     }
     void pass_time() {
-        auto next = now_ + 1'000'000'000;
+        auto next = now_.monotonic_ns + 1'000'000'000;
         for (const auto& side : sides_) next = std::min(next, side.session_->next_deadline_ns());
-        now_ = std::max(now_ + 1, next);
+        now_ = now_.after(std::max<std::int64_t>(1, next - now_.monotonic_ns));
         for (auto& side : sides_) {
-            if (connected_ && side.session_->next_deadline_ns() <= now_) side.session_->on_timer(now_);
+            if (connected_ && side.session_->next_deadline_ns() <= now_.monotonic_ns) side.session_->on_timer(now_);
         }
         settle();
     }
@@ -228,7 +228,7 @@ private:
     Options options_;
     Choose choose_;
     Dictionary dictionary_;
-    std::int64_t now_{kStartNs};
+    core::Moment now_{.utc_ns = kStartNs, .monotonic_ns = 1'000'000'000'000};
     bool connected_{false};
     bool calm_{false};
     std::uint64_t connections_{0};

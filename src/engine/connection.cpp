@@ -53,9 +53,9 @@ void Connection::apply() noexcept {
     io_->change(transport_->descriptor(), events, *this);
 }
 
-void Connection::on_ready(std::uint32_t events, std::int64_t utc_ns) {
+void Connection::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
-    if (owner_ != nullptr) owner_->on_ready(*this, utc_ns);
+    if (owner_ != nullptr) owner_->on_ready(*this, now);
 }
 
 }  // namespace millpond::engine

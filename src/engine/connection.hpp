@@ -22,7 +22,7 @@ class Connection;
 class ConnectionOwner {
 public:
     /// There may be bytes to read, or room to write, or an end.
-    virtual void on_ready(Connection& connection, std::int64_t utc_ns) = 0;
+    virtual void on_ready(Connection& connection, core::Moment now) = 0;
 
 protected:
     ~ConnectionOwner() = default;
@@ -31,8 +31,8 @@ protected:
 /// A socket that an I/O thread watches for its owner of the moment.
 class Connection final : public detail::Watcher {
 public:
-    Connection(std::unique_ptr<Transport> transport, const net::SocketAddress& peer, std::int64_t utc_ns)
-        : transport_(std::move(transport)), peer_(peer), since_ns_(utc_ns) {}
+    Connection(std::unique_ptr<Transport> transport, const net::SocketAddress& peer, core::Moment now)
+        : transport_(std::move(transport)), peer_(peer), since_ns_(now.monotonic_ns) {}
     ~Connection() override { unwatch(); }
 
     /// From now on on this thread, for this owner.
@@ -65,9 +65,10 @@ public:
 
     [[nodiscard]] Transport& transport() noexcept { return *transport_; }
     [[nodiscard]] const net::SocketAddress& peer() const noexcept { return peer_; }
+    /// Monotonic.
     [[nodiscard]] std::int64_t since_ns() const noexcept { return since_ns_; }
 
-    void on_ready(std::uint32_t events, std::int64_t utc_ns) override;
+    void on_ready(std::uint32_t events, core::Moment now) override;
 
 private:
     void watch_writable(bool wanted) noexcept;

@@ -11,8 +11,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <millpond/core/clock.hpp>
-
 #include "tls_transport.hpp"
 
 namespace millpond::engine {
@@ -57,19 +55,19 @@ void Initiator::Dialer::end() {
     io_->leave(slot_);
 }
 
-void Initiator::Dialer::wait_until(std::int64_t utc_ns) {
-    next_ns_ = utc_ns;
-    io_->wants_timer(slot_, utc_ns);
+void Initiator::Dialer::wait_until(std::int64_t monotonic_ns) {
+    next_ns_ = monotonic_ns;
+    io_->wants_timer(slot_, monotonic_ns);
 }
 
-std::int64_t Initiator::Dialer::on_timer(std::int64_t utc_ns) {
-    if (utc_ns >= next_ns_) {
+std::int64_t Initiator::Dialer::on_timer(core::Moment now) {
+    if (now.monotonic_ns >= next_ns_) {
         switch (phase_) {
-            case Phase::waiting: look_up(utc_ns); break;
-            case Phase::looking_up: connect_next(utc_ns); break;
+            case Phase::waiting: look_up(now); break;
+            case Phase::looking_up: connect_next(now); break;
             case Phase::connecting:
                 drop_socket();
-                connect_next(utc_ns);
+                connect_next(now);
                 break;
             case Phase::connected: next_ns_ = detail::kNever; break;
         }
@@ -77,25 +75,25 @@ std::int64_t Initiator::Dialer::on_timer(std::int64_t utc_ns) {
     return next_ns_;
 }
 
-void Initiator::Dialer::look_up(std::int64_t utc_ns) {
-    if (!host_->may_be_connected(utc_ns)) {
-        next_ns_ = host_->enabled() ? utc_ns + kScheduleNanos : detail::kNever;
+void Initiator::Dialer::look_up(core::Moment now) {
+    if (!host_->may_be_connected(now)) {
+        next_ns_ = host_->enabled() ? now.monotonic_ns + kScheduleNanos : detail::kNever;
         return;
     }
     const auto& host = options_.hosts[at_host_];
     lookup_.emplace(host.name, host.port);
     phase_ = Phase::looking_up;
-    give_up_ns_ = utc_ns + nanos(options_.reconnect.connect_timeout);
+    give_up_ns_ = now.monotonic_ns + nanos(options_.reconnect.connect_timeout);
     addresses_.clear();
-    connect_next(utc_ns);
+    connect_next(now);
 }
 
 /// Tries the next address of the host; the next host when none is left.
-void Initiator::Dialer::connect_next(std::int64_t utc_ns) {
+void Initiator::Dialer::connect_next(core::Moment now) {
     if (lookup_) {
         auto found = lookup_->result();
-        if (!found && utc_ns < give_up_ns_) {
-            next_ns_ = utc_ns + kLookAgainNanos;
+        if (!found && now.monotonic_ns < give_up_ns_) {
+            next_ns_ = now.monotonic_ns + kLookAgainNanos;
             return;
         }
         lookup_.reset();
@@ -115,29 +113,29 @@ void Initiator::Dialer::connect_next(std::int64_t utc_ns) {
         if (done == 0 || errno == EINPROGRESS) {
             io_->watch(socket_, EPOLLOUT, *this, false);
             phase_ = Phase::connecting;
-            wait_until(utc_ns + nanos(options_.reconnect.connect_timeout));
+            wait_until(now.monotonic_ns + nanos(options_.reconnect.connect_timeout));
             return;
         }
         ::close(std::exchange(socket_, -1));
     }
-    host_failed(utc_ns);
+    host_failed(now);
 }
 
-void Initiator::Dialer::on_ready(std::uint32_t events, std::int64_t utc_ns) {
+void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     if (socket_ < 0) return;
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
     if (error == 0) {
-        connected(utc_ns);
+        connected(now);
         return;
     }
     drop_socket();
-    connect_next(utc_ns);
+    connect_next(now);
 }
 
-void Initiator::Dialer::connected(std::int64_t utc_ns) {
+void Initiator::Dialer::connected(core::Moment now) {
     io_->unwatch(socket_, *this);
     const auto socket = std::exchange(socket_, -1);
     if (!host_->claim()) {  // it is connected: cannot be
@@ -147,11 +145,10 @@ void Initiator::Dialer::connected(std::int64_t utc_ns) {
     phase_ = Phase::connected;
     next_ns_ = detail::kNever;
     logged_on_ = false;
-    connected_ns_ = utc_ns;
+    connected_ns_ = now.monotonic_ns;
     auto transport =
         tls_ ? make_tls_transport(*tls_, socket, options_.hosts[at_host_].name) : make_tcp_transport(socket);
-    host_->connect(std::make_unique<Connection>(std::move(transport), address_, utc_ns), InputBuffer{kNothingRead},
-                   utc_ns);
+    host_->connect(std::make_unique<Connection>(std::move(transport), address_, now), InputBuffer{kNothingRead}, now);
 }
 
 void Initiator::Dialer::drop_socket() noexcept {
@@ -160,16 +157,16 @@ void Initiator::Dialer::drop_socket() noexcept {
     ::close(std::exchange(socket_, -1));
 }
 
-void Initiator::Dialer::host_failed(std::int64_t utc_ns) {
+void Initiator::Dialer::host_failed(core::Moment now) {
     phase_ = Phase::waiting;
     at_host_ = (at_host_ + 1) % options_.hosts.size();
     host_->count_failed_connect();
     if (++failed_hosts_ < options_.hosts.size()) {
-        wait_until(utc_ns);
+        wait_until(now.monotonic_ns);
         return;
     }
     failed_hosts_ = 0;
-    wait_until(utc_ns + jittered(backoff_ns_));
+    wait_until(now.monotonic_ns + jittered(backoff_ns_));
     backoff_ns_ = std::min(backoff_ns_ * 2, nanos(options_.reconnect.longest));
 }
 
@@ -178,11 +175,11 @@ std::int64_t Initiator::Dialer::jittered(std::int64_t time) {
     return static_cast<std::int64_t>(static_cast<double>(time) * part(random_));
 }
 
-void Initiator::Dialer::on_host_closed(Closed reason, std::int64_t utc_ns) {
+void Initiator::Dialer::on_host_closed(Closed reason, core::Moment now) {
     static_cast<void>(reason);
     if (phase_ != Phase::connected) return;
     if (!logged_on_) {
-        host_failed(utc_ns);
+        host_failed(now);
         return;
     }
     // A good host is tried again at once, unless it lets us in only to throw us out.
@@ -190,12 +187,12 @@ void Initiator::Dialer::on_host_closed(Closed reason, std::int64_t utc_ns) {
     failed_hosts_ = 0;
     backoff_ns_ = nanos(options_.reconnect.first);
     const auto soonest = connected_ns_ + jittered(backoff_ns_);
-    wait_until(std::max(utc_ns, soonest));
+    wait_until(std::max(now.monotonic_ns, soonest));
 }
 
-void Initiator::Dialer::on_host_enabled(bool enabled, std::int64_t utc_ns) {
+void Initiator::Dialer::on_host_enabled(bool enabled, core::Moment now) {
     if (enabled) {
-        if (phase_ == Phase::waiting) wait_until(utc_ns);
+        if (phase_ == Phase::waiting) wait_until(now.monotonic_ns);
         return;
     }
     if (phase_ == Phase::connected) return;
@@ -205,8 +202,8 @@ void Initiator::Dialer::on_host_enabled(bool enabled, std::int64_t utc_ns) {
     wait_until(detail::kNever);
 }
 
-void Initiator::Dialer::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
-    static_cast<void>(utc_ns), static_cast<void>(deadline_utc_ns);
+void Initiator::Dialer::on_drain(core::Moment now, std::int64_t deadline_ns) {
+    static_cast<void>(now), static_cast<void>(deadline_ns);
 }
 
 }  // namespace millpond::engine

@@ -23,14 +23,14 @@ public:
     [[nodiscard]] SessionHost& host() const noexcept { return *host_; }
     [[nodiscard]] std::shared_ptr<SessionHandle> handle() const noexcept { return host_; }
 
-    void on_signal(std::int64_t utc_ns) override { static_cast<void>(utc_ns); }
-    std::int64_t on_timer(std::int64_t utc_ns) override;
-    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    void on_signal(core::Moment now) override { static_cast<void>(now); }
+    std::int64_t on_timer(core::Moment now) override;
+    void on_drain(core::Moment now, std::int64_t deadline_ns) override;
     bool drained() const noexcept override { return true; }
-    void on_ready(std::uint32_t events, std::int64_t utc_ns) override;
+    void on_ready(std::uint32_t events, core::Moment now) override;
     void on_host_logon() override { logged_on_ = true; }
-    void on_host_closed(Closed reason, std::int64_t utc_ns) override;
-    void on_host_enabled(bool enabled, std::int64_t utc_ns) override;
+    void on_host_closed(Closed reason, core::Moment now) override;
+    void on_host_enabled(bool enabled, core::Moment now) override;
 
 private:
     enum class Phase : std::uint8_t {
@@ -40,12 +40,12 @@ private:
         connected,   ///< The session has the connection.
     };
 
-    void look_up(std::int64_t utc_ns);
-    void connect_next(std::int64_t utc_ns);
-    void connected(std::int64_t utc_ns);
-    void host_failed(std::int64_t utc_ns);
+    void look_up(core::Moment now);
+    void connect_next(core::Moment now);
+    void connected(core::Moment now);
+    void host_failed(core::Moment now);
     void drop_socket() noexcept;
-    void wait_until(std::int64_t utc_ns);
+    void wait_until(std::int64_t monotonic_ns);
     [[nodiscard]] std::int64_t jittered(std::int64_t nanos);
 
     IoThread* io_;

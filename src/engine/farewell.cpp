@@ -11,14 +11,14 @@ constexpr std::int64_t kMomentNanos = 2'000'000'000;
 
 }  // namespace
 
-void Farewell::add(std::unique_ptr<Connection> connection, std::int64_t utc_ns) {
-    begin({std::move(connection), OutputQueue{1, 1}, utc_ns + kMomentNanos, false});
+void Farewell::add(std::unique_ptr<Connection> connection, core::Moment now) {
+    begin({std::move(connection), OutputQueue{1, 1}, now.monotonic_ns + kMomentNanos, false});
 }
 
-void Farewell::add(std::unique_ptr<Connection> connection, const OutputQueue& left, std::int64_t utc_ns) {
+void Farewell::add(std::unique_ptr<Connection> connection, const OutputQueue& left, core::Moment now) {
     const auto bytes = left.copy();
     Leaving leaving{std::move(connection), OutputQueue{1, std::max<std::size_t>(bytes.size(), 1)},
-                    utc_ns + kMomentNanos, false};
+                    now.monotonic_ns + kMomentNanos, false};
     if (!bytes.empty()) static_cast<void>(leaving.output.add_copy({bytes.data(), bytes.size()}));
     begin(std::move(leaving));
 }
@@ -47,8 +47,8 @@ bool Farewell::write(Leaving& leaving) {
     return true;
 }
 
-void Farewell::on_ready(Connection& connection, std::int64_t utc_ns) {
-    static_cast<void>(utc_ns);
+void Farewell::on_ready(Connection& connection, core::Moment now) {
+    static_cast<void>(now);
     const auto found =
         std::ranges::find_if(leaving_, [&](const Leaving& one) { return one.connection.get() == &connection; });
     if (found == leaving_.end()) return;
@@ -61,9 +61,9 @@ void Farewell::on_ready(Connection& connection, std::int64_t utc_ns) {
     leaving_.erase(found);
 }
 
-void Farewell::run(std::int64_t utc_ns) {
+void Farewell::run(core::Moment now) {
     std::erase_if(leaving_, [&](Leaving& one) {
-        if (one.until_ns > utc_ns) return false;
+        if (one.until_ns > now.monotonic_ns) return false;
         one.connection->unwatch();
         io_->retire(std::move(one.connection));
         return true;

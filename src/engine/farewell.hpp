@@ -25,14 +25,14 @@ public:
     Farewell& operator=(const Farewell&) = delete;
 
     /// The oldest makes room where there are too many.
-    void add(std::unique_ptr<Connection> connection, const OutputQueue& left, std::int64_t utc_ns);
-    void add(std::unique_ptr<Connection> connection, std::int64_t utc_ns);
+    void add(std::unique_ptr<Connection> connection, const OutputQueue& left, core::Moment now);
+    void add(std::unique_ptr<Connection> connection, core::Moment now);
     /// Ends those whose time is over.
-    void run(std::int64_t utc_ns);
+    void run(core::Moment now);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
     void clear() noexcept { leaving_.clear(); }
 
-    void on_ready(Connection& connection, std::int64_t utc_ns) override;
+    void on_ready(Connection& connection, core::Moment now) override;
 
 private:
     struct Leaving {

@@ -107,24 +107,24 @@ void IoThread::call(const std::function<void()>& work) {
 }
 
 bool IoThread::drain(std::chrono::milliseconds bound) {
-    const auto deadline = core::utc_nanos() + std::chrono::nanoseconds{bound}.count();
+    const auto deadline = core::monotonic_nanos() + std::chrono::nanoseconds{bound}.count();
     // A little later than the participants give up by themselves.
     const auto patience = deadline + std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
     bool finished = false;
     call([&] {
-        const auto now = core::utc_nanos();
+        const auto now = clock_.now();
         for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
             if (participants_[slot] == nullptr) continue;
             participants_[slot]->on_drain(now, deadline);
             wants_timer(slot, participants_[slot]->on_timer(now));
         }
     });
-    while (!finished && core::utc_nanos() < patience) {
+    while (!finished && core::monotonic_nanos() < patience) {
         if (!thread_.joinable()) poll(std::chrono::milliseconds{1});
         call([&] { finished = all_drained(); });
         if (!finished && thread_.joinable()) std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
-    return finished && core::utc_nanos() <= deadline;
+    return finished && core::monotonic_nanos() <= deadline;
 }
 
 bool IoThread::all_drained() const noexcept {
@@ -151,9 +151,9 @@ void IoThread::leave(std::size_t slot) noexcept {
     deadlines_[slot] = detail::kNever;
 }
 
-void IoThread::wants_timer(std::size_t slot, std::int64_t utc_ns) noexcept {
-    deadlines_[slot] = utc_ns;
-    next_deadline_ = std::min(next_deadline_, utc_ns);
+void IoThread::wants_timer(std::size_t slot, std::int64_t monotonic_ns) noexcept {
+    deadlines_[slot] = monotonic_ns;
+    next_deadline_ = std::min(next_deadline_, monotonic_ns);
 }
 
 void IoThread::watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly) {
@@ -183,16 +183,16 @@ void IoThread::wake_if_asleep() noexcept {
 
 bool IoThread::round(std::int64_t longest_wait_ns) {
     tallies_.rounds.add();
-    auto now = core::utc_nanos();
+    const auto now = clock_.now();
     bool worked = run_posted();
     worked = run_ready(now) || worked;
     const bool directly = options_.poll == core::Poll::spin && direct_.size() <= kReadDirectlyUpTo;
     if (directly) read_directly(now);
-    if (now >= next_deadline_) run_timers(now);
+    if (now.monotonic_ns >= next_deadline_) run_timers(now);
     if (!directly || tallies_.rounds.read() % kRoundsBetweenEpoll == 0) {
         const bool may_sleep = options_.poll != core::Poll::spin && !worked;
         const auto wait = may_sleep && idle_.pause()
-                              ? std::clamp<std::int64_t>(next_deadline_ - now, 0, longest_wait_ns)
+                              ? std::clamp<std::int64_t>(next_deadline_ - now.monotonic_ns, 0, longest_wait_ns)
                               : std::int64_t{0};
         if (wait_for_events(wait) || worked) idle_.worked();
     }
@@ -212,25 +212,25 @@ bool IoThread::run_posted() {
     return true;
 }
 
-bool IoThread::run_ready(std::int64_t utc_ns) {
+bool IoThread::run_ready(core::Moment now) {
     return ready_.take_all([&](std::size_t slot) {
-        if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(utc_ns);
+        if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(now);
     });
 }
 
-void IoThread::run_timers(std::int64_t utc_ns) {
+void IoThread::run_timers(core::Moment now) {
     // What on_timer calls may ask for an earlier time meanwhile.
     next_deadline_ = detail::kNever;
     for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
         if (participants_[slot] == nullptr) continue;
-        if (deadlines_[slot] <= utc_ns) deadlines_[slot] = participants_[slot]->on_timer(utc_ns);
+        if (deadlines_[slot] <= now.monotonic_ns) deadlines_[slot] = participants_[slot]->on_timer(now);
         next_deadline_ = std::min(next_deadline_, deadlines_[slot]);
     }
 }
 
-void IoThread::read_directly(std::int64_t utc_ns) {
+void IoThread::read_directly(core::Moment now) {
     // A watcher may leave the list when it is told.
-    for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i]->on_ready(EPOLLIN, utc_ns);
+    for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i]->on_ready(EPOLLIN, now);
 }
 
 bool IoThread::wait_for_events(std::int64_t wait_ns) {
@@ -250,12 +250,12 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
     const auto ready = ::epoll_wait(epoll_, events.data(), kEventsAtOnce, timeout_ms);
     if (timeout_ms != 0) asleep_.store(false, std::memory_order_seq_cst);
     if (ready <= 0) return false;
-    const auto utc_ns = core::utc_nanos();
+    const auto now = clock_.now();
     for (int i = 0; i < ready; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
         auto* const watcher = static_cast<detail::Watcher*>(event.data.ptr);
         if (watcher != nullptr) {
-            watcher->on_ready(event.events, utc_ns);
+            watcher->on_ready(event.events, now);
             continue;
         }
         std::uint64_t count = 0;
@@ -263,7 +263,7 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
         tallies_.wakes.add();
     }
     // Whatever was signalled while it slept, without another round's delay.
-    run_ready(utc_ns);
+    run_ready(now);
     return true;
 }
 

@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <millpond/core/clock.hpp>
-
 #include "tls_transport.hpp"
 
 namespace millpond::engine {
@@ -97,7 +95,7 @@ void Acceptor::Listener::add_template(SessionOptions model, Application& applica
     io_->call([&] { templates_.push_back({std::move(model), &application, most, {}}); });
 }
 
-void Acceptor::Listener::on_ready(std::uint32_t events, std::int64_t utc_ns) {
+void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     for (;;) {
         sockaddr_storage address{};
@@ -115,69 +113,69 @@ void Acceptor::Listener::on_ready(std::uint32_t events, std::int64_t utc_ns) {
             tallies_.full.add();
             ::close(socket);
         } else {
-            take(socket, peer, utc_ns);
+            take(socket, peer, now);
         }
     }
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
-void Acceptor::Listener::take(int socket, const net::SocketAddress& peer, std::int64_t utc_ns) {
+void Acceptor::Listener::take(int socket, const net::SocketAddress& peer, core::Moment now) {
     const int on = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     auto transport = tls_ ? make_tls_transport(*tls_, socket, {}) : make_tcp_transport(socket);
-    auto stranger = std::make_unique<Stranger>(std::make_unique<Connection>(std::move(transport), peer, utc_ns),
+    auto stranger = std::make_unique<Stranger>(std::make_unique<Connection>(std::move(transport), peer, now),
                                                InputBuffer{options_.first_message_bytes});
     stranger->connection->watch(*io_, *this);
     strangers_.push_back(std::move(stranger));
 }
 
-void Acceptor::Listener::on_ready(Connection& connection, std::int64_t utc_ns) {
+void Acceptor::Listener::on_ready(Connection& connection, core::Moment now) {
     const auto found =
         std::ranges::find_if(strangers_, [&](const auto& one) { return one->connection.get() == &connection; });
     if (found == strangers_.end()) return;
     auto& stranger = **found;
     const bool alive = connection.receive(stranger.input);
-    identify(stranger, utc_ns);
+    identify(stranger, now);
     if (stranger.connection != nullptr && !alive) {
         if (connection.transport().failed_to_begin()) tallies_.handshakes_failed.add();
         connection.unwatch();
         io_->retire(std::move(stranger.connection));
     }
-    forget_strangers(utc_ns);
+    forget_strangers(now);
 }
 
-void Acceptor::Listener::identify(Stranger& stranger, std::int64_t utc_ns) {
+void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
     const auto bytes = stranger.input.filled();
     if (bytes.empty()) return;
     const auto frame = fix::next_frame(bytes, options_.first_message_bytes);
     if (!frame && frame.error().error == fix::FrameError::incomplete) {
-        if (stranger.input.room().empty()) turn_away(stranger, tallies_.unknown, utc_ns);
+        if (stranger.input.room().empty()) turn_away(stranger, tallies_.unknown, now);
         return;
     }
     const auto message = frame ? parser_.parse(*frame) : std::unexpected(frame.error().error);
-    if (!message || message->msg_type() != "A") return turn_away(stranger, tallies_.unknown, utc_ns);
+    if (!message || message->msg_type() != "A") return turn_away(stranger, tallies_.unknown, now);
     auto host = roster_.claim(*message);
     if (!host && host.error() == Roster::Refusal::unknown && make_by_template(*message)) host = roster_.claim(*message);
     if (!host) {
         const bool duplicate = host.error() == Roster::Refusal::duplicate;
-        return turn_away(stranger, duplicate ? tallies_.duplicate : tallies_.unknown, utc_ns);
+        return turn_away(stranger, duplicate ? tallies_.duplicate : tallies_.unknown, now);
     }
-    hand_over(stranger, *host, utc_ns);
+    hand_over(stranger, *host, now);
 }
 
-void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, std::int64_t utc_ns) {
+void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now) {
     stranger.connection->unwatch();
     if (&host->io() == io_) {
-        host->connect(std::move(stranger.connection), stranger.input, utc_ns);
+        host->connect(std::move(stranger.connection), stranger.input, now);
         return;
     }
     auto moved = std::make_shared<Stranger>(std::move(stranger.connection), std::move(stranger.input));
-    host->io().post([host, moved] { host->connect(std::move(moved->connection), moved->input, core::utc_nanos()); });
+    host->io().post([host, moved] { host->connect(std::move(moved->connection), moved->input, host->io().now()); });
 }
 
-void Acceptor::Listener::turn_away(Stranger& stranger, core::Tally& why, std::int64_t utc_ns) {
+void Acceptor::Listener::turn_away(Stranger& stranger, core::Tally& why, core::Moment now) {
     why.add();
-    farewell_.add(std::move(stranger.connection), utc_ns);
+    farewell_.add(std::move(stranger.connection), now);
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
@@ -206,14 +204,14 @@ bool Acceptor::Listener::make_by_template(const fix::Message& message) {
     return false;
 }
 
-void Acceptor::Listener::on_host_closed(Closed reason, std::int64_t utc_ns) {
-    static_cast<void>(reason), static_cast<void>(utc_ns);
+void Acceptor::Listener::on_host_closed(Closed reason, core::Moment now) {
+    static_cast<void>(reason), static_cast<void>(now);
     io_->signal(slot_);  // the session is still on the stack
 }
 
 /// Takes away connections that have found their session or gone, and sessions by template whose peer never logged on.
-void Acceptor::Listener::forget_strangers(std::int64_t utc_ns) {
-    static_cast<void>(utc_ns);
+void Acceptor::Listener::forget_strangers(core::Moment now) {
+    static_cast<void>(now);
     std::erase_if(strangers_, [](const auto& one) { return one->connection == nullptr; });
     for (const auto& from : templates_) {
         for (const auto& weak : from.made) {
@@ -225,13 +223,13 @@ void Acceptor::Listener::forget_strangers(std::int64_t utc_ns) {
     }
 }
 
-std::int64_t Acceptor::Listener::on_timer(std::int64_t utc_ns) {
+std::int64_t Acceptor::Listener::on_timer(core::Moment now) {
     const auto patience = std::chrono::nanoseconds{options_.first_message_timeout}.count();
     for (const auto& stranger : strangers_) {
-        if (utc_ns - stranger->connection->since_ns() >= patience) turn_away(*stranger, tallies_.silent, utc_ns);
+        if (now.monotonic_ns - stranger->connection->since_ns() >= patience) turn_away(*stranger, tallies_.silent, now);
     }
-    farewell_.run(utc_ns);
-    forget_strangers(utc_ns);
+    farewell_.run(now);
+    forget_strangers(now);
     return next_deadline_ns();
 }
 
@@ -245,11 +243,11 @@ std::int64_t Acceptor::Listener::next_deadline_ns() const noexcept {
     return next;
 }
 
-void Acceptor::Listener::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
-    static_cast<void>(deadline_utc_ns);
+void Acceptor::Listener::on_drain(core::Moment now, std::int64_t deadline_ns) {
+    static_cast<void>(deadline_ns);
     // Nobody is let in any more.
     io_->unwatch(socket_, *this);
-    for (const auto& stranger : strangers_) farewell_.add(std::move(stranger->connection), utc_ns);
+    for (const auto& stranger : strangers_) farewell_.add(std::move(stranger->connection), now);
     strangers_.clear();
 }
 

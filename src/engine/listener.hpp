@@ -36,13 +36,13 @@ public:
     /// Ends a session, on its thread.
     void end(SessionHost& host);
 
-    void on_ready(std::uint32_t events, std::int64_t utc_ns) override;
-    void on_ready(Connection& connection, std::int64_t utc_ns) override;
-    void on_signal(std::int64_t utc_ns) override { forget_strangers(utc_ns); }
-    std::int64_t on_timer(std::int64_t utc_ns) override;
-    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    void on_ready(std::uint32_t events, core::Moment now) override;
+    void on_ready(Connection& connection, core::Moment now) override;
+    void on_signal(core::Moment now) override { forget_strangers(now); }
+    std::int64_t on_timer(core::Moment now) override;
+    void on_drain(core::Moment now, std::int64_t deadline_ns) override;
     bool drained() const noexcept override { return true; }
-    void on_host_closed(Closed reason, std::int64_t utc_ns) override;
+    void on_host_closed(Closed reason, core::Moment now) override;
 
 private:
     /// A connection whose session is not known yet.
@@ -57,14 +57,14 @@ private:
         std::vector<std::weak_ptr<SessionHost>> made;
     };
 
-    void take(int socket, const net::SocketAddress& peer, std::int64_t utc_ns);
+    void take(int socket, const net::SocketAddress& peer, core::Moment now);
     /// Finds the session of the first message.
-    void identify(Stranger& stranger, std::int64_t utc_ns);
+    void identify(Stranger& stranger, core::Moment now);
     /// A session for whoever a template lets in. False: no template does.
     bool make_by_template(const fix::Message& message);
-    void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, std::int64_t utc_ns);
-    void turn_away(Stranger& stranger, core::Tally& why, std::int64_t utc_ns);
-    void forget_strangers(std::int64_t utc_ns);
+    void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
+    void turn_away(Stranger& stranger, core::Tally& why, core::Moment now);
+    void forget_strangers(core::Moment now);
     void begin(SessionHost& host, HostObserver* observer);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 

@@ -15,14 +15,14 @@ public:
     RateLimit(std::uint32_t per_second, std::uint32_t burst) noexcept
         : per_second_(per_second), burst_(burst), tokens_(burst) {}
 
-    void begin(std::int64_t utc_ns) noexcept {
+    void begin(std::int64_t now_ns) noexcept {
         tokens_ = burst_;
-        filled_ns_ = utc_ns;
+        filled_ns_ = now_ns;
     }
     /// False when it is overdrawn now.
-    [[nodiscard]] bool take(std::uint64_t messages, std::int64_t utc_ns) noexcept {
+    [[nodiscard]] bool take(std::uint64_t messages, std::int64_t now_ns) noexcept {
         if (per_second_ == 0) return true;
-        fill(utc_ns);
+        fill(now_ns);
         tokens_ -= static_cast<double>(messages);
         return tokens_ >= 0;
     }
@@ -31,16 +31,16 @@ public:
         if (tokens_ >= 0) return filled_ns_;
         return filled_ns_ + static_cast<std::int64_t>(-tokens_ / per_second_ * 1e9) + 1;
     }
-    [[nodiscard]] bool is_free(std::int64_t utc_ns) noexcept {
-        fill(utc_ns);
+    [[nodiscard]] bool is_free(std::int64_t now_ns) noexcept {
+        fill(now_ns);
         return per_second_ == 0 || tokens_ >= 0;
     }
 
 private:
-    void fill(std::int64_t utc_ns) noexcept {
-        const auto passed = static_cast<double>(std::max<std::int64_t>(utc_ns - filled_ns_, 0)) / 1e9;
+    void fill(std::int64_t now_ns) noexcept {
+        const auto passed = static_cast<double>(std::max<std::int64_t>(now_ns - filled_ns_, 0)) / 1e9;
         tokens_ = std::min<double>(burst_, tokens_ + passed * per_second_);
-        filled_ns_ = utc_ns;
+        filled_ns_ = now_ns;
     }
 
     std::uint32_t per_second_;

@@ -16,23 +16,26 @@ Sender::Sender(SessionHandle& session, const SenderOptions& options)
     }
 }
 
-bool Sender::pump(SenderHost& host, std::int64_t utc_ns, std::size_t most) {
+bool Sender::pump(SenderHost& host, core::Moment now, std::size_t most) {
     for (std::size_t i = 0; i < most; ++i) {
         if (!staged_full_) {
             if (!take(staged_)) return false;
             staged_full_ = true;
             attempts_ = 0;
+            // From here on a step of the system's clock changes nothing.
+            staged_deadline_ns_ =
+                staged_.deadline_utc_ns == 0 ? kNever : now.monotonic_ns + (staged_.deadline_utc_ns - now.utc_ns);
             tallies_.taken.add();
             latencies_.acquire.record(rate_.nanos(staged_.acquire_ticks));
             latencies_.queue.record(rate_.nanos(core::ticks() - staged_.handed_ticks));
         }
-        if (send_staged(host, utc_ns) == Step::wait) return false;
+        if (send_staged(host, now) == Step::wait) return false;
     }
     return true;
 }
 
-Sender::Step Sender::send_staged(SenderHost& host, std::int64_t utc_ns) {
-    if (staged_.deadline_utc_ns != 0 && utc_ns >= staged_.deadline_utc_ns) {
+Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
+    if (now.monotonic_ns >= staged_deadline_ns_) {
         fail_staged(SendFailure::expired);
         return Step::done;
     }
@@ -49,7 +52,7 @@ Sender::Step Sender::send_staged(SenderHost& host, std::int64_t utc_ns) {
     // In front of the send: that may find that the socket took everything.
     in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin};
     ++last_;
-    if (!send(session, staged_, host.stamp_ns())) {
+    if (!send(session, staged_, host.stamp())) {
         --last_;
         if (session.state() != fix::Session::State::active) return Step::wait;
         if (session.store().tallies().refused.read() != refused_before) return busy();
@@ -121,10 +124,6 @@ void Sender::on_written(std::uint64_t sequence) noexcept {
 
 void Sender::on_disconnect() noexcept {
     while (first_ != last_) settle(false);
-}
-
-std::int64_t Sender::next_deadline_ns() const noexcept {
-    return staged_full_ && staged_.deadline_utc_ns != 0 ? staged_.deadline_utc_ns : kNever;
 }
 
 std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& registry,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <utility>
 
 #include "session_host.hpp"
@@ -10,19 +9,19 @@ namespace millpond::engine {
 /// What is done between two looks at the connection: its output is written at the end.
 class SessionHost::Action {
 public:
-    Action(SessionHost& host, std::int64_t utc_ns) noexcept
-        : host_(&host), utc_ns_(utc_ns), outermost_(!std::exchange(host.acting_, true)) {
-        host.stamp_ns_ = utc_ns;
+    Action(SessionHost& host, core::Moment now) noexcept
+        : host_(&host), now_(now), outermost_(!std::exchange(host.acting_, true)) {
+        host.stamp_ = now;
     }
     ~Action() {
-        if (outermost_) host_->finish_action(utc_ns_);
+        if (outermost_) host_->finish_action(now_);
     }
     Action(const Action&) = delete;
     Action& operator=(const Action&) = delete;
 
 private:
     SessionHost* host_;
-    std::int64_t utc_ns_;
+    core::Moment now_;
     bool outermost_;
 };
 

@@ -68,7 +68,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       name_(name_of(checked(options).config)),
       store_(checked_store(options, core::utc_nanos())),
       file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
-      session_(options.config, *options.dictionary, options.application, *store_, *this, core::utc_nanos()),
+      session_(options.config, *options.dictionary, options.application, *store_, *this, core::MomentClock{}.now()),
       input_(std::max(kInputBytes, kMessagesBuffered * options.config.max_message_bytes)),
       output_(kOutputPieces, std::max(limits_.pending_bytes, kMessagesBuffered * options.config.max_message_bytes)),
       farewell_(io, kLeavingAtMost),
@@ -90,23 +90,23 @@ void SessionHost::end() {
     observer_ = nullptr;
     if (connection_ != nullptr) {
         cut(Closed::shut_down);
-        let_go(core::utc_nanos());
+        let_go(io_->now());
     }
     farewell_.clear();
     io_->leave(slot_);
 }
 
-std::int64_t SessionHost::now() const noexcept {
-    if (!acting_) stamp_ns_ = core::utc_nanos();
-    return stamp_ns_;
+core::Moment SessionHost::now() const noexcept {
+    if (!acting_) stamp_ = io_->now();
+    return stamp_;
 }
 
-bool SessionHost::may_be_connected(std::int64_t utc_ns) const noexcept {
+bool SessionHost::may_be_connected(core::Moment now) const noexcept {
     const auto& schedule = config().schedule;
-    return enabled_ && (!draining_ || !senders_idle()) && (!schedule || schedule->is_open(utc_ns));
+    return enabled_ && (!draining_ || !senders_idle()) && (!schedule || schedule->is_open(now.utc_ns));
 }
 
-void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuffer& read, std::int64_t utc_ns) {
+void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuffer& read, core::Moment now) {
     connection_ = std::move(connection);
     peer_ = connection_->peer();
     {
@@ -118,53 +118,53 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
     closing_ = Closed::none;
     paused_ = was_congested_ = false;
     moved_ns_ = 0;
-    rate_.begin(utc_ns);
+    rate_.begin(now.monotonic_ns);
     connections_.add();
-    connected_ns_.set(static_cast<std::uint64_t>(utc_ns));
+    connected_ns_.set(static_cast<std::uint64_t>(now.utc_ns));
     last_closed_.store(Closed::none, std::memory_order_relaxed);
-    const Action action{*this, utc_ns};
+    const Action action{*this, now};
     connection_->watch(*io_, *this);
-    session_.on_connect(utc_ns);
-    take_input(utc_ns);
+    session_.on_connect(now);
+    take_input(now);
 }
 
-void SessionHost::on_ready(Connection& connection, std::int64_t utc_ns) {
+void SessionHost::on_ready(Connection& connection, core::Moment now) {
     if (&connection != connection_.get()) return;
-    const Action action{*this, utc_ns};
+    const Action action{*this, now};
     if (!output_.empty() || connection.transport().wants_writable()) {
         flush();
-        if (!congested()) pump(utc_ns);
+        if (!congested()) pump(now);
     }
-    if (!paused_) read(utc_ns);
+    if (!paused_) read(now);
 }
 
-void SessionHost::read(std::int64_t utc_ns) {
+void SessionHost::read(core::Moment now) {
     for (std::size_t turn = 0; turn < kReadsATurn && closing_ == Closed::none && !over_ && !paused_; ++turn) {
         if (!connection_->receive(input_)) over_ = true;
-        take_input(utc_ns);
+        take_input(now);
         if (!connection_->transport().holds_input()) return;
     }
     if (!over_) signal();  // the socket does not tell of what the transport holds
 }
 
-void SessionHost::take_input(std::int64_t utc_ns) {
+void SessionHost::take_input(core::Moment now) {
     const auto bytes = input_.filled();
     if (bytes.empty()) return;
     const auto messages = session_.tallies().received.read();
     const auto tap = [&](std::size_t begin, std::size_t end) {
         if (begin == end) return;
         tap_->on_bytes(name_, Direction::in, {reinterpret_cast<const char*>(bytes.data()) + begin, end - begin},
-                       utc_ns);
+                       now.utc_ns);
     };
     // In front of what they bring about.
     const auto whole = tap_ != nullptr ? whole_messages(bytes, config().max_message_bytes) : 0;
     if (tap_ != nullptr) tap(0, whole);
-    const auto done = session_.on_bytes(bytes, utc_ns);
+    const auto done = session_.on_bytes(bytes, now);
     if (tap_ != nullptr) tap(whole, std::max(whole, done));
     input_.consume(done);
     const auto came = session_.tallies().received.read() - messages;
-    if (came != 0) last_received_ns_.set(static_cast<std::uint64_t>(utc_ns));
-    if (rate_.take(came, utc_ns)) return;
+    if (came != 0) last_received_ns_.set(static_cast<std::uint64_t>(now.utc_ns));
+    if (rate_.take(came, now.monotonic_ns)) return;
     if (limits_.cut_off_when_exceeded) {
         cut(Closed::too_many_messages);
         return;
@@ -186,9 +186,9 @@ bool SessionHost::congested() const {
 
 void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
     if (connection_ == nullptr || over_) return;
-    const auto utc_ns = stamp_ns_;
-    last_sent_ns_.set(static_cast<std::uint64_t>(utc_ns));
-    if (tap_ != nullptr) tap_->on_bytes(name_, Direction::out, bytes, utc_ns);
+    const auto now = stamp_;
+    last_sent_ns_.set(static_cast<std::uint64_t>(now.utc_ns));
+    if (tap_ != nullptr) tap_->on_bytes(name_, Direction::out, bytes, now.utc_ns);
     if (sequence != 0) make_durable();
     const auto resets = store_->tallies().resets.read();
     if (resets != resets_seen_) {
@@ -201,10 +201,10 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
         }
     }
     const bool added = sequence != 0 ? output_.add_stored(sequence, bytes) : output_.add_copy(bytes);
-    if (moved_ns_ == 0) moved_ns_ = utc_ns;
+    if (moved_ns_ == 0) moved_ns_ = now.monotonic_ns;
     if (!acting_ || output_.pieces() >= kWriteAtOnce || output_.bytes() > limits_.pending_bytes) {
         flush();
-        stamp_ns_ = core::utc_nanos();
+        stamp_ = io_->now();
     }
     if (!added || output_.bytes() > limits_.pending_bytes) {
         slow_consumers_.add();
@@ -230,7 +230,7 @@ void SessionHost::flush() {
         if (!blocked) {
             moved_ns_ = 0;
         } else if (output_.bytes() != before) {
-            moved_ns_ = stamp_ns_;
+            moved_ns_ = stamp_.monotonic_ns;
         }
         if (last == 0) break;
         store_->mark_written(last);
@@ -246,33 +246,33 @@ void SessionHost::on_logon() {
     if (!senders_.empty()) signal();
 }
 
-void SessionHost::pump(std::int64_t utc_ns) {
+void SessionHost::pump(core::Moment now) {
     bool more = false;
     for (std::size_t i = 0; i < senders_.size(); ++i) {
-        more = senders_[i]->pump(*this, utc_ns, kMessagesATurn) || more;
+        more = senders_[i]->pump(*this, now, kMessagesATurn) || more;
         // What a sender waits for may be out already.
         if (!output_.empty()) flush();
     }
     if (more) signal();
 }
 
-void SessionHost::on_signal(std::int64_t utc_ns) {
-    const Action action{*this, utc_ns};
-    if (connection_ != nullptr && !paused_ && connection_->transport().holds_input()) read(utc_ns);
-    pump(utc_ns);
+void SessionHost::on_signal(core::Moment now) {
+    const Action action{*this, now};
+    if (connection_ != nullptr && !paused_ && connection_->transport().holds_input()) read(now);
+    pump(now);
 }
 
-void SessionHost::finish_action(std::int64_t utc_ns) {
+void SessionHost::finish_action(core::Moment now) {
     flush();
     if (connection_ != nullptr && closing_ == Closed::none && !over_ && was_congested_ && !congested()) {
         was_congested_ = false;
-        session_.on_writable(utc_ns);
-        pump(utc_ns);
+        session_.on_writable(now);
+        pump(now);
         flush();
     }
     was_congested_ = was_congested_ || congested();
-    if (connection_ != nullptr && (over_ || closing_ != Closed::none)) let_go(utc_ns);
-    if (draining_) continue_drain(utc_ns);
+    if (connection_ != nullptr && (over_ || closing_ != Closed::none)) let_go(now);
+    if (draining_) continue_drain(now);
     acting_ = false;
     state_.store(session_.state(), std::memory_order_relaxed);
     pending_bytes_.set(output_.bytes());
@@ -280,13 +280,13 @@ void SessionHost::finish_action(std::int64_t utc_ns) {
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
-void SessionHost::let_go(std::int64_t utc_ns) {
+void SessionHost::let_go(core::Moment now) {
     const auto reason = closing_ == Closed::none ? Closed::by_peer : closing_;
     if (over_) {
         connection_->unwatch();
         io_->retire(std::move(connection_));
     } else {
-        farewell_.add(std::move(connection_), output_, utc_ns);
+        farewell_.add(std::move(connection_), output_, now);
     }
     connection_ = nullptr;
     output_.clear();
@@ -294,7 +294,7 @@ void SessionHost::let_go(std::int64_t utc_ns) {
     moved_ns_ = 0;
     store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
     for (auto* sender : senders_) sender->on_disconnect();
-    session_.on_disconnect(utc_ns);
+    session_.on_disconnect(now);
     {
         const std::lock_guard guard{peer_lock_};
         peer_text_.clear();
@@ -305,32 +305,32 @@ void SessionHost::let_go(std::int64_t utc_ns) {
     last_closed_.store(reason, std::memory_order_relaxed);
     give_up_claim();
     application_->on_closed(*this, reason);
-    if (observer_ != nullptr) observer_->on_host_closed(reason, utc_ns);
+    if (observer_ != nullptr) observer_->on_host_closed(reason, now);
 }
 
-std::int64_t SessionHost::on_timer(std::int64_t utc_ns) {
+std::int64_t SessionHost::on_timer(core::Moment now) {
     {
-        const Action action{*this, utc_ns};
+        const Action action{*this, now};
         if (connection_ != nullptr) {
-            if (session_.next_deadline_ns() <= utc_ns) session_.on_timer(utc_ns);
-            if (moved_ns_ != 0 && utc_ns - moved_ns_ >= limits_.stalled.count()) {
+            if (session_.next_deadline_ns() <= now.monotonic_ns) session_.on_timer(now);
+            if (moved_ns_ != 0 && now.monotonic_ns - moved_ns_ >= limits_.stalled.count()) {
                 slow_consumers_.add();
                 over_ = true;
                 cut(Closed::slow_consumer);
             }
-            if (paused_ && rate_.is_free(utc_ns)) {
+            if (paused_ && rate_.is_free(now.monotonic_ns)) {
                 paused_ = false;
                 connection_->watch_readable(true);
-                take_input(utc_ns);
+                take_input(now);
             }
         }
         for (const auto* sender : senders_) {
-            if (sender->next_deadline_ns() <= utc_ns) {
-                pump(utc_ns);
+            if (sender->next_deadline_ns() <= now.monotonic_ns) {
+                pump(now);
                 break;
             }
         }
-        farewell_.run(utc_ns);
+        farewell_.run(now);
     }
     return next_deadline_ns();
 }

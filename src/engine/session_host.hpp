@@ -30,13 +30,9 @@ namespace millpond::engine {
 class HostObserver {
 public:
     virtual void on_host_logon() {}
-    virtual void on_host_closed(Closed reason, std::int64_t utc_ns) {
-        static_cast<void>(reason), static_cast<void>(utc_ns);
-    }
+    virtual void on_host_closed(Closed reason, core::Moment now) { static_cast<void>(reason), static_cast<void>(now); }
     /// It may, or may not, be connected from now on.
-    virtual void on_host_enabled(bool enabled, std::int64_t utc_ns) {
-        static_cast<void>(enabled), static_cast<void>(utc_ns);
-    }
+    virtual void on_host_enabled(bool enabled, core::Moment now) { static_cast<void>(enabled), static_cast<void>(now); }
 
 protected:
     ~HostObserver() = default;
@@ -68,10 +64,10 @@ public:
     [[nodiscard]] bool claimed() const noexcept { return claimed_.load(std::memory_order_acquire); }
     void give_up_claim() noexcept { claimed_.store(false, std::memory_order_release); }
     /// A connection for the claim that stands, and what was read of it.
-    void connect(std::unique_ptr<Connection> connection, const InputBuffer& read, std::int64_t utc_ns);
+    void connect(std::unique_ptr<Connection> connection, const InputBuffer& read, core::Moment now);
     [[nodiscard]] bool has_logged_on() const noexcept { return logons_.read() != 0; }
     [[nodiscard]] const fix::SessionConfig& config() const noexcept { return session_.config(); }
-    [[nodiscard]] bool may_be_connected(std::int64_t utc_ns) const noexcept;
+    [[nodiscard]] bool may_be_connected(core::Moment now) const noexcept;
     [[nodiscard]] bool enabled() const noexcept { return enabled_; }
     [[nodiscard]] Application& application() noexcept { return *application_; }
     /// Null: the messages are in memory.
@@ -94,21 +90,21 @@ public:
     void signal() noexcept override { io_->signal(slot_); }
 
     // SessionLink, SenderHost
-    std::int64_t stamp_ns() const noexcept override { return stamp_ns_; }
+    core::Moment stamp() const noexcept override { return stamp_; }
     fix::Session& session() noexcept override { return session_; }
     SessionHandle& handle() noexcept override { return *this; }
     const net::SocketAddress& peer() const noexcept override { return peer_; }
-    std::int64_t now() const noexcept override;
+    core::Moment now() const noexcept override;
     bool congested() const override;
 
     // Participant
-    void on_signal(std::int64_t utc_ns) override;
-    std::int64_t on_timer(std::int64_t utc_ns) override;
-    void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) override;
+    void on_signal(core::Moment now) override;
+    std::int64_t on_timer(core::Moment now) override;
+    void on_drain(core::Moment now, std::int64_t deadline_ns) override;
     bool drained() const noexcept override;
 
     // ConnectionOwner
-    void on_ready(Connection& connection, std::int64_t utc_ns) override;
+    void on_ready(Connection& connection, core::Moment now) override;
 
     // fix::SessionHandler
     void send(std::uint64_t sequence, std::string_view bytes) override;
@@ -124,13 +120,13 @@ private:
 
     /// The connection shall end with this action.
     void cut(Closed reason) noexcept;
-    void read(std::int64_t utc_ns);
-    void take_input(std::int64_t utc_ns);
+    void read(core::Moment now);
+    void take_input(core::Moment now);
     void flush();
-    void pump(std::int64_t utc_ns);
-    void finish_action(std::int64_t utc_ns);
-    void let_go(std::int64_t utc_ns);
-    void continue_drain(std::int64_t utc_ns);
+    void pump(core::Moment now);
+    void finish_action(core::Moment now);
+    void let_go(core::Moment now);
+    void continue_drain(core::Moment now);
     [[nodiscard]] bool senders_idle() const noexcept;
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
     void make_durable();
@@ -138,7 +134,7 @@ private:
     /// Has `work` done on the I/O thread if the session is still there then.
     void post(std::function<void(SessionHost&)> work);
     /// The same as an action, at this moment.
-    void act(const std::function<void(std::int64_t utc_ns)>& work);
+    void act(const std::function<void(core::Moment now)>& work);
 
     IoThread* io_;
     std::size_t slot_{0};
@@ -162,14 +158,14 @@ private:
     bool over_{false};              // nothing can be written or read any more
     Closed closing_{Closed::none};  // the connection ends with this action, if it is not `none`
     bool acting_{false};
-    mutable std::int64_t stamp_ns_{0};  // the newest time known: of the action, and again with each write in it
+    mutable core::Moment stamp_;  // the newest time known: of the action, and again with each write in it
     bool flushing_{false};
     bool was_congested_{false};
     std::uint64_t resets_seen_{0};  // of the store, when output_ began to hold its messages
-    std::int64_t moved_ns_{0};      // when the socket last took something; 0: nothing waits
+    std::int64_t moved_ns_{0};      // monotonic: when the socket last took something; 0: nothing waits
     bool enabled_{true};
     bool draining_{false};
-    std::int64_t drain_deadline_ns_{0};
+    std::int64_t drain_deadline_ns_{0};  // monotonic
 
     std::atomic<bool> claimed_{false};
     std::atomic<fix::Session::State> state_{fix::Session::State::disconnected};

@@ -1,37 +1,35 @@
 #include <algorithm>
 #include <utility>
 
-#include <millpond/core/clock.hpp>
-
 #include "session_action.hpp"
 #include "session_host.hpp"
 
 namespace millpond::engine {
 
-void SessionHost::on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) {
+void SessionHost::on_drain(core::Moment now, std::int64_t deadline_ns) {
     draining_ = true;
-    drain_deadline_ns_ = deadline_utc_ns;
+    drain_deadline_ns_ = deadline_ns;
     for (auto* sender : senders_) sender->close();
-    const Action action{*this, utc_ns};
-    pump(utc_ns);
+    const Action action{*this, now};
+    pump(now);
 }
 
-void SessionHost::continue_drain(std::int64_t utc_ns) {
-    if (utc_ns >= drain_deadline_ns_) {
+void SessionHost::continue_drain(core::Moment now) {
+    if (now.monotonic_ns >= drain_deadline_ns_) {
         for (auto* sender : senders_) sender->fail_all(SendFailure::shut_down);
         if (connection_ != nullptr) {
             cut(Closed::shut_down);
-            let_go(utc_ns);
+            let_go(now);
         }
         return;
     }
     if (connection_ == nullptr || !senders_idle() || !output_.empty()) return;
     if (session_.state() == fix::Session::State::active) {
-        session_.logout("the engine ends", utc_ns);
+        session_.logout("the engine ends", now);
         flush();
     } else if (session_.state() == fix::Session::State::awaiting_logon) {
         cut(Closed::shut_down);
-        let_go(utc_ns);
+        let_go(now);
     }
 }
 
@@ -47,18 +45,18 @@ void SessionHost::post(std::function<void(SessionHost&)> work) {
     });
 }
 
-void SessionHost::act(const std::function<void(std::int64_t utc_ns)>& work) {
-    const auto utc_ns = core::utc_nanos();
-    const Action action{*this, utc_ns};
-    work(utc_ns);
+void SessionHost::act(const std::function<void(core::Moment now)>& work) {
+    const auto now = io_->now();
+    const Action action{*this, now};
+    work(now);
 }
 
 void SessionHost::request_logout(std::string reason) {
     post([reason = std::move(reason)](SessionHost& host) {
-        host.act([&](std::int64_t utc_ns) {
+        host.act([&](core::Moment now) {
             host.enabled_ = false;
-            if (host.observer_ != nullptr) host.observer_->on_host_enabled(false, utc_ns);
-            host.session_.logout(reason, utc_ns);
+            if (host.observer_ != nullptr) host.observer_->on_host_enabled(false, now);
+            host.session_.logout(reason, now);
         });
     });
 }
@@ -66,12 +64,12 @@ void SessionHost::request_logout(std::string reason) {
 void SessionHost::request_logon() {
     post([](SessionHost& host) {
         host.enabled_ = true;
-        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, core::utc_nanos());
+        if (host.observer_ != nullptr) host.observer_->on_host_enabled(true, host.io_->now());
     });
 }
 
 void SessionHost::request_reset() {
-    post([](SessionHost& host) { host.act([&](std::int64_t utc_ns) { host.session_.reset(utc_ns); }); });
+    post([](SessionHost& host) { host.act([&](core::Moment now) { host.session_.reset(now); }); });
 }
 
 void SessionHost::request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,

@@ -40,7 +40,7 @@ void StoreKeeper::run() {
     while (!stopping_) {
         for (auto* store : stores_) {
             // An error costs history only, and the next round tries again.
-            [[maybe_unused]] const auto error = store->maintain(core::utc_nanos());
+            [[maybe_unused]] const auto error = store->maintain(core::monotonic_nanos());
         }
         changed_.wait_for(guard, kPace);
     }

@@ -43,8 +43,7 @@ FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, con
     : path_(path),
       options_(checked(options)),
       segment_bytes_(StoreSegment::checked_bytes(options.data_bytes / options.segments)),
-      created_utc_ns_(utc_ns),
-      synced_utc_ns_(utc_ns) {
+      created_utc_ns_(utc_ns) {
     while (segments() < kMostSegments && add_link(false)) recovered_ = true;
     while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
     recover();
@@ -177,9 +176,9 @@ void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {
     count_all(0);
 }
 
-std::error_code FileStore::maintain(std::int64_t utc_ns) noexcept {
-    if (options_.durability == Durability::interval && utc_ns - synced_utc_ns_ >= options_.interval_ns) {
-        synced_utc_ns_ = utc_ns;
+std::error_code FileStore::maintain(std::int64_t monotonic_ns) noexcept {
+    if (options_.durability == Durability::interval && monotonic_ns - synced_ns_ >= options_.interval_ns) {
+        synced_ns_ = monotonic_ns;
         if (const auto error = sync()) return error;
     }
     const auto used = std::span{links_}.first(segments());

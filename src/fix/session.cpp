@@ -57,7 +57,7 @@ Routing Routing::reverse_of(const Message& message) noexcept {
 }
 
 Session::Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
-                 SessionHandler& handler, std::int64_t utc_ns)
+                 SessionHandler& handler, core::Moment now)
     : config_(checked(std::move(config))),
       precision_(config_.time_precision.value_or(config_.version >= Version::fix42 ? TimePrecision::millis
                                                                                    : TimePrecision::seconds)),
@@ -69,18 +69,19 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
       held_(config_.held_messages, config_.held_bytes),
       spill_(config_.max_message_bytes / kLeastFieldBytes + 1),
       scratch_(config_.max_message_bytes + kResendExtraBytes) {
-    if (config_.schedule && !config_.schedule->same_session(store_->creation_utc_ns(), utc_ns)) store_->reset(utc_ns);
+    if (config_.schedule && !config_.schedule->same_session(store_->creation_utc_ns(), now.utc_ns))
+        store_->reset(now.utc_ns);
 }
 
-void Session::on_connect(std::int64_t utc_ns) {
+void Session::on_connect(core::Moment now) {
     state_ = State::awaiting_logon;
     closing_ = false;
     logout_sent_ = false;
     test_request_sent_ = false;
-    connected_ns_ = utc_ns;
-    last_received_ns_ = utc_ns;
-    last_sent_ns_ = utc_ns;
-    checked_ns_ = utc_ns;
+    connected_ns_ = now.monotonic_ns;
+    last_received_ns_ = now.monotonic_ns;
+    last_sent_ns_ = now.monotonic_ns;
+    checked_ns_ = now.monotonic_ns;
     held_.clear();
     requested_to_ = 0;
     highest_seen_ = 0;
@@ -88,33 +89,33 @@ void Session::on_connect(std::int64_t utc_ns) {
     resend_ = {};
     if (config_.refresh_on_logon) store_->refresh();
     if (config_.schedule) {
-        if (!config_.schedule->is_open(utc_ns)) {
+        if (!config_.schedule->is_open(now.utc_ns)) {
             disconnect(Disconnect::outside_schedule);
             return;
         }
-        if (!config_.schedule->same_session(store_->creation_utc_ns(), utc_ns)) store_->reset(utc_ns);
+        if (!config_.schedule->same_session(store_->creation_utc_ns(), now.utc_ns)) store_->reset(now.utc_ns);
     }
     if (config_.role == Role::acceptor) return;
-    if (config_.reset_on_logon) store_->reset(utc_ns);
+    if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
     // Whether the numbers began anew is the peer's to know: it shall begin anew too.
     const bool both_begin = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
-    send_logon(utc_ns, both_begin);
+    send_logon(now, both_begin);
 }
 
-void Session::on_disconnect(std::int64_t utc_ns) {
+void Session::on_disconnect(core::Moment now) {
     state_ = State::disconnected;
     closing_ = false;
     held_.clear();
     resend_ = {};
     if (reset_wanted_ || config_.reset_on_disconnect) {
         reset_wanted_ = false;
-        store_->reset(utc_ns);
+        store_->reset(now.utc_ns);
     }
     tell_logout({});
 }
 
-std::size_t Session::on_bytes(std::span<const std::byte> bytes, std::int64_t utc_ns) {
+std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now) {
     std::size_t done = 0;
     while (!closing_ && state_ != State::disconnected) {
         const auto frame = next_frame(bytes.subspan(done), config_.max_message_bytes);
@@ -126,7 +127,7 @@ std::size_t Session::on_bytes(std::span<const std::byte> bytes, std::int64_t utc
             continue;
         }
         done += frame->bytes.size();
-        on_frame(*frame, utc_ns);
+        on_frame(*frame, now);
     }
     return closing_ || state_ == State::disconnected ? bytes.size() : done;
 }
@@ -148,52 +149,52 @@ std::int64_t Session::next_deadline_ns() const noexcept {
     return std::min({deadline, last_sent_ns_ + heartbeat_ns_, last_received_ns_ + heartbeat_ns_ / 10 * kAskTenths});
 }
 
-void Session::on_timer(std::int64_t utc_ns) {
+void Session::on_timer(core::Moment now) {
     if (closing_) return;
     switch (state_) {
         case State::disconnected: return;
         case State::awaiting_logon:
-            if (utc_ns >= connected_ns_ + config_.logon_timeout_ns) disconnect(Disconnect::logon_timeout);
+            if (now.monotonic_ns >= connected_ns_ + config_.logon_timeout_ns) disconnect(Disconnect::logon_timeout);
             return;
         case State::awaiting_logout:
-            if (utc_ns >= logout_ns_ + config_.logout_timeout_ns) disconnect(Disconnect::logout_timeout);
+            if (now.monotonic_ns >= logout_ns_ + config_.logout_timeout_ns) disconnect(Disconnect::logout_timeout);
             return;
         case State::active: break;
     }
-    checked_ns_ = utc_ns;
-    if (config_.schedule && !config_.schedule->is_open(utc_ns)) {
-        logout("the session's time is over", utc_ns);
+    checked_ns_ = now.monotonic_ns;
+    if (config_.schedule && !config_.schedule->is_open(now.utc_ns)) {
+        logout("the session's time is over", now);
         return;
     }
-    continue_resend(utc_ns);
-    if (requested_to_ != 0 && utc_ns - progress_ns_ >= config_.resend_timeout_ns) {
-        request_missing(std::max(highest_seen_, requested_to_) + 1, utc_ns);
+    continue_resend(now);
+    if (requested_to_ != 0 && now.monotonic_ns - progress_ns_ >= config_.resend_timeout_ns) {
+        request_missing(std::max(highest_seen_, requested_to_) + 1, now);
     }
     if (heartbeat_ns_ <= 0) return;
-    const auto silent_ns = utc_ns - last_received_ns_;
+    const auto silent_ns = now.monotonic_ns - last_received_ns_;
     if (test_request_sent_) {
         if (silent_ns >= heartbeat_ns_ / 10 * kGoneTenths) disconnect(Disconnect::heartbeat_timeout);
         return;
     }
     if (silent_ns >= heartbeat_ns_ / 10 * kAskTenths) {
         test_request_sent_ = true;
-        write_admin("1", utc_ns, [](Writer& writer) { writer.add<tag::kTestReqId>("TEST"); });
+        write_admin("1", now, [](Writer& writer) { writer.add<tag::kTestReqId>("TEST"); });
         return;
     }
-    if (utc_ns - last_sent_ns_ >= heartbeat_ns_) send_heartbeat({}, utc_ns);
+    if (now.monotonic_ns - last_sent_ns_ >= heartbeat_ns_) send_heartbeat({}, now);
 }
 
-void Session::logout(std::string_view reason, std::int64_t utc_ns) {
-    if (state_ == State::active && !closing_) send_logout(reason, utc_ns);
+void Session::logout(std::string_view reason, core::Moment now) {
+    if (state_ == State::active && !closing_) send_logout(reason, now);
 }
 
-void Session::reset(std::int64_t utc_ns) {
+void Session::reset(core::Moment now) {
     if (state_ == State::disconnected) {
-        store_->reset(utc_ns);
+        store_->reset(now.utc_ns);
         return;
     }
     reset_wanted_ = true;
-    logout("the session begins anew", utc_ns);
+    logout("the session begins anew", now);
 }
 
 void Session::tell_logout(std::string_view text) {

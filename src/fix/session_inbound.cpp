@@ -25,7 +25,7 @@ std::string_view words(std::span<char> room, std::string_view before, std::uint6
 
 }  // namespace
 
-void Session::on_frame(const Frame& frame, std::int64_t utc_ns) {
+void Session::on_frame(const Frame& frame, core::Moment now) {
     const auto message = parser_.parse(frame, spill_);
     if (!message) {
         tallies_.garbled.add();
@@ -33,30 +33,30 @@ void Session::on_frame(const Frame& frame, std::int64_t utc_ns) {
         return;
     }
     tallies_.received.add();
-    last_received_ns_ = utc_ns;
+    last_received_ns_ = now.monotonic_ns;
     test_request_sent_ = false;
     const auto expected = store_->next_target();
-    on_message(*message, utc_ns);
-    if (!closing_) process_held(utc_ns);
-    if (store_->next_target() != expected) progress_ns_ = utc_ns;
+    on_message(*message, now);
+    if (!closing_) process_held(now);
+    if (store_->next_target() != expected) progress_ns_ = now.monotonic_ns;
 }
 
-void Session::on_message(const Message& message, std::int64_t utc_ns) {
+void Session::on_message(const Message& message, core::Moment now) {
     if (state_ == State::awaiting_logon) {
-        on_message_before_logon(message, utc_ns);
+        on_message_before_logon(message, now);
         return;
     }
     if (message.begin_string() != begin_string(config_.version)) {
-        send_logout("Incorrect BeginString", utc_ns);
+        send_logout("Incorrect BeginString", now);
         return;
     }
     const auto sequence = message.unsigned_integer(tag::kMsgSeqNum);
     if (!sequence) {
         // Without a number nothing can be rejected or asked for again.
-        send_logout("MsgSeqNum is missing", utc_ns);
+        send_logout("MsgSeqNum is missing", now);
         return;
     }
-    on_numbered({message, *sequence, utc_ns});
+    on_numbered({message, *sequence, now});
 }
 
 bool Session::is_right_peer(const Message& message) const noexcept {
@@ -64,16 +64,16 @@ bool Session::is_right_peer(const Message& message) const noexcept {
            message.text(tag::kTargetCompId) == config_.sender_comp_id;
 }
 
-bool Session::is_timely(const Message& message, std::int64_t utc_ns) const noexcept {
+bool Session::is_timely(const Message& message, core::Moment now) const noexcept {
     if (config_.max_latency_ns == 0) return true;
     const auto sent = message.utc_timestamp_ns(tag::kSendingTime);
-    return sent && std::abs(*sent - utc_ns) <= config_.max_latency_ns;
+    return sent && std::abs(*sent - now.utc_ns) <= config_.max_latency_ns;
 }
 
-void Session::on_message_before_logon(const Message& message, std::int64_t utc_ns) {
+void Session::on_message_before_logon(const Message& message, core::Moment now) {
     const auto sequence = message.unsigned_integer(tag::kMsgSeqNum);
     const bool may_enter = message.begin_string() == begin_string(config_.version) && sequence &&
-                           is_right_peer(message) && is_timely(message, utc_ns);
+                           is_right_peer(message) && is_timely(message, now);
     if (may_enter && message.msg_type() == "5" && config_.role == Role::initiator) {
         // The acceptor says why it does not let us in.
         handler_->on_reject(message);
@@ -84,7 +84,7 @@ void Session::on_message_before_logon(const Message& message, std::int64_t utc_n
         disconnect(Disconnect::logon_refused);
         return;
     }
-    on_first_logon({message, *sequence, utc_ns});
+    on_first_logon({message, *sequence, now});
 }
 
 void Session::on_first_logon(const Inbound& in) {
@@ -98,7 +98,7 @@ void Session::on_first_logon(const Inbound& in) {
     }
     if (acceptor) {
         heartbeat_ns_ = *interval * 1'000'000'000;
-        if (resets || config_.reset_on_logon) store_->reset(in.utc_ns);
+        if (resets || config_.reset_on_logon) store_->reset(in.now.utc_ns);
     } else if (resets) {
         store_->set_next_target(1);
     }
@@ -113,26 +113,26 @@ void Session::on_first_logon(const Inbound& in) {
         std::array<char, 128> room;
         send_logout(
             words(room, "NextExpectedMsgSeqNum too high, expected at most ", ours, " but received ", *next_expected),
-            in.utc_ns);
+            in.now);
         disconnect(Disconnect::logon_refused);
         return;
     }
     // In front of the answer, which already carries what we expect next.
     if (in.sequence == expected) take_number(in.sequence);
-    if (acceptor) send_logon(in.utc_ns, resets);
+    if (acceptor) send_logon(in.now, resets);
     state_ = State::active;
     application_is_on_ = true;
     handler_->on_logon();
-    if (next_expected && *next_expected < ours) begin_resend(*next_expected, ours - 1, in.utc_ns);
+    if (next_expected && *next_expected < ours) begin_resend(*next_expected, ours - 1, in.now);
     if (in.sequence > expected) {
         highest_seen_ = in.sequence;
         if (config_.send_next_expected) {
             // With 789 the peer knows from our Logon what is missing in front of its own, which it does not fill.
             early_logon_ = in.sequence;
             requested_to_ = in.sequence - 1;
-            progress_ns_ = in.utc_ns;
+            progress_ns_ = in.now.monotonic_ns;
         } else {
-            request_missing(in.sequence, in.utc_ns);
+            request_missing(in.sequence, in.now);
         }
     }
 }
@@ -140,14 +140,14 @@ void Session::on_first_logon(const Inbound& in) {
 /// A Logon of a session that is logged on: only one that begins both numbers anew makes sense.
 void Session::on_logon_again(const Inbound& in) {
     if (in.message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence == 1) {
-        store_->reset(in.utc_ns);
+        store_->reset(in.now.utc_ns);
         held_.clear();
         requested_to_ = 0;
         highest_seen_ = 0;
         early_logon_ = 0;
         resend_ = {};
         store_->set_next_target(2);
-        send_logon(in.utc_ns, true);
+        send_logon(in.now, true);
         return;
     }
     if (in.sequence == store_->next_target()) take_number(in.sequence);
@@ -158,12 +158,12 @@ void Session::on_logon_again(const Inbound& in) {
 bool Session::passes_identity(const Inbound& in) {
     auto reason = RejectReason::comp_id_problem;
     if (is_right_peer(in.message)) {
-        if (is_timely(in.message, in.utc_ns)) return true;
+        if (is_timely(in.message, in.now)) return true;
         reason = RejectReason::sending_time_accuracy;
     }
     if (in.sequence == store_->next_target()) take_number(in.sequence);
     send_reject(in, reason);
-    send_logout({}, in.utc_ns);
+    send_logout({}, in.now);
     return false;
 }
 
@@ -200,14 +200,14 @@ void Session::on_too_high(const Inbound& in) {
     } else {
         tallies_.held_dropped.add();
     }
-    if (requested_to_ == 0) request_missing(in.sequence, in.utc_ns);
+    if (requested_to_ == 0) request_missing(in.sequence, in.now);
 }
 
 void Session::on_too_low(const Inbound& in) {
     const auto expected = store_->next_target();
     if (!in.message.boolean(tag::kPossDupFlag).value_or(false)) {
         std::array<char, 96> room;
-        send_logout(words(room, "MsgSeqNum too low, expecting ", expected, " but received ", in.sequence), in.utc_ns);
+        send_logout(words(room, "MsgSeqNum too low, expecting ", expected, " but received ", in.sequence), in.now);
         disconnect(Disconnect::sequence_too_low);
         return;
     }
@@ -219,7 +219,7 @@ void Session::on_too_low(const Inbound& in) {
         }
         if (original > in.message.utc_timestamp_ns(tag::kSendingTime)) {
             send_reject(in, RejectReason::sending_time_accuracy);
-            send_logout({}, in.utc_ns);
+            send_logout({}, in.now);
             return;
         }
     }
@@ -237,7 +237,7 @@ void Session::on_in_turn(const Inbound& in) {
         case '0': take_number(in.sequence); return;
         case '1':
             take_number(in.sequence);
-            send_heartbeat(in.message.text(tag::kTestReqId).value_or(""), in.utc_ns);
+            send_heartbeat(in.message.text(tag::kTestReqId).value_or(""), in.now);
             return;
         case '3':
             take_number(in.sequence);
@@ -264,7 +264,7 @@ void Session::on_resend_request(const Inbound& in) {
     }
     // 0 asks for all, as 999999 did up to FIX 4.1.
     if (last == 0 || last > newest) last = newest;
-    if (first <= last) begin_resend(first, last, in.utc_ns);
+    if (first <= last) begin_resend(first, last, in.now);
     // Our own gap is asked for after the peer got what it asked for. Its request is answered; only its number waits.
     if (in.sequence > store_->next_target()) on_too_high(in);
 }
@@ -283,15 +283,15 @@ void Session::on_sequence_reset(const Inbound& in) {
 void Session::on_logout_message(const Inbound& in) {
     if (in.sequence == store_->next_target()) take_number(in.sequence);
     const auto reason = in.message.text(tag::kText).value_or("");
-    send_logout({}, in.utc_ns);  // unless this one answers ours
+    send_logout({}, in.now);  // unless this one answers ours
     tell_logout(reason);
-    if (config_.reset_on_logout) store_->reset(in.utc_ns);
+    if (config_.reset_on_logout) store_->reset(in.now.utc_ns);
     disconnect(Disconnect::logged_out);
 }
 
 void Session::take_number(std::uint64_t sequence) noexcept { store_->set_next_target(sequence + 1); }
 
-void Session::process_held(std::int64_t utc_ns) {
+void Session::process_held(core::Moment now) {
     while (!closing_ && state_ != State::awaiting_logon) {
         if (store_->next_target() == early_logon_) take_number(early_logon_);
         const auto bytes = held_.take(store_->next_target());
@@ -302,17 +302,17 @@ void Session::process_held(std::int64_t utc_ns) {
         if (message->msg_type() == "2") {
             take_number(store_->next_target());  // it was answered when it came
         } else {
-            on_message(*message, utc_ns);
+            on_message(*message, now);
         }
     }
     if (closing_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;
     // All that was asked for has come. Is there another gap, or the next part of this one?
     requested_to_ = 0;
-    if (store_->next_target() <= highest_seen_) request_missing(highest_seen_ + 1, utc_ns);
+    if (store_->next_target() <= highest_seen_) request_missing(highest_seen_ + 1, now);
 }
 
 /// Asks for what is missing before `first_held`.
-void Session::request_missing(std::uint64_t first_held, std::int64_t utc_ns) {
+void Session::request_missing(std::uint64_t first_held, core::Moment now) {
     const auto first = store_->next_target();
     auto last = first_held - 1;
     bool all = true;
@@ -321,10 +321,10 @@ void Session::request_missing(std::uint64_t first_held, std::int64_t utc_ns) {
         all = false;
     }
     requested_to_ = last;
-    progress_ns_ = utc_ns;
+    progress_ns_ = now.monotonic_ns;
     const std::uint64_t infinity = config_.version <= Version::fix41 ? 999'999 : 0;
     tallies_.requests.add();
-    write_admin("2", utc_ns, [&](Writer& writer) {
+    write_admin("2", now, [&](Writer& writer) {
         writer.add<tag::kBeginSeqNo>(first).add<tag::kEndSeqNo>(all ? infinity : last);
     });
 }

@@ -39,11 +39,11 @@ std::string_view text(Verdict verdict) noexcept {
 
 }  // namespace
 
-void Session::add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, std::int64_t utc_ns,
+void Session::add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                          const Routing& routing) const {
     writer.add<tag::kMsgType>(msg_type).add<tag::kMsgSeqNum>(sequence);
     writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
-    writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+    writer.add_timestamp(tag::kSendingTime, now.utc_ns, precision_);
     writer.add<tag::kTargetCompId>(std::string_view{config_.target_comp_id});
     if (routing.poss_resend) writer.add<tag::kPossResend>(true);
     add_tail_of_header(writer, routing);
@@ -64,15 +64,15 @@ void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
     if (config_.version == Version::fixt11) add_unless_empty(writer, tag::kApplVerId, routing.appl_ver_id);
 }
 
-void Session::hand_over(std::string_view bytes, std::int64_t utc_ns) {
+void Session::hand_over(std::string_view bytes, core::Moment now) {
     const auto sequence = store_->commit(bytes);
     tallies_.sent.add();
-    last_sent_ns_ = utc_ns;
+    last_sent_ns_ = now.monotonic_ns;
     handler_->send(sequence, bytes);
 }
 
-void Session::send_logon(std::int64_t utc_ns, bool reset) {
-    write_admin("A", utc_ns, [&](Writer& writer) {
+void Session::send_logon(core::Moment now, bool reset) {
+    write_admin("A", now, [&](Writer& writer) {
         writer.add<tag::kEncryptMethod>('0').add<tag::kHeartBtInt>(heartbeat_ns_ / 1'000'000'000);
         if (reset && config_.version >= Version::fix41) writer.add<tag::kResetSeqNumFlag>(true);
         if (config_.role == Role::initiator) {
@@ -86,16 +86,16 @@ void Session::send_logon(std::int64_t utc_ns, bool reset) {
     });
 }
 
-void Session::send_heartbeat(std::string_view test_req_id, std::int64_t utc_ns) {
-    write_admin("0", utc_ns, [&](Writer& writer) { add_unless_empty(writer, tag::kTestReqId, test_req_id); });
+void Session::send_heartbeat(std::string_view test_req_id, core::Moment now) {
+    write_admin("0", now, [&](Writer& writer) { add_unless_empty(writer, tag::kTestReqId, test_req_id); });
 }
 
-void Session::send_logout(std::string_view reason, std::int64_t utc_ns) {
+void Session::send_logout(std::string_view reason, core::Moment now) {
     if (logout_sent_ || closing_) return;
     logout_sent_ = true;
-    logout_ns_ = utc_ns;
+    logout_ns_ = now.monotonic_ns;
     if (state_ == State::active) state_ = State::awaiting_logout;
-    write_admin("5", utc_ns, [&](Writer& writer) { add_unless_empty(writer, tag::kText, reason); });
+    write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, reason); });
 }
 
 void Session::send_reject(const Inbound& in, const Rejection& rejection) {
@@ -103,7 +103,7 @@ void Session::send_reject(const Inbound& in, const Rejection& rejection) {
     const auto words = fix::text(rejection.reason);
     const bool has_reference = config_.version >= Version::fix42;
     write_admin(
-        "3", in.utc_ns,
+        "3", in.now,
         [&](Writer& writer) {
             writer.add<tag::kRefSeqNum>(in.sequence);
             if (has_reference || rejection.tag_text.empty()) {
@@ -137,7 +137,7 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     tallies_.rejected.add();
     const bool known = config_.version >= Version::fix42;  // BusinessMessageReject came with it
     write_admin(
-        known ? "j" : "3", in.utc_ns,
+        known ? "j" : "3", in.now,
         [&](Writer& writer) {
             const bool unsupported = verdict == Verdict::unsupported_message_type;
             writer.add<tag::kRefSeqNum>(in.sequence);
@@ -152,12 +152,12 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
         Routing::reverse_of(in.message));
 }
 
-void Session::begin_resend(std::uint64_t first, std::uint64_t last, std::int64_t utc_ns) {
+void Session::begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now) {
     resend_ = {.next = first, .last = last, .gap = first};
-    continue_resend(utc_ns);
+    continue_resend(now);
 }
 
-void Session::continue_resend(std::int64_t utc_ns) {
+void Session::continue_resend(core::Moment now) {
     if (resend_.empty() || closing_) return;
     std::size_t sent = 0;
     for (std::size_t looked_at = 0; !resend_.empty(); ++looked_at) {
@@ -168,34 +168,34 @@ void Session::continue_resend(std::int64_t utc_ns) {
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
         if (!message || is_admin(message->msg_type()) || !handler_->may_resend(*message)) continue;
-        if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, utc_ns);
+        if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, now);
         resend_.gap = sequence;
-        if (!resend_message(*message, utc_ns)) continue;
+        if (!resend_message(*message, now)) continue;
         ++sent;
         resend_.gap = sequence + 1;
     }
-    if (resend_.gap < resend_.next) resend_gap(resend_.gap, resend_.next, utc_ns);
+    if (resend_.gap < resend_.next) resend_gap(resend_.gap, resend_.next, now);
     resend_ = {};
 }
 
-void Session::resend_gap(std::uint64_t from, std::uint64_t next, std::int64_t utc_ns) {
+void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now) {
     Writer writer{scratch_, begin_string(config_.version)};
     writer.add<tag::kMsgType>('4').add<tag::kMsgSeqNum>(from).add<tag::kPossDupFlag>(true);
     writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
-    writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+    writer.add_timestamp(tag::kSendingTime, now.utc_ns, precision_);
     writer.add<tag::kTargetCompId>(std::string_view{config_.target_comp_id});
-    writer.add_timestamp(tag::kOrigSendingTime, utc_ns, precision_);
+    writer.add_timestamp(tag::kOrigSendingTime, now.utc_ns, precision_);
     add_tail_of_header(writer, {});
     writer.add<tag::kNewSeqNo>(next).add<tag::kGapFillFlag>(true);
     const auto bytes = writer.finish();
     if (!bytes) return;
     tallies_.gap_fills.add();
-    last_sent_ns_ = utc_ns;
+    last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
 }
 
 /// The stored bytes once more: PossDupFlag, a new SendingTime and OrigSendingTime go in, the rest is as it was.
-bool Session::resend_message(const Message& message, std::int64_t utc_ns) {
+bool Session::resend_message(const Message& message, core::Moment now) {
     Writer writer{scratch_, begin_string(config_.version)};
     const auto original_time = message.text(tag::kSendingTime).value_or("");
     bool flag_added = false;
@@ -218,7 +218,7 @@ bool Session::resend_message(const Message& message, std::int64_t utc_ns) {
             break;
         }
         if (field.tag == tag::kSendingTime) {
-            writer.add_timestamp(tag::kSendingTime, utc_ns, precision_);
+            writer.add_timestamp(tag::kSendingTime, now.utc_ns, precision_);
         } else {
             writer.add(field.tag, message.value(field));
         }
@@ -229,7 +229,7 @@ bool Session::resend_message(const Message& message, std::int64_t utc_ns) {
     const auto bytes = writer.finish();
     if (!bytes) return false;
     tallies_.resent.add();
-    last_sent_ns_ = utc_ns;
+    last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
     return true;
 }

@@ -258,8 +258,8 @@ TEST(SessionLogon, RefreshOnLogonTakesTheStoresStateAnew) {
                         nullptr,
                         store,
                         application,
-                        kStart};
-        session.on_connect(kStart);
+                        kStartMoment};
+        session.on_connect(kStartMoment);
         EXPECT_EQ(store.next_target(), refresh ? 5U : 1U);
     }
 }
@@ -268,7 +268,7 @@ TEST(SessionLogon, ASessionWithoutItsIdsIsRefusedByName) {
     const auto dictionary = Dictionary::session_level(Version::fixt11);
     MemoryStore store{0, 8192};
     Peer handler;
-    const auto make = [&](SessionConfig config) { Session{config, dictionary, nullptr, store, handler, 0}; };
+    const auto make = [&](SessionConfig config) { Session{config, dictionary, nullptr, store, handler, {}}; };
     EXPECT_THROW(make({.target_comp_id = "b"}), std::invalid_argument);
     EXPECT_THROW(make({.sender_comp_id = "a"}), std::invalid_argument);
     EXPECT_THROW(make({.version = Version::fixt11, .sender_comp_id = "a", .target_comp_id = "b"}),

@@ -17,13 +17,14 @@ namespace millpond::fix {
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kStart = 1'704'164'645 * kSecond;  // 20240102-03:04:05
+inline constexpr core::Moment kStartMoment{.utc_ns = kStart, .monotonic_ns = 1'000 * kSecond};
 
 /// A session between "WE" and its counterparty "YOU", whose part the test plays. What the session does is written down.
 class Peer : public SessionHandler {
 public:
     explicit Peer(SessionConfig config = {}, const Dictionary* application = nullptr)
         : dictionary_(Dictionary::session_level(config.version)),
-          session_(named(std::move(config)), dictionary_, application, store_, *this, kStart) {}
+          session_(named(std::move(config)), dictionary_, application, store_, *this, kStartMoment) {}
 
     /// Connects and logs on; forgets what was exchanged.
     void log_on(std::string_view extra = "98=0|108=30|") {
@@ -49,14 +50,16 @@ public:
         if (closed_) session_.on_disconnect(now_);
     }
     void pass(std::int64_t nanos) {
-        const auto until = now_ + nanos;
-        while (session_.next_deadline_ns() <= until) {
-            now_ = std::max(now_, session_.next_deadline_ns());
+        const auto until = now_.after(nanos);
+        while (session_.next_deadline_ns() <= until.monotonic_ns) {
+            now_ = now_.after(std::max<std::int64_t>(session_.next_deadline_ns() - now_.monotonic_ns, 0));
             session_.on_timer(now_);
             if (closed_) session_.on_disconnect(now_);
         }
         now_ = until;
     }
+    /// The system's clock is set.
+    void step_clock(std::int64_t nanos) { now_.utc_ns += nanos; }
 
     /// What was sent since the last call, a line each, without 8, 9, 49, 52, 56 and 10: what varies little.
     [[nodiscard]] std::string sent() {
@@ -66,7 +69,7 @@ public:
     }
     [[nodiscard]] std::string time(std::int64_t offset_ns = 0) const {
         char text[kMaxTimestampChars];
-        return {text, write_utc_timestamp(text, now_ + offset_ns, TimePrecision::millis)};
+        return {text, write_utc_timestamp(text, now_.utc_ns + offset_ns, TimePrecision::millis)};
     }
 
     void send(std::uint64_t sequence, std::string_view bytes) override {
@@ -103,7 +106,7 @@ public:
     Dictionary dictionary_;
     MemoryStore store_{kStart, 1U << 16U};
     Parser reader_;
-    std::int64_t now_{kStart};
+    core::Moment now_{kStartMoment};
     std::uint64_t next_{1};
     bool takes_{true};
     bool congested_{false};

@@ -64,7 +64,7 @@ TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
     for (int i = 0; i < 200; ++i) ASSERT_TRUE(peer.order(filler));
     static_cast<void>(peer.sent());
     peer.give("2", "7=1|16=0|");
-    while (peer.session_.next_deadline_ns() <= peer.now_) peer.session_.on_timer(peer.now_);
+    while (peer.session_.next_deadline_ns() <= peer.now_.monotonic_ns) peer.session_.on_timer(peer.now_);
     ASSERT_FALSE(peer.sent_.empty());
     EXPECT_TRUE(peer.sent_.front().starts_with("35=4|34=1|43=Y|")) << peer.sent_.front();
     EXPECT_GT(peer.session_.tallies().resent.read(), 30U);
@@ -81,7 +81,7 @@ TEST(SessionResend, ALongResendGoesOnInBurstsAndWaitsForACongestedPeer) {
     peer.congested_ = true;
     peer.session_.on_timer(peer.now_);
     EXPECT_EQ(peer.sent_.size(), 5U);
-    EXPECT_GT(peer.session_.next_deadline_ns(), peer.now_);
+    EXPECT_GT(peer.session_.next_deadline_ns(), peer.now_.monotonic_ns);
     peer.congested_ = false;
     peer.session_.on_writable(peer.now_);
     EXPECT_EQ(peer.sent_.size(), 9U);
@@ -116,7 +116,7 @@ TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
     peer.log_on("98=0|108=0|");
     peer.give("D", 4, "11=c|");
     EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
-    EXPECT_EQ(peer.session_.next_deadline_ns(), peer.now_ + 3 * kSecond);
+    EXPECT_EQ(peer.session_.next_deadline_ns(), peer.now_.monotonic_ns + 3 * kSecond);
     peer.pass(3 * kSecond - 1);
     EXPECT_EQ(peer.sent(), "");
     peer.pass(1);

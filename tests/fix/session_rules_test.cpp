@@ -177,7 +177,7 @@ TEST(SessionMemory, SendingReceivingAndResendingNeedNoHeapNoPageFaultAndNoSystem
                     nullptr,
                     store,
                     handler,
-                    kStart};
+                    kStartMoment};
     const auto from_peer = [](std::string_view type, int number, std::string_view body) {
         return message_of("FIX.4.4", "35=" + std::string{type} + "|34=" + std::to_string(number) +
                                          "|49=YOU|52=20240102-03:04:05|56=WE|" + std::string{body});
@@ -188,12 +188,12 @@ TEST(SessionMemory, SendingReceivingAndResendingNeedNoHeapNoPageFaultAndNoSystem
                                from_peer("2", 8, "7=1|16=0|") + from_peer("5", 9, "");
     test::expect_free_of_cost([&] {
         const auto resent = session.tallies().resent.read();
-        session.on_connect(kStart);
-        auto taken = session.on_bytes(bytes_of(std::string_view{stream}.substr(0, 90)), kStart);
-        const bool placed = session.send("D", kStart, [](Writer& writer) { writer.add<11>("a"); });
-        taken += session.on_bytes(bytes_of(std::string_view{stream}.substr(taken)), kStart);
-        session.on_timer(kStart + kSecond);
-        session.on_disconnect(kStart);
+        session.on_connect(kStartMoment);
+        auto taken = session.on_bytes(bytes_of(std::string_view{stream}.substr(0, 90)), kStartMoment);
+        const bool placed = session.send("D", kStartMoment, [](Writer& writer) { writer.add<11>("a"); });
+        taken += session.on_bytes(bytes_of(std::string_view{stream}.substr(taken)), kStartMoment);
+        session.on_timer(kStartMoment.after(kSecond));
+        session.on_disconnect(kStartMoment);
         return placed && taken == stream.size() && session.tallies().resent.read() == resent + 1 &&
                store.next_target() == 10U;
     });

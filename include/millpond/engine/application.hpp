@@ -29,7 +29,7 @@ public:
 
 protected:
     ~SessionLink() = default;
-    [[nodiscard]] virtual std::int64_t now() const noexcept = 0;
+    [[nodiscard]] virtual core::Moment now() const noexcept = 0;
 };
 
 /// What the engine calls when something happened in a session, on its own thread.

@@ -96,8 +96,8 @@ private:
     }
 
     bool take(detail::Outgoing& into) noexcept override { return lanes_.try_pop(into).has_value(); }
-    bool send(fix::Session& session, const detail::Outgoing& outgoing, std::int64_t utc_ns) override {
-        return detail::send_encoded(encoder_, *as_message(outgoing), session, utc_ns);
+    bool send(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
+        return detail::send_encoded(encoder_, *as_message(outgoing), session, now);
     }
     void release(const detail::Outgoing& outgoing) noexcept override { pool_->release(as_message(outgoing)); }
     void tell_sent(const Sent& sent) noexcept override {

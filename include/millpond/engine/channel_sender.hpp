@@ -74,8 +74,8 @@ private:
         into.message = &slot->message;
         return true;
     }
-    bool send(fix::Session& session, const detail::Outgoing& outgoing, std::int64_t utc_ns) override {
-        return detail::send_encoded(encoder_, *static_cast<const T*>(outgoing.message), session, utc_ns);
+    bool send(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
+        return detail::send_encoded(encoder_, *static_cast<const T*>(outgoing.message), session, now);
     }
     void release(const detail::Outgoing& outgoing) noexcept override {
         static_cast<void>(outgoing);

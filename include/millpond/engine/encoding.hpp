@@ -1,7 +1,6 @@
 #pragma once
 
 #include <concepts>
-#include <cstdint>
 #include <string_view>
 
 #include <millpond/fix/session.hpp>
@@ -20,12 +19,11 @@ concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& wr
 namespace detail {
 
 template <class T, EncoderOf<T> Encoder>
-[[nodiscard]] bool send_encoded(Encoder& encoder, const T& message, fix::Session& session, std::int64_t utc_ns) {
+[[nodiscard]] bool send_encoded(Encoder& encoder, const T& message, fix::Session& session, core::Moment now) {
     fix::Routing routing;
     if constexpr (requires { routing = encoder.routing(message); }) routing = encoder.routing(message);
     return session.send(
-        encoder.msg_type(message), utc_ns, [&](fix::Writer& writer) { return encoder.encode(message, writer); },
-        routing);
+        encoder.msg_type(message), now, [&](fix::Writer& writer) { return encoder.encode(message, writer); }, routing);
 }
 
 }  // namespace detail

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <millpond/core/idle.hpp>
+#include <millpond/core/moment.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/engine/detail/participant.hpp>
 #include <millpond/engine/detail/ready_set.hpp>
@@ -74,8 +75,10 @@ public:
     /// Throws std::length_error when it has as many participants as it takes.
     [[nodiscard]] std::size_t join(detail::Participant& participant);
     void leave(std::size_t slot) noexcept;
-    /// When the participant's on_timer shall be called; not later than it said before.
-    void wants_timer(std::size_t slot, std::int64_t utc_ns) noexcept;
+    /// The monotonic time at which the participant's on_timer shall be called; not later than it said before.
+    void wants_timer(std::size_t slot, std::int64_t monotonic_ns) noexcept;
+    /// The time now.
+    [[nodiscard]] core::Moment now() noexcept { return clock_.now(); }
     void watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly);
     void change(int descriptor, std::uint32_t events, detail::Watcher& watcher) noexcept;
     void unwatch(int descriptor, detail::Watcher& watcher) noexcept;
@@ -95,9 +98,9 @@ private:
     void run();
     bool round(std::int64_t longest_wait_ns);
     [[nodiscard]] bool run_posted();
-    bool run_ready(std::int64_t utc_ns);
-    void run_timers(std::int64_t utc_ns);
-    void read_directly(std::int64_t utc_ns);
+    bool run_ready(core::Moment now);
+    void run_timers(core::Moment now);
+    void read_directly(core::Moment now);
     bool wait_for_events(std::int64_t longest_wait_ns);
     [[nodiscard]] bool all_drained() const noexcept;
 
@@ -109,6 +112,7 @@ private:
     std::int64_t next_deadline_{detail::kNever};      // not later than the earliest of them
     std::vector<detail::Watcher*> direct_;            // read without asking epoll first, while they are few
     std::vector<std::unique_ptr<detail::Watcher>> retired_;
+    core::MomentClock clock_;
     core::Idle idle_;
     Tallies tallies_;
 

@@ -59,7 +59,7 @@ public:
     /// What needs time, for a thread that has it: makes the next segment ready while fewer than Options::segments are
     /// there, and waits for the disk with Durability::interval when the interval is over. An error (ENOSPC: the disk is
     /// full) costs nothing but history: the store goes on with the segments it has.
-    [[nodiscard]] std::error_code maintain(std::int64_t utc_ns) noexcept;
+    [[nodiscard]] std::error_code maintain(std::int64_t monotonic_ns) noexcept;
     /// Waits until the disk has everything.
     [[nodiscard]] std::error_code sync() noexcept;
     /// Waits until the disk has the newest message and both numbers.
@@ -97,7 +97,7 @@ private:
     std::size_t current_link_{0};
     std::uint64_t stored_before_{0};  // messages stored when the current link was entered
     bool recovered_{false};
-    std::int64_t synced_utc_ns_;
+    std::int64_t synced_ns_{0};           // monotonic
     std::uint64_t synced_generation_{0};  // the generations before it are on the disk
 };
 

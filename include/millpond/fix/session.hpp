@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/moment.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/fix/held_messages.hpp>
 #include <millpond/fix/message_store.hpp>
@@ -37,8 +38,9 @@ struct Routing {
 };
 
 /// One FIX session as a state machine: bytes and time go in, bytes, deadlines and events come out. It holds no socket
-/// and no clock. Every message it sends is encoded into the store and goes out from there; the session is the only one
-/// that writes the store.
+/// and no clock. Timeouts and intervals follow a Moment's monotonic time, timestamps and the schedule its UTC. Every
+/// message it sends is encoded into the store and goes out from there; the session is the only one that writes the
+/// store.
 ///
 /// Threads: one.
 /// Memory:  parser, held messages and one message of scratch, taken in the constructor; none afterwards.
@@ -50,35 +52,35 @@ public:
     /// session, application: as for Validator. All must outlive the session. Throws std::invalid_argument when an id is
     /// missing.
     Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
-            SessionHandler& handler, std::int64_t utc_ns);
+            SessionHandler& handler, core::Moment now);
 
     /// The connection stands. An initiator sends its Logon.
-    void on_connect(std::int64_t utc_ns);
+    void on_connect(core::Moment now);
     /// The connection is gone.
-    void on_disconnect(std::int64_t utc_ns);
+    void on_disconnect(core::Moment now);
     /// Takes all whole messages at the front of the stream's bytes and returns how many bytes are done with; the rest
     /// is given again with what comes behind it.
-    [[nodiscard]] std::size_t on_bytes(std::span<const std::byte> bytes, std::int64_t utc_ns);
+    [[nodiscard]] std::size_t on_bytes(std::span<const std::byte> bytes, core::Moment now);
     /// Call at next_deadline_ns or later; more often does no harm.
-    void on_timer(std::int64_t utc_ns);
+    void on_timer(core::Moment now);
     /// The connection is not congested any more.
-    void on_writable(std::int64_t utc_ns) { continue_resend(utc_ns); }
-    /// When on_timer must be called; INT64_MAX: never.
+    void on_writable(core::Moment now) { continue_resend(now); }
+    /// The monotonic time at which on_timer must be called; INT64_MAX: never.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 
     /// Sends an application message: `fill(Writer&)` adds the body and may say by a bool whether it could. False, and
     /// no number is used up, when it could not, the session is not logged on, the message is too long or holds a
     /// delimiter, or the store has no room.
     template <class Fill>
-    [[nodiscard]] bool send(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing = {}) {
+    [[nodiscard]] bool send(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         if (state_ != State::active || closing_) return false;
-        return write_message(msg_type, utc_ns, std::forward<Fill>(fill), routing);
+        return write_message(msg_type, now, std::forward<Fill>(fill), routing);
     }
 
     /// Begins the Logout handshake; does nothing when not logged on.
-    void logout(std::string_view reason, std::int64_t utc_ns);
+    void logout(std::string_view reason, core::Moment now);
     /// Both numbers begin anew. Not while logged on: then it begins the Logout handshake first.
-    void reset(std::int64_t utc_ns);
+    void reset(core::Moment now);
 
     [[nodiscard]] State state() const noexcept { return state_; }
     [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
@@ -102,7 +104,7 @@ private:
     struct Inbound {
         const Message& message;
         std::uint64_t sequence;
-        std::int64_t utc_ns;
+        core::Moment now;
     };
     struct Range {
         std::uint64_t next{1};
@@ -112,13 +114,13 @@ private:
     };
 
     // What comes in: session_inbound.cpp
-    void on_frame(const Frame& frame, std::int64_t utc_ns);
-    void on_message(const Message& message, std::int64_t utc_ns);
-    void on_message_before_logon(const Message& message, std::int64_t utc_ns);
+    void on_frame(const Frame& frame, core::Moment now);
+    void on_message(const Message& message, core::Moment now);
+    void on_message_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);
     void on_logon_again(const Inbound& in);
     [[nodiscard]] bool is_right_peer(const Message& message) const noexcept;
-    [[nodiscard]] bool is_timely(const Message& message, std::int64_t utc_ns) const noexcept;
+    [[nodiscard]] bool is_timely(const Message& message, core::Moment now) const noexcept;
     [[nodiscard]] bool passes_identity(const Inbound& in);
     void on_numbered(const Inbound& in);
     void on_too_high(const Inbound& in);
@@ -129,33 +131,33 @@ private:
     void on_logout_message(const Inbound& in);
     void on_application(const Inbound& in);
     void take_number(std::uint64_t sequence) noexcept;
-    void process_held(std::int64_t utc_ns);
-    void request_missing(std::uint64_t first_held, std::int64_t utc_ns);
+    void process_held(core::Moment now);
+    void request_missing(std::uint64_t first_held, core::Moment now);
 
     // What goes out: session_outbound.cpp
-    void send_logon(std::int64_t utc_ns, bool reset);
-    void send_heartbeat(std::string_view test_req_id, std::int64_t utc_ns);
-    void send_logout(std::string_view text, std::int64_t utc_ns);
+    void send_logon(core::Moment now, bool reset);
+    void send_heartbeat(std::string_view test_req_id, core::Moment now);
+    void send_logout(std::string_view text, core::Moment now);
     void send_reject(const Inbound& in, const Rejection& rejection);
     void send_reject(const Inbound& in, RejectReason reason) { send_reject(in, Rejection{reason, {}}); }
     void send_business_reject(const Inbound& in, Verdict verdict);
-    void continue_resend(std::int64_t utc_ns);
-    void resend_gap(std::uint64_t from, std::uint64_t next, std::int64_t utc_ns);
-    [[nodiscard]] bool resend_message(const Message& message, std::int64_t utc_ns);
-    void begin_resend(std::uint64_t first, std::uint64_t last, std::int64_t utc_ns);
-    void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, std::int64_t utc_ns,
+    void continue_resend(core::Moment now);
+    void resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now);
+    [[nodiscard]] bool resend_message(const Message& message, core::Moment now);
+    void begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now);
+    void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                     const Routing& routing) const;
     void add_tail_of_header(Writer& writer, const Routing& routing) const;
-    void hand_over(std::string_view bytes, std::int64_t utc_ns);
+    void hand_over(std::string_view bytes, core::Moment now);
     void disconnect(Disconnect reason);
     void tell_logout(std::string_view text);
 
     template <class Fill>
-    bool write_message(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing) {
+    bool write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
         const auto room = store_->claim(config_.max_message_bytes);
         if (room.empty()) return false;
         Writer writer{room, begin_string(config_.version)};
-        add_header(writer, msg_type, store_->next_sender(), utc_ns, routing);
+        add_header(writer, msg_type, store_->next_sender(), now, routing);
         bool filled = true;
         if constexpr (std::is_same_v<std::invoke_result_t<Fill&, Writer&>, bool>) {
             filled = fill(writer);
@@ -167,13 +169,13 @@ private:
             store_->abandon();
             return false;
         }
-        hand_over(*bytes, utc_ns);
+        hand_over(*bytes, now);
         return true;
     }
     /// For messages that the session owes: where the store has no room the peer is too slow to keep.
     template <class Fill>
-    void write_admin(std::string_view msg_type, std::int64_t utc_ns, Fill&& fill, const Routing& routing = {}) {
-        if (!write_message(msg_type, utc_ns, std::forward<Fill>(fill), routing)) disconnect(Disconnect::send_refused);
+    void write_admin(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
+        if (!write_message(msg_type, now, std::forward<Fill>(fill), routing)) disconnect(Disconnect::send_refused);
     }
 
     SessionConfig config_;
@@ -193,6 +195,7 @@ private:
     bool logout_sent_{false};
     bool application_is_on_{false};  // it was told of the logon and not yet of the logout
     std::int64_t heartbeat_ns_{0};
+    // Monotonic times, as progress_ns_ below.
     std::int64_t connected_ns_{0};
     std::int64_t last_sent_ns_{0};
     std::int64_t last_received_ns_{0};

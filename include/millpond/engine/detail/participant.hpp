@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <millpond/core/moment.hpp>
+
 namespace millpond::engine::detail {
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -13,11 +15,12 @@ inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 class Participant {
 public:
     /// Another thread has signalled it.
-    virtual void on_signal(std::int64_t utc_ns) = 0;
-    /// Does what is due and returns when it wants to be called next; kNever: not before it says so.
-    virtual std::int64_t on_timer(std::int64_t utc_ns) = 0;
-    /// Takes no new work from now on and ends what it has, by `deadline_utc_ns` at the latest.
-    virtual void on_drain(std::int64_t utc_ns, std::int64_t deadline_utc_ns) = 0;
+    virtual void on_signal(core::Moment now) = 0;
+    /// Does what is due and returns the monotonic time at which it wants to be called next; kNever: not before it says
+    /// so.
+    virtual std::int64_t on_timer(core::Moment now) = 0;
+    /// Takes no new work from now on and ends what it has, by the monotonic time `deadline_ns` at the latest.
+    virtual void on_drain(core::Moment now, std::int64_t deadline_ns) = 0;
     /// Whether all that it had is done.
     [[nodiscard]] virtual bool drained() const noexcept = 0;
 
@@ -29,7 +32,7 @@ protected:
 class Watcher {
 public:
     /// events: as epoll tells them.
-    virtual void on_ready(std::uint32_t events, std::int64_t utc_ns) = 0;
+    virtual void on_ready(std::uint32_t events, core::Moment now) = 0;
     virtual ~Watcher() = default;
 };
 

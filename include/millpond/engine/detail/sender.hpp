@@ -7,6 +7,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/engine/detail/participant.hpp>
 #include <millpond/engine/send_outcome.hpp>
 #include <millpond/engine/session_handle.hpp>
 #include <millpond/fix/session.hpp>
@@ -31,7 +32,7 @@ public:
     /// Whether the connection has so much to write that it takes no more now.
     [[nodiscard]] virtual bool congested() const = 0;
     /// The time of what is sent now.
-    [[nodiscard]] virtual std::int64_t stamp_ns() const noexcept = 0;
+    [[nodiscard]] virtual core::Moment stamp() const noexcept = 0;
 
 protected:
     ~SenderHost() = default;
@@ -70,12 +71,12 @@ public:
 
     /// Sends up to `most` messages. True when there may be more to do at once; false when there is nothing, or the
     /// connection must move first.
-    [[nodiscard]] bool pump(SenderHost& host, std::int64_t utc_ns, std::size_t most);
+    [[nodiscard]] bool pump(SenderHost& host, core::Moment now, std::size_t most);
     /// The socket has every message up to this number.
     void on_written(std::uint64_t sequence) noexcept;
     void on_disconnect() noexcept;
-    /// When a message that waits at the front is to be looked at again; kNever: when it is told.
-    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+    /// The monotonic time at which a message that waits at the front expires; kNever: never.
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept { return staged_full_ ? staged_deadline_ns_ : kNever; }
     /// Whether it has neither messages that wait nor such in flight.
     [[nodiscard]] bool idle() noexcept { return !staged_full_ && first_ == last_ && depth() == 0; }
     /// Reports everything that waits as failed.
@@ -110,7 +111,7 @@ protected:
     /// The most urgent message that waits. False when there is none.
     [[nodiscard]] virtual bool take(Outgoing& into) noexcept = 0;
     /// Session::send of the message.
-    [[nodiscard]] virtual bool send(fix::Session& session, const Outgoing& outgoing, std::int64_t utc_ns) = 0;
+    [[nodiscard]] virtual bool send(fix::Session& session, const Outgoing& outgoing, core::Moment now) = 0;
     /// The message is done with.
     virtual void release(const Outgoing& outgoing) noexcept = 0;
     virtual void tell_sent(const Sent& sent) noexcept = 0;
@@ -124,7 +125,7 @@ private:
     };
     enum class Step : std::uint8_t { done, wait };
 
-    [[nodiscard]] Step send_staged(SenderHost& host, std::int64_t utc_ns);
+    [[nodiscard]] Step send_staged(SenderHost& host, core::Moment now);
     [[nodiscard]] Step busy() noexcept;
     void fail_staged(SendFailure failure) noexcept;
     [[nodiscard]] core::Tally& tally_of(SendFailure failure) noexcept;
@@ -134,7 +135,8 @@ private:
     SenderOptions options_;
     Outgoing staged_{};  // taken from its lane, not sent yet
     bool staged_full_{false};
-    std::uint32_t attempts_{0};  // how often the staged message found the connection busy
+    std::int64_t staged_deadline_ns_{kNever};  // monotonic
+    std::uint32_t attempts_{0};                // how often the staged message found the connection busy
     std::vector<InFlight> in_flight_;
     std::size_t first_{0};
     std::size_t last_{0};

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::core {
+
+/// One moment on both clocks.
+struct Moment {
+    std::int64_t utc_ns{0};        ///< For timestamps and schedules. It jumps when the system's clock is set.
+    std::int64_t monotonic_ns{0};  ///< For timeouts. It never jumps; its zero means nothing.
+
+    /// The moment `nanos` later, if the system's clock is not set meanwhile.
+    [[nodiscard]] constexpr Moment after(std::int64_t nanos) const noexcept {
+        return {utc_ns + nanos, monotonic_ns + nanos};
+    }
+};
+
+/// Reads both clocks for the price of one. Their difference changes only when the system's clock is set, so it is
+/// measured again every millisecond and not with each reading.
+///
+/// Threads: one.
+class MomentClock {
+public:
+    [[nodiscard]] Moment now() noexcept {
+        const auto monotonic_ns = monotonic_nanos();
+        if (monotonic_ns >= measure_at_ns_) measure(monotonic_ns);
+        return {monotonic_ns + utc_offset_ns_, monotonic_ns};
+    }
+
+private:
+    static constexpr std::int64_t kIntervalNanos = 1'000'000;
+
+    void measure(std::int64_t monotonic_ns) noexcept;
+
+    std::int64_t utc_offset_ns_{0};
+    std::int64_t measure_at_ns_{0};
+};
+
+inline void MomentClock::measure(std::int64_t monotonic_ns) noexcept {
+    constexpr int kAttempts = 4;
+    constexpr std::int64_t kPreciseNanos = 1'000;
+    // A preemption between the readings tears them apart: the closest count.
+    auto least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t offset = 0;
+    for (int attempt = 0; attempt < kAttempts && least > kPreciseNanos; ++attempt) {
+        const auto before = monotonic_nanos();
+        const auto utc = utc_nanos();
+        const auto took = monotonic_nanos() - before;
+        if (took >= least) continue;
+        least = took;
+        offset = utc - before - took / 2;
+    }
+    // A difference that the measurement may have made is no step; taking it over would move UTC back by nanoseconds.
+    const auto change = offset > utc_offset_ns_ ? offset - utc_offset_ns_ : utc_offset_ns_ - offset;
+    if (change > least + kPreciseNanos) utc_offset_ns_ = offset;
+    measure_at_ns_ = monotonic_ns + kIntervalNanos;
+}
+
+}  // namespace millpond::core

@@ -1,0 +1,84 @@
+// The system's clock is set while the engine runs.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/engine_pair.hpp"
+#include "tests/engine/fix_text.hpp"
+#include "tests/engine/raw_client.hpp"
+#include "tests/support/stepped_clock.hpp"
+
+namespace millpond::engine {
+namespace {
+
+constexpr std::int64_t kHour = 3'600'000'000'000;
+
+class ClockStepTest : public testing::TestWithParam<std::int64_t> {};
+
+TEST_P(ClockStepTest, SessionsStayConnectedAndTheirMessagesBearTheNewTime) {
+    EnginePair pair;
+    ASSERT_TRUE(pair.log_on());
+    std::optional<std::int64_t> sent_ns;
+    pair.house.on_order = [&](SessionLink&, const fix::Message& message) {
+        sent_ns = message.utc_timestamp_ns(fix::tag::kSendingTime);
+    };
+    memory::MessagePool<Order> pool{16};
+    AsyncSender<Order, OrderEncoder> sender{*pair.initiated, pool, {}, {}};
+    const test::ClockStep step{GetParam()};
+    // The step is noticed within a millisecond; the rounds in between are those that a wrong timer would use.
+    for (std::uint64_t id = 1; !sent_ns || *sent_ns < core::utc_nanos() - 1'000'000'000 ||
+                               *sent_ns > core::utc_nanos() + 1'000'000'000;
+         ++id) {
+        ASSERT_LT(id, 1'000U);
+        ASSERT_EQ(sender.try_send(sender.try_make(Order{id, 100, {}})), Handed::queued);
+        ASSERT_TRUE(run_until(pair.io, [&] { return pair.house.orders.size() == id; }));
+    }
+    EXPECT_TRUE(pair.house.closed.empty());
+    EXPECT_TRUE(pair.desk.closed.empty());
+    EXPECT_EQ(pair.initiated->status().state, fix::Session::State::active);
+}
+
+TEST_P(ClockStepTest, TheTimeoutOfASilentConnectionNeitherEndsEarlyNorFreezes) {
+    IoThread io;
+    Acceptor acceptor{io, {.first_message_timeout = std::chrono::milliseconds{50}}};
+    const auto begin = core::monotonic_nanos();
+    RawClient client{acceptor.port()};
+    ASSERT_TRUE(run_until(io, [&] { return acceptor.tallies().accepted.read() == 1; }));
+    const test::ClockStep step{GetParam()};
+    ASSERT_TRUE(run_until(io, [&] { return client.receive(), client.over(); }));
+    EXPECT_GE(core::monotonic_nanos() - begin, 50'000'000);
+    EXPECT_EQ(acceptor.tallies().silent.read(), 1U);
+}
+
+TEST_P(ClockStepTest, AMessageWithADeadlineThatHasBeenTakenIsNotExpiredByAStep) {
+    EnginePair pair;
+    memory::MessagePool<Order> pool{16};
+    AsyncSender<Order, OrderEncoder> sender{*pair.initiated, pool, {}, {.while_down = WhileDown::hold}};
+    // Taken while there is no session yet.
+    ASSERT_EQ(sender.try_send(sender.try_make(Order{1, 100, {}}), {.deadline_utc_ns = core::utc_nanos() + kHour / 2}),
+              Handed::queued);
+    ASSERT_TRUE(run_until(pair.io, [&] { return sender.tallies().taken.read() == 1; }));
+    const test::ClockStep step{GetParam()};
+    ASSERT_TRUE(run_until(pair.io, [&] { return pair.house.orders.size() == 1; }));
+    EXPECT_EQ(sender.tallies().expired.read(), 0U);
+}
+
+TEST_P(ClockStepTest, DrainingIsBoundedByTimeThatPasses) {
+    EnginePair pair;
+    ASSERT_TRUE(pair.log_on());
+    pair.io.start();
+    const test::ClockStep step{GetParam()};
+    EXPECT_TRUE(pair.io.drain(std::chrono::seconds{20}));
+    pair.io.stop();
+    EXPECT_EQ(pair.house.closed, std::vector{Closed::logged_out});
+}
+
+INSTANTIATE_TEST_SUITE_P(OneHour, ClockStepTest, testing::Values(kHour, -kHour),
+                         [](const auto& step) { return step.param > 0 ? "Forward" : "Back"; });
+
+}  // namespace
+}  // namespace millpond::engine
