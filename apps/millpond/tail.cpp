@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] const EventLines& printer() const noexcept { return printer_; }
     [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
-    [[nodiscard]] market::WriterState writer() const noexcept { return reader_.writer_state(core::utc_nanos()); }
+    [[nodiscard]] market::WriterState writer() noexcept { return reader_.writer_state(); }
     [[nodiscard]] market::RingAccount account() const noexcept { return reader_.account(); }
 
 private:
@@ -102,7 +102,7 @@ private:
     std::uint64_t printed_{0};
 };
 
-void print_end(const Tail& tail, std::string_view why) {
+void print_end(Tail& tail, std::string_view why) {
     const auto account = tail.account();
     fmt::print(stderr,
                "millpond: tail: {}; writer {}; published {} = delivered {} + filtered {} + missed {} + queued {}\n",

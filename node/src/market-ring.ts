@@ -1,5 +1,6 @@
 import { BoardCopy } from "./board-copy.js";
 import { EntryWindow, type MarketRingHandler } from "./entry-window.js";
+import { HeartbeatWatch } from "./heartbeat-watch.js";
 import { BOARD, KIND, RING } from "./market-layout.js";
 import { RingMemory } from "./ring-memory.js";
 import { mapRing } from "./shared-memory.js";
@@ -36,6 +37,7 @@ export class MarketRing {
   readonly #memory: RingMemory;
   readonly #mask: number;
   readonly #window = new EntryWindow();
+  readonly #heartbeat = new HeartbeatWatch();
   readonly #symbols: (string | undefined)[] = [];
   /** Number of the next entry, and the low and high half of its sequence when it is complete. */
   #next = 1;
@@ -131,7 +133,7 @@ export class MarketRing {
   writerState(silentAfterMs = 1_000): WriterState {
     const state = this.#memory.number(RING.state);
     if (state !== 0) return state === 1 ? "closed" : "superseded";
-    return Date.now() - this.#memory.number(RING.heartbeat) / 1e6 > silentAfterMs ? "silent" : "alive";
+    return this.#heartbeat.ageMs(this.#memory.number(RING.heartbeat) / 1e6) > silentAfterMs ? "silent" : "alive";
   }
 
   /** The instrument's symbol, undefined while it has no name, which no delivered event's has. */

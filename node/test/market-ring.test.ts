@@ -272,7 +272,10 @@ test("the writer is alive, silent, closed or superseded", () => {
   const ring = new MarketRing(writer.bytes.buffer);
   assert.equal(ring.writerState(60_000), "alive");
   writer.heartbeat(Date.now() - 120_000);
-  assert.equal(ring.writerState(60_000), "silent");
+  const late = new MarketRing(writer.bytes.buffer);
+  assert.equal(late.writerState(60_000), "silent");
+  writer.heartbeat(Date.now());
+  assert.equal(late.writerState(60_000), "alive");
   writer.state(1);
   assert.equal(ring.writerState(), "closed");
   writer.state(2);
@@ -365,3 +368,28 @@ test("where there is no ring, MarketData goes by TCP if it has a port, and keeps
   while (other.account().by !== "tcp") await new Promise((resolve) => setImmediate(resolve));
   assert.throws(() => new MarketData({}), { code: "BAD_SETTING" });
 });
+
+for (const hours of [1, -1]) {
+  test(`setting the clock by ${hours} h neither silences a writer nor revives it`, (t) => {
+    const writer = new RingWriter(8, 1);
+    const ring = new MarketRing(writer.bytes.buffer);
+    let utc = 1_700_000_000_000;
+    let monotonic = 5_000;
+    t.mock.method(Date, "now", () => utc);
+    t.mock.method(performance, "now", () => monotonic);
+    const pass = (ms: number): void => {
+      utc += ms;
+      monotonic += ms;
+    };
+    writer.heartbeat(utc);
+    assert.equal(ring.writerState(), "alive");
+    utc += hours * 3_600_000;
+    assert.equal(ring.writerState(), "alive");
+    pass(999);
+    assert.equal(ring.writerState(), "alive");
+    pass(2);
+    assert.equal(ring.writerState(), "silent");
+    writer.heartbeat(utc);
+    assert.equal(ring.writerState(), "alive");
+  });
+}

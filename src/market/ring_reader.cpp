@@ -91,13 +91,14 @@ const Instrument* RingReader::instrument(feed::InstrumentId id) noexcept {
     return name ? &*name : nullptr;
 }
 
-WriterState RingReader::writer_state(std::int64_t now_utc_ns) const noexcept {
+WriterState RingReader::writer_state(core::Moment now) noexcept {
     switch (ring_.state()) {
         case queue::BroadcastState::closed: return WriterState::closed;
         case queue::BroadcastState::superseded: return WriterState::superseded;
         case queue::BroadcastState::open: break;
     }
-    return now_utc_ns - ring_.heartbeat_utc_ns() > silent_after_.count() ? WriterState::silent : WriterState::alive;
+    const auto age_ns = heartbeat_.age_ns(ring_.heartbeat_utc_ns(), now);
+    return age_ns > silent_after_.count() ? WriterState::silent : WriterState::alive;
 }
 
 bool RingReader::covered(const feed::Quote& quote) const noexcept {

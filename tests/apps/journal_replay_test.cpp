@@ -199,7 +199,7 @@ TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind)
     market::RingReader reader{{.name = ring, .visible_as = "test"}};
     Kept kept;
     for (bool closed = false; !closed;) {
-        closed = reader.writer_state(core::utc_nanos()) == market::WriterState::closed;
+        closed = reader.writer_state() == market::WriterState::closed;
         while (reader.poll(kept, 64) != 0) {
         }
     }

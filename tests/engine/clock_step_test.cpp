@@ -30,8 +30,8 @@ TEST_P(ClockStepTest, SessionsStayConnectedAndTheirMessagesBearTheNewTime) {
     AsyncSender<Order, OrderEncoder> sender{*pair.initiated, pool, {}, {}};
     const test::ClockStep step{GetParam()};
     // The step is noticed within a millisecond; the rounds in between are those that a wrong timer would use.
-    for (std::uint64_t id = 1; !sent_ns || *sent_ns < core::utc_nanos() - 1'000'000'000 ||
-                               *sent_ns > core::utc_nanos() + 1'000'000'000;
+    for (std::uint64_t id = 1;
+         !sent_ns || *sent_ns < core::utc_nanos() - 1'000'000'000 || *sent_ns > core::utc_nanos() + 1'000'000'000;
          ++id) {
         ASSERT_LT(id, 1'000U);
         ASSERT_EQ(sender.try_send(sender.try_make(Order{id, 100, {}})), Handed::queued);

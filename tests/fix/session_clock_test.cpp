@@ -74,7 +74,8 @@ TEST_P(SessionClock, TimestampsFollowAStep) {
     peer.step_clock(GetParam());
     EXPECT_NE(peer.time(), before);
     ASSERT_TRUE(peer.order("a"));
-    EXPECT_NE(peer.whole_.back().find("\00152=" + peer.time() + "\001"), std::string::npos) << readable(peer.whole_.back());
+    EXPECT_NE(peer.whole_.back().find("\00152=" + peer.time() + "\001"), std::string::npos)
+        << readable(peer.whole_.back());
 }
 
 TEST_P(SessionClock, TheScheduleFollowsAStep) {

@@ -388,7 +388,7 @@ TEST(MarketRing, ASecondWriterIsRefusedAndToldWhoHasTheRing) {
     larger.capacity = 128;
     EXPECT_EQ(fault_of([&] { const RingWriter third{larger}; }), RingFault::held);
     RingReader reader{{.name = name}};
-    EXPECT_EQ(reader.writer_state(core::utc_nanos()), WriterState::alive);
+    EXPECT_EQ(reader.writer_state(), WriterState::alive);
     EXPECT_TRUE(reader.has_writer());
 }
 
@@ -399,7 +399,7 @@ TEST(MarketRing, ACleanEndClosesTheRingAndTakesItsNamesAway) {
     RingReader reader{{.name = name}};
     writer->publish(quote_of(0, 0, 5));
     writer.reset();
-    EXPECT_EQ(reader.writer_state(core::utc_nanos()), WriterState::closed);
+    EXPECT_EQ(reader.writer_state(), WriterState::closed);
     EXPECT_FALSE(reader.has_writer());
     Picture picture;
     poll_all(reader, picture);  // what was published is still read
@@ -412,12 +412,42 @@ TEST(MarketRing, ACleanEndClosesTheRingAndTakesItsNamesAway) {
 TEST(MarketRing, AWriterWithoutHeartbeatIsSilent) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
-    const RingReader reader{{.name = name, .silent_after = std::chrono::milliseconds{100}}};
-    writer.heartbeat(1'000'000'000);
-    EXPECT_EQ(reader.writer_state(1'100'000'000), WriterState::alive);
-    EXPECT_EQ(reader.writer_state(1'100'000'001), WriterState::silent);
+    RingReader reader{{.name = name, .silent_after = std::chrono::milliseconds{100}}};
+    const core::Moment start{.utc_ns = 1'000'000'000, .monotonic_ns = 5};
+    writer.heartbeat(start.utc_ns);
+    EXPECT_EQ(reader.writer_state(start.after(100'000'000)), WriterState::alive);
+    EXPECT_EQ(reader.writer_state(start.after(100'000'001)), WriterState::silent);
     writer.heartbeat(1'100'000'000);
-    EXPECT_EQ(reader.writer_state(1'100'000'001), WriterState::alive);
+    EXPECT_EQ(reader.writer_state(start.after(100'000'001)), WriterState::alive);
+    // The heartbeat of a writer that died before the reader looked again is as old as it says.
+    writer.heartbeat(1'200'000'000);
+    EXPECT_EQ(reader.writer_state(start.after(900'000'000)), WriterState::silent);
+}
+
+TEST(MarketRing, SettingTheClockByAnHourNeitherSilencesAWriterNorRevivesIt) {
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    constexpr std::int64_t kMilli = 1'000'000;
+    for (const auto step : {kHour, -kHour}) {
+        const auto name = fresh_name();
+        RingWriter writer{small_ring(name)};
+        RingReader reader{{.name = name, .silent_after = std::chrono::milliseconds{100}}};
+        core::Moment now{.utc_ns = 10 * kHour, .monotonic_ns = 5};
+        writer.heartbeat(now.utc_ns);
+        EXPECT_EQ(reader.writer_state(now), WriterState::alive);
+        now.utc_ns += step;
+        EXPECT_EQ(reader.writer_state(now), WriterState::alive) << step;
+        EXPECT_EQ(reader.writer_state(now.after(100 * kMilli)), WriterState::alive) << step;
+        EXPECT_EQ(reader.writer_state(now.after(101 * kMilli)), WriterState::silent) << step;
+        now = now.after(150 * kMilli);
+        writer.heartbeat(now.utc_ns);  // by the clock as it is now
+        EXPECT_EQ(reader.writer_state(now), WriterState::alive) << step;
+        // The writer gives a heartbeat, then the clock is set.
+        now = now.after(50 * kMilli);
+        writer.heartbeat(now.utc_ns);
+        now.utc_ns -= step;
+        EXPECT_EQ(reader.writer_state(now), WriterState::alive) << step;
+        EXPECT_EQ(reader.writer_state(now.after(101 * kMilli)), WriterState::silent) << step;
+    }
 }
 
 TEST(MarketRing, OpeningSaysWhyItCannot) {

@@ -85,7 +85,7 @@ TEST(MarketRingProcesses, ANewWriterGoesOnWithTheRingOfADeadOne) {
     EXPECT_EQ(writer.epoch(), before.epoch());
     EXPECT_EQ(before.writer_starts(), 2U);
     EXPECT_TRUE(before.has_writer());
-    EXPECT_EQ(before.writer_state(core::utc_nanos()), WriterState::alive);
+    EXPECT_EQ(before.writer_state(), WriterState::alive);
 
     // Who read on is told that the old quotes are void, channel by channel, and loses nothing.
     poll_all(before, picture);
@@ -145,7 +145,7 @@ TEST(MarketRingProcesses, AnOldRingOfAnotherLayoutIsSuperseded) {
         RingWriter writer{options};
         EXPECT_FALSE(writer.resumed());
         EXPECT_EQ(writer.newest(), 0U);
-        EXPECT_EQ(old.writer_state(core::utc_nanos()), WriterState::superseded);
+        EXPECT_EQ(old.writer_state(), WriterState::superseded);
         old.seek(1);
         Picture picture;
         poll_all(old, picture);  // what was published is still read

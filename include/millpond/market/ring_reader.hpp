@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/moment.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/market/heartbeat_watch.hpp>
 #include <millpond/market/quote_board.hpp>
 #include <millpond/market/reader_registry.hpp>
 #include <millpond/memory/region.hpp>
@@ -86,8 +88,9 @@ public:
     [[nodiscard]] std::uint32_t max_instruments() const noexcept { return board_.max_instruments(); }
     [[nodiscard]] const QuoteBoard& board() const noexcept { return board_; }
 
-    /// now_utc_ns: core::utc_nanos().
-    [[nodiscard]] WriterState writer_state(std::int64_t now_utc_ns) const noexcept;
+    /// Setting the system's clock changes nothing but the first answer, which has only UTC to go by.
+    [[nodiscard]] WriterState writer_state() noexcept { return writer_state(clock_.now()); }
+    [[nodiscard]] WriterState writer_state(core::Moment now) noexcept;
     /// False as soon as no process holds the ring as its writer. A system call.
     [[nodiscard]] bool has_writer() const noexcept { return region_.owned_elsewhere(); }
     [[nodiscard]] std::uint64_t writer_pid() const noexcept { return ring_.writer_pid(); }
@@ -150,6 +153,8 @@ private:
     std::uint64_t from_board_{0};
     std::vector<std::optional<Instrument>> names_;
     std::chrono::nanoseconds silent_after_;
+    HeartbeatWatch heartbeat_;
+    core::MomentClock clock_;
     std::optional<ReaderSeat> seat_;
 };
 
