@@ -1,8 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <numeric>
 
 #include <immintrin.h>
 
@@ -30,47 +34,76 @@ inline OnePass one_pass(const char* bytes, std::size_t size) {
         all.equals += static_cast<unsigned>(std::popcount(_mm512_cmpeq_epi8_mask(word, _mm512_set1_epi8('='))));
         sums = _mm512_add_epi64(sums, _mm512_sad_epu8(word, _mm512_setzero_si512()));
     }
-    all.sum = static_cast<std::uint64_t>(_mm512_reduce_add_epi64(sums));
-    return all;
-}
-
-#elif defined(__AVX2__)
-
-inline constexpr const char* kOnePassName = "limit: one AVX2 pass";
-
-inline OnePass one_pass(const char* bytes, std::size_t size) {
-    OnePass all;
-    const auto soh = _mm256_set1_epi8('\x01');
-    const auto equals = _mm256_set1_epi8('=');
-    auto sums = _mm256_setzero_si256();
-    const auto take = [&](__m256i word) {
-        all.delimiters += static_cast<unsigned>(
-            std::popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(word, soh)))));
-        all.equals += static_cast<unsigned>(
-            std::popcount(static_cast<unsigned>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(word, equals)))));
-        sums = _mm256_add_epi64(sums, _mm256_sad_epu8(word, _mm256_setzero_si256()));
-    };
-    std::size_t at = 0;
-    for (; at + 32 <= size; at += 32) take(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at)));
-    if (at < size) {
-        // Zeros, then ones: a load at the right place keeps the bytes that are there.
-        alignas(32) static constexpr auto kMask = [] {
-            struct {
-                unsigned char bytes[64]{};
-            } mask;
-            for (int i = 0; i < 32; ++i) mask.bytes[i] = 0xFF;
-            return mask;
-        }();
-        const auto keep = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask.bytes + 32 - (size - at)));
-        take(_mm256_and_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes + at)), keep));
-    }
-    const auto half = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
-    all.sum = static_cast<std::uint64_t>(_mm_cvtsi128_si64(half) + _mm_extract_epi64(half, 1));
+    alignas(64) std::array<std::uint64_t, 8> lanes;
+    _mm512_store_si512(lanes.data(), sums);
+    all.sum = std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0});
     return all;
 }
 
 #else
-#error "The limit of the FIX benches is coded for AVX2 and AVX-512."
+
+#if defined(__AVX2__)
+
+inline constexpr const char* kOnePassName = "limit: one AVX2 pass";
+
+struct Word {
+    using Vector = __m256i;
+    static constexpr std::size_t kSize = sizeof(Vector);
+    static Vector load(const void* from) { return _mm256_loadu_si256(static_cast<const Vector*>(from)); }
+    static Vector both(Vector a, Vector b) { return _mm256_and_si256(a, b); }
+    static Vector sum(Vector a, Vector b) { return _mm256_add_epi64(a, b); }
+    static Vector byte_sums(Vector bytes) { return _mm256_sad_epu8(bytes, _mm256_setzero_si256()); }
+    static unsigned count(Vector bytes, char wanted) {
+        const auto equal = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(wanted));
+        return static_cast<unsigned>(std::popcount(static_cast<unsigned>(_mm256_movemask_epi8(equal))));
+    }
+};
+
+#else
+
+inline constexpr const char* kOnePassName = "limit: one SSE2 pass";
+
+struct Word {
+    using Vector = __m128i;
+    static constexpr std::size_t kSize = sizeof(Vector);
+    static Vector load(const void* from) { return _mm_loadu_si128(static_cast<const Vector*>(from)); }
+    static Vector both(Vector a, Vector b) { return _mm_and_si128(a, b); }
+    static Vector sum(Vector a, Vector b) { return _mm_add_epi64(a, b); }
+    static Vector byte_sums(Vector bytes) { return _mm_sad_epu8(bytes, _mm_setzero_si128()); }
+    static unsigned count(Vector bytes, char wanted) {
+        const auto equal = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(wanted));
+        return static_cast<unsigned>(std::popcount(static_cast<unsigned>(_mm_movemask_epi8(equal))));
+    }
+};
+
+#endif
+
+inline OnePass one_pass(const char* bytes, std::size_t size) {
+    constexpr auto kSize = Word::kSize;
+    OnePass all;
+    Word::Vector sums{};
+    const auto take = [&](Word::Vector word) {
+        all.delimiters += Word::count(word, '\x01');
+        all.equals += Word::count(word, '=');
+        sums = Word::sum(sums, Word::byte_sums(word));
+    };
+    std::size_t at = 0;
+    for (; at + kSize <= size; at += kSize) take(Word::load(bytes + at));
+    if (at < size) {
+        // Ones, then zeros: a load at the right place keeps the bytes that are there.
+        alignas(kSize) static constexpr auto kMask = [] {
+            std::array<unsigned char, 2 * kSize> mask{};
+            std::fill_n(mask.begin(), kSize, static_cast<unsigned char>(0xFF));
+            return mask;
+        }();
+        take(Word::both(Word::load(bytes + at), Word::load(kMask.data() + kSize - (size - at))));
+    }
+    alignas(kSize) std::array<std::uint64_t, kSize / sizeof(std::uint64_t)> lanes;
+    std::memcpy(lanes.data(), &sums, kSize);
+    all.sum = std::accumulate(lanes.begin(), lanes.end(), std::uint64_t{0});
+    return all;
+}
+
 #endif
 
 }  // namespace millpond::bench
