@@ -1,19 +1,18 @@
 # Builds tests/consumer/app the way that WAY names and runs it:
-#   package       installs millpond into a prefix, then find_package(millpond COMPONENTS memory queue)
+#   package       installs millpond from the build folder BUILD, then find_package(millpond COMPONENTS memory queue)
 #   subdirectory  add_subdirectory of the source tree
 #   fetchcontent  FetchContent with the source tree as its origin
 # Each configure step hides every other package, so that a dependency that crept in makes the test fail.
 include("${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake")
 
 file(REMOVE_RECURSE "${WORK}")
-set(hidden -D CMAKE_DISABLE_FIND_PACKAGE_fmt=ON -D CMAKE_DISABLE_FIND_PACKAGE_spdlog=ON -D CMAKE_DISABLE_FIND_PACKAGE_Boost=ON
-           -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON -D CMAKE_DISABLE_FIND_PACKAGE_GTest=ON -D CMAKE_DISABLE_FIND_PACKAGE_date=ON)
+set(hidden "")
+foreach(hide Boost CLI11 date fmt GTest OpenSSL PkgConfig pugixml spdlog tomlplusplus)
+    list(APPEND hidden -D CMAKE_DISABLE_FIND_PACKAGE_${hide}=ON)
+endforeach()
 set(prefix "")
 if(WAY STREQUAL "package")
-    run(${CMAKE_COMMAND} -G ${GENERATOR} -S "${MILLPOND_SOURCE}" -B "${WORK}/millpond" ${hidden} -D CMAKE_BUILD_TYPE=Release
-        -D MILLPOND_BUILD_TESTS=OFF -D MILLPOND_BUILD_APPS=OFF)
-    run(${CMAKE_COMMAND} --build "${WORK}/millpond")
-    run(${CMAKE_COMMAND} --install "${WORK}/millpond" --prefix "${WORK}/prefix")
+    run(${CMAKE_COMMAND} --install "${BUILD}" --prefix "${WORK}/prefix" --component millpond_development)
     set(prefix -D "CMAKE_PREFIX_PATH=${WORK}/prefix")
 endif()
 run(${CMAKE_COMMAND} -G ${GENERATOR} -S "${CMAKE_CURRENT_LIST_DIR}/app" -B "${WORK}/app" ${hidden} ${prefix}
