@@ -19,12 +19,16 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <millpond/core/clock.hpp>
 
 namespace millpond::gateway {
 namespace {
 
 constexpr std::string_view kTextPattern = "%Y-%m-%dT%H:%M:%S.%fZ %l %v";
+/// On a terminal: takes the place of a status line that is there.
+constexpr std::string_view kEraseLine = "\r\033[K";
 
 spdlog::level::level_enum level_of(Severity severity) {
     switch (severity) {
@@ -80,12 +84,13 @@ private:
     Log::Out out_;
 };
 
-std::shared_ptr<spdlog::logger> make_logger(Severity least, LogFormat format, spdlog::sink_ptr sink) {
+std::shared_ptr<spdlog::logger> make_logger(Severity least, LogFormat format, spdlog::sink_ptr sink,
+                                            bool on_terminal = false) {
     if (format == LogFormat::json) {
         sink->set_formatter(std::make_unique<JsonFormatter>());
     } else {
-        sink->set_formatter(
-            std::make_unique<spdlog::pattern_formatter>(std::string{kTextPattern}, spdlog::pattern_time_type::utc));
+        const auto pattern = std::string{on_terminal ? kEraseLine : ""}.append(kTextPattern);
+        sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
     }
     auto logger = std::make_shared<spdlog::logger>("millpond", std::move(sink));
     logger->set_level(level_of(least));
@@ -122,7 +127,8 @@ std::vector<RateLimit::Left> RateLimit::leftovers(std::chrono::nanoseconds now) 
 }
 
 Log::Log(Severity least, LogFormat format)
-    : logger_(make_logger(least, format, std::make_shared<spdlog::sinks::stderr_sink_mt>())) {}
+    : logger_(
+          make_logger(least, format, std::make_shared<spdlog::sinks::stderr_sink_mt>(), isatty(STDERR_FILENO) == 1)) {}
 
 Log::Log(Severity least, LogFormat format, Out out)
     : logger_(make_logger(least, format, std::make_shared<OutSink>(std::move(out)))) {}

@@ -4,19 +4,23 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/command.hpp"
@@ -44,7 +48,11 @@ std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double 
     }
     if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
     const auto now = core::utc_nanos();
-    traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .begin_utc_ns = now};
+    // Every 2 ms what is due since: a wake-up for every datagram would cost each thread several times as much.
+    constexpr double kBurstsPerSecond = 500;
+    constexpr double kMostAtOnce = 1'000;
+    const auto burst = static_cast<std::uint64_t>(std::clamp(options.rate / kBurstsPerSecond, 1.0, kMostAtOnce));
+    traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .burst = burst, .begin_utc_ns = now};
     generated.feed.session = static_cast<std::uint64_t>(now);
     return std::make_unique<traffic::GeneratedSource>(generated);
 }
@@ -101,7 +109,24 @@ void DemoOptions::add_to(CLI::App& options) {
         ->capture_default_str();
 }
 
-void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
+DemoFolder::DemoFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "millpond-demo.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+    path_ = name;
+}
+
+DemoFolder::~DemoFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+gateway::Config demo_defaults() {
+    gateway::Config config;
+    config.poll = core::Poll::block;
+    return config;
+}
+
+void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config) {
     std::string format = "quotes";
     if (!options.file.empty()) format = is_itch(options) ? "itch" : "miax-tom";
     if (!options.format.empty()) format = options.format;
@@ -112,17 +137,18 @@ void add_demo_feed(const DemoOptions& options, gateway::Config& config) {
     if (config.tcp.empty()) {
         auto& tcp = config.tcp.emplace_back();
         tcp.listen = free_from(tcp.listen, "the tcp sink", given);
+        tcp.poll = core::Poll::block;
     }
     if (config.web.empty()) {
         auto& web = config.web.emplace_back();
         web.listen = free_from(web.listen, "the page", given);
+        web.poll = core::Poll::block;
     }
     if (config.csv.empty()) {
         auto& csv = config.csv.emplace_back();
-        csv.path = (std::filesystem::temp_directory_path() / "millpond-demo.csv").string();
+        csv.path = (folder / "quotes.csv").string();
         csv.mode = gateway::Delivery::conflate;
         csv.flush_ms = 1'000;
-        std::filesystem::remove(csv.path);
     }
 }
 

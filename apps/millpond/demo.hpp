@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,14 +28,33 @@ struct DemoOptions {
     void add_to(CLI::App& options);
 };
 
-/// Adds the feed, and a ring, a TCP sink and a CSV sink where the configuration has none. Throws UsageError.
-void add_demo_feed(const DemoOptions& options, gateway::Config& config);
+/// A new folder in the temporary folder. It goes, with all that it holds, when this object goes.
+class DemoFolder {
+public:
+    /// Throws std::system_error.
+    DemoFolder();
+    ~DemoFolder();
+    DemoFolder(const DemoFolder&) = delete;
+    DemoFolder& operator=(const DemoFolder&) = delete;
 
-/// Sends the feed on a thread of its own until it is at its end or this object goes.
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// What a demo begins with: threads sleep while they wait, because it shares the processors with the page's browser.
+[[nodiscard]] gateway::Config demo_defaults();
+
+/// Adds the feed, and a ring, a TCP, a web and a CSV sink where the configuration has none; rows go to a file in
+/// `folder`. Throws UsageError.
+void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config);
+
+/// Sends the feed on its own thread until the feed ends or this object goes.
 class Demo {
 public:
-    /// gateway: one whose configuration had add_demo_feed. Throws std::exception's heirs for a file that cannot be
-    /// read.
+    /// gateway: one whose configuration had add_demo_feed. Throws exceptions derived from std::exception for a file
+    /// that cannot be read.
     Demo(const DemoOptions& options, const gateway::Gateway& gateway);
     ~Demo();
     Demo(const Demo&) = delete;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/demo.hpp"
 #include "apps/millpond/gateway_flags.hpp"
+#include "apps/millpond/gateway_hints.hpp"
 #include "apps/millpond/port_turn.hpp"
 #include "apps/millpond/service_notice.hpp"
 #include "apps/millpond/status_line.hpp"
@@ -47,24 +50,6 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// config: of this gateway; its first sink of a kind is the one whose address the gateway tells.
-void print_hints(const gateway::Config& config, const gateway::Gateway& gateway) {
-    const auto& ring = gateway.pipelines().front()->config().name;
-    if (const auto web = gateway.web_address(); !web.empty()) {
-        fmt::print("page: {}://{}/\n", config.web.front().tls.empty() ? "http" : "https", web.to_string());
-    }
-    fmt::print("look further:\n  millpond tail --ring {}\n", ring);
-    if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
-        const auto* const command = config.tcp.front().tls.empty() ? "nc {} {}" : "openssl s_client -quiet {}:{}";
-        fmt::print("  {}\n", fmt::format(fmt::runtime(command), tcp.host(), tcp.port()));
-    }
-    if (const auto metrics = gateway.metrics_address(); !metrics.empty()) {
-        fmt::print("  curl http://{}/metrics\n", metrics.to_string());
-    }
-    fmt::print("Ctrl-C ends it.\n");
-    std::fflush(stdout);
-}
-
 /// Whether every receive thread has shown itself within the last two seconds; each does ten times a second.
 bool receiving(const gateway::Gateway& gateway) {
     constexpr std::uint64_t kAliveNs = 2'000'000'000;
@@ -74,9 +59,10 @@ bool receiving(const gateway::Gateway& gateway) {
     });
 }
 
-gateway::Config read_config(const Options& options) {
-    auto config = options.flags.read();
-    if (options.demo.on) add_demo_feed(options.demo, config);
+/// demo: the folder of a demo's files; null without a demo.
+gateway::Config read_config(const Options& options, const DemoFolder* demo) {
+    auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults());
+    if (demo != nullptr) add_demo_feed(options.demo, demo->path(), config);
     gateway::complete(config);
     return config;
 }
@@ -84,7 +70,7 @@ gateway::Config read_config(const Options& options) {
 /// What is in force stays when the new configuration is faulty.
 gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, gateway::Log& log) try {
     if (options.demo.on) throw UsageError("a demo is not reconfigured");
-    return gateway.reconfigure(read_config(options));
+    return gateway.reconfigure(read_config(options, nullptr));
 } catch (const std::exception& error) {
     const auto text = fmt::format("nothing is changed: {}", error.what());
     log.say(gateway::Severity::error, "reload " + text, fmt::format("reload: {}", text));
@@ -92,11 +78,19 @@ gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, gate
 }
 
 void reload_if_wished(const Options& options, gateway::Gateway& gateway, gateway::Log& log, ServiceNotice& service) {
-    auto& hung_up = reload_on_signal();
-    if (!hung_up.exchange(false) && !gateway.desk().is_wished()) return;
+    const bool hung_up = !options.demo.on && reload_on_signal().exchange(false);
+    if (!hung_up && !gateway.desk().is_wished()) return;
     service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
     gateway.desk().answer(reload(options, gateway, log));
     service.ready();
+}
+
+/// How many columns a line on the terminal may have that is overwritten: a longer one would wrap, and stay.
+std::size_t status_columns() {
+    constexpr std::size_t kUsual = 80;
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0;
+    return (known ? std::min<std::size_t>(size.ws_col, kUsual) : kUsual) - 1;
 }
 
 /// Prints the status once a second until `stop`.
@@ -112,8 +106,11 @@ void watch(const Options& options, gateway::Gateway& gateway, gateway::Log& log,
         const auto now = core::monotonic_nanos();
         service.beat(receiving(gateway), std::chrono::nanoseconds{now});
         if (quiet || now - shown < kStatusEveryNs) continue;
-        const auto line = status.next(gateway, now - shown);
-        fmt::print("{}{}{}", on_terminal ? "\r\033[K" : "", line, on_terminal ? "" : "\n");
+        if (on_terminal) {
+            fmt::print("\r\033[K{}", status.next(gateway, now - shown, status_columns()));
+        } else {
+            fmt::print("{}\n", status.next(gateway, now - shown));
+        }
         std::fflush(stdout);
         shown = now;
     }
@@ -122,12 +119,20 @@ void watch(const Options& options, gateway::Gateway& gateway, gateway::Log& log,
 
 int run(const Options& options) {
     std::optional<PortTurn> turn;
-    if (options.demo.on) turn.emplace();
-    const auto config = read_config(options);
+    std::optional<DemoFolder> folder;  // goes behind the sink that writes there
+    if (options.demo.on) {
+        turn.emplace();
+        folder.emplace();
+    }
+    const auto config = read_config(options, folder ? &*folder : nullptr);
     if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
     raise_descriptor_limit();
     const auto& stop = stop_on_signal();
-    reload_on_signal();  // from here on a hang-up ends nothing
+    if (options.demo.on) {
+        stop_on_hang_up();
+    } else {
+        reload_on_signal();  // from here on a hang-up ends nothing
+    }
     gateway::Log log{config.log_level, config.log_format};
     gateway::Gateway gateway{config, log};
     turn.reset();

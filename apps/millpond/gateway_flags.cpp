@@ -32,8 +32,7 @@ void GatewayFlags::add_to(CLI::App& options) {
     add_table<gateway::KafkaConfig>(options, "a journal's records to Kafka, as [[kafka]]");
 }
 
-gateway::Config GatewayFlags::read() const {
-    gateway::Config config;
+gateway::Config GatewayFlags::read(gateway::Config config) const {
     if (!file_.empty()) gateway::read_file(file_, config);
     try {
         for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);

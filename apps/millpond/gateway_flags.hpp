@@ -18,9 +18,9 @@ public:
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(CLI::App& options);
 
-    /// The file first, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
+    /// The file over `defaults`, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
     /// UsageError for the flags.
-    [[nodiscard]] gateway::Config read() const;
+    [[nodiscard]] gateway::Config read(gateway::Config defaults = {}) const;
 
 private:
     template <class Section>

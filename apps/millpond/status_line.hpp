@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gateway/gateway.hpp"
 
@@ -15,10 +17,20 @@ class StatusLine {
 public:
     StatusLine();
 
-    /// interval_ns: the time since the last call.
+    /// For a file or a pipe, with the account of every sink. interval_ns: the time since the last call.
     [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns);
 
+    /// For a terminal: at most so many columns. What the sinks missed is one sum. Parts that do not fit are left out;
+    /// losses are placed before latencies.
+    [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns, std::size_t columns);
+
 private:
+    struct Numbers {
+        std::vector<std::string> counts;
+        std::string latency;
+    };
+    Numbers take(const gateway::Gateway& gateway, std::int64_t interval_ns);
+
     std::unique_ptr<gateway::Totals> before_;
     std::unique_ptr<gateway::Totals> now_;
 };

@@ -28,22 +28,25 @@ extern "C" void note_stop(int number) {
 
 extern "C" void note_reload(int) { reload.store(true, std::memory_order_relaxed); }
 
-}  // namespace
-
-std::atomic<bool>& reload_on_signal() {
+void handle(int number, void (*handler)(int)) {
     struct sigaction action{};
-    action.sa_handler = note_reload;
+    action.sa_handler = handler;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGHUP, &action, nullptr);
-    return reload;
+    sigaction(number, &action, nullptr);
 }
 
+}  // namespace
+
 const std::atomic<bool>& stop_on_signal() {
-    struct sigaction action{};
-    action.sa_handler = note_stop;
-    sigemptyset(&action.sa_mask);
-    for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
+    for (const int number : {SIGINT, SIGTERM}) handle(number, note_stop);
     return stop;
+}
+
+void stop_on_hang_up() { handle(SIGHUP, note_stop); }
+
+std::atomic<bool>& reload_on_signal() {
+    handle(SIGHUP, note_reload);
+    return reload;
 }
 
 }  // namespace millpond::app

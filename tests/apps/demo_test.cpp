@@ -9,25 +9,34 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include <millpond/net/socket_address.hpp>
+
 #include "apps/millpond/port_turn.hpp"
 #include "tests/apps/gateway_run.hpp"
+#include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/certificates.hpp"
 
 namespace millpond::app {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -41,6 +50,8 @@ protected:
                                    "--csv", "path=" + (folder_ / name).string()});
         return more;
     }
+
+    [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
 private:
     std::filesystem::path folder_{std::filesystem::temp_directory_path() / unique_ring("demo")};
@@ -90,6 +101,112 @@ TEST_F(Demo, ThoseThatBeginAtOnceHavePortsOfTheirOwn) {
     EXPECT_EQ(pages.size(), all.size());
     for (auto& program : all) program->signal(SIGTERM);
     for (auto& program : all) EXPECT_EQ(program->wait().exit_code, 0);
+}
+
+/// The commands between "look further:" and "Ctrl-C ends it."
+std::vector<std::string> hinted_commands(const std::string& said) {
+    std::vector<std::string> commands;
+    std::istringstream lines{said.substr(said.find("look further:"))};
+    for (std::string line; std::getline(lines, line) && line != "Ctrl-C ends it.";) {
+        if (line.starts_with("  ")) commands.push_back(line.substr(2));
+    }
+    return commands;
+}
+
+TEST_F(Demo, EachHintWorksAsPrintedInAShell) {
+    Program program{{"gateway", "--demo", "--demo-rate", "500", "--ring", "name=" + unique_ring("demo-hints")}};
+    ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    const auto commands = hinted_commands(program.said());
+    EXPECT_THAT(commands, ElementsAre(HasSubstr(" tail --ring "), HasSubstr(" top --gateway "), HasSubstr("/dev/tcp/"),
+                                      StartsWith("tail -f ")));
+    // What each shows: the table's head, the gateway's health, a JSON line, the head of the rows.
+    const std::vector<std::string> shown{"bid", "ring", R"("type":"quote")", "symbol"};
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+        Program hint{"sh", {"-c", "exec " + commands[i]}};
+        EXPECT_TRUE(hint.says(shown[i])) << commands[i] << '\n' << hint.said();
+    }
+    const auto metrics = program.word_behind("metrics: http://");
+    const auto slash = metrics.find('/');
+    const auto port = net::SocketAddress::parse(metrics.substr(0, slash)).port();
+    EXPECT_THAT(page_of(port, metrics.substr(slash)), HasSubstr("\nmillpond_"));
+    program.signal(SIGINT);
+    EXPECT_EQ(program.wait().exit_code, 0);
+}
+
+TEST_F(Demo, HintsNameTheProgramWhereThePathFindsIt) {
+    const std::filesystem::path program{MILLPOND_PROGRAM};
+    const auto arguments = " gateway --demo --demo-rate 100 --ring name=" + unique_ring("demo-path");
+    const auto start = [&](const std::string& before) {
+        return std::make_unique<Program>(
+            "sh", std::vector<std::string>{"-c", before + "; exec " + program.string() + arguments});
+    };
+    const auto of = [](const std::unique_ptr<Program>& demo) {
+        EXPECT_TRUE(demo->says("Ctrl-C ends it.")) << demo->said();
+        const auto first = hinted_commands(demo->said()).front();
+        demo->signal(SIGTERM);
+        EXPECT_EQ(demo->wait().exit_code, 0);
+        return first.substr(0, first.find(" tail"));
+    };
+    EXPECT_EQ(of(start("PATH=" + program.parent_path().string() + ":$PATH")), "millpond");
+    EXPECT_EQ(of(start("cd " + program.parent_path().parent_path().string())),
+              "./" + program.parent_path().filename().string() + "/millpond");
+    EXPECT_EQ(of(start("cd /")), "." + program.string());
+    EXPECT_EQ(of(start("cd /usr")), program.string());
+}
+
+TEST_F(Demo, NothingIsLeftBehindInTheTemporaryFolder) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        const auto temporary = folder() / fmt::format("temporary-{}", number);
+        std::filesystem::create_directories(temporary);
+        Program program{"env",
+                        {"TMPDIR=" + temporary.string(), MILLPOND_PROGRAM, "gateway", "--demo", "--demo-rate", "100",
+                         "--ring", "name=" + unique_ring("demo-left")}};
+        ASSERT_TRUE(program.says("Ctrl-C ends it."));
+        EXPECT_FALSE(std::filesystem::is_empty(temporary));
+        program.signal(number);
+        EXPECT_EQ(program.wait().exit_code, 0);
+        EXPECT_TRUE(std::filesystem::is_empty(temporary)) << number;
+    }
+}
+
+TEST_F(Demo, AStartThatFailsLeavesNothingBehindEither) {
+    const auto temporary = folder() / "temporary";
+    std::filesystem::create_directories(temporary);
+    Program program{"env",
+                    {"TMPDIR=" + temporary.string(), MILLPOND_PROGRAM, "gateway", "--demo", "--demo-feed",
+                     "/nonexistent.pcap", "--ring", "name=" + unique_ring("demo-failed")}};
+    EXPECT_NE(program.wait().exit_code, 0);
+    EXPECT_TRUE(std::filesystem::is_empty(temporary));
+}
+
+/// A demo on a terminal of so many columns; it prints its process before.
+std::unique_ptr<Program> on_terminal(int columns, const std::vector<std::string>& arguments) {
+    auto command = fmt::format("stty cols {}; echo process $$; exec {}", columns, MILLPOND_PROGRAM);
+    for (const auto& argument : arguments) command += " " + argument;
+    return std::make_unique<Program>("script", std::vector<std::string>{"-qefc", command, "/dev/null"});
+}
+
+TEST_F(Demo, OnATerminalOneStatusLineIsUpdatedInPlace) {
+    std::map<int, std::unique_ptr<Program>> terminals;
+    for (const int columns : {40, 80, 200}) {
+        terminals[columns] = on_terminal(columns, demo(fmt::format("demo-terminal-{}", columns)));
+    }
+    for (const auto& [columns, terminal] : terminals) {
+        EXPECT_TRUE(terminal->says("packets/s", 3)) << terminal->said();
+        kill(std::stoi(terminal->word_behind("process ")), SIGTERM);
+        EXPECT_EQ(terminal->wait().exit_code, 0);
+        std::istringstream updates{terminal->said()};
+        int seen = 0;
+        for (std::string update; std::getline(updates, update, '\r');) {
+            constexpr std::string_view kErase = "\033[K";
+            if (!update.starts_with(kErase) || update.find("packets/s") == std::string::npos) continue;
+            const auto text = update.substr(kErase.size());
+            EXPECT_LT(text.size(), static_cast<std::size_t>(std::min(columns, 80))) << text;
+            EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+            ++seen;
+        }
+        EXPECT_GE(seen, 3) << terminal->said();
+    }
 }
 
 TEST_F(Demo, AddressesOfSinksWithTlsArePrintedAsSuch) {

@@ -1,8 +1,10 @@
 #include "tests/apps/program.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -36,6 +38,12 @@ void drain(int& pipe, std::string& text) {
         close(pipe);
         pipe = -1;
     }
+}
+
+std::size_t occurrences(const std::string& in, const std::string& text) {
+    std::size_t count = 0;
+    for (auto at = in.find(text); at != std::string::npos; at = in.find(text, at + text.size())) ++count;
+    return count;
 }
 
 }  // namespace
@@ -85,19 +93,20 @@ bool Program::read_more(int timeout_ms) {
     return out_ >= 0 || err_ >= 0;
 }
 
-bool Program::says(const std::string& text) {
+bool Program::says(const std::string& text, std::size_t times) {
     const auto deadline = core::monotonic_nanos() + kPatienceMs * 1'000'000LL;
+    const auto said = [&] {
+        return std::max(occurrences(outcome_.out, text), occurrences(outcome_.err, text)) >= times;
+    };
     while (core::monotonic_nanos() < deadline) {
-        if (outcome_.out.find(text) != std::string::npos || outcome_.err.find(text) != std::string::npos) return true;
-        if (!read_more(100)) {
-            return outcome_.out.find(text) != std::string::npos || outcome_.err.find(text) != std::string::npos;
-        }
+        if (said()) return true;
+        if (!read_more(100)) return said();
     }
     return false;
 }
 
 std::string Program::word_behind(const std::string& mark) const {
-    const auto text = outcome_.out + outcome_.err;
+    const auto text = said();
     const auto at = text.find(mark);
     if (at == std::string::npos) return {};
     const auto begin = at + mark.size();

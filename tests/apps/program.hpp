@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,12 @@ public:
     [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     void signal(int number) const;
 
-    /// Reads on until standard output or error holds `text`; false when the program ended or a minute passed before.
-    [[nodiscard]] bool says(const std::string& text);
+    /// Reads on until standard output or error holds `text` so many times; false when the program ended or a minute
+    /// passed before.
+    [[nodiscard]] bool says(const std::string& text, std::size_t times = 1);
+
+    /// What was read so far: standard output, then standard error.
+    [[nodiscard]] std::string said() const { return outcome_.out + outcome_.err; }
 
     /// What stands between `mark` and the next blank, comma or line's end in what was said so far; empty when it was
     /// not said.
