@@ -9,8 +9,10 @@ help: ## this list
 deps-%:
 	@tools/install_packages $(subst +, ,$*)
 
-build-%: deps-build
+configure-%: deps-build
 	@cmake --preset $* >build-$*.log 2>&1 || { cat build-$*.log; exit 1; }; rm -f build-$*.log
+
+build-%: configure-%
 	cmake --build --preset $* -j $(JOBS)
 
 demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
@@ -39,10 +41,14 @@ format-check: deps-check
 layers:
 	tools/check_layers
 
-headers: build-dev
+# The dev build's program without its tests, and with it every generated file.
+program-dev: deps-test configure-dev
+	cmake --build build/dev -j $(JOBS) --target millpond
+
+headers: program-dev
 	cmake --build build/dev -j $(JOBS) --target all_verify_interface_header_sets
 
-lint: deps-check build-dev
+lint: deps-check program-dev
 	tools/lint build/dev
 
 dev: npm # the page's tests
@@ -66,7 +72,7 @@ soak: build-release ## run all sinks for a long time at the highest rate, and re
 	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} python3 tools/soak --program build/release/apps/millpond/millpond \
 	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/soak.md
 
-soak-minute: deps-test build-dev
+soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000
 
 package: deps-build+package ## build a Debian package: build/package/packages/millpond_*.deb
