@@ -16,8 +16,9 @@ Advice advice(Stage stage) noexcept {
             return {"The newest quotes of this feed may be out of date.",
                     "Check the sender and the network; `millpond doctor` tests each step of the way."};
         case Stage::kernel_drops:
-            return {"Datagrams were lost on this machine, before the gateway read them.",
-                    "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
+            return {
+                "Datagrams were lost on this machine, before the gateway read them.",
+                "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
         case Stage::line:
             return {"The feed has no redundancy: what the other line loses is lost.",
                     "Check the silent line's group, interface and sender."};
@@ -28,8 +29,9 @@ Advice advice(Stage stage) noexcept {
             return {"Messages are missing; the quotes they may have changed are marked incomplete.",
                     "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};
         case Stage::books_incomplete:
-            return {"A better price than the one shown may exist.",
-                    "Wait for the rebuild, or configure `rerequest` or `rebuild_from`; a new session completes the books."};
+            return {
+                "A better price than the one shown may exist.",
+                "Wait for the rebuild, or configure `rerequest` or `rebuild_from`; a new session completes the books."};
         case Stage::halted:
             return {"The venue has stopped trading; the last quotes stay as they were.", "Wait for the venue."};
         case Stage::receive_thread:
