@@ -45,7 +45,11 @@ TEST(EventJson, GapsAndClearsReachEverySubscriber) {
     gap.last = 1007;
     gap.receive_utc_ns = 9;
     EXPECT_EQ(gap_json(buffer, gap, 20),
-              R"({"type":"gap","channel":3,"timestamp":9,"sequence":20,"first":1001,"last":1007})");
+              R"({"type":"gap","channel":3,"timestamp":9,"sequence":20,"first":1001,"last":1007,"reason":"sequence"})");
+    gap.reason = GapReason::dropped;
+    gap.first = gap.last = 0;
+    EXPECT_EQ(gap_json(buffer, gap, 20),
+              R"({"type":"gap","channel":3,"timestamp":9,"sequence":20,"first":0,"last":0,"reason":"dropped"})");
     Clear clear;
     clear.channel = 3;
     clear.reason = ClearReason::end_of_session;

@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -266,6 +269,53 @@ TEST_F(Itch, EveryTypeIsParsedAndAWrongLengthRejected) {
     decoder_.decode_message({}, 1, {}, seen_);
     EXPECT_EQ(decoder_.counters().unknown.read(), 2U);
     EXPECT_EQ(decoder_.counters().messages.read(), 48U);
+}
+
+TEST_F(Itch, AMessageThatCannotBeReadIsAGapThatMakesAllBooksIncomplete) {
+    for (const std::string_view message :
+         {std::string_view{"?23"}, std::string_view{"D23456789"}, std::string_view{}}) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, kSmall};
+        Recorder seen;
+        const Arrival arrival{.receive_utc_ns = 5, .receive_ticks = 6, .channel = 7};
+        const auto first = datagram(bid(1, 100, 1'000'000));
+        std::array<std::byte, 20> head{};
+        std::copy_n(first.begin(), head.size(), head.begin());
+        core::store_be(head.data() + moldudp64_layout::kSequenceAt, std::uint64_t{1});
+        auto bytes = first;
+        std::copy(head.begin(), head.end(), bytes.begin());
+        ASSERT_TRUE(decoder.decode(bytes, arrival, seen).ok());
+        ASSERT_EQ(seen.quotes.at(0).flags, 0);
+        decoder.decode_message(std::as_bytes(std::span{message}), 2, arrival, seen);
+        ASSERT_EQ(seen.gaps.size(), 1U);
+        EXPECT_EQ(seen.gaps[0].reason, GapReason::rejected);
+        EXPECT_EQ(seen.gaps[0].channel, 7U);
+        EXPECT_EQ(seen.gaps[0].first, 2U);
+        EXPECT_EQ(seen.gaps[0].last, 2U);
+        EXPECT_EQ(seen.gaps[0].receive_utc_ns, 5);
+        EXPECT_FALSE(decoder.is_complete());
+        decoder.decode_message(std::as_bytes(std::span{message}), 3, arrival, seen);
+        EXPECT_EQ(seen.gaps.size(), 1U) << "what is published by now is marked already";
+    }
+}
+
+TEST_F(Itch, AnOrderWithImpossibleContentsMakesItsOwnBookIncomplete) {
+    say(bid(1, 100, 1'000'000), bid(2, 100, 900'000));
+    itch_.set_head(14, 0);
+    say([](ItchEncoder& to) { return to.order_added(3, 'B', 1, "MSFT", 1); });
+    itch_.set_head(13, 0);
+    EXPECT_FALSE(last_is_incomplete());
+    say([](ItchEncoder& to) { return to.order_added(4, 'B', 0, "AAPL", 1'000'100); });
+    EXPECT_TRUE(last_is_incomplete());
+    EXPECT_EQ(table_.symbol(last().instrument).view(), "AAPL");
+    EXPECT_EQ(last().bid_price, 1'000'000);
+    itch_.set_head(14, 0);
+    say([](ItchEncoder& to) { return to.order_added(5, 'B', 1, "MSFT", 2); });
+    EXPECT_FALSE(last_is_incomplete());
+    say([](ItchEncoder& to) { return to.order_replaced(5, 6, 0, 3); });
+    EXPECT_TRUE(last_is_incomplete());
+    EXPECT_EQ(table_.symbol(last().instrument).view(), "MSFT");
+    EXPECT_TRUE(seen_.gaps.empty());
 }
 
 TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {

@@ -194,6 +194,50 @@ TEST_F(MiaxTom, UnknownTypesAreSkippedByLengthAndWrongLengthsRejected) {
     EXPECT_EQ(decoder_.counters().messages.read(), 3U);
 }
 
+TEST_F(MiaxTom, AMessageThatCannotBeReadIsAGapUntilBothSidesOfAQuoteHaveComeAgain) {
+    for (const std::size_t what : {12U, 2U}) {  // its type, its length
+        bid(1, 10'000);
+        offer(1, 10'100);
+        bid(2, 20'000);
+        offer(2, 20'100);
+        EXPECT_FALSE(last_is_incomplete());
+        auto bytes = datagram([](auto& to) { ASSERT_TRUE(to.bid(1, 7, 10'050, 1)); });
+        if (what == 12U) {
+            bytes[12] = std::byte{'?'};
+        } else {
+            bytes[12] = std::byte{'D'};
+        }
+        const auto gaps = seen_.gaps.size();
+        EXPECT_TRUE(feed(bytes).ok());
+        ASSERT_EQ(seen_.gaps.size(), gaps + 1);
+        EXPECT_EQ(seen_.gaps.back().reason, GapReason::rejected);
+        EXPECT_EQ(seen_.gaps.back().first, seen_.gaps.back().last);
+        EXPECT_EQ(seen_.gaps.back().channel, 7U);
+        EXPECT_TRUE(feed(datagram([&](auto& to) { (void)to.bid(2, 7, 20'050, 1); })).ok());
+        EXPECT_TRUE(last_is_incomplete());
+        offer(2, 20'150);
+        EXPECT_FALSE(last_is_incomplete());
+        offer(1, 10'150);
+        EXPECT_TRUE(last_is_incomplete());
+        bid(1, 10'000);
+        EXPECT_FALSE(last_is_incomplete());
+    }
+}
+
+TEST_F(MiaxTom, OfLostMessagesInARowTheFirstAloneIsAGap) {
+    bid(1, 10'000);
+    offer(1, 10'100);
+    auto bytes = datagram([](auto& to) {
+        for (int i = 0; i < 5; ++i) ASSERT_TRUE(to.bid(1, 7, 10'000, 1));
+    });
+    for (std::size_t i = 0; i < 5; ++i) bytes[28 * i + 12] = std::byte{'?'};
+    feed(bytes);
+    EXPECT_EQ(decoder_.counters().unknown.read(), 5U);
+    EXPECT_EQ(seen_.gaps.size(), 1U);
+    bid(1, 10'000);
+    EXPECT_TRUE(last_is_incomplete());
+}
+
 TEST_F(MiaxTom, ADatagramThatIsNotWholeNeverBeginsASession) {
     bid(1, 10'000);
     encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};

@@ -220,6 +220,9 @@ TEST_F(QuotesDatagrams, ANameThatIsNotPrintableIsRejectedAloneAndAFullTableCount
     feed(bytes);
     EXPECT_EQ(seen_.quotes.size(), 2U);
     EXPECT_EQ(decoder_.counters().rejected.read(), 1U);
+    ASSERT_EQ(seen_.gaps.size(), 1U);
+    EXPECT_EQ(seen_.gaps[0].reason, GapReason::rejected);
+    EXPECT_EQ(seen_.gaps[0].first, 1U);
 
     InstrumentTable small{1};
     QuotesDecoder decoder{small, {}};

@@ -93,9 +93,11 @@ void emit(DecodeCounters& counters, Handler& handler, const Clear& clear) {
 }
 
 /// The events that a channel's framing makes, filled from the datagram's arrival.
-[[nodiscard]] inline Gap make_gap(const Arrival& arrival, std::uint64_t first, std::uint64_t last) noexcept {
+[[nodiscard]] inline Gap make_gap(const Arrival& arrival, std::uint64_t first, std::uint64_t last,
+                                  GapReason reason = GapReason::sequence) noexcept {
     Gap gap;
     gap.channel = arrival.channel;
+    gap.reason = reason;
     gap.first = first;
     gap.last = last;
     gap.receive_utc_ns = arrival.receive_utc_ns;

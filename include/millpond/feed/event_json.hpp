@@ -15,7 +15,7 @@
 ///  "price":189.2500,"shares":100,"trade_id":4711}
 /// {"type":"status","symbol":"AAPL","channel":0,"timestamp":..,"exchange_timestamp":..,"sequence":19,
 ///  "state":"halted","reason":"T1"}
-/// {"type":"gap","channel":0,"timestamp":..,"sequence":20,"first":1001,"last":1007}
+/// {"type":"gap","channel":0,"timestamp":..,"sequence":20,"first":1001,"last":1007,"reason":"sequence"}
 /// {"type":"clear","symbol":null,"channel":0,"timestamp":..,"sequence":21,"reason":"new_session"}
 /// ```
 /// Memory: each writes at most kMaxJsonBytes and allocates nothing.
@@ -42,6 +42,16 @@ namespace millpond::feed {
         case ClearReason::new_session: return "new_session";
         case ClearReason::end_of_session: return "end_of_session";
         case ClearReason::sender_request: return "sender_request";
+    }
+    return "unknown";
+}
+
+[[nodiscard]] constexpr std::string_view to_string(GapReason reason) noexcept {
+    switch (reason) {
+        case GapReason::sequence: return "sequence";
+        case GapReason::rejected: return "rejected";
+        case GapReason::dropped: return "dropped";
+        case GapReason::silence: return "silence";
     }
     return "unknown";
 }
@@ -93,7 +103,8 @@ inline std::string_view whole(std::span<char, kMaxJsonBytes> out, const char* en
     end = put(write_signed(end, gap.receive_utc_ns), ",\"sequence\":");
     end = put(write_unsigned(end, sequence), ",\"first\":");
     end = put(write_unsigned(end, gap.first), ",\"last\":");
-    return detail::whole(out, put(write_unsigned(end, gap.last), "}"));
+    end = put(write_unsigned(end, gap.last), ",\"reason\":\"");
+    return detail::whole(out, put(put(end, to_string(gap.reason)), "\"}"));
 }
 
 [[nodiscard]] inline std::string_view clear_json(std::span<char, kMaxJsonBytes> out, const Clear& clear,

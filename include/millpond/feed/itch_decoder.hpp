@@ -24,8 +24,9 @@ namespace millpond::feed {
 /// trading action and system event. Hidden orders' trades do not touch the book.
 ///
 /// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
-/// seen and nothing has been missed since; all others make quotes marked incomplete. A change of an order that is not
-/// known, and an order without room, makes its own book incomplete. A new session empties everything.
+/// seen and nothing has been missed since; all others make quotes marked incomplete. A message of an unknown type or a
+/// wrong length counts as missed and makes a Gap. A change of an order that is not known, an order without room and one
+/// with impossible contents make their own book incomplete. A new session empties everything.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
 /// Memory:  an OrderBook and an ItchBooks, taken and touched once in the constructor.
@@ -121,6 +122,14 @@ private:
     void on_trading_action(Bytes message, const Context& context, Handler& handler);
     template <class Handler>
     void on_system_event(Bytes message, const Context& context, Handler& handler);
+    /// A message that cannot be read may have changed any book.
+    template <class Handler>
+    void lose(core::Tally& counter, const Context& context, Handler& handler);
+    /// A message with impossible contents is lost to its book.
+    template <class Handler>
+    void reject(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
     template <class Handler>
     void settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                 Handler& handler);
@@ -150,3 +159,4 @@ private:
 
 #include <millpond/feed/detail/itch_adopt_impl.hpp>
 #include <millpond/feed/detail/itch_decoder_impl.hpp>
+#include <millpond/feed/detail/itch_loss_impl.hpp>

@@ -25,7 +25,8 @@ namespace millpond::feed {
 /// Reads MIAX Top of Market (miax_tom_layout.hpp) and makes a two-sided Quote of each one-sided or two-sided message.
 ///
 /// A quote is incomplete while one of its sides has not been seen since the start, the last gap or the last session
-/// change; a side last seen before a gap keeps its price, one of an earlier session is empty. A gap costs O(1).
+/// change; a side last seen before a gap keeps its price, one of an earlier session is empty. A message that cannot be
+/// read is a gap too: it may have been of any side. A gap costs O(1).
 ///
 /// Exchange times are 0 until a system time message has come, and again from a gap to the next one. A system time of
 /// less than 86,400 is of the day and needs set_midnight.
@@ -95,10 +96,14 @@ private:
     [[nodiscard]] std::int64_t exchange_time(std::uint32_t nanos) const noexcept {
         return second_utc_ns_ == 0 || time_generation_ != sides_.generation() ? 0 : second_utc_ns_ + nanos;
     }
-    [[nodiscard]] bool expect(bool wanted) noexcept {
-        if (!wanted) counters_.rejected.add();
+    template <class Handler>
+    [[nodiscard]] bool expect(bool wanted, const MachPacket& packet, const Arrival& arrival, Handler& handler) {
+        if (!wanted) [[unlikely]]
+            lose(counters_.rejected, packet, arrival, handler);
         return wanted;
     }
+    template <class Handler>
+    void lose(core::Tally& counter, const MachPacket& packet, const Arrival& arrival, Handler& handler);
 
     InstrumentTable* instruments_;
     Options options_;
@@ -107,6 +112,7 @@ private:
     TwoSidedQuotes sides_;
     std::uint32_t time_generation_{0};  // in which the second below was named
     std::int64_t second_utc_ns_{0};
+    std::uint64_t quotes_at_loss_{0};  // made when the last message was lost
     std::int64_t midnight_utc_ns_{0};
     SessionFollower<std::uint8_t> session_{kBelieveAfter};
     SequenceTracker tracker_{kBelieveAfter};

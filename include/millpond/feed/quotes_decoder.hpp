@@ -20,7 +20,8 @@ namespace millpond::feed {
 
 /// Reads `quotes` datagrams (quotes_layout.hpp) of one channel and makes a Quote of each quote in them.
 ///
-/// A new session, a new generation and a sender that began again make a Clear first, jumped-over numbers a Gap. Late
+/// A new session, a new generation and a sender that began again make a Clear first, jumped-over numbers and a quote
+/// whose names cannot be read a Gap. Late
 /// and duplicated quotes are counted and not applied, nor is a datagram of another channel or of an earlier session;
 /// when many datagrams of one earlier session have come in a row, that session is believed (SessionFollower).
 ///
@@ -208,7 +209,7 @@ void QuotesDecoder::apply(const std::byte* bytes, std::uint64_t sequence, const 
     if (!read_name(bytes + at::kNamesAt, venue_bytes, venue) ||
         !read_name(bytes + at::kNamesAt + venue_bytes, symbol_bytes, symbol)) {
         counters_.rejected.add();
-        return;
+        return emit(counters_, handler, make_gap(arrival, sequence, sequence, GapReason::rejected));
     }
     const auto id = instruments_->find_or_add(venue, symbol);
     if (id == kNoInstrument) {

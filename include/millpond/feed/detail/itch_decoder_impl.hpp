@@ -80,9 +80,9 @@ void ItchDecoder::decode_message(std::span<const std::byte> message, std::uint64
     counters_.messages.add();
     const char type = message.empty() ? '\0' : static_cast<char>(message[0]);
     const auto expected = itch_layout::message_bytes(type);
-    if (expected == 0) return counters_.unknown.add();
-    if (message.size() != expected) return counters_.rejected.add();
     const Context context{sequence, arrival};
+    if (expected == 0) return lose(counters_.unknown, context, handler);
+    if (message.size() != expected) return lose(counters_.rejected, context, handler);
     const auto* const bytes = message.data();
     switch (type) {
         case 'A':
@@ -122,7 +122,7 @@ void ItchDecoder::on_order_added(Bytes message, const Context& context, Handler&
     if (book == ItchBooks::kNone) return counters_.refused.add();
     const char side = static_cast<char>(message[at::kSideAt]);
     const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
-    if (shares == 0 || (side != 'B' && side != 'S')) return counters_.rejected.add();
+    if (shares == 0 || (side != 'B' && side != 'S')) return reject(book, message, context, handler);
     const auto outcome = book_.add(book, core::load_be<std::uint64_t>(message + at::kOrderAt), side == 'B', shares,
                                    core::load_be<std::uint32_t>(message + at::kPriceAt));
     settle(outcome, book, message, context, handler);
@@ -153,7 +153,7 @@ void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handle
         case 'U': {
             namespace at = itch_layout::order_replaced;
             const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
-            if (shares == 0) return counters_.rejected.add();
+            if (shares == 0) return reject(book, message, context, handler);
             outcome = book_.replace(number, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
                                     core::load_be<std::uint32_t>(message + at::kPriceAt));
             break;
@@ -245,7 +245,7 @@ void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler
     emit(counters_, handler, status);
 }
 
-/// Counts what became of the order and publishes the book's top if it, or what it is worth, has changed.
+/// Counts what became of the order and publishes the book's top.
 template <class Handler>
 void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                          Handler& handler) {
@@ -261,6 +261,12 @@ void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes m
     }
     const bool was_applied = outcome == done || outcome == too_many_shares;
     (was_applied ? counters_.applied : outcome == no_room ? counters_.refused : counters_.rejected).add();
+    publish_top(book, message, context, handler);
+}
+
+/// Publishes the book's top if it, or what it is worth, has changed.
+template <class Handler>
+void ItchDecoder::publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
     auto& entry = books_[book];
     const auto top = book_.top(book);
     const bool incomplete = !complete_ || !book_.is_complete(book);

@@ -76,7 +76,7 @@ bool MiaxTomDecoder::follow(std::uint64_t first, std::uint64_t count, const Arri
 
 template <class Handler>
 void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
-    if (!expect(!packet.message.empty())) return;
+    if (!expect(!packet.message.empty(), packet, arrival, handler)) return;
     switch (static_cast<char>(packet.message[0])) {
         case 'B':
         case 'h': return on_quote(packet, true, false, false, arrival, handler);
@@ -91,14 +91,24 @@ void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival
         case 'T': return on_trade(packet, arrival, handler);
         case 'S': return on_system_state(packet, arrival, handler);
         case '1':
-            if (!expect(packet.message.size() == miax_tom_layout::kSystemTimeBytes)) return;
+            if (!expect(packet.message.size() == miax_tom_layout::kSystemTimeBytes, packet, arrival, handler)) return;
             set_time(core::load_le<std::uint32_t>(packet.message.data() + miax_tom_layout::kSecondsAt));
             return counters_.applied.add();
         case 'H':
         case 'P':
         case 'X': return counters_.ignored.add();
-        default: return counters_.unknown.add();
+        default: return lose(counters_.unknown, packet, arrival, handler);
     }
+}
+
+template <class Handler>
+void MiaxTomDecoder::lose(core::Tally& counter, const MachPacket& packet, const Arrival& arrival, Handler& handler) {
+    counter.add();
+    sides_.gap();
+    // One gap marks all quotes before it, however many messages are lost.
+    const auto quotes = counters_.quotes.read();
+    if (std::exchange(quotes_at_loss_, quotes) == quotes) return;
+    emit(counters_, handler, make_gap(arrival, packet.sequence, packet.sequence, GapReason::rejected));
 }
 
 template <class Event>
@@ -117,9 +127,11 @@ void MiaxTomDecoder::on_quote(const MachPacket& packet, bool has_bid, bool has_a
                               Handler& handler) {
     namespace at = miax_tom_layout;
     const auto side_bytes = (wide ? at::kWide : at::kNarrow).bytes;
-    if (!expect(packet.message.size() == at::kSideAt + side_bytes * (has_bid && has_ask ? 2 : 1))) return;
+    if (!expect(packet.message.size() == at::kSideAt + side_bytes * (has_bid && has_ask ? 2 : 1), packet, arrival,
+                handler))
+        return;
     const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
-    if (!expect(nanos < 1'000'000'000)) return;
+    if (!expect(nanos < 1'000'000'000, packet, arrival, handler)) return;
     const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
     if (slot == kNoInstrument) return counters_.refused.add();
     const auto* const first = packet.message.data() + at::kSideAt;
@@ -135,9 +147,9 @@ void MiaxTomDecoder::on_quote(const MachPacket& packet, bool has_bid, bool has_a
 template <class Handler>
 void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
     namespace at = miax_tom_layout;
-    if (!expect(packet.message.size() == at::kTradeBytes)) return;
+    if (!expect(packet.message.size() == at::kTradeBytes, packet, arrival, handler)) return;
     const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
-    if (!expect(nanos < 1'000'000'000)) return;
+    if (!expect(nanos < 1'000'000'000, packet, arrival, handler)) return;
     if (packet.message[at::kCorrectionAt] != std::byte{0}) return counters_.ignored.add();  // told before
     const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
     if (slot == kNoInstrument) return counters_.refused.add();
@@ -153,7 +165,7 @@ void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, 
 template <class Handler>
 void MiaxTomDecoder::on_system_state(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
     namespace at = miax_tom_layout;
-    if (!expect(packet.message.size() == at::kSystemStateBytes)) return;
+    if (!expect(packet.message.size() == at::kSystemStateBytes, packet, arrival, handler)) return;
     const char state = static_cast<char>(packet.message[at::kSystemStateAt]);
     if (state != 'S' && state != 'C') return counters_.ignored.add();  // test sessions
     const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include <millpond/feed/itch_decoder.hpp>
+
+namespace millpond::feed {
+
+template <class Handler>
+void ItchDecoder::lose(core::Tally& counter, const Context& context, Handler& handler) {
+    counter.add();
+    // What was published while the books were incomplete is marked already.
+    if (!std::exchange(complete_, false)) return;
+    const auto number = context.sequence;
+    emit(counters_, handler, make_gap(context.arrival, number, number, GapReason::rejected));
+}
+
+template <class Handler>
+void ItchDecoder::reject(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
+    counters_.rejected.add();
+    book_.mark_incomplete(book);
+    publish_top(book, message, context, handler);
+}
+
+}  // namespace millpond::feed
