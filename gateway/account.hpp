@@ -26,32 +26,35 @@ struct Account {
     friend constexpr bool operator==(const Account&, const Account&) noexcept = default;
 };
 
-/// An Account that one thread writes as a whole and any thread reads as a whole.
+/// A record, such as an Account, that one thread writes as a whole and any thread reads as a whole.
 ///
 /// Threads: write on the owner's thread, read on any; a read repeats while a write is going on.
-class SharedAccount {
+template <class Record>
+class Shared {
 public:
-    void write(const Account& account) noexcept {
+    void write(const Record& record) noexcept {
         queue::mark_writing(sequence_, ++writes_);
-        queue::store_words(words_.data(), account);
+        queue::store_words(words_.data(), record);
         queue::mark_complete(sequence_, writes_);
     }
 
     /// All zero before the first write.
-    [[nodiscard]] Account read() const noexcept {
-        for (Account account;; std::this_thread::yield()) {
+    [[nodiscard]] Record read() const noexcept {
+        for (Record record;; std::this_thread::yield()) {
             const auto mark = sequence_.load(std::memory_order_acquire);  // sync "n complete": mark_complete
-            if (mark == 0) return account;
+            if (mark == 0) return record;
             if (!queue::is_complete(mark)) continue;
-            queue::load_words(words_.data(), account);
-            if (queue::still_marked(sequence_, mark)) return account;
+            queue::load_words(words_.data(), record);
+            if (queue::still_marked(sequence_, mark)) return record;
         }
     }
 
 private:
     queue::Word sequence_{0};
-    std::array<queue::Word, sizeof(Account) / sizeof(queue::Word)> words_{};
+    std::array<queue::Word, sizeof(Record) / sizeof(queue::Word)> words_{};
     std::uint64_t writes_{0};
 };
+
+using SharedAccount = Shared<Account>;
 
 }  // namespace millpond::gateway

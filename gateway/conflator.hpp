@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
@@ -58,6 +59,14 @@ public:
         }
         size_ -= dropped;
         return dropped;
+    }
+
+    /// Marks what waits of the channel as incomplete; of all channels when there is none.
+    void mark_incomplete(std::optional<std::uint16_t> channel) noexcept {
+        for (auto& slot : slots_) {
+            auto& quote = slot.content.quote;
+            if (slot.waits && (!channel || quote.channel == *channel)) quote.flags |= feed::kIncomplete;
+        }
     }
 
     /// Quotes that wait.

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] virtual const std::string& ring() const noexcept = 0;
     /// What it is, as its metrics are called: "tcp".
     [[nodiscard]] virtual std::string_view type() const noexcept = 0;
-    /// Whether an error has ended it; its account stands still then.
+    /// Whether an error has ended it; what is published since waits until the ring has lapped it.
     [[nodiscard]] virtual bool ended() const noexcept = 0;
     /// Closes at every moment.
     [[nodiscard]] virtual Account account() const noexcept = 0;

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <millpond/core/clock.hpp>
 #include <millpond/feed/decoder_target.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
@@ -18,6 +19,7 @@
 #include "gateway/capture/capture.hpp"
 #include "gateway/capture/captured_feed.hpp"
 #include "gateway/config/config.hpp"
+#include "gateway/feed_loss.hpp"
 #include "gateway/notice.hpp"
 #include "gateway/rebuild/book_rebuild.hpp"
 
@@ -54,7 +56,12 @@ class FeedLine {
 public:
     template <class... Arguments>
     explicit FeedLine(const FeedConfig& config, Arguments&&... arguments)
-        : config_(config), receiver_(receiver_options(config)), decoder_(std::forward<Arguments>(arguments)...) {
+        : config_(config),
+          receiver_(receiver_options(config)),
+          decoder_(std::forward<Arguments>(arguments)...),
+          loss_({.channel = *config.channel,
+                 .patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs,
+                 .sequenced = kSequenced}) {
         if constexpr (kSequenced) {
             if (config_.has_lines()) lines_ = std::make_unique<ArbitratedLines<Decoder>>(config_);
         }
@@ -93,9 +100,11 @@ public:
         return false;
     }
 
-    /// To be called a few times a second: the kernel's drop counter, and the day.
-    void beat() noexcept {
+    /// To be called a few times a second: the kernel's drop counter, losses that no number tells, and the day.
+    template <class Publisher>
+    void beat(Publisher& publisher) noexcept {
         receiver_.refresh_kernel_drops();
+        loss_.beat(seen(), core::monotonic_nanos(), publisher);
         if constexpr (kRebuilds) {
             if (rebuild_) rebuild_->beat(decoder_);
         }
@@ -120,7 +129,6 @@ public:
     void rebuild_with(const feed::ItchRebuild::Options& books, const Say& say)
         requires std::is_same_v<Decoder, feed::ItchDecoder>
     {
-        constexpr std::int64_t kSecondNs = 1'000'000'000;
         BookRebuild::Options options{.feed = config_.name,
                                      .history = {.path = config_.rebuild_from, .ports = {}},
                                      .server = config_.rerequest,
@@ -187,10 +195,22 @@ public:
     }
 
 private:
+    static constexpr std::int64_t kSecondNs = 1'000'000'000;
     static constexpr bool kSequenced = feed::Sequenced<Decoder>;
     static constexpr bool kRebuilds = std::is_same_v<Decoder, feed::ItchDecoder>;
     struct NoLines {};
     struct NoRebuild {};
+
+    [[nodiscard]] FeedLoss::Seen seen() const noexcept {
+        FeedLoss::Seen seen;
+        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+            seen.datagrams += receiver.counts().datagrams.read();
+            seen.kernel_drops += receiver.counts().kernel_drops.read();
+        });
+        if constexpr (kSequenced) seen.next = decoder_.sequence().next();
+        seen.heartbeats = decoder_.counters().heartbeats.read();
+        return seen;
+    }
 
     template <class Handler>
     auto poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices) {
@@ -219,6 +239,7 @@ private:
     FeedConfig config_;
     net::UdpReceiver receiver_;
     Decoder decoder_;
+    FeedLoss loss_;
     std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
     std::conditional_t<kRebuilds, std::unique_ptr<BookRebuild>, NoRebuild> rebuild_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};

@@ -106,12 +106,29 @@ void Gateway::tell(const Pipeline& pipeline, const Notice& notice) {
                          feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
                          notice.error.found, notice.error.bound);
             return;
-        case Notice::Kind::gap:
-            log_.warning("gap " + feed, "feed '{}': sequence numbers {} to {} are missing", feed, notice.first,
-                         notice.last);
-            return;
+        case Notice::Kind::gap: tell_gap(feed, notice); return;
         case Notice::Kind::clear:
             log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
+            return;
+    }
+}
+
+void Gateway::tell_gap(const std::string& feed, const Notice& notice) {
+    const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
+    constexpr std::string_view kThen = "its quotes are incomplete until newer ones come";
+    switch (notice.gap) {
+        case feed::GapReason::sequence:
+            log_.warning(cause, "feed '{}': sequence numbers {} to {} are missing: {}", feed, notice.first, notice.last,
+                         kThen);
+            return;
+        case feed::GapReason::rejected:
+            log_.warning(cause, "feed '{}': message {} could not be decoded: {}", feed, notice.first, kThen);
+            return;
+        case feed::GapReason::dropped:
+            log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, kThen);
+            return;
+        case feed::GapReason::silence:
+            log_.warning(cause, "feed '{}': nothing has come for longer than stale_seconds: {}", feed, kThen);
             return;
     }
 }

@@ -105,6 +105,7 @@ private:
     /// By how much a count has grown since it was asked for last.
     [[nodiscard]] std::uint64_t growth(const std::string& of, std::uint64_t value);
     void tell(const Pipeline& pipeline, const Notice& notice);
+    void tell_gap(const std::string& feed, const Notice& notice);
     void tell_losses(Pipeline& pipeline);
 
     Log& log_;

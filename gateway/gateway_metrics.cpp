@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -89,6 +90,16 @@ void Gateway::list_feed(const Line& line) {
             });
         });
     const auto list = list_with({{"feed", name}});
+    listed_.push_back(registry_.add_gauge(
+        {"millpond_feed_quotes_incomplete",
+         "Quotes that nothing has replaced since something was lost.",
+         {{"feed", name}}},
+        [this, name] {
+            const auto state = health();
+            const auto feed = std::find_if(state->feeds.begin(), state->feeds.end(),
+                                           [&](const auto& known) { return known.name == name; });
+            return feed == state->feeds.end() ? 0.0 : static_cast<double>(feed->instruments_incomplete);
+        }));
     line.visit_line_counters(list);
     line.decoder().visit_counters(list);
 }

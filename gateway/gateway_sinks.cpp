@@ -115,8 +115,11 @@ void Gateway::rescue_left_rings(const Config& config) {
     for (const auto& sink : config.journals) {
         try {
             if (market::RingReader{{.name = sink.ring}}.has_writer()) continue;
-        } catch (const market::RingError&) {
-            continue;  // the usual case: nobody left one
+        } catch (const market::RingError& error) {
+            // The usual case is that there is none.
+            if (error.fault() != market::RingFault::not_found)
+                log_.warning("rescue " + sink.name, "journal sink '{}': {}", sink.name, error.what());
+            continue;
         }
         SinkThread left{{.ring = sink.ring, .name = sink.name},
                         std::make_unique<journal::JournalSink>(journal_options(sink), say()),

@@ -4,6 +4,11 @@
 
 namespace millpond::gateway {
 
+/// Whether nothing more comes of a channel in this state: its silence is no loss.
+[[nodiscard]] constexpr bool ends_session(feed::TradingState state) noexcept {
+    return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
+}
+
 /// Whether a whole channel begins a new session: who writes files begins new ones.
 [[nodiscard]] inline bool begins_session(const feed::Clear& clear) noexcept {
     return clear.instrument == feed::kNoInstrument && clear.reason == feed::ClearReason::new_session;

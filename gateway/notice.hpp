@@ -14,12 +14,13 @@ namespace millpond::gateway {
 struct Notice {
     enum class Kind : std::uint8_t {
         rejected,  ///< A datagram, or the rest of one, was not decoded: `error`, `bytes`.
-        gap,       ///< Sequence numbers first..last are missing.
+        gap,       ///< Something was lost: `gap`, numbers first..last where they are known.
         clear,     ///< The quotes of the channel are void: `reason`.
     };
     Kind kind{Kind::rejected};
     std::uint16_t channel{0};
     feed::ClearReason reason{};
+    feed::GapReason gap{};
     std::uint64_t first{0};
     std::uint64_t last{0};
     std::size_t bytes{0};  ///< Length of the datagram.

@@ -280,7 +280,7 @@ bool Pipeline::holding() const {
 
 void Pipeline::beat() {
     publisher_.beat();
-    auto beat_line = [](auto& line) { line.beat(); };
+    auto beat_line = [this](auto& line) { line.beat(publisher_); };
     visit_lines(lines_, beat_line);
 }
 

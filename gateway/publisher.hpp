@@ -38,13 +38,24 @@ public:
     void on(const feed::Status& status) noexcept { publish(status); }
     void on(const feed::Gap& gap) noexcept {
         publish(gap);
-        notices_.put({.kind = Notice::Kind::gap, .channel = gap.channel, .first = gap.first, .last = gap.last});
+        notices_.put({.kind = Notice::Kind::gap,
+                      .channel = gap.channel,
+                      .gap = gap.reason,
+                      .first = gap.first,
+                      .last = gap.last});
     }
     void on(const feed::Clear& clear) noexcept {
         publish(clear);
         if (begins_session(clear)) ++sessions_;
         notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
     }
+
+    /// Publishes a quote of the board once more: nothing that came since contradicts it. It keeps its times, so no
+    /// latency is taken.
+    void confirm(const feed::Quote& quote) noexcept {
+        if (writer_.publish(quote)) published_.add();
+    }
+    [[nodiscard]] const market::QuoteBoard& board() const noexcept { return writer_.board(); }
 
     /// To be called a few times a second: keeps the clock true and tells readers that the writer lives.
     void beat() noexcept {

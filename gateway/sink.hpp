@@ -70,7 +70,8 @@ public:
     virtual Taken on(const feed::Status& status, std::uint64_t number) = 0;
     virtual Taken on(const feed::Gap& gap, std::uint64_t number) = 0;
     virtual Taken on(const feed::Clear& clear, std::uint64_t number) = 0;
-    /// Entries first..last of the ring were overwritten before they were read.
+    /// Entries first..last of the ring were overwritten before they were read: quotes that were passed on before are
+    /// incomplete until newer ones come.
     virtual void missed(std::uint64_t first, std::uint64_t last) = 0;
 
     /// Passes on what it holds, as far as that goes without blocking; called at least once a round.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -44,12 +45,18 @@ struct SinkThread::Events {
     }
     void on(const feed::Trade& trade) { of.pass_on(trade, of.reader_.current()); }
     void on(const feed::Status& status) { of.pass_on(status, of.reader_.current()); }
-    void on(const feed::Gap& gap) { of.pass_on(gap, of.reader_.current()); }
+    void on(const feed::Gap& gap) {
+        of.waiting_.mark_incomplete(gap.channel);
+        of.pass_on(gap, of.reader_.current());
+    }
     void on(const feed::Clear& clear) {
         of.conflated_ += of.waiting_.drop(clear);
         of.pass_on(clear, of.reader_.current());
     }
-    void on(const queue::MissedRange& range) { of.sink_->missed(range.first, range.last); }
+    void on(const queue::MissedRange& range) {
+        of.waiting_.mark_incomplete(std::nullopt);  // a gap may be among what is missed
+        of.sink_->missed(range.first, range.last);
+    }
 };
 
 struct SinkThread::Board {
@@ -86,6 +93,7 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
         Board board{*this};
         reader_.join(board);
     }
+    since_ = reader_.account().since;
     publish_account();
 }
 
@@ -165,13 +173,25 @@ std::size_t SinkThread::round(std::int64_t monotonic_ns) {
 void SinkThread::publish_account() {
     const auto ring = reader_.account();
     const auto held = sink_->held();
-    account_.write({.published = ring.published,
-                    .delivered = kept_ - held,
-                    .filtered = ring.filtered + filtered_,
-                    .conflated = conflated_,
-                    .missed = ring.missed,
-                    .queued = ring.queued + waiting_.size() + held,
-                    .snapshot = ring.from_board});
+    progress_.write({.account = {.published = ring.published,
+                                 .delivered = kept_ - held,
+                                 .filtered = ring.filtered + filtered_,
+                                 .conflated = conflated_,
+                                 .missed = ring.missed,
+                                 .queued = ring.queued + waiting_.size() + held,
+                                 .snapshot = ring.from_board},
+                     .readable = ring.since + ring.published - ring.queued});
+}
+
+Account SinkThread::account() const noexcept {
+    auto [account, readable] = progress_.read();
+    const auto end = std::max(reader_.newest() + 1, since_ + account.published);
+    const auto more = end - since_ - account.published;
+    const auto overwritten = end > readable + reader_.capacity() ? end - reader_.capacity() - readable : 0;
+    account.published += more;
+    account.queued += more - overwritten;
+    account.missed += overwritten;
+    return account;
 }
 
 std::size_t SinkThread::rest(core::Idle& idle, bool silence) {
@@ -222,7 +242,7 @@ void SinkThread::run() try {
     sink_->finish();
     publish_account();
 } catch (const std::exception& error) {
-    // The others go on; this one's account stands still and its queue grows until the ring laps it.
+    // The others go on; this one's queue grows until the ring laps it.
     ended_.store(true, std::memory_order_relaxed);
     say_(Severity::error, name_ + ".ended", fmt::format("sink '{}' has ended: {}", name_, error.what()));
 }

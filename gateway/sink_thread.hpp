@@ -53,13 +53,14 @@ public:
 
     [[nodiscard]] const std::string& name() const noexcept override { return name_; }
     [[nodiscard]] const std::string& ring() const noexcept override { return ring_; }
-    /// Whether an error has ended it; its account stands still then.
+    /// Whether an error has ended it.
     [[nodiscard]] bool ended() const noexcept override { return ended_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::string_view type() const noexcept override { return sink_->type(); }
     void visit_metrics(const MetricVisitor& visit) const override { sink_->visit_metrics(visit); }
     [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
-    /// Closes at every moment.
-    [[nodiscard]] Account account() const noexcept override { return account_.read(); }
+    /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
+    /// and missed once the ring has overwritten it.
+    [[nodiscard]] Account account() const noexcept override;
 
     /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
     std::size_t round(std::int64_t monotonic_ns);
@@ -95,7 +96,12 @@ private:
     std::uint64_t kept_{0};
     std::uint64_t filtered_{0};
     std::uint64_t conflated_{0};
-    SharedAccount account_;
+    struct Progress {
+        Account account;
+        std::uint64_t readable{0};  ///< Entry of the ring that the reader comes to next.
+    };
+    Shared<Progress> progress_;
+    std::uint64_t since_{0};  // first entry of the account
     std::atomic<bool> stopping_{false};
     std::atomic<bool> ended_{false};
     std::thread thread_;

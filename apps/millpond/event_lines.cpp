@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include <millpond/core/clock.hpp>
 #include <millpond/feed/decimal.hpp>
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
@@ -116,15 +117,20 @@ void EventLines::write(const feed::Status& status, std::uint64_t number) {
 }
 
 void EventLines::write(const feed::Gap& gap, std::uint64_t number) {
-    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::csv) {
+        std::array<char, feed::kMaxCsvBytes> row;
+        lines_ += feed::gap_csv(row, gap);
+        return;
+    }
     if (format_ == LineFormat::json) {
         std::array<char, feed::kMaxJsonBytes> json;
         lines_ += feed::gap_json(json, gap, number);
         lines_ += '\n';
         return;
     }
-    fmt::format_to(std::back_inserter(lines_), "{} channel {}: numbers {} to {} are missing, sequence {}\n",
-                   time_of_day(gap.receive_utc_ns), gap.channel, gap.first, gap.last, number);
+    fmt::format_to(std::back_inserter(lines_), "{} channel {}: numbers {} to {} are missing ({}), sequence {}\n",
+                   time_of_day(gap.receive_utc_ns), gap.channel, gap.first, gap.last, feed::to_string(gap.reason),
+                   number);
 }
 
 void EventLines::write(const feed::Clear& clear, std::uint64_t number) {
@@ -141,7 +147,11 @@ void EventLines::write(const feed::Clear& clear, std::uint64_t number) {
 }
 
 void EventLines::write(const queue::MissedRange& missed) {
-    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::csv) {
+        std::array<char, feed::kMaxCsvBytes> row;
+        lines_ += feed::missed_csv(row, core::utc_nanos());
+        return;
+    }
     if (format_ == LineFormat::json) {
         fmt::format_to(std::back_inserter(lines_), "{{\"type\":\"missed\",\"count\":{},\"first\":{},\"last\":{}}}\n",
                        missed.count(), missed.first, missed.last);
@@ -152,7 +162,11 @@ void EventLines::write(const queue::MissedRange& missed) {
 }
 
 void EventLines::write(const journal::LostRecord& lost) {
-    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::csv) {
+        std::array<char, feed::kMaxCsvBytes> row;
+        lines_ += feed::missed_csv(row, lost.utc_ns);
+        return;
+    }
     if (format_ == LineFormat::json) {
         fmt::format_to(std::back_inserter(lines_),
                        "{{\"type\":\"lost\",\"reason\":\"{}\",\"count\":{},\"first\":{},\"last\":{}}}\n",

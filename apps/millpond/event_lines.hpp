@@ -37,7 +37,8 @@ public:
     void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
 
-    /// Each adds a line; number: of the event's ring entry. CSV has lines for quotes only.
+    /// Each adds a line; number: of the event's ring entry. CSV has lines for quotes and for
+    /// what is missing.
     void write(const feed::Quote& quote, std::uint64_t number);
     void write(const feed::Trade& trade, std::uint64_t number);
     void write(const feed::Status& status, std::uint64_t number);

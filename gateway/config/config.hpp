@@ -40,7 +40,7 @@ struct FeedConfig {
     std::string symbols;                       ///< File of `product id,symbol` lines; none when empty.
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
-    std::uint64_t stale_seconds{10};           ///< Health calls it stale after so much silence; 0: never.
+    std::uint64_t stale_seconds{10};           ///< It is stale, its quotes incomplete, after so much silence; 0: never.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
     std::uint64_t max_orders{1U << 20};                ///< Live orders that its books hold (itch).
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.

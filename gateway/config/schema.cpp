@@ -118,7 +118,7 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.timezone = v.text(); }},
     {"date", "YYYY-MM-DD", "the exchange's day, for replays (today there)",
      [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
-    {"stale_seconds", "N", "the feed is stale after so much silence, 0 never (10)",
+    {"stale_seconds", "N", "the feed is stale and its quotes are incomplete after so much silence, 0 never (10)",
      [](FeedConfig& f, const Value& v) { f.stale_seconds = v.integer(0, 86'400); }},
     {"max_orders", "N", "live orders that the books of an itch feed hold (1048576)",
      [](FeedConfig& f, const Value& v) { f.max_orders = v.integer(1, kMostOrders); }},

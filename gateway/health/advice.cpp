@@ -28,6 +28,10 @@ Advice advice(Stage stage) noexcept {
         case Stage::gap:
             return {"Messages are missing; the quotes they may have changed are marked incomplete.",
                     "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};
+        case Stage::incomplete:
+            return {
+                "These quotes may have changed without the gateway's knowledge; every output marks them incomplete.",
+                "Each is complete again when a newer one replaces it; ITCH books need `rebuild` or a new session."};
         case Stage::books_incomplete:
             return {
                 "A better price than the one shown may exist.",
@@ -40,6 +44,9 @@ Advice advice(Stage stage) noexcept {
         case Stage::sink_behind:
             return {"Consumers of this sink get quotes late or not at all; other sinks are not affected.",
                     "Check the sink's last error, its disk, its broker or its clients."};
+        case Stage::sink_lost:
+            return {"Consumers of this sink have missed events; it marks the quotes before them incomplete.",
+                    "Find out why the sink was slow, raise the ring's `capacity`, or use `mode = \"conflate\"`."};
     }
     return {};
 }

@@ -39,10 +39,12 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::line: return "line";
         case Stage::undecodable: return "undecodable";
         case Stage::gap: return "gap";
+        case Stage::incomplete: return "quotes incomplete";
         case Stage::books_incomplete: return "books incomplete";
         case Stage::halted: return "halted";
         case Stage::receive_thread: return "receive thread";
         case Stage::sink_behind: return "sink behind";
+        case Stage::sink_lost: return "sink lost events";
     }
     return "unknown";
 }
@@ -92,6 +94,11 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                              ? std::string{}
                              : fmt::format("; the kernel dropped {} datagrams since the start", feed.dropped.count)));
     }
+    if (feed.quotes_incomplete.holds) {
+        tell(Stage::incomplete, Severity::warning, feed.quotes_incomplete.since,
+             fmt::format("incomplete quotes: {}, the first for {}", feed.instruments_incomplete,
+                         seconds(now - feed.quotes_incomplete.since)));
+    }
     if (feed.incomplete.holds) {
         tell(Stage::books_incomplete, Severity::warning, feed.incomplete.since,
              feed.rebuild_failure.empty()
@@ -114,26 +121,30 @@ std::vector<Finding> findings(const RingState& ring) {
 }
 
 std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
-    const auto tell = [&](Severity severity, std::int64_t since, std::string text) {
-        return std::vector<Finding>{
-            {Stage::sink_behind, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)}};
+    std::vector<Finding> found;
+    const auto tell = [&](Severity severity, std::int64_t since, std::string text, Stage stage = Stage::sink_behind) {
+        found.push_back({stage, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)});
     };
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
-    if (sink.ended) return tell(Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
-    if (sink.behind.holds) {
-        return tell(
-            Severity::error, sink.behind.since,
-            fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
+    if (sink.ended) {
+        tell(Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
+    } else if (sink.behind.holds) {
+        tell(Severity::error, sink.behind.since,
+             fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
+    } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
+        tell(Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
+    } else if (sink.stalled.goes_on(now)) {
+        tell(Severity::warning, sink.stalled.since,
+             fmt::format("clients that took nothing and were disconnected: {}",
+                         sink.stalled.count - sink.stalled.before));
     }
-    if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
-        return tell(Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
+    if (sink.lost.goes_on(now)) {
+        tell(Severity::warning, sink.lost.since,
+             fmt::format("the ring overwrote {} events before it came to them, the last {} ago",
+                         sink.lost.count - sink.lost.before, seconds(now - sink.lost.last)),
+             Stage::sink_lost);
     }
-    if (sink.stalled.goes_on(now)) {
-        return tell(Severity::warning, sink.stalled.since,
-                    fmt::format("clients that took nothing and were disconnected: {}",
-                                sink.stalled.count - sink.stalled.before));
-    }
-    return {};
+    return found;
 }
 
 std::vector<Finding> findings(const State& state, std::int64_t now) {

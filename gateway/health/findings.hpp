@@ -20,10 +20,12 @@ enum class Stage : std::uint8_t {
     line,              ///< One of a feed's two lines is silent.
     undecodable,       ///< Datagrams are rejected.
     gap,               ///< Sequence numbers are missing.
+    incomplete,        ///< Quotes have not been replaced since something was lost.
     books_incomplete,  ///< Books with a hole are being built anew, or could not be.
     halted,            ///< The venue has halted the channel, or ended its session.
     receive_thread,    ///< It does not show itself.
     sink_behind,       ///< A sink has ended, has no connection, or passes on what is old.
+    sink_lost,         ///< The ring has overwritten events before a sink came to them.
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;

@@ -222,10 +222,12 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
     state.readers.clear();
     const auto newest = memory.reader->newest();
     for (const auto& reader : pipeline.ring().readers()) {
+        const auto behind = newest + 1 > reader.next ? newest + 1 - reader.next : 0;
+        const auto overwritten = behind - std::min(behind, state.capacity);
         state.readers.push_back({.name = std::string{reader.name.view()},
                                  .pid = reader.pid,
-                                 .behind = newest + 1 > reader.next ? newest + 1 - reader.next : 0,
-                                 .missed = reader.missed,
+                                 .behind = behind - overwritten,
+                                 .missed = reader.missed + overwritten,
                                  .alive = reader.alive});
     }
 }
@@ -236,6 +238,7 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
     auto& memory = sink_memory_[index];
     state.account = thread->account();
     state.ended = thread->ended();
+    state.lost.see(state.account.missed, now);
     auto said = error->read();
     state.last_error = std::move(said.text);
     state.last_error_at = said.at_utc_ns;

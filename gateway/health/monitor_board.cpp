@@ -8,15 +8,13 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/event_json.hpp>
 
+#include "gateway/new_session.hpp"
+
 namespace millpond::gateway::health {
 namespace {
 
-bool is_end(feed::TradingState state) {
-    return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
-}
-
 bool is_halt(feed::TradingState state) {
-    return state == feed::TradingState::halted || state == feed::TradingState::paused || is_end(state) ||
+    return state == feed::TradingState::halted || state == feed::TradingState::paused || ends_session(state) ||
            state == feed::TradingState::end_of_market_hours;
 }
 
@@ -29,14 +27,22 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         std::uint32_t halted{0};
         std::uint32_t incomplete{0};
         feed::Quote newest;
+        std::uint64_t cleared{0};
+        std::uint64_t gapped{0};
     };
     std::vector<Seen> channels(board.max_channels());
+    for (std::size_t channel = 0; channel < channels.size(); ++channel) {
+        channels[channel].cleared = board.cleared(static_cast<std::uint16_t>(channel));
+        channels[channel].gapped = board.gapped(static_cast<std::uint16_t>(channel));
+    }
     const auto instruments = board.instruments();
     for (feed::InstrumentId id = 0; id < instruments; ++id) {
         const auto quote = board.quote(id);
         if (quote.state != market::RecordState::whole || quote.event.channel >= channels.size()) continue;
         auto& seen = channels[quote.event.channel];
-        seen.incomplete += (quote.event.flags & feed::kIncomplete) != 0 ? 1U : 0U;
+        if (quote.number <= seen.cleared) continue;  // void
+        const bool incomplete = (quote.event.flags & feed::kIncomplete) != 0 || quote.number <= seen.gapped;
+        seen.incomplete += incomplete ? 1U : 0U;
         if (quote.event.receive_utc_ns > seen.newest.receive_utc_ns) seen.newest = quote.event;
         const auto status = board.status(id);
         const bool halted = status.state == market::RecordState::whole && is_halt(status.event.state);
@@ -50,6 +56,7 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         const auto& seen = channels[channel];
         feed.instruments_halted = seen.halted;
         feed.instruments_incomplete = seen.incomplete;
+        feed.quotes_incomplete.see(seen.incomplete != 0, now);
         feed.delay_ns.reset();
         if (seen.newest.exchange_utc_ns != 0) {
             feed.delay_ns = seen.newest.receive_utc_ns - seen.newest.exchange_utc_ns;
@@ -57,7 +64,7 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         const auto status = board.channel_status(channel);
         const bool whole = status.state == market::RecordState::whole;
         feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
-        feed.session_over = whole && is_end(status.event.state);
+        feed.session_over = whole && ends_session(status.event.state);
         feed.halted.see(whole && is_halt(status.event.state), now);
         feed.some_halted.see(seen.halted != 0, now);
     });

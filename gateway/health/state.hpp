@@ -14,18 +14,19 @@
 /// What is known of a gateway's feeds, rings and sinks at one moment. Times are UTC nanoseconds; 0 is "never".
 namespace millpond::gateway::health {
 
-/// Something that comes in bursts, as one: a burst is over when nothing of it came for kBurstNs.
+/// Something that comes in bursts, as one.
 struct Burst {
     static constexpr std::int64_t kBurstNs = 10'000'000'000;
-    std::uint64_t count{0};   ///< Since the start of all.
-    std::uint64_t before{0};  ///< `count` when the burst began.
+    std::int64_t pause_ns{kBurstNs};  ///< It is over when nothing of it came for so long.
+    std::uint64_t count{0};           ///< Since the start of all.
+    std::uint64_t before{0};          ///< `count` when the burst began.
     std::int64_t since{0};
     std::int64_t last{0};
 
     /// The count as it is seen now.
     constexpr void see(std::uint64_t now_count, std::int64_t now) noexcept {
         if (now_count <= count) return;
-        if (last == 0 || now - last > kBurstNs) {
+        if (last == 0 || now - last > pause_ns) {
             since = now;
             before = count;
         }
@@ -33,7 +34,7 @@ struct Burst {
         last = now;
     }
     [[nodiscard]] constexpr bool goes_on(std::int64_t now) const noexcept {
-        return last != 0 && now - last <= kBurstNs;
+        return last != 0 && now - last <= pause_ns;
     }
 };
 
@@ -87,6 +88,7 @@ struct FeedState {
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
     std::vector<LineState> lines;  ///< Where there are two.
+    Condition quotes_incomplete;   ///< Some of its quotes are.
     Condition incomplete;          ///< Its books are, and are to be built anew.
     std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
@@ -153,6 +155,8 @@ struct SinkState {
     Condition behind;
     bool ended{false};
     Burst stalled;  ///< Clients that were disconnected because they took nothing.
+    /// Events that the ring overwrote before the sink came to them; shown for five minutes after the last.
+    Burst lost{.pause_ns = 300'000'000'000};
     std::string last_error;
     std::int64_t last_error_at{0};
 };

@@ -17,7 +17,8 @@ namespace millpond::gateway::lines {
 enum class LineKind : std::uint8_t {
     quote,  ///< May be conflated.
     other,  ///< Must not be conflated.
-    loss,   ///< Stands for events that the sink itself missed.
+    gap,    ///< Standing quotes are incomplete from here on.
+    loss,   ///< Stands for events that the sink itself missed; standing quotes are incomplete from here on.
 };
 
 /// An event encoded once, for all clients.

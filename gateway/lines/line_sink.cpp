@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -79,8 +80,9 @@ Taken LineSink::on(const feed::Status& status, std::uint64_t number) {
 }
 
 Taken LineSink::on(const feed::Gap& gap, std::uint64_t number) {
-    auto& line = append(LineKind::other, feed::kNoInstrument);
+    auto& line = append(LineKind::gap, feed::kNoInstrument);
     set_length(line, feed::gap_json(room_in(line), gap, number));
+    standing_.mark_incomplete(gap.channel, log_.end() - 1);
     return Taken::kept;
 }
 
@@ -99,6 +101,7 @@ void LineSink::missed(std::uint64_t first, std::uint64_t last) {
         fmt::format_to_n(line.text.data(), feed::kMaxJsonBytes,
                          R"({{"type":"missed","count":{},"first":{},"last":{}}})", last - first + 1, first, last);
     set_length(line, {line.text.data(), end.size});
+    standing_.mark_incomplete(std::nullopt, log_.end() - 1);
 }
 
 void LineSink::leave(const Subscriber& subscriber) { std::erase(subscribers_, &subscriber); }

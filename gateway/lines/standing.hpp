@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,16 +23,32 @@ class Standing {
 public:
     static constexpr std::uint64_t kNoLine = ~std::uint64_t{0};
 
-    void name(const feed::Symbol& symbol) { instruments_.push_back({feed::JsonSymbol{symbol}, symbol, {}, {}}); }
+    void name(const feed::Symbol& symbol) {
+        instruments_.push_back({feed::JsonSymbol{symbol}, symbol, {}, {}, kNoLine});
+    }
 
     /// A quote with the number of its ring entry, and the line that tells it: none does when it is of the board.
     void put(const feed::Quote& quote, std::uint64_t number, std::uint64_t line = kNoLine) {
         instruments_[quote.instrument].quote = {quote, number, line};
+        instruments_[quote.instrument].incomplete_since = kNoLine;
     }
     /// A state, likewise; of the whole channel when its instrument is kNoInstrument.
     void put(const feed::Status& status, std::uint64_t number, std::uint64_t line = kNoLine) {
         const bool all = status.instrument == feed::kNoInstrument;
         (all ? channels_[status.channel] : instruments_[status.instrument].state) = {status, number, line};
+    }
+    /// The quotes of the channel, of all when there is none, are incomplete since that line.
+    void mark_incomplete(std::optional<std::uint16_t> channel, std::uint64_t line) noexcept {
+        for (auto& [json, symbol, quote, state, incomplete_since] : instruments_) {
+            if (quote.number == 0 || (channel && quote.event.channel != *channel)) continue;
+            if ((quote.event.flags & feed::kIncomplete) != 0) continue;
+            quote.event.flags |= feed::kIncomplete;
+            incomplete_since = line;
+        }
+    }
+    /// Whether the newest quote was complete before that line and is not since.
+    [[nodiscard]] bool is_marked_by(feed::InstrumentId id, std::uint64_t line) const noexcept {
+        return instruments_[id].incomplete_since == line;
     }
     /// The quotes of the channel (of one instrument, unless kNoInstrument) are void.
     void clear(const feed::Clear& clear) noexcept {
@@ -41,6 +58,7 @@ public:
             if (clear.instrument != feed::kNoInstrument && clear.instrument != quote.event.instrument) continue;
             quote.number = 0;
             quote.line = kNoLine;
+            instrument.incomplete_since = kNoLine;
         }
     }
 
@@ -61,7 +79,7 @@ public:
     /// Appends the newest quote as JSON with a newline.
     void write(feed::InstrumentId id, std::string& out) const {
         std::array<char, feed::kMaxJsonBytes> buffer;
-        const auto& [json, symbol, quote, state] = instruments_[id];
+        const auto& [json, symbol, quote, state, incomplete_since] = instruments_[id];
         out += feed::quote_json(buffer, quote.event, json, quote.number);
         out += '\n';
     }
@@ -92,6 +110,7 @@ private:
         feed::Symbol symbol;
         Newest<feed::Quote> quote;
         Newest<feed::Status> state;
+        std::uint64_t incomplete_since{kNoLine};  ///< The line that marked a quote that was complete.
     };
 
     static void write(const Newest<feed::Status>& state, const feed::JsonSymbol& symbol, std::string& out) {

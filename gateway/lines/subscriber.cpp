@@ -22,6 +22,14 @@ void Subscriber::owe_board(feed::InstrumentId id) {
     if (standing_.has_quote(id)) owed_.insert(id);
 }
 
+void Subscriber::owe_marked(std::uint64_t line) {
+    const auto kind = log_[line].kind;
+    if (kind != LineKind::gap && kind != LineKind::loss) return;
+    for (feed::InstrumentId id = 0; id < standing_.size(); ++id) {
+        if (wants(id) && standing_.is_marked_by(id, line)) owed_.insert(id);
+    }
+}
+
 bool Subscriber::owes() noexcept {
     return owes_channels_ || untold_losses_ != 0 || owed_states_.first() != feed::kNoInstrument ||
            owed_.first() != feed::kNoInstrument;
@@ -122,6 +130,7 @@ void Subscriber::leave_behind(std::uint64_t oldest) {
         } else {
             sums_.missed += line.events;
             untold_losses_ += line.events;
+            owe_marked(next_);
         }
     }
 }
@@ -199,6 +208,7 @@ void Subscriber::pass_over(const Gathered::Item& item) {
     sums_.filtered += item.filtered;
     sums_.conflated += item.conflated;
     next_ = item.line + 1;
+    owe_marked(item.line);
 }
 
 void Subscriber::settle(const Gathered& gathered, std::size_t bytes) {

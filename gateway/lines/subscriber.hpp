@@ -26,8 +26,8 @@ namespace millpond::gateway::lines {
 ///
 /// It reads the log at its own pace. What falls out of the log before it was sent is lost to a client with mode `every`
 /// (and told: {"type":"missed","count":N}); with mode `conflate` the instrument's newest quote is *owed* and sent from
-/// the standing quotes. The board at joining is owed likewise, but is not part of the account's sum. An owed quote is
-/// void when a line yet to be sent tells a newer one.
+/// the standing quotes. The board at joining is owed likewise, and behind a gap the quotes that it made incomplete, but
+/// neither is part of the account's sum. An owed quote is void when a line yet to be sent tells a newer one.
 ///
 /// Threads: one.
 /// Memory:  a bit or two an instrument, and text that is bounded by kMostText.
@@ -105,6 +105,8 @@ private:
         return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
     }
     void owe_board(feed::InstrumentId id);
+    /// Behind a line that makes quotes incomplete, those quotes.
+    void owe_marked(std::uint64_t line);
     void write_owed_states();
     void write_owed_quotes();
     void take_into_text(const Gathered& gathered);

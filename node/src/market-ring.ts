@@ -118,13 +118,15 @@ export class MarketRing {
 
   account(): MarketRingAccount {
     const end = Math.max(this.newest + 1, this.#next);
+    // What was overwritten is missed at once, before `poll` comes to it.
+    const readable = Math.max(this.#next, end - this.#memory.capacity);
     return {
       since: this.#since,
       published: end - this.#since,
       delivered: this.#next - this.#since - this.#missed - this.#filtered,
       filtered: this.#filtered,
-      missed: this.#missed,
-      queued: end - this.#next,
+      missed: this.#missed + readable - this.#next,
+      queued: end - readable,
       fromBoard: this.#fromBoard,
     };
   }

@@ -104,6 +104,9 @@ test("a lapped reader learns exactly what it missed, whatever the writer did mea
     for (let n = (random >> 8) % 90; n > 0; n--) writer.quote(0, writer.number + 1, 1);
     ring.poll(handler, (random >> 16) % 80);
     balanced(ring);
+    const overwritten = Math.max(0, writer.number - last - 64);
+    assert.equal(ring.account().missed, missed + overwritten);
+    assert.equal(ring.account().queued, writer.number - last - overwritten);
   }
   while (ring.poll(handler) > 0);
   assert.equal(last, writer.number);

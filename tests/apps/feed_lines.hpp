@@ -110,6 +110,7 @@ private:
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
         feed.receive_buffer = 1U << 20U;
         feed.max_orders = 4'096;
+        feed.stale_seconds = 0;
         // What is held waits for the other line however slow the machine is.
         feed.reorder_us = 10'000'000;
         change(feed);

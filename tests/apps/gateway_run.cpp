@@ -27,12 +27,14 @@ std::uint16_t port_of(const std::string& address) {
 std::string unique_ring(std::string_view what) { return "test-" + std::string{what} + "-" + std::to_string(getpid()); }
 
 std::vector<std::string> GatewayRun::arguments(const Options& options, const std::string& ring) {
+    // A slow machine's pause is no loss, unless a test says what is.
+    const auto* patience = options.feed.find("stale_seconds") == std::string::npos ? ",stale_seconds=0" : "";
     std::vector<std::string> result{
         "gateway",
         "--ring",
         "name=" + ring + ",huge_pages=" + options.huge_pages + options.ring_more,
         "--feed",
-        "name=f,listen=127.0.0.1:0,receive_buffer=16MiB,format=" + options.format + options.feed,
+        "name=f,listen=127.0.0.1:0,receive_buffer=16MiB,format=" + options.format + options.feed + patience,
         "--metrics",
         "127.0.0.1:0"};
     result.insert(result.end(), options.more.begin(), options.more.end());

@@ -197,12 +197,13 @@ TEST(Gateway, TailPrintsTheBoardThenEventsAndSaysWhatBecameOfThem) {
     reader.join(counter);
     generate(gateway, 100, reader, counter, 100);
     Program tail{{"tail", "--ring", gateway.ring(), "--format", "csv"}};
-    ASSERT_TRUE(tail.says("spread\n1"));  // a row of the board: it has joined
+    ASSERT_TRUE(tail.says("flags\n1"));  // a row of the board: it has joined
     generate(gateway, 500, reader, counter, 600);
     EXPECT_EQ(gateway.end().exit_code, 0);
     const auto outcome = tail.wait();
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, HasSubstr("timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread\n"));
+    EXPECT_THAT(outcome.out,
+                HasSubstr("timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n"));
     EXPECT_THAT(outcome.err,
                 HasSubstr("the stream is over; writer closed; published 501 = delivered 501 + filtered 0 + "
                           "missed 0 + queued 0"));

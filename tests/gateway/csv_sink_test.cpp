@@ -63,9 +63,28 @@ TEST_F(CsvSinkTest, EveryQuoteIsARowBehindTheHeader) {
     sink->step(kSecondNs);
     EXPECT_EQ(sink->held(), 0U);
     EXPECT_EQ(text_of(path()),
-              "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread\n"
-              "1700000000000000000,AAPL,189.2400,100,189.2500,100,0.0100\n"
-              "1700000000000000000,\"A,B\",5.0000,7,5.0100,7,0.0100\n");
+              "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n"
+              "1700000000000000000,AAPL,189.2400,100,189.2500,100,0.0100,0,\n"
+              "1700000000000000000,\"A,B\",5.0000,7,5.0100,7,0.0100,0,\n");
+}
+
+TEST_F(CsvSinkTest, AGapAndALossAreRowsAndIncompleteQuotesSaySo) {
+    auto sink = open();
+    auto quote = quote_of(0, 1'892'400);
+    quote.channel = 2;
+    quote.flags = feed::kIncomplete;
+    EXPECT_EQ(sink->on(feed::Gap{.channel = 2, .first = 3, .last = 9, .receive_utc_ns = 17}, 1), Taken::kept);
+    EXPECT_EQ(sink->on(quote, 2), Taken::kept);
+    EXPECT_EQ(sink->held(), 2U);
+    sink->missed(3, 9);
+    EXPECT_EQ(sink->held(), 2U) << "a loss is no event";
+    sink->step(kSecondNs);
+    EXPECT_EQ(sink->held(), 0U);
+    const auto text = text_of(path());
+    EXPECT_THAT(text, HasSubstr("flags\n17,,,,,,,2,gap\n"
+                                "1700000000000000000,AAPL,189.2400,100,189.2500,100,0.0100,2,incomplete\n"));
+    EXPECT_THAT(text, ::testing::EndsWith(",,,,,,,,missed\n"));
+    EXPECT_EQ(sink->counters().rows.read(), 2U);
 }
 
 TEST_F(CsvSinkTest, RowsWaitForTheFlushTimeAndAreWrittenAtTheEnd) {
@@ -99,8 +118,8 @@ TEST_F(CsvSinkTest, AFullFileIsRenamedAndEachFileHasItsHeader) {
     rows += text_of(path()).substr(feed::kCsvHeader.size());
     std::string expected;
     for (int i = 1; i <= kRows; ++i) {
-        expected +=
-            "1700000000000000000,AAPL," + std::to_string(i) + ".0000,100," + std::to_string(i) + ".0100,100,0.0100\n";
+        expected += "1700000000000000000,AAPL," + std::to_string(i) + ".0000,100," + std::to_string(i) +
+                    ".0100,100,0.0100,0,\n";
     }
     EXPECT_EQ(rows, expected);
 }
@@ -109,7 +128,7 @@ TEST_F(CsvSinkTest, ANewSessionOfAChannelBeginsANewFileAlsoBetweenRowsThatWait) 
     auto sink = open();
     const auto row = [](int bid) {
         return "1700000000000000000,AAPL," + std::to_string(bid) + ".0000,100," + std::to_string(bid) +
-               ".0100,100,0.0100\n";
+               ".0100,100,0.0100,0,\n";
     };
     EXPECT_EQ(sink->on(new_session_of(), 1), Taken::filtered);  // nothing is there yet
     for (std::uint64_t session = 1; session <= 3; ++session) {
@@ -223,7 +242,7 @@ TEST_F(CsvSinkTest, ADiskThatFillsUpAndGetsRoomLosesNoRowAndTearsNone) {
     umount(disk.c_str());
     std::string expected{feed::kCsvHeader};
     for (std::uint64_t i = 0; i < count; ++i) {
-        expected += "1700000000000000000,AAPL,1.0000,100,1.0100,100,0.0100\n";
+        expected += "1700000000000000000,AAPL,1.0000,100,1.0100,100,0.0100,0,\n";
     }
     EXPECT_EQ(text, expected);
 }

@@ -109,6 +109,32 @@ TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
     EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
 }
 
+TEST(Findings, IncompleteQuotesStayAFindingWithCountAndAgeUntilThereAreNone) {
+    auto feed = good_feed();
+    feed.instruments_incomplete = 49;
+    feed.quotes_incomplete.see(true, kNow - 90 * kSecond);
+    feed.quotes_incomplete.see(true, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::incomplete, Severity::warning, kNow - 90 * kSecond)));
+    EXPECT_EQ(found[0].text, "incomplete quotes: 49, the first for 90.0 s");
+    feed.quotes_incomplete.see(false, kNow);
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+}
+
+TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
+    auto sink = good_sink();
+    sink.lost.see(100, kNow);
+    sink.lost.see(130, kNow + 200 * kSecond);
+    auto found = findings(sink, kNow + 500 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_lost, Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the ring overwrote 130 events before it came to them, the last 300.0 s ago");
+    EXPECT_THAT(findings(sink, kNow + 500 * kSecond + 1), IsEmpty());
+    sink.ended = true;
+    sink.behind.see(true, kNow);
+    EXPECT_THAT(findings(sink, kNow + 300 * kSecond), ElementsAre(is(Stage::sink_behind, Severity::error, kNow),
+                                                                  is(Stage::sink_lost, Severity::warning, kNow)));
+}
+
 TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
     auto feed = good_feed();
     feed.dropped.see(7, kNow);

@@ -61,6 +61,32 @@ TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
     EXPECT_EQ(found.severity, Severity::error);
 }
 
+TEST(Health, QuotesThatAGapMadeIncompleteAreAFindingUntilTheyAreReplaced) {
+    RunningGateway gateway{"incomplete"};
+    gateway.send_quote();
+    gateway.lose(3);
+    gateway.send_heartbeat();
+    const auto found = gateway.found(Stage::incomplete);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.severity, Severity::warning);
+    EXPECT_THAT(found.text, HasSubstr("incomplete quotes: 1, the first for "));
+    EXPECT_TRUE(gateway.watch_until([](const State& state) {
+        return report_line(state).starts_with("good, but quotes incomplete: feed 'f': ");
+    })) << "after the gap's ten seconds";
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(Health, ASilenceMakesQuotesIncompleteUntilTheFeedShowsThatNothingWasLost) {
+    RunningGateway gateway{"confirm", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    gateway.send_quote();
+    EXPECT_THAT(gateway.found(Stage::incomplete).text, HasSubstr("incomplete quotes: 1"));
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        gateway.send_heartbeat();
+        return findings(state, state.now).empty();
+    }));
+}
+
 // NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
 TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
     RunningGateway gateway{"halt", [](Config& config) {

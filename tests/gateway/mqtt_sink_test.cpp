@@ -264,6 +264,31 @@ TEST_F(MqttSinkTest, AClearEmptiesWhatIsRetainedBeforeTheNextQuote) {
     EXPECT_THAT(late.newest("bbo/MSFT"), HasSubstr(R"("bid":{"price":0.0003)"));
 }
 
+TEST_F(MqttSinkTest, AGapMarksWhatIsRetainedOfItsChannelAndALossMarksAll) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt13"};
+    auto sink = open(ring, to(broker));
+    ring.publish_quotes(2);
+    ring.writer.publish(feed::Gap{.channel = 1});
+    ring.writer.publish(feed::Gap{.channel = 0});
+    ring.publish_quotes(1);  // MSFT
+    ASSERT_TRUE(work(*sink, [&] { return sink->account().delivered == 5; }));
+    EXPECT_EQ(sink->account().queued, 0U);
+    {
+        MosquittoSubscriber late{broker};
+        ASSERT_TRUE(late.until([&] { return late.received.size() == 3; }));
+        EXPECT_THAT(late.newest("bbo/AAPL"), HasSubstr(R"("incomplete":true)"));
+        EXPECT_THAT(late.newest("bbo/AAPL"), HasSubstr(R"("sequence":2,)"));
+        EXPECT_THAT(late.newest("bbo/MSFT"), HasSubstr(R"("incomplete":false)"));
+    }
+    ASSERT_TRUE(work(*sink, [&] {
+        if (sink->account().missed != 0) return true;
+        for (int i = 0; i < 2'000; ++i) ring.writer.publish(trade_of(0, 1));
+        return false;
+    }));
+    ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", R"("incomplete":true)"));
+}
+
 TEST_F(MqttSinkTest, TlsChecksTheBrokersNameAndSignature) {
     const test::Certificate good{folder_, "localhost"};
     const test::Certificate other{folder_, "other"};
@@ -314,7 +339,6 @@ TEST_F(MqttSinkTest, WhatIsNoQuoteIsFiltered) {
     const auto sink = mqtt::open({.port = test::StreamSocket{}.free_port()}, said_.say());
     EXPECT_EQ(sink->on(trade_of(0, 1), 1), Taken::filtered);
     EXPECT_EQ(sink->on(feed::Status{.instrument = 0}, 2), Taken::filtered);
-    EXPECT_EQ(sink->on(feed::Gap{.first = 1, .last = 2}, 3), Taken::filtered);
     EXPECT_EQ(sink->held(), 0U);
 }
 

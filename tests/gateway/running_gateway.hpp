@@ -63,6 +63,12 @@ public:
         ASSERT_TRUE(encoder_.add(quote, feed::Venue{"X"}, feed::Symbol{"AAPL"}));
         send(encoder_.finish(core::utc_nanos()));
     }
+    /// A `quotes` datagram without quotes.
+    void send_heartbeat() {
+        std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+        encoder_.begin(buffer);
+        send(encoder_.finish(core::utc_nanos()));
+    }
     void lose(std::uint64_t count) { encoder_.skip(count); }
 
     /// Watches until `done`; false when that does not come.
@@ -104,6 +110,7 @@ private:
         auto& feed = config.feeds.emplace_back();
         feed.name = "f";
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
+        feed.stale_seconds = 0;  // a slow machine's pause is no loss
         if (change) change(config);
         complete(config);
         return config;

@@ -41,6 +41,7 @@ public:
     void board(const feed::Status& status, std::uint64_t) override { board_states.push_back(status); }
     Taken on(const feed::Quote& quote, std::uint64_t number) override {
         bids.push_back(quote.bid_price);
+        flags.push_back(quote.flags);
         numbers.push_back(number);
         return Taken::kept;
     }
@@ -65,6 +66,7 @@ public:
     std::vector<feed::Price> board_bids;
     std::vector<feed::Status> board_states;
     std::vector<feed::Price> bids;
+    std::vector<std::uint16_t> flags;
     std::vector<std::uint64_t> numbers;
     std::uint64_t lost{0};
     bool finished{false};
@@ -161,6 +163,10 @@ TEST(SinkThread, WithoutRoomEventsWaitInTheRingAndWhatIsLappedIsMissed) {
     run.drain();
     EXPECT_EQ(run.thread->account(), (Account{.published = 100, .queued = 100}));
     ring.publish_quotes(900);
+    const Account lapped{.published = 1'000, .missed = 744, .queued = 256};
+    EXPECT_EQ(run.thread->account(), lapped) << "while its thread does nothing";
+    run.thread->round(0);
+    EXPECT_EQ(run.thread->account(), lapped);
     run.sink->room_now = 10;
     run.drain();
     const auto account = run.thread->account();
@@ -171,6 +177,44 @@ TEST(SinkThread, WithoutRoomEventsWaitInTheRingAndWhatIsLappedIsMissed) {
     EXPECT_EQ(account.missed, run.sink->lost);
     EXPECT_EQ(account.delivered, run.sink->bids.size());
     EXPECT_EQ(run.sink->bids.back(), 1'000);
+}
+
+TEST(SinkThread, WhatASinkHoldsAndWhatItWasLappedByAddUpWhileItsThreadDoesNothing) {
+    TestRing ring{"frozen", 256};
+    Reading run{ring, Delivery::conflate};
+    run.sink->room_now = 0;
+    ring.publish_quotes(10);
+    run.drain();
+    EXPECT_EQ(run.thread->account(), (Account{.published = 10, .conflated = 8, .queued = 2}));
+    ring.publish_quotes(256);
+    EXPECT_EQ(run.thread->account(), (Account{.published = 266, .conflated = 8, .queued = 258}));
+    ring.publish_quotes(4);
+    EXPECT_EQ(run.thread->account(), (Account{.published = 270, .conflated = 8, .missed = 4, .queued = 258}));
+}
+
+TEST(SinkThread, QuotesThatWaitAreIncompleteOnceAGapOrALossHasPassedThem) {
+    TestRing ring{"waitgap", 256};
+    Reading run{ring, Delivery::conflate};
+    run.sink->room_now = 0;
+    ring.publish_quotes(2);
+    ring.writer.publish(feed::Gap{.channel = 1});
+    run.drain();
+    ring.writer.publish(feed::Gap{.channel = 0});
+    run.drain();
+    ring.publish_quotes(1);
+    run.drain();
+    run.sink->room_now = 10;
+    run.thread->round(0);
+    EXPECT_THAT(run.sink->bids, ElementsAre(3, 2));
+    EXPECT_THAT(run.sink->flags, ElementsAre(0, feed::kIncomplete));
+    run.sink->room_now = 0;
+    ring.publish_quotes(2);
+    run.drain();
+    for (int i = 0; i < 1'000; ++i) ring.writer.publish(trade_of(0, 1));
+    run.drain();
+    run.sink->room_now = 10;
+    run.thread->round(0);
+    EXPECT_THAT(run.sink->flags, ElementsAre(0, feed::kIncomplete, feed::kIncomplete, feed::kIncomplete));
 }
 
 TEST(SinkThread, WhatTheSinkHoldsIsQueuedUntilItHasGoneOut) {
@@ -268,7 +312,7 @@ TEST(SinkThread, ASinkThatNeverTakesAnythingLeavesTheOthersAccountAndOrderAlone)
     for (std::size_t i = 0; i < good.sink->bids.size(); ++i) {
         ASSERT_EQ(good.sink->bids[i], static_cast<feed::Price>(i + 1));
     }
-    EXPECT_EQ(stuck.thread->account(), (Account{.published = 10'000, .queued = 10'000}));
+    EXPECT_EQ(stuck.thread->account(), (Account{.published = 10'000, .missed = 9'744, .queued = 256}));
 }
 
 TEST(Conflator, GivesWhatWaitedLongestFirstAndEachInstrumentOnce) {

@@ -402,6 +402,73 @@ TEST_F(TcpSinkTest, WhatTheSinkItselfMissedIsToldToAll) {
     EXPECT_EQ(account_of(client), (Account{.published = 12, .delivered = 2, .missed = 10}));
 }
 
+TEST_F(TcpSinkTest, BehindAGapEveryClientGetsTheQuotesThatItMadeIncomplete) {
+    symbols_.emplace_back("IBM");
+    open();
+    auto other = quote_of(2, 30'000);
+    other.channel = 1;
+    auto early = connect();
+    sink_->on(quote_of(0, 10'000), 1);
+    sink_->on(quote_of(1, 20'000), 2);
+    sink_->on(other, 3);
+    sink_->on(feed::Gap{.channel = 0, .first = 4, .last = 5}, 4);
+    sink_->on(quote_of(1, 21'000), 5);
+    ASSERT_TRUE(run_until_lines(early, 6));
+    const auto is = [](std::string_view symbol, bool incomplete) {
+        return AllOf(HasSubstr("\"symbol\":\"" + std::string{symbol} + '"'),
+                     HasSubstr(incomplete ? "\"incomplete\":true" : "\"incomplete\":false"));
+    };
+    // MSFT's newer quote is complete, and IBM is of another channel.
+    EXPECT_THAT(early.lines(), ElementsAre(is("AAPL", false), is("MSFT", false), is("IBM", false),
+                                           HasSubstr(R"("type":"gap")"), is("MSFT", false), is("AAPL", true)));
+    auto late = connect();
+    ASSERT_TRUE(run_until_lines(late, 3));
+    EXPECT_THAT(late.lines(), ElementsAre(is("AAPL", true), is("MSFT", false), is("IBM", false)));
+    sink_->on(feed::Gap{.channel = 0, .first = 7, .last = 8}, 6);
+    sink_->on(quote_of(0, 11'000), 7);
+    ASSERT_TRUE(run_until_lines(early, 9));
+    const auto lines = early.lines();
+    EXPECT_THAT(lines[7], is("AAPL", false));
+    EXPECT_THAT(lines[8], is("MSFT", true)) << "AAPL was marked before";
+    EXPECT_EQ(account_of(early), (Account{.published = 7, .delivered = 7, .snapshot = 2}));
+}
+
+TEST_F(TcpSinkTest, AClientThatLostTheGapItselfGetsTheIncompleteQuotesAllTheSame) {
+    for (const auto* mode : {"{\"mode\":\"every\"}\n", "{\"mode\":\"conflate\"}\n"}) {
+        symbols_ = {"AAPL", "MSFT"};
+        number_ = 0;
+        open({.backlog = 64});
+        auto client = connect(kSmallBuffer);
+        client.send_text(mode);
+        sink_->on(quote_of(1, 20'000), ++number_);
+        ASSERT_TRUE(run_until_lines(client, 1));
+        sink_->on(feed::Gap{.channel = 0, .first = 4, .last = 5}, ++number_);
+        for (int i = 0; i < 5'000; ++i) sink_->on(trade_of(0, 1), ++number_);
+        ASSERT_TRUE(run_until([&] {
+            client.receive();
+            return client.ends_in_a_line() && client.text().find("\"incomplete\":true") != std::string::npos;
+        }));
+        EXPECT_THAT(client.text(),
+                    AllOf(HasSubstr("\"type\":\"missed\""), ::testing::Not(HasSubstr("\"type\":\"gap\""))));
+        sink_.reset();
+    }
+}
+
+TEST_F(TcpSinkTest, WhatTheSinkItselfMissedMakesTheQuotesBeforeItIncomplete) {
+    open();
+    sink_->on(quote_of(0, 10'000), 1);
+    sink_->on(quote_of(1, 20'000), 2);
+    auto early = connect();
+    ASSERT_TRUE(run_until_lines(early, 2));
+    sink_->missed(3, 9);
+    sink_->on(quote_of(1, 20'000), 10);
+    auto late = connect();
+    ASSERT_TRUE(run_until_lines(late, 2));
+    EXPECT_THAT(late.lines(), ElementsAre(HasSubstr(R"("incomplete":true)"), HasSubstr(R"("incomplete":false)")));
+    ASSERT_TRUE(run_until_lines(early, 5));
+    EXPECT_THAT(early.lines()[4], AllOf(HasSubstr("AAPL"), HasSubstr(R"("incomplete":true)")));
+}
+
 TEST_F(TcpSinkTest, AtTheEndEveryClientGetsWhatWaitsAndGoodbye) {
     open();
     auto client = connect();

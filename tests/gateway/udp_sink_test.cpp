@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -23,7 +24,10 @@ constexpr std::int64_t kSecondNs = 1'000'000'000;
 /// What the next gateway in the chain makes of the datagrams.
 class UdpSinkTest : public ::testing::Test {
 public:
-    void on(const feed::Quote& quote) { bids_.push_back(quote.bid_price); }
+    void on(const feed::Quote& quote) {
+        bids_.push_back(quote.bid_price);
+        flags_.push_back(quote.flags);
+    }
     void on(const feed::Trade&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap& gap) {
@@ -55,9 +59,10 @@ protected:
 
     net::UdpReceiver receiver_;
     UdpSink sink_;
-    feed::InstrumentTable instruments_{16};
+    feed::InstrumentTable instruments_{128};
     feed::QuotesDecoder decoder_{instruments_, {}};
     std::vector<feed::Price> bids_;
+    std::vector<std::uint16_t> flags_;
     int gaps_{0};
     std::uint64_t lost_{0};
     int clears_{0};
@@ -118,10 +123,69 @@ TEST_F(UdpSinkTest, WhatTheSinkMissedIsAGapDownstreamEvenWhenNothingFollows) {
     EXPECT_EQ(lost_, 13U);
 }
 
-TEST_F(UdpSinkTest, TradesStatesAndGapsAreFiltered) {
+TEST_F(UdpSinkTest, AGapSendsTheQuotesOfItsChannelOnceMoreAsIncompleteOnes) {
+    auto other = quote_of(1, 6);
+    other.channel = 1;
+    sink_.on(quote_of(0, 5), 1);
+    sink_.on(other, 2);
+    sink_.step(kSecondNs);
+    EXPECT_EQ(sink_.on(feed::Gap{.channel = 0}, 3), Taken::kept);
+    EXPECT_EQ(sink_.held(), 1U);
+    sink_.step(2 * kSecondNs);
+    EXPECT_EQ(sink_.held(), 0U);
+    receive(sink_.sender().counts().datagrams.read());
+    EXPECT_EQ(bids_, (std::vector<feed::Price>{5, 6, 5}));
+    EXPECT_EQ(flags_, (std::vector<std::uint16_t>{0, 0, feed::kIncomplete}));
+    EXPECT_EQ(gaps_, 0) << "nothing of its own is missing";
+}
+
+TEST_F(UdpSinkTest, WhatIsSentOnceMoreIsPacedAndAQuoteThatIsNewerGoesAlone) {
+    constexpr feed::InstrumentId kQuotes = 100;
+    for (feed::InstrumentId id = 2; id < kQuotes; ++id)
+        sink_.name(id, feed::Venue{"X"}, feed::Symbol{"S" + std::to_string(id)});
+    for (feed::InstrumentId id = 0; id < kQuotes; ++id) {
+        sink_.on(quote_of(id, 100 + id), id + 1U);
+        sink_.step(kSecondNs);
+    }
+    receive(sink_.sender().counts().datagrams.read());
+    bids_.clear();
+    flags_.clear();
+    sink_.on(feed::Gap{.channel = 0}, 101);
+    sink_.on(quote_of(99, 7), 102);
+    auto now = 2 * kSecondNs;
+    auto before = sink_.sender().counts().datagrams.read();
+    sink_.step(now);
+    sink_.step(now + 1);
+    EXPECT_EQ(sink_.held(), 1U);
+    receive(sink_.sender().counts().datagrams.read() - before);
+    EXPECT_EQ(bids_.size(), 17U) << "the newer one, and a portion";
+    before = sink_.sender().counts().datagrams.read();
+    while (sink_.held() != 0) sink_.step(now += 100'000);
+    receive(sink_.sender().counts().datagrams.read() - before);
+    ASSERT_EQ(bids_.size(), 100U);
+    EXPECT_EQ(bids_[0], 7);
+    EXPECT_EQ(flags_[0], 0);
+    EXPECT_EQ(std::count(flags_.begin(), flags_.end(), feed::kIncomplete), 99);
+    EXPECT_EQ(std::count(bids_.begin(), bids_.end(), 199), 0);
+}
+
+TEST_F(UdpSinkTest, AClearDropsWhatWasToBeSentOnceMore) {
+    sink_.on(quote_of(0, 5), 1);
+    sink_.step(kSecondNs);
+    sink_.on(feed::Gap{.channel = 0}, 2);
+    sink_.on(feed::Clear{}, 3);
+    sink_.step(2 * kSecondNs);
+    EXPECT_EQ(sink_.held(), 0U);
+    sink_.on(feed::Gap{.channel = 0}, 4);
+    sink_.step(3 * kSecondNs);
+    receive(sink_.sender().counts().datagrams.read());
+    EXPECT_EQ(bids_.size(), 1U);
+    EXPECT_EQ(clears_, 1);
+}
+
+TEST_F(UdpSinkTest, TradesAndStatesAreFiltered) {
     EXPECT_EQ(sink_.on(trade_of(0, 1), 1), Taken::filtered);
     EXPECT_EQ(sink_.on(feed::Status{.instrument = 0}, 2), Taken::filtered);
-    EXPECT_EQ(sink_.on(feed::Gap{.first = 1, .last = 2}, 3), Taken::filtered);
     EXPECT_EQ(sink_.held(), 0U);
 }
 

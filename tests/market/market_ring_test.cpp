@@ -365,8 +365,11 @@ TEST(MarketRing, TwoReadersEachCloseTheirAccount) {
             const auto account = reader->account();
             ASSERT_EQ(account.published, published);
             ASSERT_EQ(account.delivered, picture->quotes);
-            ASSERT_EQ(account.missed, missed);
-            ASSERT_EQ(account.queued, published - picture->quotes - missed);
+            // What the ring of 64 has overwritten is missed at once, although the reader was not told of it yet.
+            const auto waiting = published - picture->quotes - missed;
+            const auto overwritten = waiting > 64 ? waiting - 64 : 0;
+            ASSERT_EQ(account.missed, missed + overwritten);
+            ASSERT_EQ(account.queued, waiting - overwritten);
         }
     }
     EXPECT_EQ(by_prompt.quotes, published);

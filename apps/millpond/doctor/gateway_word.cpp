@@ -27,7 +27,7 @@ using Tree = boost::property_tree::ptree;
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMends{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMends{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
@@ -38,9 +38,13 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kMends{{
     {"undecodable", "journalctl -u millpond: what the decoder said of the first; compare format of the [[feed]]"},
     {"gap",
      "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: when nothing was lost here, ask the sender and the network"},
+    {"quotes incomplete",
+     "the cause of the loss: kernel drops, gap, stale; rebuild_from or rerequest of an ITCH [[feed]] completes its "
+     "books"},
     {"books incomplete", "rebuild_from and rerequest of the [[feed]]: what was lost must be in the one or the other"},
     {"receive thread", kRestart},
     {"sink behind", "df -h; ss -tn: whose Send-Q stands; mode = \"conflate\" keeps the newest quotes only"},
+    {"sink lost events", "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the sink's disk slow?"},
 }};
 
 std::string mend_of(std::string_view stage) {

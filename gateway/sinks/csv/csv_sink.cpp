@@ -68,6 +68,21 @@ Taken CsvSink::on(const feed::Quote& quote, std::uint64_t) {
     return Taken::kept;
 }
 
+Taken CsvSink::on(const feed::Gap& gap, std::uint64_t) {
+    std::array<char, feed::kMaxCsvBytes> row;
+    rows_ += feed::gap_csv(row, gap);
+    has_rows_ = true;
+    ++held_;
+    return Taken::kept;
+}
+
+void CsvSink::missed(std::uint64_t, std::uint64_t) {
+    std::array<char, feed::kMaxCsvBytes> row;
+    rows_ += feed::missed_csv(row, core::utc_nanos());
+    has_rows_ = true;
+    ++not_events_;
+}
+
 Taken CsvSink::on(const feed::Clear& clear, std::uint64_t) {
     if (begins_session(clear) && std::exchange(has_rows_, false)) splits_.push_back(rows_.size());
     return Taken::filtered;

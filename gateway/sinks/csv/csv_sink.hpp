@@ -41,8 +41,8 @@ struct Counters {
     }
 };
 
-/// Quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv. Other events are filtered; a new session of a
-/// channel begins a new file.
+/// Quotes as rows of a file: feed::kCsvHeader, then feed::quote_csv, and a row for each gap and for what the ring lost.
+/// Other events are filtered; a new session of a channel begins a new file.
 ///
 /// Rows wait in memory for up to `flush`. With mode `conflate` an instrument gets at most one row in that time. While
 /// the file takes nothing (a full disk), quotes wait in the ring; what the ring loses meanwhile is missed.
@@ -61,9 +61,9 @@ public:
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap& gap, std::uint64_t number) override;
     Taken on(const feed::Clear& clear, std::uint64_t number) override;
-    void missed(std::uint64_t, std::uint64_t) override {}
+    void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void hurry() override { hurried_ = true; }
     void finish() override;

@@ -60,8 +60,24 @@ Taken MqttSink::on(const feed::Clear& clear, std::uint64_t number) {
         quote_number = number;
         due_.put(none, number);
     }
-    ++clears_;
+    ++answered_later_;
     return Taken::kept;
+}
+
+Taken MqttSink::on(const feed::Gap& gap, std::uint64_t) {
+    mark_incomplete(gap.channel);
+    ++answered_later_;
+    return Taken::kept;
+}
+
+void MqttSink::missed(std::uint64_t, std::uint64_t) { mark_incomplete(std::nullopt); }
+
+void MqttSink::mark_incomplete(std::optional<std::uint16_t> channel) {
+    for (auto& [symbol, topic, quote, number] : instruments_) {
+        if (number == 0 || (channel && quote.channel != *channel) || (quote.flags & feed::kIncomplete) != 0) continue;
+        quote.flags |= feed::kIncomplete;
+        due_.put(quote, number);
+    }
 }
 
 void MqttSink::step(std::int64_t) {
@@ -77,7 +93,7 @@ void MqttSink::step(std::int64_t) {
         // A newer one may have gone out in the round in which a Clear came.
         if (next.number == instruments_[next.quote.instrument].number) offer(next.quote, next.number, false);
     }
-    if (due_.size() == 0) clears_ = 0;
+    if (due_.size() == 0) answered_later_ = 0;
     if (std::exchange(offered_, false)) link_->wake();
 }
 

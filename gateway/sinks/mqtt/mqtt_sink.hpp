@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,8 @@
 
 namespace millpond::gateway::mqtt {
 
-/// The newest quote of each instrument, as feed::quote_json on a topic of its own. Trades, states and gaps are
-/// filtered; a Clear sends the quotes that it voids with empty sides.
+/// The newest quote of each instrument, as feed::quote_json on a topic of its own. Trades and states are filtered; a
+/// Clear sends the quotes that it voids with empty sides, a Gap and a loss those that they make incomplete.
 ///
 /// While there is no connection, or `window` messages are not confirmed, quotes are conflated or wait in the ring, as
 /// the mode says. Each new connection is told all standing quotes first: the broker may have forgotten them.
@@ -39,12 +40,12 @@ public:
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap& gap, std::uint64_t number) override;
     Taken on(const feed::Clear& clear, std::uint64_t number) override;
-    void missed(std::uint64_t, std::uint64_t) override {}
+    void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override { step(0); }
-    [[nodiscard]] std::uint64_t held() const noexcept override { return link_->held() + clears_; }
+    [[nodiscard]] std::uint64_t held() const noexcept override { return link_->held() + answered_later_; }
     [[nodiscard]] std::string_view type() const noexcept override { return "mqtt"; }
     void visit_metrics(const MetricVisitor& visit) const override { counters().visit(visit); }
 
@@ -57,12 +58,14 @@ private:
     };
 
     void offer(const feed::Quote& quote, std::uint64_t number, bool event);
+    /// Sends the complete quotes of the channel, or of all, once more as incomplete ones.
+    void mark_incomplete(std::optional<std::uint16_t> channel);
 
     Delivery mode_;
     TopicTemplate topic_;
     std::deque<Instrument> instruments_;  // topics stay where they are
     Conflator due_;                       // quotes to be told that are no events
-    std::uint64_t clears_{0};             // whose quotes are among them
+    std::uint64_t answered_later_{0};     // Clears and Gaps whose quotes are among them
     std::uint64_t told_connections_{0};
     bool offered_{false};
     std::unique_ptr<Link> link_;  // sends what stands above, so it ends first

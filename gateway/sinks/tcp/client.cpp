@@ -57,7 +57,7 @@ Flow Client::pump(std::int64_t now_ns) {
         if (flow != Flow::idle || subscriber_.ending()) break;
         if (subscriber_.owes()) continue;
         flow = send_lines();
-        break;
+        if (flow != Flow::idle || !subscriber_.owes()) break;  // a gap among the lines owes quotes behind it
     }
     if (flow == Flow::idle) flow = stream_.flush();
     if (flow == Flow::idle || bytes_sent_ != before) alive_ns_ = now_ns;

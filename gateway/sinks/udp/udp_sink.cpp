@@ -22,7 +22,7 @@ UdpSink::UdpSink(const Options& options, std::uint64_t session, Say say)
       encoder_({.channel = options.channel, .session = session}) {}
 
 void UdpSink::name(feed::InstrumentId, const feed::Venue& venue, const feed::Symbol& symbol) {
-    names_.push_back({venue, symbol});
+    instruments_.push_back({.venue = venue, .symbol = symbol});
 }
 
 void UdpSink::begin() {
@@ -32,7 +32,7 @@ void UdpSink::begin() {
 }
 
 void UdpSink::add(const feed::Quote& quote, bool event) {
-    const auto& name = names_[quote.instrument];
+    const auto& name = instruments_[quote.instrument];
     if (!begun_) begin();
     if (!encoder_.add(quote, name.venue, name.symbol)) {
         finish_datagram();
@@ -76,7 +76,8 @@ void UdpSink::flush() {
     beat_at_once_ = true;  // the next datagram tells it, and that shall not wait for a quote
 }
 
-void UdpSink::board(const feed::Quote& quote, std::uint64_t) {
+void UdpSink::board(const feed::Quote& quote, std::uint64_t number) {
+    keep(quote, number);
     if (room() == 0) {
         constexpr int kPatienceMs = 10;
         pollfd writable{sender_.fd(), POLLOUT, 0};
@@ -86,12 +87,43 @@ void UdpSink::board(const feed::Quote& quote, std::uint64_t) {
     add(quote, false);
 }
 
-Taken UdpSink::on(const feed::Quote& quote, std::uint64_t) {
+void UdpSink::keep(const feed::Quote& quote, std::uint64_t number) {
+    instruments_[quote.instrument].quote = quote;
+    instruments_[quote.instrument].number = number;
+}
+
+Taken UdpSink::on(const feed::Quote& quote, std::uint64_t number) {
+    keep(quote, number);
     add(quote, true);
     return Taken::kept;
 }
 
-Taken UdpSink::on(const feed::Clear&, std::uint64_t) {
+Taken UdpSink::on(const feed::Gap& gap, std::uint64_t) {
+    for (auto& [venue, symbol, quote, number] : instruments_) {
+        if (number == 0 || quote.channel != gap.channel || (quote.flags & feed::kIncomplete) != 0) continue;
+        quote.flags |= feed::kIncomplete;
+        due_.put(quote, number);
+    }
+    ++gaps_;
+    return Taken::kept;
+}
+
+void UdpSink::send_due() {
+    Conflator::Waiting next;
+    for (std::size_t sent = 0; sent < kRound && due_.take(next);) {
+        // A newer one may have gone out meanwhile.
+        if (next.number != instruments_[next.quote.instrument].number) continue;
+        add(next.quote, false);
+        ++sent;
+    }
+}
+
+Taken UdpSink::on(const feed::Clear& clear, std::uint64_t) {
+    due_.drop(clear);
+    for (auto& instrument : instruments_) {
+        const bool meant = clear.instrument == feed::kNoInstrument || clear.instrument == instrument.quote.instrument;
+        if (meant && instrument.quote.channel == clear.channel) instrument.number = 0;
+    }
     clear_asked_ = true;
     flush();
     return Taken::kept;
@@ -106,6 +138,12 @@ void UdpSink::missed(std::uint64_t first, std::uint64_t last) {
 
 void UdpSink::step(std::int64_t monotonic_ns) {
     flush();
+    if (room() != 0 && monotonic_ns - portion_ns_ >= kPortionEveryNs) {
+        portion_ns_ = monotonic_ns;
+        send_due();
+        flush();
+    }
+    if (due_.size() == 0) gaps_ = 0;
     if (!closed_.empty()) return;
     if (!std::exchange(beat_at_once_, false) && monotonic_ns - sent_ns_ < options_.heartbeat.count()) return;
     begin();
@@ -113,7 +151,14 @@ void UdpSink::step(std::int64_t monotonic_ns) {
     heartbeats_.add();
 }
 
-void UdpSink::finish() { flush(); }
+void UdpSink::finish() {
+    flush();
+    while (due_.size() != 0 && room() != 0) {
+        send_due();
+        flush();
+    }
+    if (due_.size() == 0) gaps_ = 0;
+}
 
 void UdpSink::visit_metrics(const MetricVisitor& visit) const {
     const auto& counts = sender_.counts();

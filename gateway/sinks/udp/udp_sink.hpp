@@ -15,6 +15,7 @@
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
+#include "gateway/conflator.hpp"
 #include "gateway/sink.hpp"
 
 namespace millpond::gateway::udp {
@@ -29,8 +30,9 @@ struct Options {
 };
 
 /// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
-/// the whole channel; trades, states and gaps are filtered. Entries of the ring that the sink missed are sequence
-/// numbers that it passes over, so that receivers see a gap of as many.
+/// the whole channel; a Gap sends the quotes that it makes incomplete once more, a few at a time; trades and states are
+/// filtered. Entries of the ring that the sink missed are sequence numbers that it passes over, so that receivers see a
+/// gap of as many.
 ///
 /// A datagram is closed when it is full or nothing waits behind it. While the socket takes nothing, quotes wait in the
 /// ring or are conflated, as the mode says.
@@ -47,12 +49,12 @@ public:
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
-    Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::Gap& gap, std::uint64_t number) override;
     Taken on(const feed::Clear& clear, std::uint64_t number) override;
     void missed(std::uint64_t first, std::uint64_t last) override;
     void step(std::int64_t monotonic_ns) override;
     void finish() override;
-    [[nodiscard]] std::uint64_t held() const noexcept override { return begun_events_ + closed_events_; }
+    [[nodiscard]] std::uint64_t held() const noexcept override { return begun_events_ + closed_events_ + gaps_; }
     [[nodiscard]] std::string_view type() const noexcept override { return "udp"; }
     void visit_metrics(const MetricVisitor& visit) const override;
     [[nodiscard]] const net::UdpSender& sender() const noexcept { return sender_; }
@@ -61,11 +63,17 @@ private:
     /// Quotes that an empty datagram holds whatever their names: the rest of the one begun and these never make two.
     static constexpr std::size_t kRound = 16;
 
-    struct Name {
+    /// Between two portions of quotes that are sent once more: some 160,000 a second, so that receivers' buffers hold.
+    static constexpr std::int64_t kPortionEveryNs = 100'000;
+
+    struct Instrument {
         feed::Venue venue;
         feed::Symbol symbol;
+        feed::Quote quote{};
+        std::uint64_t number{0};  ///< Of the quote's ring entry; 0: there is none.
     };
 
+    void keep(const feed::Quote& quote, std::uint64_t number);
     /// Adds to the datagram that is begun; a full one is sent and another begun.
     void add(const feed::Quote& quote, bool event);
     void begin();
@@ -73,6 +81,8 @@ private:
     /// False when the socket refuses the closed datagram, which then stays.
     bool send_closed();
     void flush();
+    /// Sends the next of what is to be sent once more.
+    void send_due();
 
     Options options_;
     Say say_;
@@ -88,7 +98,10 @@ private:
     bool clear_asked_{false};  // to be told once all that is held is sent
     std::uint64_t missed_{0};  // entries whose gap is still to be told
     bool beat_at_once_{true};
-    std::vector<Name> names_;
+    std::vector<Instrument> instruments_;
+    Conflator due_;          // quotes that a Gap has made incomplete, to be sent once more
+    std::uint64_t gaps_{0};  // whose quotes are among them
+    std::int64_t portion_ns_{0};
     std::int64_t sent_ns_{0};
     core::Tally heartbeats_;
     core::Tally board_dropped_;

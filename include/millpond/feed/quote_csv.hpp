@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
@@ -15,7 +16,8 @@ namespace millpond::feed {
 inline constexpr std::size_t kMaxCsvBytes = 320;
 
 /// The first line of a file of quotes, with its newline.
-inline constexpr std::string_view kCsvHeader = "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread\n";
+inline constexpr std::string_view kCsvHeader =
+    "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n";
 
 /// A symbol as a CSV field, to be made once an instrument and copied into each of its lines. It is quoted where it
 /// holds a comma, a quote, a space or a control character; quotes inside are doubled.
@@ -46,18 +48,41 @@ inline CsvSymbol::CsvSymbol(const Symbol& symbol) noexcept {
     if (quoted) text_[size_++] = '"';
 }
 
+namespace detail {
+
+inline char* write_text(char* out, std::string_view text) noexcept {
+    std::memcpy(out, text.data(), text.size());
+    return out + text.size();
+}
+
+inline char* write_flags(char* out, std::uint16_t flags) noexcept {
+    struct Word {
+        QuoteFlag flag;
+        std::string_view word;
+    };
+    constexpr std::array kWords{Word{kIncomplete, "incomplete"}, Word{kHalted, "halted"}};
+    const auto* const begin = out;
+    for (const auto& [flag, word] : kWords) {
+        if ((flags & flag) == 0) continue;
+        if (out != begin) *out++ = '+';
+        out = write_text(out, word);
+    }
+    return out;
+}
+
+}  // namespace detail
+
 /// One quote as a line with its newline, in the order of kCsvHeader:
-/// `1580398200000000000,AAPL,189.2400,300,189.2600,200,0.0200`. The timestamp is the receive time in UTC nanoseconds. A
-/// side without shares has an empty price; the spread is empty unless both sides have shares.
+/// `1580398200000000000,AAPL,189.2400,300,189.2600,200,0.0200,0,`. The timestamp is the receive time in UTC
+/// nanoseconds. A side without shares has an empty price; the spread is empty unless both sides have shares. The flags
+/// are words with a `+` between them: `incomplete`, `halted`.
 ///
 /// Memory: writes at most kMaxCsvBytes; allocates nothing.
 [[nodiscard]] inline std::string_view quote_csv(std::span<char, kMaxCsvBytes> out, const Quote& quote,
                                                 const CsvSymbol& symbol) noexcept {
     auto* end = write_signed(out.data(), quote.receive_utc_ns);
     *end++ = ',';
-    const auto name = symbol.view();
-    std::memcpy(end, name.data(), name.size());
-    end += name.size();
+    end = detail::write_text(end, symbol.view());
     *end++ = ',';
     if (quote.bid_size != 0) end = write_price(end, quote.bid_price);
     *end++ = ',';
@@ -70,7 +95,26 @@ inline CsvSymbol::CsvSymbol(const Symbol& symbol) noexcept {
     if (quote.bid_size != 0 && quote.ask_size != 0) {
         end = write_price(end, spread_of(quote.bid_price, quote.ask_price));
     }
+    *end++ = ',';
+    end = write_unsigned(end, quote.channel);
+    *end++ = ',';
+    if (quote.flags != 0) [[unlikely]]
+        end = detail::write_flags(end, quote.flags);
     *end++ = '\n';
+    return {out.data(), static_cast<std::size_t>(end - out.data())};
+}
+
+/// A line that says what a file of quotes lacks, in the order of kCsvHeader: `1580398200000000000,,,,,,,0,gap`. All
+/// quotes of the channel in the lines before are incomplete until newer ones come.
+[[nodiscard]] inline std::string_view gap_csv(std::span<char, kMaxCsvBytes> out, const Gap& gap) noexcept {
+    auto* end = detail::write_text(write_signed(out.data(), gap.receive_utc_ns), ",,,,,,,");
+    end = detail::write_text(write_unsigned(end, gap.channel), ",gap\n");
+    return {out.data(), static_cast<std::size_t>(end - out.data())};
+}
+
+/// The same where lines of any channel are missing: `1580398200000000000,,,,,,,,missed`.
+[[nodiscard]] inline std::string_view missed_csv(std::span<char, kMaxCsvBytes> out, std::int64_t utc_ns) noexcept {
+    const auto* end = detail::write_text(write_signed(out.data(), utc_ns), ",,,,,,,,missed\n");
     return {out.data(), static_cast<std::size_t>(end - out.data())};
 }
 

@@ -44,9 +44,9 @@ struct RingAccount {
     std::uint64_t since;      ///< Ring number of the first entry after the join.
     std::uint64_t published;  ///< Entries from `since` on.
     std::uint64_t delivered;
-    std::uint64_t filtered;  ///< Not newer than what the join took from the board, or of a kind that is not known.
-    std::uint64_t missed;    ///< Overwritten before they were read.
-    std::uint64_t queued;
+    std::uint64_t filtered;    ///< Not newer than what the join took from the board, or of a kind that is not known.
+    std::uint64_t missed;      ///< Overwritten before they were read, also before poll comes to them.
+    std::uint64_t queued;      ///< Still in the ring: at most its capacity.
     std::uint64_t from_board;  ///< Events that the join delivered from the board; not part of the sum.
 };
 

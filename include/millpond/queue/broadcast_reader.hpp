@@ -46,13 +46,14 @@ enum class ReadOutcome : std::uint8_t {
     missed,   ///< The reader was lapped and has moved on: missed() says what is lost; read again.
 };
 
-/// What became of the entries published since the reader began: published = delivered + missed + queued.
+/// What became of the entries published since the reader began: published = delivered + missed + queued. Entries that
+/// were overwritten count as missed at once, before the reader comes to them.
 struct BroadcastAccount {
     std::uint64_t since;      ///< Number of the first entry that was to be delivered.
     std::uint64_t published;  ///< Entries from `since` on that are complete.
     std::uint64_t delivered;
     std::uint64_t missed;
-    std::uint64_t queued;
+    std::uint64_t queued;  ///< Still in the ring: at most its capacity.
 };
 
 /// A reader of a broadcast ring, one of any number. Writes nothing to the ring, so it may be mapped read-only.
@@ -80,7 +81,7 @@ public:
 
     /// The range of the last outcome `missed`.
     [[nodiscard]] MissedRange missed() const noexcept { return missed_range_; }
-    /// Entries in all ranges missed since the reader began.
+    /// Entries in all ranges that outcomes have said to be missed since the reader began; account() is ahead of it.
     [[nodiscard]] std::uint64_t missed_total() const noexcept { return missed_; }
 
     /// Begins anew at entry `number`, with a fresh account: a number that is gone is reported as missed by the next
@@ -203,11 +204,12 @@ void BasicBroadcastReader<Step>::seek(std::uint64_t number) noexcept {
 template <class Step>
 BroadcastAccount BasicBroadcastReader<Step>::account() const noexcept {
     const auto end = std::max(cursor() + 1, next_);  // an entry is readable before the cursor counts it
+    const auto readable = end > next_ + capacity() ? end - capacity() : next_;
     return {.since = since_,
             .published = end - since_,
             .delivered = next_ - since_ - missed_,
-            .missed = missed_,
-            .queued = end - next_};
+            .missed = missed_ + (readable - next_),
+            .queued = end - readable};
 }
 
 template <class Step>
