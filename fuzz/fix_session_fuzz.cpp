@@ -50,7 +50,7 @@ public:
 void play_hostile(std::span<const std::byte> input) {
     constexpr core::Moment kNow{.utc_ns = 1'704'164'645'000'000'000, .monotonic_ns = 1'000'000'000'000};
     static const auto dictionary = Dictionary::session_level(Version::fix44);
-    MemoryStore store{kNow.utc_ns, 1U << 16U};
+    MemoryStore store{kNow.utc_ns, ByteCount{1U << 16U}};
     Target target{store};
     Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .max_message_bytes = 4096},
                     dictionary,

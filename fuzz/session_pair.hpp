@@ -86,7 +86,7 @@ private:
     class Side final : public SessionHandler {
     public:
         Side(SessionPair& pair, std::size_t number)
-            : pair_(&pair), number_(number), store_(kStartNs, pair.options_.store_bytes) {}
+            : pair_(&pair), number_(number), store_(kStartNs, ByteCount{pair.options_.store_bytes}) {}
 
         void start() {
             if (session_) ++pair_->restarts_;

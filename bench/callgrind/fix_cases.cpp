@@ -71,7 +71,7 @@ int main() {
     fix::Parser usual_parser{options()};
     fix::Parser any_order_parser{options()};
     fix::Parser market_data_parser{options()};
-    fix::MemoryStore store{0, std::size_t{1} << 20U};
+    fix::MemoryStore store{0, fix::ByteCount{std::size_t{1} << 20U}};
     return bench::count_cases({
         {"parse an order", bench::kFixMessages, [&] { return read_all(usual_parser, usual); }},
         {"parse an order, any order of fields", bench::kFixMessages,

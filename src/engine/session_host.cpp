@@ -20,14 +20,21 @@ constexpr std::size_t kMessagesATurn = 64;  // of a sender, before others get th
 constexpr std::size_t kReadsATurn = 4;      // buffers, before others get theirs
 constexpr std::size_t kLeavingAtMost = 4;
 
+fix::StoreIdentity identity_of(const fix::SessionConfig& config) {
+    return {.begin_string = std::string{fix::begin_string(config.version)},
+            .sender_comp_id = config.sender_comp_id,
+            .target_comp_id = config.target_comp_id};
+}
+
 std::unique_ptr<fix::MessageStore> make_store(const SessionOptions& options, std::int64_t utc_ns) {
     const auto& store = options.store;
-    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, store.bytes);
+    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
     return std::make_unique<fix::FileStore>(store.file, utc_ns,
                                             fix::FileStore::Options{.data_bytes = store.bytes,
                                                                     .segments = store.segments,
                                                                     .durability = store.durability,
-                                                                    .interval_ns = store.sync_interval.count()});
+                                                                    .interval_ns = store.sync_interval.count(),
+                                                                    .identity = identity_of(options.config)});
 }
 
 std::unique_ptr<fix::MessageStore> checked_store(const SessionOptions& options, std::int64_t utc_ns) {
@@ -38,10 +45,6 @@ std::unique_ptr<fix::MessageStore> checked_store(const SessionOptions& options, 
     }
     store->abandon();
     return store;
-}
-
-std::string name_of(const fix::SessionConfig& config) {
-    return std::string{fix::begin_string(config.version)} + ":" + config.sender_comp_id + "->" + config.target_comp_id;
 }
 
 /// Bytes at the front of the stream that a session is done with when it has read them.
@@ -65,7 +68,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
     : io_(&io),
       application_(&application),
       limits_(options.limits),
-      name_(name_of(checked(options).config)),
+      name_(identity_of(checked(options).config).name()),
       store_(checked_store(options, core::utc_nanos())),
       file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
       session_(options.config, *options.dictionary, options.application, *store_, *this, core::MomentClock{}.now()),

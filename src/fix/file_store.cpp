@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "store_upgrade.hpp"
 
 namespace millpond::fix {
 namespace {
@@ -44,9 +47,31 @@ FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, con
       options_(checked(options)),
       segment_bytes_(StoreSegment::checked_bytes(options.data_bytes / options.segments)),
       created_utc_ns_(utc_ns) {
+    upgrade_store(path, options_);
     while (segments() < kMostSegments && add_link(false)) recovered_ = true;
     while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
     recover();
+}
+
+StoreIdentity FileStore::identity_of(const StoreHeader& header) {
+    return StoreIdentity::of_text({header.identity, header.identity_bytes});
+}
+
+/// The segment is this session's from now on. Throws when it is another's.
+void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) const {
+    if (options_.identity.empty()) return;
+    if (header.identity_bytes == 0) {
+        const auto text = options_.identity.text();
+        std::memcpy(header.identity, text.data(), text.size());
+        std::atomic_ref{header.identity_bytes}.store(static_cast<std::uint32_t>(text.size()),
+                                                     std::memory_order_release);
+        return;
+    }
+    const auto owner = identity_of(header);
+    if (owner != options_.identity) {
+        throw std::invalid_argument(file.string() + " is the message store of the session " + owner.name() +
+                                    ", not of " + options_.identity.name());
+    }
 }
 
 bool FileStore::add_link(bool make) {
@@ -76,6 +101,7 @@ bool FileStore::add_link(bool make) {
         }
         link.segment = StoreSegment::create(link.region.bytes(), segment_bytes_, created_utc_ns_);
     }
+    bind(*link.segment.header, file);
     links_[number] = std::move(link);
     ready_.store(number + 1, std::memory_order_release);  // sync "segment ready": turn
     return true;
@@ -83,11 +109,9 @@ bool FileStore::add_link(bool make) {
 
 void FileStore::recover() {
     std::uint64_t newest = 0;
-    std::uint64_t next = 1;
     for (std::size_t i = 0; i < segments(); ++i) {
         auto& link = links_[i];
-        link.extent = link.segment.recover();
-        next = std::max(next, link.extent.next);
+        link.extent = link.generation() == 0 ? StoreSegment::Extent{} : link.segment.sealed_extent();
         if (link.generation() > newest) {
             newest = link.generation();
             current_link_ = i;
@@ -95,22 +119,25 @@ void FileStore::recover() {
     }
     auto& link = links_[current_link_];
     auto& header = *link.segment.header;
+    link.extent = link.segment.recover();
     if (newest == 0) header.generation.store(1, std::memory_order_release);
-    next = std::max(next, header.next_sender.load(std::memory_order_relaxed));
-    header.next_sender.store(next, std::memory_order_relaxed);
-    enter(current_link_, link.extent.messages != 0 ? link.extent.first : next);
+    auto next = header.next_sender.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < segments(); ++i) next = std::max(next, links_[i].extent.next);
+    enter(current_link_,
+          {.end = link.extent.end, .oldest = link.extent.messages != 0 ? link.extent.first : next, .next = next});
     set_written_to(next - 1);
     count_all(0);
 }
 
-/// The link's messages go on from its end; `first` is the number of its first one, or of the next.
-void FileStore::enter(std::size_t number, std::uint64_t first) noexcept {
-    auto& link = links_[number];
-    const auto end = link.segment.header->written_end.load(std::memory_order_relaxed);
-    if (link.extent.messages == 0) link.extent = {.first = first, .next = first, .begin = end, .end = end};
+/// The link's messages go on from `start`.
+void FileStore::enter(std::size_t number, const Start& start) noexcept {
+    auto& extent = links_[number].extent;
+    if (extent.messages == 0) {
+        extent = {.first = start.oldest, .next = start.oldest, .begin = start.end, .end = start.end};
+    }
     current_link_ = number;
     stored_before_ = tallies().stored.read();
-    use(link.segment, first);
+    use(links_[number].segment, start);
 }
 
 void FileStore::refresh() noexcept { recover(); }
@@ -134,22 +161,24 @@ MessageStore::Turn FileStore::turn() noexcept {
 
     auto& left = links_[current_link_];
     const auto& from = *left.segment.header;
-    const auto number = from.next_sender.load(std::memory_order_relaxed);
+    const auto number = next_sender();
     left.extent.next = number;
-    left.extent.end = from.written_end.load(std::memory_order_relaxed);
+    left.extent.end = written_end();
     left.extent.messages += tallies().stored.read() - stored_before_;
+    left.segment.seal(left.extent);
 
     const auto overwritten = next.extent.messages;
     auto& header = *next.segment.header;
-    next.segment.begin_anew();
+    const auto begin = next.segment.give_up();
     header.creation_utc_ns = from.creation_utc_ns;
+    header.epoch = from.epoch;
     header.next_sender.store(number, std::memory_order_relaxed);
     header.next_target.store(from.next_target.load(std::memory_order_relaxed), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     header.generation.store(left.generation() + 1, std::memory_order_release);  // sync "segment current": generation
 
     next.extent = {};
-    enter(static_cast<std::size_t>(&next - used.data()), number);
+    enter(static_cast<std::size_t>(&next - used.data()), {.end = begin, .oldest = number, .next = number});
     count_all(overwritten);
     return Turn::moved;
 }
@@ -167,9 +196,9 @@ void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {
     for (std::size_t i = 0; i < segments(); ++i) {
         auto& link = links_[i];
         if (i == current_link_ || link.extent.messages == 0) continue;
-        link.segment.forget_from(sequence);
         link.extent.next = std::min(link.extent.next, sequence);
         if (link.extent.next <= link.extent.first) link.extent = {};
+        link.segment.seal(link.extent);
     }
     auto& own = links_[current_link_].extent;
     own.first = std::min(own.first, sequence);
@@ -209,10 +238,12 @@ std::error_code FileStore::sync() noexcept {
 
 std::error_code FileStore::sync_newest() noexcept {
     const auto& segment = current();
-    const auto newest = next_sender() - 1;
-    if (const auto message = segment.retrieve(newest)) {
-        if (const auto error = sync_bytes(message->data(), message->size())) return error;
-        if (const auto error = sync_bytes(&segment.entry(newest), sizeof(StoreEntry))) return error;
+    if (const auto* record = segment.find(next_sender() - 1)) {
+        // With the end mark behind it. The index is made anew from the records.
+        const auto bytes = StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length);
+        const auto left =
+            static_cast<std::size_t>(segment.data.data() + segment.data.size() - reinterpret_cast<const char*>(record));
+        if (const auto error = sync_bytes(record, std::min(bytes + sizeof *record, left))) return error;
     }
     return sync_bytes(segment.header, kStoreHeaderBytes);
 }

@@ -11,11 +11,103 @@
 namespace millpond::fix {
 namespace {
 
-// A field's name in lower case may be one of these.
-constexpr std::string_view kKeywords[] = {"bool",   "char",   "class",   "const",  "default",  "delete", "double",
-                                          "export", "float",  "for",     "if",     "int",      "long",   "new",
-                                          "not",    "or",     "private", "public", "return",   "short",  "signed",
-                                          "struct", "switch", "this",    "union",  "unsigned", "using",  "volatile"};
+// Those of C++ to C++26, with the alternative tokens, and the modules' and the GNU ones.
+constexpr std::string_view kKeywords[] = {"alignas",
+                                          "alignof",
+                                          "and",
+                                          "and_eq",
+                                          "asm",
+                                          "auto",
+                                          "bitand",
+                                          "bitor",
+                                          "bool",
+                                          "break",
+                                          "case",
+                                          "catch",
+                                          "char",
+                                          "char16_t",
+                                          "char32_t",
+                                          "char8_t",
+                                          "class",
+                                          "co_await",
+                                          "co_return",
+                                          "co_yield",
+                                          "compl",
+                                          "concept",
+                                          "const",
+                                          "const_cast",
+                                          "consteval",
+                                          "constexpr",
+                                          "constinit",
+                                          "continue",
+                                          "contract_assert",
+                                          "decltype",
+                                          "default",
+                                          "delete",
+                                          "do",
+                                          "double",
+                                          "dynamic_cast",
+                                          "else",
+                                          "enum",
+                                          "explicit",
+                                          "export",
+                                          "extern",
+                                          "false",
+                                          "float",
+                                          "for",
+                                          "friend",
+                                          "goto",
+                                          "if",
+                                          "inline",
+                                          "int",
+                                          "long",
+                                          "mutable",
+                                          "namespace",
+                                          "new",
+                                          "noexcept",
+                                          "not",
+                                          "not_eq",
+                                          "nullptr",
+                                          "operator",
+                                          "or",
+                                          "or_eq",
+                                          "private",
+                                          "protected",
+                                          "public",
+                                          "register",
+                                          "reinterpret_cast",
+                                          "requires",
+                                          "return",
+                                          "short",
+                                          "signed",
+                                          "sizeof",
+                                          "static",
+                                          "static_assert",
+                                          "static_cast",
+                                          "struct",
+                                          "switch",
+                                          "template",
+                                          "this",
+                                          "thread_local",
+                                          "throw",
+                                          "true",
+                                          "try",
+                                          "typedef",
+                                          "typeid",
+                                          "typename",
+                                          "typeof",
+                                          "union",
+                                          "unsigned",
+                                          "using",
+                                          "virtual",
+                                          "void",
+                                          "volatile",
+                                          "wchar_t",
+                                          "while",
+                                          "xor",
+                                          "xor_eq"};
+
+bool is_keyword(std::string_view name) { return std::ranges::find(kKeywords, name) != std::end(kKeywords); }
 
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -43,7 +135,7 @@ std::string as_function(std::string_view text) {
         if (begins_word && result.back() != '_') result += '_';
         result += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
     }
-    if (std::ranges::find(kKeywords, result) != std::end(kKeywords)) result += '_';
+    if (is_keyword(result)) result += '_';
     return result;
 }
 
@@ -181,21 +273,27 @@ private:
     std::string views_;
 };
 
-void check_namespace(const std::string& name_space) {
-    bool begins = true;
-    for (std::size_t i = 0; i < name_space.size(); ++i) {
-        if (name_space.compare(i, 2, "::") == 0 && !begins) {
-            ++i;
-            begins = true;
-            continue;
+/// Whether it may be the name of a namespace that is a user's: no keyword, and none of the names that the language
+/// keeps for itself. The generated header names millpond::fix `fix`, and has namespaces `tag` and `group` in it.
+bool is_namespace_name(std::string_view name) {
+    if (name.empty() || !std::ranges::all_of(name, is_name_char)) return false;
+    if (std::isdigit(static_cast<unsigned char>(name.front())) != 0 || is_keyword(name) || name == "std") return false;
+    const bool is_reserved = name.find("__") != std::string_view::npos ||
+                             (name.size() > 1 && name[0] == '_' && is_upper(name[1])) || name[0] == '_';
+    return !is_reserved;
+}
+
+void check_namespace(std::string_view name_space) {
+    for (auto rest = name_space;;) {
+        const auto end = rest.find("::");
+        const auto name = rest.substr(0, end);
+        if (!is_namespace_name(name)) {
+            throw std::invalid_argument("'" + std::string{name_space} + "' cannot be a namespace: '" +
+                                        std::string{name} + "' is no name, or one that C++ keeps for itself");
         }
-        const char c = name_space[i];
-        if (!is_name_char(c) || (begins && std::isdigit(static_cast<unsigned char>(c)) != 0)) {
-            throw std::invalid_argument("'" + name_space + "' is no namespace");
-        }
-        begins = false;
+        if (end == std::string_view::npos) return;
+        rest.remove_prefix(end + 2);
     }
-    if (begins) throw std::invalid_argument("'" + name_space + "' is no namespace");
 }
 
 }  // namespace

@@ -11,6 +11,12 @@ namespace {
 constexpr auto kAlignment = StoreSegment::kAlignment;
 constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
+constexpr std::size_t kMostClaimedAhead = 4096;
+constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
+constexpr std::size_t kMostMessageBytes = std::size_t{1} << 30U;
+
+/// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
+void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 /// The most bytes of messages whose store fits into `memory`.
 std::size_t data_that_fits(std::size_t memory) noexcept {
@@ -23,12 +29,15 @@ std::size_t data_that_fits(std::size_t memory) noexcept {
 
 }  // namespace
 
-void MessageStore::use(const StoreSegment& segment, std::uint64_t oldest) noexcept {
+void MessageStore::use(const StoreSegment& segment, const Start& start) noexcept {
     current_ = segment;
     claim_ = {};
+    written_end_ = start.end;
+    next_sender_ = start.next;
+    claimed_end_ = segment.header->claimed_end.load(std::memory_order_relaxed);
     lap_end_ = segment.lap_end();
-    unwritten_ = segment.header->written_end.load(std::memory_order_relaxed);
-    oldest_ = oldest;
+    unwritten_ = start.end;
+    oldest_ = start.oldest;
     jump_from_ = 0;
 }
 
@@ -38,39 +47,54 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
         return {};
     };
     const auto capacity = current_.data.size();
-    if (bytes == 0 || bytes > capacity / 4) return refuse();
-    auto begin = current_.header->written_end.load(std::memory_order_relaxed);
-    if (begin + bytes > lap_end_) [[unlikely]] {
+    if (bytes == 0 || bytes > capacity / 4 || bytes > kMostMessageBytes) return refuse();
+    const auto record_bytes = StoreSegment::record_bytes(bytes);
+    auto begin = written_end_;
+    if (begin + record_bytes > lap_end_) [[unlikely]] {
         // A message lies in one piece.
         const auto turned = turn();
         if (turned == Turn::refused) return refuse();
-        begin = turned == Turn::wrap ? lap_end_ : current_.header->written_end.load(std::memory_order_relaxed);
+        begin = turned == Turn::wrap ? lap_end_ : written_end_;
     }
-    const auto end = begin + bytes;
+    const auto end = begin + record_bytes + sizeof(StoreRecord);  // with the end mark behind it
     if (end - unwritten_ > capacity) return refuse();
-    if (end > current_.header->claimed_end.load(std::memory_order_relaxed)) {
-        current_.header->claimed_end.store(end, std::memory_order_release);  // sync "place given up": is_whole
-        // What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
+    if (end > claimed_end_) [[unlikely]]
+        raise_claimed_end(begin, end);
+    auto* const place = current_.data.data() + (begin == lap_end_ ? 0 : begin + capacity - lap_end_);
+    reinterpret_cast<StoreRecord*>(place)->sequence.store(0, std::memory_order_relaxed);
+    keep_order();
     claim_begin_ = begin;
-    claim_ = current_.data.subspan(begin == lap_end_ ? 0 : begin + capacity - lap_end_, bytes);
+    claim_ = {place + sizeof(StoreRecord), bytes};
     return claim_;
 }
 
+/// By more than is needed now, so that few claims come here.
+void MessageStore::raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept {
+    const auto capacity = current_.data.size();
+    const auto lap_end = begin == lap_end_ ? lap_end_ + capacity : lap_end_;
+    const auto ahead = std::min<std::uint64_t>(kMostClaimedAhead, capacity / kPartClaimedAhead);
+    const auto wanted = std::max(end, std::min(end + ahead, unwritten_ + capacity));
+    claimed_end_ = std::max(claimed_end_, std::min(wanted, lap_end));
+    current_.header->claimed_end.store(claimed_end_, std::memory_order_release);  // sync "place given up": is_whole
+    keep_order();
+}
+
 std::uint64_t MessageStore::commit(std::string_view message) noexcept {
-    auto& header = *current_.header;
-    const auto sequence = next_sender();
-    auto& slot = current_.entry(sequence);
-    slot.sequence.store(0, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    slot.position = claim_begin_ + static_cast<std::uint64_t>(message.data() - claim_.data());
-    slot.length = message.size();
-    const auto end = slot.position + slot.length;
-    slot.sequence.store(sequence, std::memory_order_release);  // sync "message kept": is_whole
-    header.written_end.store(end, std::memory_order_release);
-    header.next_sender.store(sequence + 1, std::memory_order_release);
+    const auto sequence = next_sender_;
+    auto* const record = reinterpret_cast<StoreRecord*>(claim_.data() - sizeof(StoreRecord));
+    const auto offset = static_cast<std::uint64_t>(message.data() - claim_.data());
+    const auto bytes = StoreSegment::record_bytes(offset + message.size());
     if (claim_begin_ == lap_end_) lap_end_ += current_.data.size();
+    written_end_ = claim_begin_ + bytes;
+    if (written_end_ < lap_end_) {
+        auto* const behind = reinterpret_cast<StoreRecord*>(reinterpret_cast<char*>(record) + bytes);
+        behind->sequence.store(0, std::memory_order_relaxed);
+    }
+    record->length = static_cast<std::uint32_t>(message.size());
+    record->offset = static_cast<std::uint32_t>(offset);
+    current_.entry(sequence).store(claim_begin_, std::memory_order_relaxed);
+    record->sequence.store(sequence, std::memory_order_release);  // sync "message kept": is_whole
+    next_sender_ = sequence + 1;
     claim_ = {};
     fetch_ahead(message.data() + message.size(), sequence);
     tallies_.stored.add();
@@ -95,39 +119,57 @@ bool MessageStore::store(std::string_view message) noexcept {
     return true;
 }
 
+/// 0 when the message is not there. Seldom touches its record.
+inline std::uint64_t MessageStore::kept_position(std::uint64_t sequence) const noexcept {
+    const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
+    if (position + current_.data.size() < claimed_end_) return 0;
+    // Only then may a newer message have the slot.
+    if (next_sender_ - sequence > current_.slot_mask + 1 && current_.find(sequence) == nullptr) return 0;
+    return position;
+}
+
 void MessageStore::count_eviction() noexcept {
-    const auto next = next_sender();
-    for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next; ++step) {
+    for (unsigned step = 0; step < kEvictionsCountedAtOnce && oldest_ + 1 < next_sender_; ++step) {
         if (oldest_ == jump_from_) {
             oldest_ = jump_to_;
             continue;
         }
-        if (current_.holds(current_.entry(oldest_), oldest_)) break;
+        if (kept_position(oldest_) != 0) break;
         ++oldest_;
         tallies_.overwritten.add();
     }
-    const auto& oldest = current_.entry(oldest_);
-    if (!current_.holds(oldest, oldest_)) return;
-    const auto used = elsewhere_bytes_ + current_.header->written_end.load(std::memory_order_relaxed) - oldest.position;
+    const auto oldest = kept_position(oldest_);
+    if (oldest == 0) return;
+    const auto used = elsewhere_bytes_ + written_end_ - oldest;
     tallies_.used_bytes.set(used);
     if (used > tallies_.peak_bytes.read()) tallies_.peak_bytes.set(used);
 }
 
 void MessageStore::mark_written(std::uint64_t sequence) noexcept {
     written_to_ = std::max(written_to_, sequence);
-    const auto& slot = current_.entry(sequence);
-    if (current_.holds(slot, sequence)) unwritten_ = std::max(unwritten_, slot.position + slot.length);
+    if (sequence + 1 == next_sender_) {
+        unwritten_ = written_end_;
+    } else if (const auto* record = current_.find(sequence)) {
+        const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
+        unwritten_ =
+            std::max(unwritten_, position + StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length));
+    }
 }
 
 void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
+    // The records said what comes next; while they go the header must.
+    auto& in_header = current_.header->next_sender;
+    in_header.store(next_sender_, std::memory_order_release);
+    keep_order();
     forget_elsewhere(sequence);
     current_.forget_from(sequence);
-    const auto next = next_sender();
-    if (sequence > next) {
-        jump_from_ = next;
+    if (sequence > next_sender_) {
+        jump_from_ = next_sender_;
         jump_to_ = sequence;
     }
-    current_.header->next_sender.store(sequence, std::memory_order_release);
+    keep_order();
+    in_header.store(sequence, std::memory_order_release);
+    next_sender_ = sequence;
     oldest_ = std::min(oldest_, sequence);
     written_to_ = std::min(written_to_, sequence - 1);
 }
@@ -137,7 +179,7 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     set_next_sender(1);
     set_next_target(1);
     current_.header->creation_utc_ns = utc_ns;
-    unwritten_ = current_.header->written_end.load(std::memory_order_relaxed);
+    unwritten_ = written_end_;
     oldest_ = 1;
     jump_from_ = 0;
     elsewhere_bytes_ = 0;
@@ -145,13 +187,11 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     tallies_.resets.add();
 }
 
-MemoryStore::MemoryStore(std::int64_t utc_ns, std::size_t data_bytes, std::pmr::memory_resource* memory)
-    : resource_(memory) {
-    data_bytes = StoreSegment::checked_bytes(data_bytes);
+MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, std::pmr::memory_resource* memory) : resource_(memory) {
+    const auto data_bytes = StoreSegment::checked_bytes(data.value);
     const auto bytes = memory_bytes(data_bytes);
     memory_ = {static_cast<std::byte*>(memory->allocate(bytes, kAlignment)), bytes};
-    std::memset(memory_.data(), 0, bytes);
-    use(StoreSegment::create(memory_, data_bytes, utc_ns), 1);
+    begin(data_bytes, utc_ns);
 }
 
 MemoryStore::MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory) : memory_(memory) {
@@ -162,8 +202,13 @@ MemoryStore::MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory) : mem
     if (reinterpret_cast<std::uintptr_t>(memory.data()) % kAlignment != 0) {
         throw std::invalid_argument("the memory of a store must be aligned to 64 bytes");
     }
+    begin(data_bytes, utc_ns);
+}
+
+void MemoryStore::begin(std::size_t data_bytes, std::int64_t utc_ns) noexcept {
     std::memset(memory_.data(), 0, memory_.size());
-    use(StoreSegment::create(memory_, data_bytes, utc_ns), 1);
+    const auto segment = StoreSegment::create(memory_, data_bytes, utc_ns);
+    use(segment, {.end = segment.lap_end() - data_bytes, .oldest = 1, .next = 1});
 }
 
 MemoryStore::~MemoryStore() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 namespace millpond::fix {
 namespace {
@@ -164,7 +165,10 @@ void Session::continue_resend(core::Moment now) {
         if (sent == config_.resend_burst || looked_at == kNumbersLookedAtOnce || handler_->congested()) return;
         const auto sequence = resend_.next++;
         const auto stored = store_->retrieve(sequence);
-        if (!stored) continue;
+        if (!stored) {
+            ++resend_.lost;
+            continue;
+        }
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
         if (!message || is_admin(message->msg_type()) || !handler_->may_resend(*message)) continue;
@@ -192,6 +196,11 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     tallies_.gap_fills.add();
     last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
+    if (resend_.lost == 0) return;
+    const LostHistory lost{.first = from, .last = next - 1, .messages = std::exchange(resend_.lost, 0)};
+    tallies_.lost_fills.add();
+    tallies_.lost.add(lost.messages);
+    handler_->on_history_lost(lost);
 }
 
 /// The stored bytes once more: PossDupFlag, a new SendingTime and OrigSendingTime go in, the rest is as it was.

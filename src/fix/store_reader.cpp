@@ -29,22 +29,49 @@ std::string fault_of(std::string_view bytes, std::uint64_t sequence, Parser& par
 
 }  // namespace
 
+void StoreReader::add(const std::filesystem::path& file) {
+    regions_.push_back(memory::Region::open_file(file));
+    auto& one = segments_.emplace_back();
+    one.file = file;
+    if (const auto segment = StoreSegment::open(regions_.back().bytes())) {
+        one.layout = kStoreVersion;
+        one.generation = segment->header->generation.load(std::memory_order_acquire);
+        one.data_bytes = segment->data.size();
+        mapped_.emplace_back(*segment);
+    } else if (const auto old = Layout2Segment::open(regions_.back().bytes())) {
+        one.layout = Layout2Segment::kVersion;
+        one.generation = old->generation();
+        one.data_bytes = old->data_bytes();
+        one.extent = old->extent();
+        mapped_.emplace_back(*old);
+    } else {
+        throw std::invalid_argument(file.string() + " is no message store that this build reads");
+    }
+}
+
 StoreReader::StoreReader(const std::filesystem::path& path) {
     for (std::size_t number = 0; number < FileStore::kMostSegments; ++number) {
         const auto file = FileStore::segment_path(path, number);
         if (number != 0 && !std::filesystem::exists(file)) break;
-        regions_.push_back(memory::Region::open_file(file));
-        const auto segment = StoreSegment::open(regions_.back().bytes());
-        if (!segment) throw std::invalid_argument(file.string() + " is no message store of this layout");
-        mapped_.push_back(*segment);
-        segments_.push_back({.file = file,
-                             .generation = segment->header->generation.load(std::memory_order_acquire),
-                             .data_bytes = segment->data.size(),
-                             .extent = segment->extent()});
+        add(file);
     }
     const auto newest = std::ranges::max_element(segments_, {}, &Segment::generation);
     current_ = static_cast<std::size_t>(newest - segments_.begin());
-    next_sender_ = current().header->next_sender.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+        const auto* segment = std::get_if<StoreSegment>(&mapped_[i]);
+        if (segment == nullptr || segments_[i].generation == 0) continue;
+        segments_[i].extent = i == current_ ? segment->extent() : segment->sealed_extent();
+    }
+    if (const auto* segment = std::get_if<StoreSegment>(&mapped_[current_])) {
+        creation_utc_ns_ = segment->header->creation_utc_ns;
+        next_sender_ = segment->header->next_sender.load(std::memory_order_relaxed);
+        next_target_ = segment->header->next_target.load(std::memory_order_relaxed);
+    } else {
+        const auto& old = std::get<Layout2Segment>(mapped_[current_]);
+        creation_utc_ns_ = old.creation_utc_ns();
+        next_sender_ = old.next_sender();
+        next_target_ = old.next_target();
+    }
     for (const auto& segment : segments_) next_sender_ = std::max(next_sender_, segment.extent.next);
     oldest_ = next_sender_;
     for (const auto& segment : segments_) {
@@ -52,12 +79,20 @@ StoreReader::StoreReader(const std::filesystem::path& path) {
     }
 }
 
+StoreIdentity StoreReader::identity() const {
+    const auto* segment = std::get_if<StoreSegment>(&mapped_[current_]);
+    return segment == nullptr ? StoreIdentity{} : FileStore::identity_of(*segment->header);
+}
+
 std::optional<std::string_view> StoreReader::retrieve(std::uint64_t sequence) const noexcept {
     for (std::size_t i = 0; i < mapped_.size(); ++i) {
         const auto& extent = segments_[i].extent;
         if (extent.messages == 0 || sequence < extent.first || sequence >= extent.next) continue;
-        if (!mapped_[i].is_whole(sequence & mapped_[i].slot_mask)) continue;
-        if (const auto message = mapped_[i].retrieve(sequence)) return message;
+        const auto* segment = std::get_if<StoreSegment>(&mapped_[i]);
+        if (segment != nullptr && !segment->is_whole(sequence & segment->slot_mask)) continue;
+        const auto message =
+            segment != nullptr ? segment->retrieve(sequence) : std::get<Layout2Segment>(mapped_[i]).retrieve(sequence);
+        if (message) return message;
     }
     return std::nullopt;
 }

@@ -10,23 +10,26 @@
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kBytesOfASlot = 128;  // the shortest message there is takes more than half of it
+constexpr std::size_t kBytesOfASlot = 80;  // of the record of the shortest message there is
 
 std::size_t slots_of(std::size_t data_bytes) noexcept { return std::bit_ceil(data_bytes / kBytesOfASlot); }
 
 StoreSegment placed(std::span<std::byte> memory, StoreHeader* header) noexcept {
-    auto* entries = std::launder(reinterpret_cast<StoreEntry*>(memory.data() + kStoreHeaderBytes));
-    auto* data = memory.data() + kStoreHeaderBytes + header->slots * sizeof(StoreEntry);
+    auto* index = std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(memory.data() + kStoreHeaderBytes));
+    auto* data = memory.data() + kStoreHeaderBytes + header->slots * sizeof *index;
     return {.header = header,
-            .entries = entries,
+            .index = index,
             .slot_mask = header->slots - 1,
             .data = {reinterpret_cast<char*>(data), header->data_bytes}};
 }
 
+/// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
+void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
 }  // namespace
 
 std::size_t StoreSegment::memory_bytes(std::size_t data_bytes) noexcept {
-    return kStoreHeaderBytes + slots_of(data_bytes) * sizeof(StoreEntry) + data_bytes;
+    return kStoreHeaderBytes + slots_of(data_bytes) * sizeof(*index) + data_bytes;
 }
 
 std::size_t StoreSegment::checked_bytes(std::size_t data_bytes) {
@@ -37,15 +40,18 @@ std::size_t StoreSegment::checked_bytes(std::size_t data_bytes) {
     return data_bytes / kAlignment * kAlignment;
 }
 
-StoreSegment StoreSegment::create(std::span<std::byte> memory, std::size_t data_bytes, std::int64_t utc_ns) noexcept {
+StoreSegment StoreSegment::create(std::span<std::byte> memory, std::size_t data_bytes,
+                                  std::int64_t creation_utc_ns) noexcept {
     auto* header = std::construct_at(reinterpret_cast<StoreHeader*>(memory.data()));
     header->version = kStoreVersion;
     header->header_bytes = kStoreHeaderBytes;
     header->slots = slots_of(data_bytes);
     header->data_bytes = data_bytes;
-    header->creation_utc_ns = utc_ns;
-    std::uninitialized_value_construct_n(reinterpret_cast<StoreEntry*>(memory.data() + kStoreHeaderBytes),
-                                         header->slots);
+    header->creation_utc_ns = creation_utc_ns;
+    // Position 0 is no message's, so the first lap is the second.
+    header->claimed_end.store(data_bytes + sizeof(StoreRecord), std::memory_order_relaxed);
+    std::uninitialized_value_construct_n(
+        reinterpret_cast<std::atomic<std::uint64_t>*>(memory.data() + kStoreHeaderBytes), header->slots);
     std::atomic_ref{header->magic}.store(kStoreMagic, std::memory_order_release);  // sync "segment made": open
     return placed(memory, header);
 }
@@ -56,68 +62,109 @@ std::optional<StoreSegment> StoreSegment::open(std::span<std::byte> memory) noex
     const auto magic = std::atomic_ref{header->magic}.load(std::memory_order_acquire);  // sync "segment made": create
     if (magic != kStoreMagic || header->version != kStoreVersion || header->header_bytes != kStoreHeaderBytes ||
         header->data_bytes < kLeastBytes || header->data_bytes > memory.size() ||
-        header->slots != slots_of(header->data_bytes) || memory_bytes(header->data_bytes) > memory.size()) {
+        header->data_bytes % kAlignment != 0 || header->slots != slots_of(header->data_bytes) ||
+        memory_bytes(header->data_bytes) > memory.size() || header->identity_bytes > sizeof header->identity) {
         return std::nullopt;
     }
     return placed(memory, header);
 }
 
 bool StoreSegment::is_whole(std::uint64_t slot) const noexcept {
-    const auto& candidate = entries[slot];
-    const auto sequence = candidate.sequence.load(std::memory_order_acquire);  // sync "message kept": commit
+    const auto position = index[slot].load(std::memory_order_relaxed);
     const auto claimed_end = header->claimed_end.load(std::memory_order_relaxed);
-    return sequence != 0 && (sequence & slot_mask) == slot && candidate.length <= data.size() &&
-           candidate.position <= claimed_end && candidate.length <= claimed_end - candidate.position &&
-           candidate.position % data.size() + candidate.length <= data.size() && holds(candidate, sequence);
+    if (position == 0 || position % sizeof(StoreRecord) != 0 || position >= claimed_end ||
+        claimed_end - position > data.size()) {
+        return false;
+    }
+    const auto& record = record_at(position);
+    const auto sequence = record.sequence.load(std::memory_order_acquire);  // sync "message kept": commit
+    const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
+    return sequence != 0 && sequence != kStoreVoid && (sequence & slot_mask) == slot &&
+           position % data.size() + bytes <= data.size() && position + bytes <= claimed_end;
 }
 
 StoreSegment::Extent StoreSegment::extent() const noexcept {
     Extent all;
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
         if (!is_whole(slot)) continue;
-        const auto& whole = entries[slot];
-        const auto sequence = whole.sequence.load(std::memory_order_relaxed);
+        const auto position = index[slot].load(std::memory_order_relaxed);
+        const auto& record = record_at(position);
+        const auto sequence = record.sequence.load(std::memory_order_relaxed);
         if (all.messages == 0 || sequence < all.first) {
             all.first = sequence;
-            all.begin = whole.position;
+            all.begin = position;
         }
         all.next = std::max(all.next, sequence + 1);
-        all.end = std::max(all.end, whole.position + whole.length);
+        all.end = std::max(all.end, position + record_bytes(std::uint64_t{record.offset} + record.length));
         ++all.messages;
     }
     return all;
 }
 
+StoreSegment::Extent StoreSegment::sealed_extent() const noexcept {
+    Extent all{.first = header->sealed_first.load(std::memory_order_relaxed),
+               .next = header->sealed_next.load(std::memory_order_relaxed),
+               .messages = header->sealed_messages.load(std::memory_order_relaxed),
+               .begin = lap_end() - data.size(),
+               .end = header->sealed_end.load(std::memory_order_relaxed)};
+    return all.messages == 0 || all.first >= all.next ? Extent{} : all;
+}
+
+void StoreSegment::seal(const Extent& extent) const noexcept {
+    header->sealed_messages.store(0, std::memory_order_relaxed);
+    keep_order();
+    header->sealed_first.store(extent.first, std::memory_order_relaxed);
+    header->sealed_next.store(extent.next, std::memory_order_relaxed);
+    header->sealed_end.store(extent.end, std::memory_order_relaxed);
+    header->sealed_messages.store(extent.messages, std::memory_order_release);
+}
+
 StoreSegment::Extent StoreSegment::recover() noexcept {
+    const auto lap = lap_end() - data.size();
+    // Of the lap before this one the index knows what is left.
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
-        if (!is_whole(slot)) entries[slot].sequence.store(0, std::memory_order_relaxed);
+        const bool before = index[slot].load(std::memory_order_relaxed) < lap;
+        if (!before || !is_whole(slot)) index[slot].store(0, std::memory_order_relaxed);
     }
-    const auto all = extent();
-    // The writer may have died between a commit word and the two words behind it, or with a claim on a new lap.
-    const auto written_end = header->written_end.load(std::memory_order_relaxed);
-    header->written_end.store(std::max({written_end, all.end, lap_end() - data.size()}), std::memory_order_relaxed);
+    auto end = lap;
+    while (end + sizeof(StoreRecord) <= lap + data.size()) {
+        const auto& record = record_at(end);
+        const auto sequence = record.sequence.load(std::memory_order_relaxed);
+        const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
+        if (sequence == 0 || bytes > lap + data.size() - end) break;
+        if (sequence != kStoreVoid) entry(sequence).store(end, std::memory_order_relaxed);
+        end += bytes;
+    }
+    header->claimed_end.store(std::max(header->claimed_end.load(std::memory_order_relaxed), end),
+                              std::memory_order_relaxed);
+    auto all = extent();
+    all.end = end;
     return all;
 }
 
-void StoreSegment::forget_from(std::uint64_t sequence) noexcept {
+void StoreSegment::forget_from(std::uint64_t sequence) const noexcept {
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
-        auto& known = entries[slot].sequence;
-        if (known.load(std::memory_order_relaxed) >= sequence) known.store(0, std::memory_order_relaxed);
+        if (!is_whole(slot)) continue;
+        auto& record = record_at(index[slot].load(std::memory_order_relaxed));
+        if (record.sequence.load(std::memory_order_relaxed) < sequence) continue;
+        record.sequence.store(kStoreVoid, std::memory_order_relaxed);
+        index[slot].store(0, std::memory_order_relaxed);
     }
 }
 
-void StoreSegment::begin_anew() noexcept {
-    const auto begin =
-        (header->written_end.load(std::memory_order_relaxed) + data.size() - 1) / data.size() * data.size();
+std::uint64_t StoreSegment::give_up() const noexcept {
+    const auto begin = lap_end();
+    seal({});
+    keep_order();
     header->claimed_end.store(begin + data.size(), std::memory_order_release);  // sync "place given up": is_whole
-    // What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    header->written_end.store(begin, std::memory_order_release);
+    keep_order();
+    record_at(begin).sequence.store(0, std::memory_order_relaxed);
+    keep_order();
+    return begin;
 }
 
 std::uint64_t StoreSegment::lap_end() const noexcept {
-    const auto claimed_end = std::max<std::uint64_t>(header->claimed_end.load(std::memory_order_relaxed), 1);
-    return (claimed_end + data.size() - 1) / data.size() * data.size();
+    return (header->claimed_end.load(std::memory_order_relaxed) + data.size() - 1) / data.size() * data.size();
 }
 
 }  // namespace millpond::fix

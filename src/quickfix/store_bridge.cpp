@@ -52,12 +52,19 @@ private:
 
 }  // namespace
 
-std::unique_ptr<StoreBridge> StoreBridge::open(const std::string& file, std::size_t data_bytes, bool sync_each,
-                                               std::int64_t utc_ns) {
+std::unique_ptr<StoreBridge> StoreBridge::open(const std::string& file, const Identity& identity,
+                                               std::size_t data_bytes, bool sync_each, std::int64_t utc_ns) {
     if (file.empty()) {
-        return std::make_unique<Bridge>(std::make_unique<fix::MemoryStore>(utc_ns, data_bytes), nullptr, false);
+        return std::make_unique<Bridge>(std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{data_bytes}), nullptr,
+                                        false);
     }
-    auto store = std::make_unique<fix::FileStore>(file, utc_ns, fix::FileStore::Options{.data_bytes = data_bytes});
+    auto store =
+        std::make_unique<fix::FileStore>(file, utc_ns,
+                                         fix::FileStore::Options{.data_bytes = data_bytes,
+                                                                 .identity = {.begin_string = identity.begin_string,
+                                                                              .sender_comp_id = identity.sender_comp_id,
+                                                                              .target_comp_id = identity.target_comp_id,
+                                                                              .qualifier = identity.qualifier}});
     auto* opened = store.get();
     return std::make_unique<Bridge>(std::move(store), opened, sync_each);
 }

@@ -13,9 +13,17 @@ namespace quickfix {
 /// A millpond::fix::MessageStore as QuickFIX sees one: a message is set first, its number counted on afterwards.
 class StoreBridge {
 public:
+    /// The session that a file belongs to, as QuickFIX names its parts.
+    struct Identity {
+        std::string begin_string;
+        std::string sender_comp_id;
+        std::string target_comp_id;
+        std::string qualifier;
+    };
+
     /// file: empty for memory.
-    static std::unique_ptr<StoreBridge> open(const std::string& file, std::size_t data_bytes, bool sync_each,
-                                             std::int64_t utc_ns);
+    static std::unique_ptr<StoreBridge> open(const std::string& file, const Identity& identity, std::size_t data_bytes,
+                                             bool sync_each, std::int64_t utc_ns);
     virtual ~StoreBridge() = default;
 
     /// False when the store refuses it.

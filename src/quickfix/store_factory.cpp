@@ -73,7 +73,12 @@ FIX::MessageStore* StoreFactory::create(const FIX::SessionID& session) {
         }
         file = options_.folder + "/" + file + ".store";
     }
-    return new Store(StoreBridge::open(file, options_.data_bytes, options_.sync_each, now_utc_ns()));
+    StoreBridge::Identity identity;
+    identity.begin_string = session.getBeginString().getString();
+    identity.sender_comp_id = session.getSenderCompID().getString();
+    identity.target_comp_id = session.getTargetCompID().getString();
+    identity.qualifier = session.getSessionQualifier();
+    return new Store(StoreBridge::open(file, identity, options_.data_bytes, options_.sync_each, now_utc_ns()));
 }
 
 void StoreFactory::destroy(FIX::MessageStore* store) { delete store; }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -325,9 +326,234 @@ TEST_F(FileStoreTest, AReaderNamesWhatIsNotWhole) {
     EXPECT_THROW(StoreReader{folder_ / "nothing"}, memory::RegionError);
 }
 
+FileStore::Options of_session(const char* target) {
+    auto options = kSmall;
+    options.identity = {.begin_string = "FIX.4.4", .sender_comp_id = "A", .target_comp_id = target};
+    return options;
+}
+
+template <class Open>
+std::string refusal_of(Open&& open) {
+    try {
+        open();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "not refused";
+}
+
+TEST_F(FileStoreTest, TheStoreOfAnotherSessionIsRefusedByNameAndLeftAsItWas) {
+    {
+        FileStore store{path(), 0, of_session("B")};
+        store_up_to(store, 3);
+    }
+    EXPECT_EQ(refusal_of([&] { FileStore{path(), 0, of_session("OTHER")}; }),
+              path().string() + " is the message store of the session FIX.4.4:A->B, not of FIX.4.4:A->OTHER");
+    auto with_sub_id = of_session("B");
+    with_sub_id.identity.target_sub_id = "DESK";
+    with_sub_id.identity.qualifier = "2";
+    EXPECT_EQ(refusal_of([&] { FileStore{path(), 0, with_sub_id}; }),
+              path().string() + " is the message store of the session FIX.4.4:A->B, not of FIX.4.4:A->B/DESK:2");
+    const FileStore store{path(), 0, of_session("B")};
+    EXPECT_EQ(store.identity(), of_session("B").identity);
+    EXPECT_EQ(store.retrieve(3), order(3));
+    EXPECT_EQ(StoreReader{path()}.identity().name(), "FIX.4.4:A->B");
+}
+
+TEST_F(FileStoreTest, ASegmentOfAnotherSessionsStoreIsRefusedByName) {
+    {
+        const FileStore store{path(), 0, of_session("B")};
+    }
+    {
+        const FileStore store{folder_ / "other", 0, of_session("OTHER")};
+    }
+    std::filesystem::copy_file(FileStore::segment_path(folder_ / "other", 1), FileStore::segment_path(path(), 1),
+                               std::filesystem::copy_options::overwrite_existing);
+    EXPECT_THAT(refusal_of([&] { FileStore{path(), 0, of_session("B")}; }),
+                testing::HasSubstr("session.store.1 is the"));
+}
+
+TEST_F(FileStoreTest, AStoreThatBelongsToNoSessionBecomesThatOfTheFirst) {
+    {
+        FileStore store{path(), 0, kSmall};
+        store_up_to(store, 3);
+        EXPECT_TRUE(store.identity().empty());
+    }
+    {
+        const FileStore store{path(), 0, of_session("B")};
+    }
+    EXPECT_THROW((FileStore{path(), 0, of_session("C")}), std::invalid_argument);
+    EXPECT_EQ((FileStore{path(), 0, kSmall}).retrieve(3), order(3));
+}
+
+TEST_F(FileStoreTest, IdsThatAreLongerThanTheHeaderAreRefused) {
+    EXPECT_THAT(refusal_of([&] { FileStore{path(), 0, of_session(std::string(600, 'x').c_str())}; }),
+                testing::HasSubstr("take "));
+}
+
+TEST_F(FileStoreTest, OpeningScansTheCurrentSegmentOnly) {
+    std::uint64_t oldest = 0;
+    {
+        FileStore store{path(), 0, kSmall};
+        for (std::uint64_t i = 1; i <= 300; ++i) {
+            store_up_to(store, i);
+            ASSERT_FALSE(store.maintain(0));
+        }
+        oldest = StoreReader{path()}.oldest();
+    }
+    // What a scan of the other segments would stumble over.
+    for (std::size_t number = 0; number < 4; ++number) {
+        auto region = memory::Region::open_file(FileStore::segment_path(path(), number), memory::Access::writable);
+        const auto segment = StoreSegment::open(region.bytes());
+        ASSERT_TRUE(segment);
+        if (segment->header->generation.load() == StoreReader{path()}.segments()[number].generation &&
+            segment->retrieve(300)) {
+            continue;
+        }
+        segment->header->next_sender.store(99'999);
+    }
+    const FileStore store{path(), 0, kSmall};
+    EXPECT_EQ(store.next_sender(), 301U);
+    for (auto i = oldest; i <= 300; ++i) ASSERT_EQ(store.retrieve(i), order(i)) << i;
+}
+
+TEST_F(FileStoreTest, WithoutItsIndexTheCurrentSegmentIsReadFromItsRecords) {
+    {
+        FileStore store{path(), 0, kSmall};
+        store_up_to(store, 10);
+        store.set_next_sender(8);  // 8 to 10 are forgotten, and later messages follow them
+        store_up_to(store, 9);
+    }
+    {
+        auto region = memory::Region::open_file(path(), memory::Access::writable);
+        const auto segment = StoreSegment::open(region.bytes());
+        ASSERT_TRUE(segment);
+        for (std::uint64_t slot = 0; slot <= segment->slot_mask; ++slot) segment->index[slot].store(0);
+    }
+    const FileStore store{path(), 0, kSmall};
+    EXPECT_EQ(store.next_sender(), 10U);
+    for (std::uint64_t i = 1; i <= 9; ++i) EXPECT_EQ(store.retrieve(i), order(i));
+    EXPECT_EQ(store.retrieve(10), std::nullopt);
+}
+
+TEST_F(FileStoreTest, AMessageWhoseBytesLookLikeRecordsAddsNone) {
+    // As the bytes of a lap before may lie behind the newest record.
+    const StoreRecord fake{.sequence = 7'777, .length = 16, .offset = 0};
+    std::string hostile;
+    for (int i = 0; i < 40; ++i) hostile.append(reinterpret_cast<const char*>(&fake), sizeof fake);
+    for (const std::size_t segments : {1U, 4U}) {
+        auto options = kSmall;
+        options.segments = segments;
+        const auto file = folder_ / std::to_string(segments);
+        for (std::uint64_t i = 1; i <= 300; ++i) {
+            FileStore store{file, 0, options};
+            ASSERT_EQ(store.next_sender(), i);
+            ASSERT_TRUE(store.store(i % 3 == 0 ? order(i) : hostile));
+            store.mark_written(i);
+        }
+    }
+}
+
+/// What `recorded` of layout 2 holds: orders 1 to 100, of which the newest found room.
+class StoreOfLayout2 : public FileStoreTest {
+protected:
+    static constexpr FileStore::Options kOptions{.data_bytes = 16'384, .segments = 4};
+
+    void SetUp() override {
+        FileStoreTest::SetUp();
+        for (const auto* name : {"session.store", "session.store.1"}) {
+            std::filesystem::copy_file(std::filesystem::path{MILLPOND_STORE_LAYOUT2} / name, folder_ / name);
+        }
+    }
+    void expect_upgraded() {
+        FileStore store{path(), 99, kOptions};
+        EXPECT_TRUE(store.recovered());
+        EXPECT_EQ(store.creation_utc_ns(), 42);
+        EXPECT_EQ(store.next_sender(), 101U);
+        EXPECT_EQ(store.next_target(), 12U);
+        std::uint64_t found = 0;
+        store.retrieve_range(1, 0, [&](std::uint64_t number, std::string_view text) {
+            ++found;
+            EXPECT_EQ(text, order(number));
+        });
+        EXPECT_EQ(found, kRecorded);
+        store_up_to(store, 120);
+        EXPECT_EQ(store.retrieve(120), order(120));
+    }
+    /// Names in the folder.
+    [[nodiscard]] std::vector<std::string> files() const {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator{folder_}) names.push_back(entry.path().filename());
+        std::ranges::sort(names);
+        return names;
+    }
+
+    static constexpr std::uint64_t kRecorded = 26;
+};
+
+TEST_F(StoreOfLayout2, AReaderReadsItAsItIs) {
+    const StoreReader reader{path()};
+    EXPECT_EQ(reader.segments()[0].layout, 2U);
+    EXPECT_EQ(reader.next_sender(), 101U);
+    EXPECT_EQ(reader.next_target(), 12U);
+    EXPECT_EQ(reader.creation_utc_ns(), 42);
+    EXPECT_EQ(reader.verify().messages, kRecorded);
+    EXPECT_EQ(reader.verify().faulty, 0U);
+    EXPECT_EQ(reader.retrieve(100), order(100));
+}
+
+TEST_F(StoreOfLayout2, OpeningItRewritesItWithMessagesAndNumbers) {
+    expect_upgraded();
+    EXPECT_EQ(StoreReader{path()}.segments()[0].layout, kStoreVersion);
+    for (const auto& name : files()) EXPECT_THAT(name, testing::Not(testing::HasSubstr("upgrade")));
+}
+
+TEST_F(StoreOfLayout2, ThatOfAnotherSessionIsRefusedByNameAndLeftAsItWas) {
+    auto options = kOptions;
+    options.identity = {.begin_string = "FIX.4.4", .sender_comp_id = "A", .target_comp_id = "OTHER"};
+    EXPECT_EQ(refusal_of([&] { FileStore{path(), 0, options}; }),
+              path().string() + " is the message store of the session FIX.4.4:A->B, not of FIX.4.4:A->OTHER");
+    EXPECT_EQ(StoreReader{path()}.segments()[0].layout, 2U);
+    expect_upgraded();
+}
+
+TEST_F(StoreOfLayout2, AProcessThatDiesWhileItIsRewrittenLosesNothing) {
+    const auto made = path().string() + ".upgrade";
+    // Copied in part, not complete.
+    std::ofstream{made} << "a part";
+    std::ofstream{made + ".1"} << "a part";
+    expect_upgraded();
+
+    // Complete, and some of the files are in their place.
+    for (std::size_t placed = 0; placed < 4; ++placed) {
+        TearDown();
+        SetUp();
+        expect_upgraded();
+        for (const auto& name : files()) {
+            std::filesystem::rename(folder_ / name, made + name.substr(std::string{"session.store"}.size()));
+        }
+        for (const auto* name : {"session.store", "session.store.1"}) {
+            std::filesystem::copy_file(std::filesystem::path{MILLPOND_STORE_LAYOUT2} / name, folder_ / name);
+        }
+        std::ofstream{made + ".complete"} << "1\n";
+        for (std::size_t i = 0; i < placed; ++i) {
+            const auto file = FileStore::segment_path(made, 3 - i);
+            if (i < 3 && std::filesystem::exists(file)) {
+                std::filesystem::rename(file, FileStore::segment_path(path(), 3 - i));
+            }
+        }
+        FileStore store{path(), 99, kOptions};
+        EXPECT_EQ(store.next_sender(), 121U);
+        EXPECT_EQ(store.retrieve(120), order(120));
+        EXPECT_EQ(store.retrieve(100), order(100));
+        for (const auto& name : files()) EXPECT_THAT(name, testing::Not(testing::HasSubstr("upgrade")));
+    }
+}
+
 /// Stores orders until it is killed, telling the number of each that is committed.
-[[noreturn]] void store_until_killed(const std::filesystem::path& path, int acknowledge) {
-    FileStore store{path, 0, kSmall};
+[[noreturn]] void store_until_killed(const std::filesystem::path& path, const FileStore::Options& options,
+                                     int acknowledge) {
+    FileStore store{path, 0, options};
     for (;;) {
         const auto number = store.next_sender();
         if (!store.store(order(number))) _exit(3);
@@ -338,7 +564,13 @@ TEST_F(FileStoreTest, AReaderNamesWhatIsNotWhole) {
     }
 }
 
-TEST_F(FileStoreTest, WhatWasCommittedBeforeAKillIsThereAndWhatIsThereIsWhole) {
+class FileStoreKill : public FileStoreTest, public testing::WithParamInterface<std::size_t> {};
+
+INSTANTIATE_TEST_SUITE_P(RingAndChain, FileStoreKill, testing::Values(1, 4));
+
+TEST_P(FileStoreKill, WhatWasCommittedIsThereAndWhatIsThereIsWhole) {
+    auto options = kSmall;
+    options.segments = GetParam();
     // MILLPOND_STORE_KILLS=1000 is the long run.
     const auto* wish = std::getenv("MILLPOND_STORE_KILLS");
     const int kills = wish == nullptr ? 60 : std::atoi(wish);
@@ -352,7 +584,7 @@ TEST_F(FileStoreTest, WhatWasCommittedBeforeAKillIsThereAndWhatIsThereIsWhole) {
         ASSERT_GE(child, 0);
         if (child == 0) {
             close(ends[0]);
-            store_until_killed(path(), ends[1]);
+            store_until_killed(path(), options, ends[1]);
         }
         close(ends[1]);
         const auto goal = newest + 1 + random() % 400;
@@ -363,7 +595,7 @@ TEST_F(FileStoreTest, WhatWasCommittedBeforeAKillIsThereAndWhatIsThereIsWhole) {
         while (read(ends[0], &told, sizeof told) == sizeof told) newest = told;
         close(ends[0]);
 
-        FileStore store{path(), 0, kSmall};
+        FileStore store{path(), 0, options};
         ASSERT_TRUE(store.recovered());
         // The last one may have been committed and not told.
         ASSERT_GE(store.next_sender(), newest + 1);

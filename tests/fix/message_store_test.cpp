@@ -2,6 +2,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(MemoryStore, WhatWasStoredIsRetrievedByItsNumber) {
 }
 
 TEST(MemoryStore, ARangeWhoseEndIsZeroGoesToTheNewest) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(store.store(message(i, 50)));
     std::vector<std::uint64_t> visited;
     const auto note = [&](std::uint64_t sequence, std::string_view text) {
@@ -52,7 +53,7 @@ TEST(MemoryStore, ARangeWhoseEndIsZeroGoesToTheNewest) {
 }
 
 TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     std::mt19937 random{1};
     std::map<std::uint64_t, std::string> all;
     for (std::uint64_t i = 1; i <= 20'000; ++i) {
@@ -81,7 +82,7 @@ TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
 }
 
 TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     std::uint64_t stored = 0;
     while (store.store(message(stored + 1, 200))) ++stored;
     EXPECT_GT(stored, 15U);
@@ -94,7 +95,7 @@ TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
 }
 
 TEST(MemoryStore, AnAbandonedClaimUsesUpNoNumber) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     ASSERT_TRUE(store.store("one"));
     const auto room = store.claim(500);
     ASSERT_EQ(room.size(), 500U);
@@ -107,7 +108,7 @@ TEST(MemoryStore, AnAbandonedClaimUsesUpNoNumber) {
 }
 
 TEST(MemoryStore, AMessageMayBeginBehindTheStartOfItsClaim) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     const auto room = store.claim(100);
     std::memcpy(room.data() + 10, "inner", 5);
     EXPECT_EQ(store.commit({room.data() + 10, 5}), 1U);
@@ -115,14 +116,14 @@ TEST(MemoryStore, AMessageMayBeginBehindTheStartOfItsClaim) {
 }
 
 TEST(MemoryStore, AClaimOfMoreThanAQuarterIsRefused) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     EXPECT_TRUE(store.claim(kSmall / 4 + 1).empty());
     EXPECT_TRUE(store.claim(0).empty());
     EXPECT_FALSE(store.claim(kSmall / 4).empty());
 }
 
 TEST(MemoryStore, AResetForgetsMessagesAndBothNumbers) {
-    MemoryStore store{5, kSmall};
+    MemoryStore store{5, ByteCount{kSmall}};
     for (std::uint64_t i = 1; i <= 50; ++i) {
         ASSERT_TRUE(store.store(message(i, 200)));
         store.mark_written(i);
@@ -139,7 +140,7 @@ TEST(MemoryStore, AResetForgetsMessagesAndBothNumbers) {
 }
 
 TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(store.store(message(i, 50)));
     store.set_next_sender(3);
     EXPECT_EQ(store.retrieve(3), std::nullopt);
@@ -148,6 +149,27 @@ TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
     ASSERT_TRUE(store.store("far"));
     EXPECT_EQ(store.retrieve(1000), "far");
     EXPECT_EQ(store.tallies().overwritten.read(), 0U);
+}
+
+TEST(MemoryStore, ItsTimeAndItsSizeCannotBeSwapped) {
+    static_assert(std::is_constructible_v<MemoryStore, std::int64_t, ByteCount>);
+    static_assert(!std::is_constructible_v<MemoryStore, std::int64_t, std::size_t>);
+    static_assert(!std::is_constructible_v<MemoryStore, ByteCount, std::int64_t>);
+    static_assert(!std::is_convertible_v<std::size_t, ByteCount>);
+}
+
+TEST(MemoryStore, ItsCommitWordIsRightBeforeTheMessageInMemory) {
+    MemoryStore store{0, ByteCount{kSmall}};
+    for (std::uint64_t number = 1; number <= 200; ++number) {
+        ASSERT_TRUE(store.store(message(number, 100)));
+        store.mark_written(number);
+        const auto stored = store.retrieve(number);
+        ASSERT_TRUE(stored);
+        std::uint64_t commit_word = 0;
+        std::memcpy(&commit_word, stored->data() - sizeof(StoreRecord), sizeof commit_word);
+        ASSERT_EQ(commit_word, number);
+        ASSERT_EQ(reinterpret_cast<std::uintptr_t>(stored->data()) % sizeof(StoreRecord), 0U);
+    }
 }
 
 TEST(MemoryStore, StandsOnARegion) {
@@ -160,13 +182,13 @@ TEST(MemoryStore, StandsOnARegion) {
 }
 
 TEST(MemoryStore, TooLittleMemoryIsRefusedByName) {
-    EXPECT_THROW((MemoryStore{0, 100}), std::invalid_argument);
+    EXPECT_THROW((MemoryStore{0, ByteCount{100}}), std::invalid_argument);
     alignas(64) std::byte little[512];
     EXPECT_THROW((MemoryStore{0, std::span<std::byte>{little}}), std::invalid_argument);
 }
 
 TEST(MemoryStore, StoringAndRetrievingNeedNoHeapNoPageFaultAndNoSystemCall) {
-    MemoryStore store{0, kSmall};
+    MemoryStore store{0, ByteCount{kSmall}};
     const auto text = message(1, 200);
     test::expect_free_of_cost([&] {
         std::size_t found = 0;

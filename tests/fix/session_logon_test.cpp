@@ -241,7 +241,10 @@ TEST(SessionLogon, ANextExpectedMsgSeqNumThatWasNeverSentEndsInALogout) {
 /// A store whose memory another machine moves on: what it knows is what it read last.
 class SharedStore : public MessageStore {
 public:
-    SharedStore() { use(StoreSegment::create(memory_, 1U << 16U, kStart), 1); }
+    SharedStore() {
+        const auto segment = StoreSegment::create(memory_, 1U << 16U, kStart);
+        use(segment, {.end = segment.lap_end() - segment.data.size(), .oldest = 1, .next = 1});
+    }
     void refresh() noexcept override { set_next_target(5); }
 
 private:
@@ -266,7 +269,7 @@ TEST(SessionLogon, RefreshOnLogonTakesTheStoresStateAnew) {
 
 TEST(SessionLogon, ASessionWithoutItsIdsIsRefusedByName) {
     const auto dictionary = Dictionary::session_level(Version::fixt11);
-    MemoryStore store{0, 8192};
+    MemoryStore store{0, ByteCount{8192}};
     Peer handler;
     const auto make = [&](SessionConfig config) { Session{config, dictionary, nullptr, store, handler, {}}; };
     EXPECT_THROW(make({.target_comp_id = "b"}), std::invalid_argument);

@@ -97,6 +97,7 @@ public:
         if (message.msg_type() == "8") return Verdict::unsupported_message_type;
         return Verdict::accepted;
     }
+    void on_history_lost(const LostHistory& lost) override { lost_.push_back(lost); }
     void on_reject(const Message& reject) override { rejects_.emplace_back(reject.msg_type()); }
 
     [[nodiscard]] bool order(std::string_view id) {
@@ -104,7 +105,7 @@ public:
     }
 
     Dictionary dictionary_;
-    MemoryStore store_{kStart, 1U << 16U};
+    MemoryStore store_{kStart, ByteCount{1U << 16U}};
     Parser reader_;
     core::Moment now_{kStartMoment};
     std::uint64_t next_{1};
@@ -115,6 +116,7 @@ public:
     int logons_{0};
     std::vector<std::string> logouts_;
     std::vector<std::string> rejects_;
+    std::vector<LostHistory> lost_;
     std::vector<std::uint64_t> delivered_;
     std::vector<std::string> sent_;
     std::vector<std::string> whole_;

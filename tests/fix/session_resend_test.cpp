@@ -57,6 +57,30 @@ TEST(SessionResend, GroupsAndDataFieldsSurviveByteForByte) {
                                                  readable(body)));
 }
 
+TEST(SessionResend, AGapFillForLostHistoryIsReportedOnceAndOthersAreNot) {
+    Peer peer;
+    peer.log_on();
+    for (int i = 0; i < 3; ++i) peer.give("1", "112=x|");
+    peer.give("2", "7=1|16=4|");  // session messages are filled too
+    EXPECT_TRUE(peer.lost_.empty());
+    const std::string filler(700, 'x');
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(peer.order(filler));
+    const auto ask = [&] {
+        peer.give("2", "7=1|16=0|");
+        while (peer.session_.next_deadline_ns() <= peer.now_.monotonic_ns) peer.session_.on_timer(peer.now_);
+    };
+    ask();
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].first, 1U);
+    EXPECT_EQ(peer.lost_[0].messages, peer.lost_[0].last);
+    EXPECT_TRUE(peer.store_.retrieve(peer.lost_[0].last + 1));
+    EXPECT_FALSE(peer.store_.retrieve(peer.lost_[0].last));
+    EXPECT_EQ(peer.session_.tallies().lost.read(), peer.lost_[0].messages);
+    ask();
+    EXPECT_EQ(peer.lost_.size(), 2U);
+    EXPECT_EQ(peer.session_.tallies().lost_fills.read(), 2U);
+}
+
 TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
     Peer peer;
     peer.log_on();

@@ -170,7 +170,7 @@ TEST(SessionMemory, SendingReceivingAndResendingNeedNoHeapNoPageFaultAndNoSystem
         std::size_t bytes_{0};
     };
     const auto dictionary = Dictionary::session_level(Version::fix44);
-    MemoryStore store{kStart, 1U << 16U};
+    MemoryStore store{kStart, ByteCount{1U << 16U}};
     Quiet handler{store};
     Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .reset_on_logon = true},
                     dictionary,

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include <millpond/fix/message_store.hpp>
+#include <millpond/fix/store_identity.hpp>
 #include <millpond/memory/region.hpp>
 
 namespace millpond::fix {
@@ -25,7 +26,11 @@ enum class Durability : std::uint8_t {
 /// A MessageStore in mapped files: a chain of segments, the first one at the path given, the others beside it with a
 /// number behind the name. When the current segment is full the next one becomes current: one that `maintain` has made
 /// ready meanwhile, else the oldest, whose messages make room. Neither needs a system call. The layout is the same as
-/// in memory, so a restart takes the files over by looking at each slot of their indexes once.
+/// in memory. A restart scans the current segment and reads the headers of the others.
+///
+/// A store belongs to one session: it keeps the identity that it is first opened with, and refuses any other. Files of
+/// layout 2 are rewritten when they are opened, messages and numbers included; a process that dies meanwhile leaves
+/// either the old files or the new ones behind.
 ///
 /// Threads: as MessageStore; `maintain` and `sync` may run on one other thread.
 /// Memory:  the files, mapped and allocated: a full disk is an error when a segment is made, never later.
@@ -39,11 +44,12 @@ public:
         Durability durability = Durability::process;
         std::int64_t interval_ns = 1'000'000'000;
         bool prefault = true;
+        StoreIdentity identity{};  ///< Of the session; empty: any store is opened, as it is.
     };
 
     /// Opens the chain, however long it is, or makes its first two segments.
     /// Throws memory::RegionError when a file cannot be had (ENOSPC: the disk is full; EBUSY: another process owns it),
-    /// std::invalid_argument when one is no segment or of another size.
+    /// std::invalid_argument when one is no segment, of another size, or of another session.
     FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options);
 
     /// File of the segment with this number, from 0 on.
@@ -51,6 +57,10 @@ public:
 
     /// Whether the files were there already.
     [[nodiscard]] bool recovered() const noexcept { return recovered_; }
+    /// Of the session that it belongs to; empty: none yet.
+    [[nodiscard]] StoreIdentity identity() const { return identity_of(*current().header); }
+    /// What a segment's header says.
+    [[nodiscard]] static StoreIdentity identity_of(const StoreHeader& header);
     [[nodiscard]] Durability durability() const noexcept { return options_.durability; }
     [[nodiscard]] std::size_t segments() const noexcept { return ready_.load(std::memory_order_acquire); }
     [[nodiscard]] std::size_t capacity_bytes() const noexcept override;
@@ -84,8 +94,9 @@ private:
 
     /// False when there is no such file and `make` is not set.
     bool add_link(bool make);
+    void bind(StoreHeader& header, const std::filesystem::path& file) const;
     void recover();
-    void enter(std::size_t number, std::uint64_t first) noexcept;
+    void enter(std::size_t number, const Start& start) noexcept;
     void count_all(std::uint64_t overwritten) noexcept;
 
     std::filesystem::path path_;

@@ -12,10 +12,16 @@
 
 namespace millpond::fix {
 
+/// A size in bytes. No other number becomes one without saying so.
+struct ByteCount {
+    constexpr explicit ByteCount(std::size_t bytes) noexcept : value(bytes) {}
+    std::size_t value;
+};
+
 /// What a session has sent, by sequence number, and both sequence numbers: the memory that messages are encoded into
 /// and sent from. A bounded ring: the oldest message makes room for the newest, so it never fills up; it only refuses
 /// to overwrite what has not been handed to the socket yet.
-/// It stands on one segment, which is then the ring, or on several, of which the oldest is taken into use again.
+/// It has one segment, which is then the ring, or several, of which the oldest is used again.
 ///
 /// Threads: one uses it; the tallies may be read on any.
 /// Memory:  the caller's (MemoryStore and FileStore bring their own).
@@ -58,9 +64,7 @@ public:
     }
 
     /// The number of the next message to send, and of the next one expected.
-    [[nodiscard]] std::uint64_t next_sender() const noexcept {
-        return current_.header->next_sender.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t next_sender() const noexcept { return next_sender_; }
     [[nodiscard]] std::uint64_t next_target() const noexcept {
         return current_.header->next_target.load(std::memory_order_relaxed);
     }
@@ -113,8 +117,17 @@ protected:
     /// Messages of other segments with this number and above are forgotten.
     virtual void forget_elsewhere(std::uint64_t sequence) noexcept { static_cast<void>(sequence); }
 
-    /// Writes into this segment from now on. `oldest`: number of the first message in it, or of the next one.
-    void use(const StoreSegment& segment, std::uint64_t oldest) noexcept;
+    /// Where a segment goes on.
+    struct Start {
+        std::uint64_t end;     ///< Position of the next record.
+        std::uint64_t oldest;  ///< Number of the segment's first message, or of the next one.
+        std::uint64_t next;    ///< Number of the next message.
+    };
+
+    /// Writes into this segment from now on.
+    void use(const StoreSegment& segment, const Start& start) noexcept;
+    /// Position behind the newest record of the current segment.
+    [[nodiscard]] std::uint64_t written_end() const noexcept { return written_end_; }
     [[nodiscard]] const StoreSegment& current() const noexcept { return current_; }
     /// Highest number that the socket has taken.
     [[nodiscard]] std::uint64_t written_to() const noexcept { return written_to_; }
@@ -125,14 +138,19 @@ protected:
     }
 
 private:
+    void raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept;
+    [[nodiscard]] std::uint64_t kept_position(std::uint64_t sequence) const noexcept;
     void count_eviction() noexcept;
     void fetch_ahead(const char* end, std::uint64_t sequence) const noexcept;
 
     StoreSegment current_;
     std::span<char> claim_;
-    std::uint64_t claim_begin_{0};  // position of claim_
+    std::uint64_t claim_begin_{0};  // position of its record
+    std::uint64_t written_end_{0};  // position behind the newest record
+    std::uint64_t next_sender_{1};
+    std::uint64_t claimed_end_{0};  // the header's
     std::uint64_t lap_end_{0};      // position at which the current segment's data begins again
-    std::uint64_t unwritten_{0};    // position of the first byte that the socket has not taken
+    std::uint64_t unwritten_{0};    // position of the first record that the socket has not taken
     std::uint64_t written_to_{0};   // highest number that it has taken
     std::uint64_t oldest_{1};       // number of the current segment's oldest message that is not counted as evicted
     std::uint64_t jump_from_{0};    // numbers from here to jump_to_ were left out
@@ -146,9 +164,9 @@ class MemoryStore final : public MessageStore {
 public:
     static constexpr std::size_t kDefaultBytes = 64U << 20U;
 
-    /// data_bytes: of messages, from 4096 on; rounded down to a multiple of 64. utc_ns: creation time. Throws
-    /// std::invalid_argument, and what `memory` throws.
-    explicit MemoryStore(std::int64_t utc_ns, std::size_t data_bytes = kDefaultBytes,
+    /// data: of messages and 16 bytes or more for each of them, from 4096 on; rounded down to a multiple of 64.
+    /// utc_ns: creation time. Throws std::invalid_argument, and what `memory` throws.
+    explicit MemoryStore(std::int64_t utc_ns, ByteCount data = ByteCount{kDefaultBytes},
                          std::pmr::memory_resource* memory = std::pmr::get_default_resource());
     /// On memory of the caller's, a Region say: all of it is used. Throws std::invalid_argument when it is too little
     /// or not aligned to 64 bytes.
@@ -156,6 +174,8 @@ public:
     ~MemoryStore() override;
 
 private:
+    void begin(std::size_t data_bytes, std::int64_t utc_ns) noexcept;
+
     std::pmr::memory_resource* resource_{nullptr};  // null: the memory is the caller's
     std::span<std::byte> memory_;
 };

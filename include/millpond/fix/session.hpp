@@ -97,6 +97,8 @@ public:
         core::Tally requests;      ///< ResendRequests sent.
         core::Tally resent;        ///< Messages resent.
         core::Tally gap_fills;     ///< Gap fills sent.
+        core::Tally lost_fills;    ///< Of these, those that stand for messages that are not in the store.
+        core::Tally lost;          ///< Messages that were asked for and are not in the store.
     };
     [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
 
@@ -109,7 +111,8 @@ private:
     struct Range {
         std::uint64_t next{1};
         std::uint64_t last{0};
-        std::uint64_t gap{1};  // first number that waits to be filled; `next` when none does
+        std::uint64_t gap{1};   // first number that waits to be filled; `next` when none does
+        std::uint64_t lost{0};  // of the gap, numbers that are not in the store
         [[nodiscard]] bool empty() const noexcept { return next > last; }
     };
 

@@ -33,6 +33,13 @@ enum class Verdict : std::int8_t {
     not_authorized = 6,
 };
 
+/// Messages that the peer asked for again and the store has not: the peer gets a gap fill in their place.
+struct LostHistory {
+    std::uint64_t first{0};  ///< Of the gap fill.
+    std::uint64_t last{0};
+    std::uint64_t messages{0};  ///< Of its numbers, those that are not in the store.
+};
+
 /// What a session drives: the connection on one side, the application on the other. Called on the session's thread,
 /// from within the session's calls.
 class SessionHandler {
@@ -58,6 +65,8 @@ public:
     [[nodiscard]] virtual Verdict on_message(const Message& message) = 0;
     /// The peer rejected one of ours: a Reject, or a Logout with a reason.
     virtual void on_reject(const Message& reject) { static_cast<void>(reject); }
+    /// The peer asked for messages again that are not in the store any more.
+    virtual void on_history_lost(const LostHistory& lost) { static_cast<void>(lost); }
     /// Whether a message that the peer asks for again is still worth sending; else its number is filled.
     [[nodiscard]] virtual bool may_resend(const Message& message) {
         static_cast<void>(message);

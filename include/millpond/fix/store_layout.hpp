@@ -4,22 +4,33 @@
 #include <cstddef>
 #include <cstdint>
 
-/// How a segment of a message store lies in its memory or file. All numbers are in the machine's own byte order; magic
+/// Layout 3 of a segment of a message store, in memory or in a file. All numbers are in the machine's byte order; magic
 /// and version refuse a file of another kind.
 ///
 ///     offset 0     StoreHeader, kStoreHeaderBytes
-///     then         slots * StoreEntry; the message with number n is told of by entry n modulo slots
-///     then         data_bytes of messages, each whole; positions count on for ever, their place is modulo data_bytes
+///     1024         slots * 8 bytes, the index: entry n modulo slots is the position of message n's record, 0 for none
+///     then         data_bytes of records; a position is never used twice, its place is the position modulo data_bytes
 ///
-/// Order of writing: claimed_end, the message's bytes, the entry's position and length, the entry's sequence (the
-/// commit word), written_end, next_sender. A process that dies between any two leaves a whole store behind. A segment
-/// that is taken into use again gives up what it holds by its claimed_end, and becomes the current one by its
-/// generation, the last word written then.
+///     record, at a multiple of 16:
+///     0            8  sequence, the commit word: 0 ends the records, kStoreVoid is a message that was forgotten
+///     8            4  bytes of the message
+///     12           4  bytes between this header and the message
+///     16              the message, in one piece; the next record begins at the next multiple of 16
+///
+/// Order of writing: claimed_end where it must grow, a 0 where the record begins, the message, a 0 behind it, its
+/// length, the index, the commit word. A process that dies between any two leaves a whole store behind. All that the
+/// header says about the newest messages follows from the records, so a message costs no store to the header.
+///
+/// A store is a chain of segments. The one with the greatest generation is current; a segment that is left gets its
+/// sealed words first, so only the current one is scanned when the store is opened. A segment that is used again gives
+/// up its messages by its sealed words, and becomes current by its generation, the last word written.
 namespace millpond::fix {
 
 inline constexpr std::uint64_t kStoreMagic = 0x31'45'52'4F'54'53'50'4DULL;  // "MPSTORE1"
-inline constexpr std::uint32_t kStoreVersion = 2;
-inline constexpr std::size_t kStoreHeaderBytes = 256;
+inline constexpr std::uint32_t kStoreVersion = 3;
+inline constexpr std::size_t kStoreHeaderBytes = 1024;
+inline constexpr std::size_t kStoreIdentityBytes = 512;
+inline constexpr std::uint64_t kStoreVoid = ~std::uint64_t{0};
 
 struct StoreHeader {
     std::uint64_t magic{0};
@@ -27,21 +38,28 @@ struct StoreHeader {
     std::uint32_t header_bytes{0};
     std::uint64_t slots{0};  ///< A power of two.
     std::uint64_t data_bytes{0};
-    std::int64_t creation_utc_ns{0};
-    std::atomic<std::uint64_t> claimed_end{0};  ///< What lies more than data_bytes before it is overwritten.
-    std::atomic<std::uint64_t> written_end{0};  ///< Where the next message begins.
-    std::atomic<std::uint64_t> next_sender{1};  ///< This and the next one count in the current segment only.
-    std::atomic<std::uint64_t> next_target{1};
-    std::atomic<std::uint64_t> generation{0};  ///< Of a store's segments the greatest is current; 0: never used.
+    std::int64_t creation_utc_ns{0};             ///< When the numbers last began at 1.
+    std::uint64_t epoch{0};                      ///< Which of a session's machines wrote it last; 0: there is one only.
+    std::atomic<std::uint64_t> generation{0};    ///< Of a store's segments the greatest is current; 0: never used.
+    std::atomic<std::uint64_t> claimed_end{0};   ///< What lies more than data_bytes before it is overwritten.
+    std::atomic<std::uint64_t> next_sender{1};   ///< The least that it can be; records with greater numbers raise it.
+    std::atomic<std::uint64_t> sealed_first{0};  ///< Of the messages when it was left.
+    std::atomic<std::uint64_t> sealed_next{0};   ///< Messages from this number on are forgotten.
+    std::atomic<std::uint64_t> sealed_messages{0};  ///< 0: none.
+    std::atomic<std::uint64_t> sealed_end{0};       ///< Position behind them.
+    /// Counts in the current segment only. In a line that sending does not touch.
+    alignas(64) std::atomic<std::uint64_t> next_target{1};
+    std::uint64_t reserved[47]{};
+    std::uint32_t identity_bytes{0};           ///< 0: the store belongs to no session yet.
+    char identity[kStoreIdentityBytes - 4]{};  ///< As StoreIdentity::text.
 };
-static_assert(sizeof(StoreHeader) <= kStoreHeaderBytes);
+static_assert(sizeof(StoreHeader) == kStoreHeaderBytes);
 
-struct StoreEntry {
-    std::atomic<std::uint64_t> sequence{0};  ///< The commit word: 0 while the entry tells of no message.
-    std::uint64_t position{0};
-    std::uint64_t length{0};
-    std::uint64_t reserved{0};
+struct StoreRecord {
+    std::atomic<std::uint64_t> sequence{0};
+    std::uint32_t length{0};
+    std::uint32_t offset{0};
 };
-static_assert(sizeof(StoreEntry) == 32 && std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(StoreRecord) == 16 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace millpond::fix

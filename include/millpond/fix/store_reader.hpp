@@ -6,21 +6,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include <millpond/fix/store_identity.hpp>
+#include <millpond/fix/store_layout2.hpp>
 #include <millpond/fix/store_segment.hpp>
 #include <millpond/memory/region.hpp>
 
 namespace millpond::fix {
 
-/// Looks at a FileStore's files without taking them over or changing them. Their owner may be running: then what it
-/// writes meanwhile may be seen half, so a fault counts only where `owned` is false.
+/// Looks at a FileStore's files, of this layout or of layout 2, without taking them over or changing them. Their owner
+/// may be running: then what it writes meanwhile may be seen half, so a fault counts only where `owned` is false.
 ///
 /// Threads: one. Memory: the files, mapped.
 class StoreReader {
 public:
     struct Segment {
         std::filesystem::path file;
+        std::uint32_t layout{0};
         std::uint64_t generation{0};  ///< The greatest is the current one's; 0: never used.
         std::size_t data_bytes{0};
         StoreSegment::Extent extent;
@@ -42,11 +46,11 @@ public:
 
     [[nodiscard]] const std::vector<Segment>& segments() const noexcept { return segments_; }
     [[nodiscard]] bool owned() const noexcept { return regions_.front().owned_elsewhere(); }
-    [[nodiscard]] std::int64_t creation_utc_ns() const noexcept { return current().header->creation_utc_ns; }
+    /// Of the session that the store belongs to; empty: none yet, or layout 2.
+    [[nodiscard]] StoreIdentity identity() const;
+    [[nodiscard]] std::int64_t creation_utc_ns() const noexcept { return creation_utc_ns_; }
     [[nodiscard]] std::uint64_t next_sender() const noexcept { return next_sender_; }
-    [[nodiscard]] std::uint64_t next_target() const noexcept {
-        return current().header->next_target.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t next_target() const noexcept { return next_target_; }
     /// Number of the oldest message that is there; next_sender() when there is none.
     [[nodiscard]] std::uint64_t oldest() const noexcept { return oldest_; }
 
@@ -65,13 +69,17 @@ public:
     [[nodiscard]] Verification verify() const;
 
 private:
-    [[nodiscard]] const StoreSegment& current() const noexcept { return mapped_[current_]; }
+    using Mapped = std::variant<StoreSegment, Layout2Segment>;
+
+    void add(const std::filesystem::path& file);
 
     std::vector<memory::Region> regions_;
-    std::vector<StoreSegment> mapped_;
+    std::vector<Mapped> mapped_;
     std::vector<Segment> segments_;
     std::size_t current_{0};
+    std::int64_t creation_utc_ns_{0};
     std::uint64_t next_sender_{1};
+    std::uint64_t next_target_{1};
     std::uint64_t oldest_{1};
 };
 

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <millpond/fix/tag.hpp>
+
+namespace millpond::fix {
+
+/// Which values are secret: Password(554), NewPassword(925) and a Logon's RawData(96) always, others by choice.
+///
+/// Threads: a value; built at start-up, then only read.
+class SecretTags {
+public:
+    SecretTags() = default;
+    explicit SecretTags(std::vector<Tag> more) : more_(std::move(more)) {}
+
+    [[nodiscard]] bool hides(Tag tag, bool in_logon) const noexcept;
+
+private:
+    std::vector<Tag> more_;
+};
+
+/// Overwrites secret values in a stream of messages with '*', byte by byte, so that the length stays. A value may go on
+/// in the next piece, and a data value may hold delimiters: its length field counts. CheckSum stays that of the
+/// original.
+///
+/// Threads: one. Memory: none of its own but the tags'.
+class SecretMask {
+public:
+    /// tags: must outlive this.
+    explicit SecretMask(const SecretTags& tags) noexcept : tags_(&tags) {}
+
+    /// The next bytes of the stream. Gives how many were overwritten.
+    std::size_t hide(std::span<char> piece) noexcept;
+
+    /// Bytes are missing in front of the next piece: all is hidden until a message begins.
+    void on_loss() noexcept { place_ = Place::lost; }
+
+private:
+    enum class Place : std::uint8_t { tag, value, data, lost };
+
+    [[nodiscard]] bool takes(char byte) noexcept;
+    void begin_value() noexcept;
+    void end_value() noexcept;
+
+    const SecretTags* tags_;
+    Place place_{Place::tag};
+    Tag tag_{0};
+    bool tag_is_number_{true};
+    bool hidden_{false};
+    bool other_type_{false};       // the message is known not to be a Logon
+    char type_{0};                 // MsgType's first character
+    std::uint64_t value_chars_{0};
+    std::uint64_t number_{0};      // of the value, as far as it is one
+    bool value_is_number_{true};
+    Tag announced_{0};             // data field that the field before announces
+    std::uint64_t announced_bytes_{0};
+    std::uint64_t data_left_{0};
+    bool body_is_known_{false};
+    std::uint64_t body_left_{0};
+};
+
+}  // namespace millpond::fix

@@ -1,0 +1,113 @@
+#include <millpond/fix/secret_mask.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+#include <millpond/fix/data_fields.hpp>
+
+namespace millpond::fix {
+namespace {
+
+constexpr Tag kRawData = 96;
+constexpr Tag kNewPassword = 925;
+constexpr char kDelimiter = '\x01';
+constexpr char kMask = '*';
+constexpr std::string_view kBegin = "8=FIX";
+// What a hostile length may hide at most.
+constexpr std::uint64_t kMostDataBytes = std::uint64_t{1} << 20U;
+constexpr Tag kMostTag = 999'999'999;
+constexpr auto kDataFields = DataFields::standard();
+
+bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
+
+}  // namespace
+
+bool SecretTags::hides(Tag tag, bool in_logon) const noexcept {
+    if (tag == tag::kPassword || tag == kNewPassword || (tag == kRawData && in_logon)) return true;
+    return std::ranges::find(more_, tag) != more_.end();
+}
+
+std::size_t SecretMask::hide(std::span<char> piece) noexcept {
+    std::size_t hidden = 0;
+    if (place_ == Place::lost) {
+        const std::string_view text{piece.data(), piece.size()};
+        const auto begin = std::min(text.find(kBegin), text.size());
+        std::ranges::fill(piece.first(begin), kMask);
+        hidden = begin;
+        piece = piece.subspan(begin);
+        if (piece.empty()) return hidden;
+        *this = SecretMask{*tags_};
+    }
+    for (auto& byte : piece) {
+        if (!takes(byte)) continue;
+        byte = kMask;
+        ++hidden;
+    }
+    return hidden;
+}
+
+/// Whether the byte is part of a secret.
+bool SecretMask::takes(char byte) noexcept {
+    if (body_is_known_ && body_left_ > 0) --body_left_;
+    switch (place_) {
+        case Place::tag:
+            if (byte == '=') {
+                begin_value();
+            } else if (byte == kDelimiter) {
+                tag_ = 0;
+                tag_is_number_ = true;
+            } else if (is_digit(byte) && tag_ <= kMostTag / 10) {
+                tag_ = tag_ * 10 + static_cast<Tag>(byte - '0');
+            } else {
+                tag_is_number_ = false;
+            }
+            return false;
+        case Place::data:
+            if (--data_left_ == 0) place_ = Place::value;
+            return hidden_;
+        case Place::value:
+        case Place::lost: break;
+    }
+    if (byte == kDelimiter) {
+        end_value();
+        return false;
+    }
+    if (value_chars_++ == 0) type_ = byte;
+    value_is_number_ = value_is_number_ && is_digit(byte) && number_ <= kMostDataBytes;
+    if (value_is_number_) number_ = number_ * 10 + static_cast<std::uint64_t>(byte - '0');
+    return hidden_;
+}
+
+void SecretMask::begin_value() noexcept {
+    if (!tag_is_number_) tag_ = 0;
+    if (tag_ == tag::kBeginString) {
+        other_type_ = false;
+        announced_ = 0;
+        body_is_known_ = false;
+    }
+    hidden_ = tags_->hides(tag_, !other_type_);
+    value_chars_ = 0;
+    number_ = 0;
+    value_is_number_ = true;
+    place_ = Place::value;
+    const bool is_data = announced_ != 0 && tag_ == announced_ && announced_bytes_ > 0 &&
+                         announced_bytes_ <= kMostDataBytes && (!body_is_known_ || announced_bytes_ < body_left_);
+    if (!is_data) return;
+    place_ = Place::data;
+    data_left_ = announced_bytes_;
+}
+
+void SecretMask::end_value() noexcept {
+    if (tag_ == tag::kMsgType) other_type_ = value_chars_ != 1 || type_ != 'A';
+    if (tag_ == tag::kBodyLength) {
+        body_is_known_ = value_is_number_;
+        body_left_ = number_;
+    }
+    announced_ = value_is_number_ && value_chars_ != 0 ? kDataFields.data_of(tag_) : 0;
+    announced_bytes_ = number_;
+    place_ = Place::tag;
+    tag_ = 0;
+    tag_is_number_ = true;
+}
+
+}  // namespace millpond::fix
