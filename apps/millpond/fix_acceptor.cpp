@@ -13,6 +13,7 @@
 #include "apps/millpond/fix_engine/print_application.hpp"
 #include "apps/millpond/fix_flags.hpp"
 #include "apps/millpond/fix_run.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -85,8 +86,8 @@ int run(const Options& options) {
                          } else if (options.fill) {
                              applications.push_back(std::make_unique<FillApplication>());
                          } else {
-                             applications.push_back(std::make_unique<PrintApplication>(
-                                 FixPrinter{FixPrinter::Form::one_line, dictionary}));
+                             applications.push_back(std::make_unique<PrintApplication>(FixPrinter{
+                                 FixPrinter::Form::one_line, dictionary, fix::SecretTags{config.mask_tags}}));
                          }
                          return *applications.back();
                      },
@@ -104,7 +105,8 @@ Command fix_acceptor_command(CLI::App& fix) {
     command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");
     command->add_flag("--fill", options->fill, "fill every order at its price, for tests");
     command->add_option("--address", options->address, "where the first acceptor listens (127.0.0.1)");
-    command->add_option("--port", options->port, "where it listens (5001); 0: any free port");
+    command->add_option("--port", options->port, "where it listens (5001); 0: any free port")
+        ->check(whole_number(0, UINT16_MAX));
     command->footer(
         "Without --echo and --fill it prints what comes and accepts it.\n"
         "Examples:\n"

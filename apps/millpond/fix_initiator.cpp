@@ -30,6 +30,7 @@
 #include "apps/millpond/fix_flags.hpp"
 #include "apps/millpond/fix_run.hpp"
 #include "apps/millpond/fix_script.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -166,13 +167,13 @@ int run(const Options& options) {
     config.quiet = true;  // the application prints what befalls the sessions
     gateway::Log log{config.log_level, config.log_format};
     std::vector<std::unique_ptr<PrintApplication>> applications;
-    FixEngine engine{
-        config,
-        [&](const SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
-            const auto form = options.fields ? FixPrinter::Form::fields : FixPrinter::Form::one_line;
-            return *applications.emplace_back(std::make_unique<PrintApplication>(FixPrinter{form, dictionary}));
-        },
-        log};
+    FixEngine engine{config,
+                     [&](const SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
+                         const auto form = options.fields ? FixPrinter::Form::fields : FixPrinter::Form::one_line;
+                         return *applications.emplace_back(std::make_unique<PrintApplication>(
+                             FixPrinter{form, dictionary, fix::SecretTags{config.mask_tags}}));
+                     },
+                     log};
     Script script{options.script, *engine.sessions().front()};
     script.start();
     std::optional<std::int64_t> since;
@@ -198,7 +199,9 @@ Command fix_initiator_command(CLI::App& fix) {
     command->add_option("--linger", options->linger, "wait for answers behind the script's end before the Logout (1)")
         ->type_name("SECONDS")
         ->check(CLI::NonNegativeNumber);
-    command->add_option("--expect", options->expect, "wait for so many messages instead")->type_name("N");
+    command->add_option("--expect", options->expect, "wait for so many messages instead")
+        ->type_name("N")
+        ->check(whole_number());
     command->add_flag("--stay", options->stay, "stay behind the script's end until a signal comes");
     command->add_flag("--fields", options->fields, "print a line each field, with its name and meaning");
     command->footer(

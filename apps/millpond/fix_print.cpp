@@ -16,6 +16,7 @@
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_engine/fix_printer.hpp"
 #include "apps/millpond/fix_text.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -28,6 +29,7 @@ struct Options {
     std::string from;
     std::string to;
     std::string direction;
+    std::vector<fix::Tag> mask;
     bool fields{false};
     bool raw{false};
 };
@@ -105,30 +107,45 @@ int run(const Options& options) {
     if (!options.dictionary.empty()) dictionary = read_dictionary_file(options.dictionary);
     const Filter filter{options};
     FixPrinter printer{options.fields ? FixPrinter::Form::fields : FixPrinter::Form::one_line,
-                       dictionary ? &*dictionary : nullptr};
+                       dictionary ? &*dictionary : nullptr, fix::SecretTags{options.mask}};
     std::ifstream file;
     if (options.file != "-") {
         file.open(options.file, std::ios::binary);
         if (!file) throw std::runtime_error("cannot read " + options.file);
     }
     std::uint64_t faulty = 0;
+    std::uint64_t masked = 0;
+    std::uint64_t messages = 0;
+    std::uint64_t printed = 0;
     find_messages(
         options.file == "-" ? std::cin : file,
         [&](const FoundMessage& found) {
+            ++messages;
             const auto message = printer.parse(found.bytes);
             if (!filter.wants(found, message)) return;
             if (!message) ++faulty;
+            ++printed;
+            if (options.raw && printer.was_masked()) {
+                ++masked;
+                return;
+            }
             if (options.raw) {
                 std::fwrite(found.bytes.data(), 1, found.bytes.size(), stdout);
                 return;
             }
-            fmt::print("{}{}{}", heading(found, message), options.fields ? "\n" : " ", printer.text(found.bytes));
+            const auto in_front = heading(found, message);  // the message ends with the next one that is parsed
+            fmt::print("{}{}{}", in_front, options.fields ? "\n" : " ", printer.text(found.bytes));
         },
         [&](std::string_view remark) {
             if (!options.raw) fmt::print("# {}\n", remark);
         });
-    if (faulty != 0) fmt::print(stderr, "millpond: {}: {} that begin like a message are none\n", options.file, faulty);
-    return faulty != 0 ? 1 : 0;
+    const auto fail = [&](const std::string& what) { fmt::print(stderr, "millpond: {}: {}\n", options.file, what); };
+    if (faulty != 0) fail(fmt::format("{} that begin like a message are none", faulty));
+    if (masked != 0)
+        fail(fmt::format("{} masked: their bytes are not those of the wire, so --raw leaves them out", masked));
+    if (messages == 0) fail("no FIX message found");
+    if (messages != 0 && printed == 0) fail(fmt::format("none of the {} messages is wanted", messages));
+    return faulty != 0 || masked != 0 || printed == 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -149,11 +166,15 @@ Command fix_print_command(CLI::App& fix) {
     command->add_option("--to", options->to, "only before this UTC time")->type_name("TIME");
     command->add_option("--direction", options->direction, "only what came in or went out (raw logs)")
         ->check(CLI::IsMember({"in", "out"}));
+    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925 and a Logon's 96")
+        ->type_name("TAG,...")
+        ->delimiter(',')
+        ->check(whole_number(1, 999'999'999));
     auto* fields = command->add_flag("--fields", options->fields, "a line each field, with its name and meaning");
     command->add_flag("--raw", options->raw, "the bytes as they were, one message behind the other")->excludes(fields);
     command->footer(
-        "A line tells time, direction (< in, > out), session, number and type; exit code 1: some bytes are no "
-        "message.\n"
+        "A line shows time, direction (< in, > out), session, number and type. [masked]: secrets are hidden.\n"
+        "Exit code 1: some bytes are no message, nothing was found, or --raw met masked messages.\n"
         "Examples:\n"
         "  millpond fix print raw.log --type D,8 --from 20261121-09:30:00 --to 20261121-09:31:00\n"
         "  millpond fix print raw.log --fields --dictionary FIX44.xml --session CLIENT\n"

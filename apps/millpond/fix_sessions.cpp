@@ -3,13 +3,17 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <millpond/fix/wire_bounds.hpp>
+
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_engine/admin_server.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -18,8 +22,8 @@ struct Options {
     std::string admin;
     std::string session;
     std::string reason{"asked for by the operator"};
-    std::uint64_t next_sender{0};
-    std::uint64_t next_target{0};
+    std::optional<std::uint64_t> next_sender{};
+    std::optional<std::uint64_t> next_target{};
     bool json{false};
 };
 
@@ -99,6 +103,12 @@ int list(const Options& options) {
         fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), value("state"),
                    value("peer"), value("next_sender"), value("next_target"), value("sent"), value("received"),
                    value("last_closed"));
+        if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
+            fmt::print(
+                "  ! history lost: {} messages that the counterparty asked for were not in the store; it got {} "
+                "gap fills in their place. A larger store_bytes keeps more.\n",
+                lost, value("history_lost_fills"));
+        }
     }
     return 0;
 }
@@ -109,7 +119,7 @@ int done(const Options& options, const std::string& request) {
 }
 
 /// "5", or "-" for a number that is not given.
-std::string number(std::uint64_t value) { return value == 0 ? "-" : fmt::format("{}", value); }
+std::string number(const std::optional<std::uint64_t>& value) { return value ? fmt::format("{}", *value) : "-"; }
 
 }  // namespace
 
@@ -139,14 +149,18 @@ Command fix_sessions_command(CLI::App& fix) {
     auto* logon = add_session(add("logon", "let it come back after `logout`"));
     auto* reset = add_session(add("reset", "both numbers begin anew; a session that is logged on logs out first"));
     auto* set = add_session(add("set-seq", "set the numbers of a session that is not connected"));
-    set->add_option("--next-out", options->next_sender, "of the next message that we send")->type_name("N");
-    set->add_option("--next-in", options->next_target, "of the next message that we expect")->type_name("N");
+    set->add_option("--next-out", options->next_sender, "of the next message that we send")
+        ->type_name("N")
+        ->check(whole_number(1, fix::kMaxSequence));
+    set->add_option("--next-in", options->next_target, "of the next message that we expect")
+        ->type_name("N")
+        ->check(whole_number(1, fix::kMaxSequence));
     return {command, [=] {
                 if (list_command->parsed()) return list(*options);
                 if (logout->parsed()) return done(*options, "logout\t" + options->session + "\t" + options->reason);
                 if (logon->parsed()) return done(*options, "logon\t" + options->session);
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
-                if (set->parsed() && options->next_sender == 0 && options->next_target == 0) {
+                if (set->parsed() && !options->next_sender && !options->next_target) {
                     throw UsageError{"fix sessions set-seq: give --next-out, --next-in or both, from 1 on"};
                 }
                 return done(*options, "set-seq\t" + options->session + "\t" + number(options->next_sender) + "\t" +

@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millpond/fix/store_reader.hpp>
 #include <millpond/fix/utc_time.hpp>
 
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_engine/fix_printer.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -23,12 +25,14 @@ struct Options {
     bool verify{false};
     bool print{false};
     bool fields{false};
+    std::vector<fix::Tag> mask;
 };
 
 void inspect(const fix::StoreReader& store) {
     char time[fix::kMaxTimestampChars];
     const std::string_view created{time,
                                    fix::write_utc_timestamp(time, store.creation_utc_ns(), fix::TimePrecision::millis)};
+    if (const auto session = store.identity(); !session.empty()) fmt::print("session {}\n", session.name());
     fmt::print("created {}, next to send {}, next expected {}{}\n", created, store.next_sender(), store.next_target(),
                store.owned() ? ", an engine has it open" : "");
     if (store.oldest() == store.next_sender()) {
@@ -61,7 +65,7 @@ void print(const fix::StoreReader& store, const Options& options) {
     std::optional<fix::Dictionary> dictionary;
     if (!options.dictionary.empty()) dictionary = read_dictionary_file(options.dictionary);
     FixPrinter printer{options.fields ? FixPrinter::Form::fields : FixPrinter::Form::one_line,
-                       dictionary ? &*dictionary : nullptr};
+                       dictionary ? &*dictionary : nullptr, fix::SecretTags{options.mask}};
     store.visit(options.first, options.last, [&](std::uint64_t sequence, std::string_view message) {
         if (options.fields) fmt::print("{}\n", sequence);
         fmt::print("{}", printer.text(message));
@@ -83,10 +87,19 @@ Command fix_store_command(CLI::App& fix) {
     command->add_option("FILE", options->file, "the first file of the store")->required();
     command->add_flag("--verify", options->verify, "say whether each message is whole; exit code 1: one is not");
     auto* print = command->add_flag("--print", options->print, "print the messages");
-    command->add_option("--first", options->first, "of the messages to print (1)")->needs(print)->type_name("N");
+    command->add_option("--first", options->first, "of the messages to print (1)")
+        ->needs(print)
+        ->type_name("N")
+        ->check(whole_number());
     command->add_option("--last", options->last, "of the messages to print; 0 is the newest (0)")
         ->needs(print)
-        ->type_name("N");
+        ->type_name("N")
+        ->check(whole_number());
+    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925 and a Logon's 96")
+        ->needs(print)
+        ->type_name("TAG,...")
+        ->delimiter(',')
+        ->check(whole_number(1, 999'999'999));
     command->add_flag("--fields", options->fields, "print a line each field, with its name and meaning")->needs(print);
     command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
         ->needs(print)

@@ -40,11 +40,14 @@ std::string unescaped(std::string_view text) {
     return plain;
 }
 
-/// The delimiter of the message at the front of `text`; empty when there is none.
+/// The delimiter of the message at the front of `text`: what is between BeginString and BodyLength. Empty when there is
+/// none.
 std::string_view delimiter_of(std::string_view text) {
-    const auto end = text.find_first_of("\x01|^", 2);
-    if (end > 12) return {};  // so is "none"
-    return text.substr(end, text[end] == '^' ? 2 : 1);
+    constexpr std::size_t kLongest = 8;
+    const auto end = text.find_first_not_of("FIXT.0123456789", 2);
+    if (end == std::string_view::npos || std::isalnum(static_cast<unsigned char>(text[end])) != 0) return {};
+    const auto length = text.substr(end, kLongest + 2).find("9=");
+    return length == std::string_view::npos ? std::string_view{} : text.substr(end, length);
 }
 
 /// Where the message at the front ends.
@@ -58,10 +61,18 @@ std::size_t end_of(std::string_view text, std::string_view delimiter) {
     return text.substr(end).starts_with(delimiter) ? end + delimiter.size() : end;
 }
 
+/// Whether a field begins here, or nothing does any more. A blank in a value is none.
+bool begins_field(std::string_view text) {
+    const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    return text.empty() || (digits != 0 && digits < text.size() && text[digits] == '=');
+}
+
 std::string with_soh(std::string_view text, std::string_view delimiter) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
-        const bool here = text.substr(i).starts_with(delimiter);
+        const auto rest = text.substr(i);
+        const bool here =
+            rest.starts_with(delimiter) && (delimiter != " " || begins_field(rest.substr(delimiter.size())));
         out += here ? kSoh : text[i];
         i += here ? delimiter.size() : 1;
     }
@@ -76,7 +87,10 @@ void find_in(std::string_view text, FoundMessage& message, const std::function<v
         text.remove_prefix(begin);
         const auto delimiter = delimiter_of(text);
         if (delimiter.empty()) {
-            text.remove_prefix(kBegin.size());
+            const auto end = std::min(text.find(kBegin, kBegin.size()), text.size());
+            message.bytes = text.substr(0, end);
+            found(message);
+            text.remove_prefix(end);
             continue;
         }
         const auto end = end_of(text, delimiter);

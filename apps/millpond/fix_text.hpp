@@ -19,10 +19,10 @@ struct FoundMessage {
     std::uint64_t line{0};                 ///< From 1 on.
 };
 
-/// Calls `found` for each message in the text, in order. The delimiter is what stands behind BeginString: the byte
-/// 0x01,
-/// '|', or the two characters ^A. A message ends behind its CheckSum; one without ends at its line's end or at the next
-/// 8=FIX. What a raw log says about losses goes to `remark`.
+/// Calls `found` for each message in the text, in order. The delimiter is what is between BeginString and
+/// BodyLength: the byte 0x01, '|', ';', a blank, ^A, <SOH> or anything else of up to 8 characters. A message ends
+/// behind its CheckSum; one without ends at its line's end or at the next 8=FIX. What a raw log says about losses goes
+/// to `remark`.
 void find_messages(std::istream& in, const std::function<void(const FoundMessage&)>& found,
                    const std::function<void(std::string_view)>& remark);
 

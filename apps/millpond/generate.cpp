@@ -15,6 +15,7 @@
 #include "apps/millpond/sending.hpp"
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -91,20 +92,23 @@ Command generate_command(CLI::App& program) {
         ->type_name("N|max")
         ->capture_default_str();
     command->add_option("--symbols", options->symbols, "instruments")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{feed::GeneratedMarket::kMaxInstruments}))
+        ->check(whole_number(1, feed::GeneratedMarket::kMaxInstruments))
         ->capture_default_str();
     command->add_option("--count", options->count, "end after so many changes (0: by --duration or Ctrl-C)")
+        ->check(whole_number())
         ->capture_default_str();
     command->add_option("--duration", options->duration_s, "end after so many seconds at this rate (0: never)")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command->add_option("--pack", options->pack, "changes in a datagram, as far as they fit")
-        ->check(CLI::Range(1, 1000))
+        ->check(whole_number(1, 1000))
         ->capture_default_str();
     command->add_option("--burst", options->burst, "datagrams that leave together; the rate stays")
-        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000}))
+        ->check(whole_number(1, 1'000'000))
         ->capture_default_str();
-    command->add_option("--channel", options->channel, "channel number in quotes datagrams")->capture_default_str();
+    command->add_option("--channel", options->channel, "channel number in quotes datagrams")
+        ->check(whole_number(0, UINT16_MAX))
+        ->capture_default_str();
     command->add_flag("--live", options->live,
                       "today's time and a new session, which a running gateway follows; else every run is the same");
     options->sending.add_to(*command);

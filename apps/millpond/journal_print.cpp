@@ -23,6 +23,7 @@
 #include "apps/millpond/progress.hpp"
 #include "apps/millpond/stop_signal.hpp"
 #include "apps/millpond/utc_text.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -171,13 +172,16 @@ int write_file(const Options& options) {
 std::shared_ptr<Options> add_selection(CLI::App& command) {
     auto options = std::make_shared<Options>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
-    auto* from = command.add_option("--from", options->from, "begin at the record of this number");
+    auto* from =
+        command.add_option("--from", options->from, "begin at the record of this number")->check(whole_number());
     command.add_option("--since", options->since, "begin at this time of receipt, UTC, as 2026-11-20T14:30:00")
         ->excludes(from);
     command.add_option("--until", options->until, "end at this time of receipt");
     command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);
-    command.add_option("--count", options->count, "end after so many events (0: never)")->capture_default_str();
+    command.add_option("--count", options->count, "end after so many events (0: never)")
+        ->check(whole_number())
+        ->capture_default_str();
     return options;
 }
 

@@ -27,6 +27,7 @@
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "apps/millpond/traffic/request_server.hpp"
 #include "apps/millpond/utc_text.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -248,12 +249,14 @@ Command replay_command(CLI::App& program) {
     command
         ->add_option("--readers", options->ring.readers,
                      "begin when so many readers have registered with the ring, and leave none of them behind (0)")
+        ->check(whole_number())
         ->needs(ring);
     command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
+        ->check(whole_number(1, std::uint64_t{1} << 40U))
         ->capture_default_str()
         ->needs(ring);
     command->add_option("--max-instruments", options->ring.max_instruments, "instruments that the ring has room for")
-        ->check(CLI::Range(1U, 1U << 24U))
+        ->check(whole_number(1, std::uint64_t{1} << 24U))
         ->capture_default_str()
         ->needs(ring);
     return {command, [options] { return replay(*options); }};

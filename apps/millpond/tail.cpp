@@ -19,6 +19,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/event_lines.hpp"
 #include "apps/millpond/stop_signal.hpp"
+#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -159,7 +160,9 @@ Command tail_command(CLI::App& program) {
     command->add_option("--format", options->format, "how lines look")
         ->check(CLI::IsMember({"table", "json", "csv"}))
         ->capture_default_str();
-    command->add_option("--count", options->count, "end after so many events (0: never)")->capture_default_str();
+    command->add_option("--count", options->count, "end after so many events (0: never)")
+        ->check(whole_number())
+        ->capture_default_str();
     return {command, [options] { return run(*options); }};
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,7 @@ namespace {
 
 // Text that is handed to the file at once.
 constexpr std::size_t kBufferBytes = std::size_t{256} * 1024;
+constexpr std::size_t kMostStreams = 4096;
 
 }  // namespace
 
@@ -133,12 +135,14 @@ void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
     if (piece.lost_pieces != 0) {
         line_ += "# lost: " + std::to_string(piece.lost_pieces) + " pieces, " + std::to_string(piece.lost_bytes) +
                  " bytes\n";
+        ++losses_;
     }
     char time[fix::kMaxTimestampChars];
     line_.append(time, fix::write_utc_timestamp(time, piece.utc_ns, fix::TimePrecision::nanos));
     line_ += piece.direction == Direction::in ? " < " : " > ";
     piece_.resize(piece.session_bytes + std::size_t{piece.bytes});
     get(at, piece_.data(), piece_.size());
+    hide_secrets(piece);
     // A blank ends the name.
     std::replace(piece_.begin(), piece_.begin() + piece.session_bytes, ' ', '_');
     line_.append(piece_, 0, piece.session_bytes);
@@ -154,6 +158,21 @@ void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
         }
     }
     line_ += '\n';
+}
+
+void RawLog::hide_secrets(const Piece& piece) {
+    if (streams_.size() > kMostStreams) {
+        streams_.clear();  // sessions come and go; what is in the middle of a message counts as lost
+        ++losses_;
+    }
+    stream_.assign(1, piece.direction == Direction::in ? '<' : '>');
+    stream_.append(piece_, 0, piece.session_bytes);
+    auto known = streams_.find(stream_);
+    if (known == streams_.end()) known = streams_.emplace(stream_, Stream{fix::SecretMask{options_.secrets}}).first;
+    auto& stream = known->second;
+    if (stream.losses != losses_) stream.mask.on_loss();
+    stream.losses = losses_;
+    stream.mask.hide(std::span{piece_}.subspan(piece.session_bytes));
 }
 
 void RawLog::write_out() {

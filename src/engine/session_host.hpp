@@ -114,6 +114,7 @@ public:
     void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
     fix::Verdict on_message(const fix::Message& message) override { return application_->on_message(*this, message); }
     void on_reject(const fix::Message& reject) override { application_->on_reject(*this, reject); }
+    void on_history_lost(const fix::LostHistory& lost) override { application_->on_history_lost(*this, lost); }
 
 private:
     class Action;

@@ -24,6 +24,8 @@ SessionStatus SessionHost::status() const {
     status.resent = tallies.resent.read();
     status.rejected = tallies.rejected.read();
     status.pending_bytes = pending_bytes_.read();
+    status.lost_fills = tallies.lost_fills.read();
+    status.lost = tallies.lost.read();
     return status;
 }
 
@@ -47,6 +49,10 @@ std::vector<metrics::Registration> SessionHost::add_metrics(metrics::Registry& r
     counter("millpond_fix_resend_requests_total", "ResendRequests sent.", tallies.requests);
     counter("millpond_fix_resent_total", "Messages resent.", tallies.resent);
     counter("millpond_fix_gap_fills_total", "Gap fills sent.", tallies.gap_fills);
+    counter("millpond_fix_history_lost_fills_total", "Gap fills in place of messages that are not in the store.",
+            tallies.lost_fills);
+    counter("millpond_fix_history_lost_total", "Messages that the peer asked for and the store no longer has.",
+            tallies.lost);
     counter("millpond_fix_connections_total", "Connections of the session.", connections_);
     counter("millpond_fix_logons_total", "Logons that were complete.", logons_);
     counter("millpond_fix_slow_consumer_total", "Connections cut off: the peer took too little.", slow_consumers_);

@@ -4,12 +4,15 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <sys/stat.h>
 
+#include "apps/millpond/fix_engine/admin_server.hpp"
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/apps/scratch_file.hpp"
@@ -88,6 +91,19 @@ TEST_F(FixEngineRun, SessionsAreListedAndSteeredWhileItRuns) {
     EXPECT_EQ(unknown.exit_code, 1);
     EXPECT_EQ(unknown.err, "millpond: there is no session 'NOBODY'\n");
     EXPECT_EQ(sessions({"set-seq", "DESK"}).exit_code, 2);
+    for (const auto* number : {"-1", "0", "99999999999999999999", "9007199254740992", "010", "1x"}) {
+        for (const auto* option : {"--next-out", "--next-in"}) {
+            const auto refused = sessions({"set-seq", "DESK", std::string{option} + "=" + number});
+            EXPECT_EQ(refused.exit_code, 2) << option << number;
+            EXPECT_THAT(refused.err + refused.out, HasSubstr("from 1 to 9007199254740991")) << number;
+            const auto field =
+                std::string{option} == "--next-out" ? std::string{number} + "\t-" : "-\t" + std::string{number};
+            if (std::string{number} == "010") continue;  // octal to CLI11 only
+            EXPECT_THAT(ask_engine(admin_, "set-seq\tDESK\t" + field), HasSubstr("from 1 to 9007199254740991"));
+        }
+    }
+    EXPECT_THAT(sessions({"list", "--json"}).out, HasSubstr("\"next_sender\":1,\"next_target\":1"));
+    EXPECT_EQ(sessions({"set-seq", "DESK", "--next-out", "9007199254740991"}).exit_code, 0);
 }
 
 TEST_F(FixEngineRun, ASessionThatIsLoggedOnIsLoggedOutWithTheReason) {
@@ -140,6 +156,83 @@ TEST_F(FixEngineRun, MetricsTellOfSessionsAndTheRawLogOfEveryByte) {
     EXPECT_EQ(printed.exit_code, 0) << printed.err;
     EXPECT_THAT(printed.out, HasSubstr(" < FIX.4.4:VENUE->DESK 2 NewOrderSingle ClOrdID=a"));
     EXPECT_THAT(printed.out, HasSubstr(" > FIX.4.4:VENUE->DESK 3 ExecutionReport AvgPx=100 ClOrdID=b"));
+}
+
+TEST(FixEngineStore, TheFileOfAnotherSessionIsRefusedByName) {
+    const auto store = ::testing::TempDir() + scratch_name("bound.store");
+    const auto acceptor = [&](const std::string& target) {
+        return std::vector<std::string>{"fix", "acceptor",  "--port",
+                                        "0",   "--session", "sender=V,target=" + target + ",store=" + store};
+    };
+    {
+        Program first{acceptor("A")};
+        ASSERT_TRUE(first.says("listening on"));
+        first.signal(SIGTERM);
+        EXPECT_EQ(first.wait().exit_code, 0);
+    }
+    const auto other = run(acceptor("OTHER"));
+    EXPECT_EQ(other.exit_code, 1);
+    EXPECT_THAT(other.err,
+                HasSubstr(store + " is the message store of the session FIX.4.4:V->A, not of FIX.4.4:V->OTHER"));
+    EXPECT_THAT(run({"fix", "store", store}).out, HasSubstr("session FIX.4.4:V->A\n"));
+    for (const auto* end : {"", ".1"}) std::filesystem::remove(store + end);
+}
+
+TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
+    const auto admin = ::testing::TempDir() + scratch_name("lost.sock");
+    Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session",
+                   "sender=VENUE,target=DESK,store_bytes=65536", "--admin", admin, "--metrics", "127.0.0.1:0"}};
+    ASSERT_TRUE(venue.says("metrics at http://")) << venue.wait().err;
+    EXPECT_TRUE(venue.says("VENUE->DESK: no store file: about the newest 240 messages of 256 bytes can be resent"));
+    const auto port = venue.word_behind("listening on 127.0.0.1:");
+    std::string orders;
+    for (int i = 0; i < 500; ++i) {
+        orders += "35=D|11=" + std::to_string(i) + "|55=MSFT|54=1|38=100|40=1|60=20240102-03:04:05|\n";
+    }
+    const ScratchFile script{scratch_name("many.txt"), orders};
+    const ScratchFile one{scratch_name("one.txt"), "35=D|11=x|55=MSFT|54=1|38=100|40=1|60=20240102-03:04:05|\n"};
+    const std::string desk = "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port;
+    ASSERT_EQ(run({"fix", "initiator", "--session", desk, "--script", script.path(), "--expect", "500"}).exit_code, 0);
+    // The desk has lost everything: it expects number 1 and asks for all of them again.
+    ASSERT_EQ(run({"fix", "sessions", "set-seq", "DESK", "--next-in", "1", "--admin", admin}).exit_code, 0);
+    static_cast<void>(run({"fix", "initiator", "--session", desk, "--script", one.path(), "--expect", "100"}));
+    EXPECT_TRUE(venue.says("history lost: of the messages 1 to ")) << venue.wait().err;
+    EXPECT_THAT(run({"fix", "sessions", "list", "--admin", admin}).out, HasSubstr("! history lost: "));
+    const auto page =
+        page_of(static_cast<std::uint16_t>(std::stoi(venue.word_behind("metrics at http://127.0.0.1:"))), "/metrics");
+    EXPECT_THAT(page, HasSubstr("millpond_fix_history_lost_fills_total{session=\"FIX.4.4:VENUE->DESK\"} 1\n"));
+    venue.signal(SIGTERM);
+    EXPECT_EQ(venue.wait().exit_code, 0);
+}
+
+TEST(FixEngineRawLog, PasswordsAreInNeitherTheRawLogNorTheOutput) {
+    const auto raw = ::testing::TempDir() + scratch_name("secret.raw");
+    const ScratchFile password{scratch_name("password"), "hunter2hunter2\n"};
+    const ScratchFile orders{scratch_name("secret.txt"), kOrders};
+    Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK", "--raw-log",
+                   raw, "--mask-tags", "553"}};
+    ASSERT_TRUE(venue.says("listening on"));
+    const auto desk = run({"fix", "initiator", "--session",
+                           "sender=DESK,target=VENUE,username=trader,password_file=" + password.path() +
+                               ",hosts=127.0.0.1:" + venue.word_behind("listening on 127.0.0.1:"),
+                           "--script", orders.path(), "--expect", "2"});
+    EXPECT_EQ(desk.exit_code, 0) << desk.err;
+    venue.signal(SIGTERM);
+    const auto end = venue.wait();
+    std::ifstream in{raw};
+    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+    EXPECT_THAT(text, HasSubstr("\x01"
+                                "553=******\x01"
+                                "554=**************\x01"));
+    for (const auto& said : {text, end.out, end.err, desk.out, desk.err}) {
+        EXPECT_THAT(said, Not(HasSubstr("hunter2")));
+        EXPECT_THAT(said, Not(HasSubstr("trader")));
+    }
+    const auto printed = run({"fix", "print", raw});
+    EXPECT_EQ(printed.exit_code, 0) << printed.err;
+    EXPECT_THAT(printed.out, HasSubstr("Password=************** [masked]\n"));
+    EXPECT_EQ(run({"fix", "print", raw, "--raw"}).exit_code, 1);
+    std::filesystem::remove(raw);
 }
 
 TEST(FixEngineStore, ARestartGoesOnWithTheNumbersOfItsFile) {

@@ -113,6 +113,53 @@ TEST_F(FixPrint, TextOfOthersIsReadWhateverItsDelimiter) {
     EXPECT_EQ(outcome.out, line + line + line + line);
 }
 
+TEST_F(FixPrint, SemicolonsBlanksAndOtherDelimitersAreDetected) {
+    const auto order = message_of("35=D|34=2|49=CLIENT|52=20240102-03:04:06.000|56=HOUSE|11=a|58=two words|");
+    for (const std::string delimiter : {";", " ", " | ", "<SOH>", "\\001", "\t"}) {
+        std::string text;
+        for (const auto byte : order) text += byte == '\x01' ? delimiter : std::string{byte};
+        const ScratchFile file{scratch_name("delimited.log"), "INFO " + text + "\n"};
+        const auto outcome = run({"fix", "print", file.path()});
+        EXPECT_EQ(outcome.exit_code, 0) << delimiter << outcome.err;
+        EXPECT_THAT(outcome.out, HasSubstr("2 NewOrderSingle ClOrdID=a Text=two words\n")) << delimiter;
+    }
+}
+
+TEST_F(FixPrint, NothingThatIsPrintedIsExitCodeOne) {
+    const ScratchFile none{scratch_name("none.log"), "no message here\n"};
+    const auto outcome = run({"fix", "print", none.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("no FIX message found"));
+    const ScratchFile odd{scratch_name("odd.log"), "8=FIX.4.4 and no more\n"};
+    EXPECT_EQ(run({"fix", "print", odd.path()}).exit_code, 1);
+    const auto unwanted = print({"--type", "ZZ"});
+    EXPECT_EQ(unwanted.exit_code, 1);
+    EXPECT_THAT(unwanted.err, HasSubstr("none of the 3 messages is wanted"));
+}
+
+TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
+    const auto logon =
+        message_of("35=A|34=1|49=A|52=20240102-03:04:05.000|56=B|98=0|108=30|95=5|96=a|b=c|553=me|554=secret|");
+    const ScratchFile plain{scratch_name("plain.log"), logon + "\n"};
+    const auto shown = run({"fix", "print", plain.path(), "--mask", "553"});
+    EXPECT_EQ(shown.exit_code, 0) << shown.err;
+    EXPECT_THAT(shown.out, HasSubstr("RawData=***** Username=** Password=****** [masked]\n"));
+    EXPECT_EQ(run({"fix", "print", plain.path(), "--raw"}).out, logon);
+
+    auto masked = logon;
+    masked.replace(masked.find("secret"), 6, "******");
+    const ScratchFile log{scratch_name("masked.log"), masked + kOrder + "\n"};
+    const auto marked = run({"fix", "print", log.path()});
+    EXPECT_EQ(marked.exit_code, 0) << marked.err;
+    EXPECT_THAT(marked.out, HasSubstr("1 Logon EncryptMethod=0"));
+    EXPECT_THAT(marked.out, HasSubstr("[masked]\n"));
+    EXPECT_THAT(run({"fix", "print", log.path(), "--fields"}).out, HasSubstr("[masked]\n"));
+    const auto replayed = run({"fix", "print", log.path(), "--raw"});
+    EXPECT_EQ(replayed.exit_code, 1);
+    EXPECT_EQ(replayed.out, kOrder);
+    EXPECT_THAT(replayed.err, HasSubstr("1 masked"));
+}
+
 TEST_F(FixPrint, WhatIsNoMessageIsShownWithTheReasonAndExitCodeOne) {
     auto bad = kLogon;
     bad[bad.size() - 2] = bad[bad.size() - 2] == '0' ? '1' : '0';

@@ -197,6 +197,19 @@ std::string_view read(const millpond::fix::Message& message) {
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
 }
 
+TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
+    const ScratchFile xml{
+        scratch_name("small.xml"),
+        "<fix type='FIX' major='4' minor='4'><header/><trailer/><messages/><components/><fields/></fix>"};
+    for (const auto* name :
+         {"class", "a::class", "co_await", "and", "std", "1a", "a::", "::a", "a b", "a__b", "_A", ""}) {
+        const auto outcome = run({"fix", "generate", xml.path(), "--namespace", name});
+        EXPECT_NE(outcome.exit_code, 0) << name;
+        EXPECT_EQ(outcome.out, "") << name;
+    }
+    EXPECT_EQ(run({"fix", "generate", xml.path(), "--namespace", "desk::fix44"}).exit_code, 0);
+}
+
 TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
     const ScratchFile text{scratch_name("not.xml"), "8=FIX.4.4"};
     for (const auto& file : {text.path(), std::string{"/nonexistent.xml"}}) {

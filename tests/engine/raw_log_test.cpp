@@ -63,6 +63,40 @@ TEST_F(RawLogTest, ALineEndAmongTheBytesDoesNotEndTheLine) {
     EXPECT_EQ(text_of(file()), "20240102-03:04:05.123456789 < S a\\nb\\\\n\n");
 }
 
+TEST_F(RawLogTest, SecretsAreNotWrittenAlsoWhenTheyAreSplitOverPieces) {
+    constexpr std::string_view kLogon =
+        "8=FIX.4.4\x01"
+        "9=80\x01"
+        "35=A\x01"
+        "95=9\x01"
+        "96=a\x01"
+        "b=c554=\x01"
+        "553=me\x01"
+        "554=secret\x01"
+        "925=next\x01";
+    {
+        RawLog log{{.file = file(), .secrets = fix::SecretTags{{553}}}};
+        for (const char byte : kLogon) {
+            log.on_bytes(kSession, Direction::in, {&byte, 1}, kTime);
+            log.on_bytes(kSession, Direction::out, "8=FIX.4.4\x01", kTime);  // another stream
+        }
+    }
+    std::string in;
+    std::ifstream lines{file()};
+    for (std::string line; std::getline(lines, line);) {
+        if (line.find(" < ") != std::string::npos) in += line.substr(line.rfind(' ') + 1);
+    }
+    EXPECT_EQ(in,
+              "8=FIX.4.4\x01"
+              "9=80\x01"
+              "35=A\x01"
+              "95=9\x01"
+              "96=*********\x01"
+              "553=**\x01"
+              "554=******\x01"
+              "925=****\x01");
+}
+
 TEST_F(RawLogTest, WhatFindsNoRoomIsCountedAndTheFileSaysWhere) {
     const std::string big(3000, 'x');
     {

@@ -8,6 +8,7 @@
 
 #include <millpond/core/idle.hpp>
 #include <millpond/fix/file_store.hpp>
+#include <millpond/fix/tag.hpp>
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/net/socket_address.hpp>
 
@@ -109,7 +110,8 @@ struct EngineConfig {
     std::string raw_log{};
     std::uint64_t raw_log_ring{4ULL << 20U};
     std::uint64_t raw_log_rotate{1ULL << 30U};
-    std::string dictionaries{};  ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
+    std::vector<fix::Tag> mask_tags{};  ///< Besides those that are always hidden.
+    std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
     std::uint64_t threads{1};
     core::Poll poll{core::Poll::block};
     std::optional<std::uint32_t> pin{};  ///< CPU of the first thread; the others take the next ones.

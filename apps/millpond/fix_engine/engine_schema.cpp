@@ -39,6 +39,7 @@ constexpr std::pair<std::string_view, fix::Durability> kDurabilities[] = {{"proc
 constexpr std::size_t kLongestId = 64;
 constexpr std::uint64_t kDaySeconds = 86'400;
 constexpr std::uint64_t kHighestCpu = 1023;
+constexpr fix::Tag kHighestTag = 999'999'999;
 
 /// "08:30" or "08:30:15" as a second of the day.
 std::int64_t time_of_day(const Value& value) {
@@ -58,6 +59,19 @@ std::int64_t time_of_day(const Value& value) {
     return part(0, 23) * 3600 + part(3, 59) * 60 + (text.size() == 8 ? part(6, 59) : 0);
 }
 
+std::vector<fix::Tag> tags_of(const Value& value) {
+    std::vector<fix::Tag> tags;
+    for (const auto& text : value.list()) {
+        fix::Tag tag = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tag);
+        if (error != std::errc{} || end != text.data() + text.size() || tag == 0 || tag > kHighestTag) {
+            value.fail(fmt::format("tags from 1 to {}, as strings", kHighestTag), "'" + text + "'");
+        }
+        tags.push_back(tag);
+    }
+    return tags;
+}
+
 constexpr Key<EngineConfig> kTopKeys[] = {
     {"log_level", "debug|info|warning|error", "least severe message that is logged (info)",
      [](EngineConfig& c, const Value& v) { c.log_level = v.choice<gateway::Severity>(kSeverities); }},
@@ -75,6 +89,8 @@ constexpr Key<EngineConfig> kTopKeys[] = {
      [](EngineConfig& c, const Value& v) { c.raw_log_ring = v.bytes(); }},
     {"raw_log_rotate", "BYTES", "a raw log of so many bytes is renamed (1GiB)",
      [](EngineConfig& c, const Value& v) { c.raw_log_rotate = v.bytes(); }},
+    {"mask_tags", "TAG+...", "hidden in the raw log and in what is printed, besides 554, 925 and a Logon's 96 (none)",
+     [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
     {"dictionaries", "FOLDER", "with FIX40.xml to FIX50SP2.xml and FIXT11.xml (application messages pass unchecked)",
      [](EngineConfig& c, const Value& v) { c.dictionaries = v.text(); }},
     {"threads", "N", "I/O threads (1)", [](EngineConfig& c, const Value& v) { c.threads = v.integer(1, 64); }},

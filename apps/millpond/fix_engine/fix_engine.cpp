@@ -14,9 +14,9 @@ namespace millpond::app {
 /// An application with a log of what its session goes through.
 class FixEngine::Watched final : public engine::Application {
 public:
-    /// log: null where nothing is to be said. tap: null, or set for sessions that come by template.
-    Watched(engine::Application& inner, gateway::Log* log, engine::WireTap* tap)
-        : inner_(&inner), log_(log), tap_(tap) {}
+    /// quiet: no log of logons, logouts and closed connections. tap: null, or set for sessions that come by template.
+    Watched(engine::Application& inner, gateway::Log& log, bool quiet, engine::WireTap* tap)
+        : inner_(&inner), log_(&log), quiet_(quiet), tap_(tap) {}
 
     bool may_log_on(engine::SessionLink& link, const fix::Message& logon) override {
         if (tap_ != nullptr) link.handle().set_tap(tap_);
@@ -42,10 +42,18 @@ public:
         say(gateway::Severity::warning, link, "rejected by the peer", reject.text(fix::tag::kText).value_or(""));
         inner_->on_reject(link, reject);
     }
+    void on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) override {
+        const auto& session = link.handle().name();
+        log_->say(gateway::Severity::warning, session + ".history lost",
+                  fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store; the counterparty "
+                              "got a gap fill in their place",
+                              session, lost.first, lost.last, lost.messages));
+        inner_->on_history_lost(link, lost);
+    }
 
 private:
     void say(gateway::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail) {
-        if (log_ == nullptr) return;
+        if (quiet_) return;
         const auto& session = link.handle().name();
         log_->say(severity, fmt::format("{}.{}", session, what),
                   fmt::format("{}: {}{}{}", session, what, detail.empty() ? "" : ": ", detail));
@@ -53,8 +61,27 @@ private:
 
     engine::Application* inner_;
     gateway::Log* log_;
+    bool quiet_;
     engine::WireTap* tap_;
 };
+
+namespace {
+
+constexpr std::uint64_t kUsualMessageBytes = 256;
+
+/// Without a file a restart forgets everything, and a busy day is more than the memory holds.
+void say_what_is_kept(const SessionSettings& settings, gateway::Log& log) {
+    if (!settings.store.empty()) return;
+    log.say(
+        gateway::Severity::info, fmt::format("{}->{}.memory", settings.sender, settings.target),
+        fmt::format("{}->{}: no store file: about the newest {} messages of {} bytes can be resent (store_bytes {}), "
+                    "and none after a restart",
+                    settings.sender, settings.target,
+                    settings.store_bytes / fix::StoreSegment::record_bytes(kUsualMessageBytes), kUsualMessageBytes,
+                    settings.store_bytes));
+}
+
+}  // namespace
 
 FixEngine::FixEngine(const EngineConfig& config, const Applications& applications, gateway::Log& log)
     : dictionaries_(config.dictionaries) {
@@ -114,7 +141,8 @@ void FixEngine::add_threads(const EngineConfig& config) {
         raw_logs_.push_back(std::make_unique<engine::RawLog>(engine::RawLog::Options{
             .file = config.threads == 1 ? config.raw_log : fmt::format("{}.thread{}", config.raw_log, i),
             .ring_bytes = config.raw_log_ring,
-            .rotate_bytes = config.raw_log_rotate}));
+            .rotate_bytes = config.raw_log_rotate,
+            .secrets = fix::SecretTags{config.mask_tags}}));
         const auto& raw = raw_logs_.back()->tallies();
         const auto add = [&](const char* metric, const char* help, const core::Tally& tally) {
             registrations_.push_back(registry_.add_counter({metric, help, labels}, tally));
@@ -133,8 +161,8 @@ void FixEngine::add_session(const SessionSettings& settings, const Applications&
     const bool by_template = settings.target == "*";
     // Those by template run on their acceptor's thread.
     auto* const tap = raw_logs_.empty() ? nullptr : raw_logs_[by_template ? 0 : thread].get();
-    applications_.push_back(
-        std::make_unique<Watched>(application, quiet ? nullptr : &log, by_template ? tap : nullptr));
+    applications_.push_back(std::make_unique<Watched>(application, log, quiet, by_template ? tap : nullptr));
+    say_what_is_kept(settings, log);
     if (!settings.hosts.empty()) {
         initiator_->add(std::move(options), initiator_options(settings), *applications_.back(), io_[thread].get())
             .set_tap(tap);

@@ -36,6 +36,23 @@ private:
     std::vector<const fix::FieldSet*> sets_;
 };
 
+/// Whether a field's whole value is '*'.
+bool has_masked_value(std::string_view bytes) {
+    for (auto at = bytes.find("=*"); at != std::string_view::npos; at = bytes.find("=*", at + 1)) {
+        const auto end = bytes.find_first_not_of('*', at + 1);
+        if (end != std::string_view::npos && bytes[end] == '\x01') return true;
+    }
+    return false;
+}
+
+std::string with_own_checksum(std::string_view bytes) {
+    constexpr std::size_t kTrailerBytes = 7;
+    const auto body = bytes.substr(0, bytes.size() - kTrailerBytes);
+    unsigned sum = 0;
+    for (const char byte : body) sum += static_cast<unsigned char>(byte);
+    return fmt::format("{}10={:03}\x01", body, sum % 256);
+}
+
 }  // namespace
 
 std::string shown(std::string_view bytes) {
@@ -66,6 +83,16 @@ const fix::Dictionary& FixPrinter::built_in(std::string_view begin_string) {
 }
 
 std::optional<fix::Message> FixPrinter::parse(std::string_view bytes) {
+    masked_ = false;
+    auto message = parse_whole(bytes);
+    if (message || fault_ != name(fix::FrameError::bad_checksum) || !has_masked_value(bytes)) return message;
+    repaired_ = with_own_checksum(bytes);
+    message = parse_whole(repaired_);
+    masked_ = message.has_value();
+    return message;
+}
+
+std::optional<fix::Message> FixPrinter::parse_whole(std::string_view bytes) {
     const auto frame = fix::next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
     auto error = fix::FrameError::incomplete;
     if (frame) {
@@ -82,8 +109,15 @@ std::optional<fix::Message> FixPrinter::parse(std::string_view bytes) {
 
 std::string FixPrinter::text(std::string_view bytes) {
     const auto message = parse(bytes);
-    if (!message) return fmt::format("no message ({}): {}\n", fault_, shown(bytes));
-    return form_ == Form::fields ? fields_text(*message) : one_line(*message);
+    std::string visible{bytes};
+    const bool hidden = fix::SecretMask{secrets_}.hide(visible) != 0 || masked_;
+    if (!message) return fmt::format("no message ({}): {}\n", fault_, shown(visible));
+    const fix::Message shown_message{visible, message->fields(), nullptr};
+    auto text = form_ == Form::fields ? fields_text(shown_message) : one_line(shown_message);
+    if (!hidden) return text;
+    if (form_ == Form::fields) return text + "      [masked]\n";
+    text.insert(text.size() - 1, " [masked]");
+    return text;
 }
 
 std::string_view FixPrinter::field_name(fix::Tag tag, const fix::Dictionary& session) const {

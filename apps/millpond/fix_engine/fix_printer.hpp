@@ -4,10 +4,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/message.hpp>
 #include <millpond/fix/parser.hpp>
+#include <millpond/fix/secret_mask.hpp>
 
 namespace millpond::app {
 
@@ -18,16 +21,21 @@ public:
     enum class Form : std::uint8_t { one_line, fields };
 
     /// dictionary: null for what is built in; else outlives this.
-    FixPrinter(Form form, const fix::Dictionary* dictionary) : form_(form), dictionary_(dictionary) {}
+    FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
+        : form_(form), dictionary_(dictionary), secrets_(std::move(secrets)) {}
 
-    /// The message in `bytes` as text that ends with a line end. One that is no whole message is shown field by field
-    /// as far as it goes, with what is wrong in front.
+    /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
+    /// message is shown field by field as far as it goes, with what is wrong in front.
     [[nodiscard]] std::string text(std::string_view bytes);
 
-    /// As `text` reads it; nothing where the bytes are no message.
+    /// As `text` reads it; nothing where the bytes are no message. One whose CheckSum is that of values which are
+    /// hidden in the bytes is a message.
     [[nodiscard]] std::optional<fix::Message> parse(std::string_view bytes);
+    /// Whether the newest message that was parsed has hidden values, so that its bytes are not those of the wire.
+    [[nodiscard]] bool was_masked() const noexcept { return masked_; }
 
 private:
+    [[nodiscard]] std::optional<fix::Message> parse_whole(std::string_view bytes);
     [[nodiscard]] const fix::Dictionary& built_in(std::string_view begin_string);
     [[nodiscard]] std::string fields_text(const fix::Message& message);
     [[nodiscard]] std::string one_line(const fix::Message& message);
@@ -41,6 +49,9 @@ private:
     fix::Parser parser_;
     std::vector<fix::Field> spill_;
     std::string fault_;
+    fix::SecretTags secrets_;
+    bool masked_{false};
+    std::string repaired_;  // a masked message with the CheckSum of its bytes
 };
 
 /// Reads a dictionary in QuickFIX's format. Throws std::runtime_error that names the file.

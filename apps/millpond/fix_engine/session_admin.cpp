@@ -9,6 +9,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include <millpond/fix/wire_bounds.hpp>
+
 namespace millpond::app {
 namespace {
 
@@ -33,13 +35,14 @@ std::vector<std::string_view> fields_of(std::string_view request) {
 std::string json_of(const engine::SessionStatus& status) {
     return fmt::format(
         "{{\"name\":{},\"role\":\"{}\",\"state\":{},\"peer\":{},\"next_sender\":{},\"next_target\":{},\"received\":{},"
-        "\"sent\":{},\"resent\":{},\"rejected\":{},\"pending_bytes\":{},\"connections\":{},\"last_closed\":{},"
+        "\"sent\":{},\"resent\":{},\"rejected\":{},\"pending_bytes\":{},\"history_lost\":{},\"history_lost_fills\":{},"
+        "\"connections\":{},\"last_closed\":{},"
         "\"connected_utc_ns\":{},\"last_received_utc_ns\":{},\"last_sent_utc_ns\":{}}}",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         json_string(engine::name(status.state)), json_string(status.peer), status.next_sender, status.next_target,
-        status.received, status.sent, status.resent, status.rejected, status.pending_bytes, status.connections,
-        json_string(name(status.last_closed)), status.connected_utc_ns, status.last_received_utc_ns,
-        status.last_sent_utc_ns);
+        status.received, status.sent, status.resent, status.rejected, status.pending_bytes, status.lost,
+        status.lost_fills, status.connections, json_string(name(status.last_closed)), status.connected_utc_ns,
+        status.last_received_utc_ns, status.last_sent_utc_ns);
 }
 
 std::string list(const SessionList& sessions) {
@@ -69,8 +72,8 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
     if (text == "-") return std::nullopt;
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || end != text.data() + text.size() || number == 0) {
-        throw BadRequest(fmt::format("a sequence number is 1 or more, found '{}'", text));
+    if (error != std::errc{} || end != text.data() + text.size() || number == 0 || number > fix::kMaxSequence) {
+        throw BadRequest(fmt::format("a sequence number is from 1 to {}, found '{}'", fix::kMaxSequence, text));
     }
     return number;
 }

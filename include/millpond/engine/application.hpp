@@ -51,6 +51,10 @@ public:
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {
         static_cast<void>(link), static_cast<void>(reject);
     }
+    /// The peer asked for messages again that the store has not any more: they are lost to it.
+    virtual void on_history_lost(SessionLink& link, const fix::LostHistory& lost) {
+        static_cast<void>(link), static_cast<void>(lost);
+    }
 };
 
 }  // namespace millpond::engine

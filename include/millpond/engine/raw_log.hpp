@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,7 @@
 #include <millpond/core/rotated_file.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/engine/wire_tap.hpp>
+#include <millpond/fix/secret_mask.hpp>
 
 namespace millpond::engine {
 
@@ -27,6 +29,9 @@ namespace millpond::engine {
 ///     20261121-18:12:03.234567891 > FIX.4.4:HOUSE->CLIENT 8=FIX.4.4|9=63|35=A|...      < came in, > went out
 ///     # lost: 3 pieces, 615 bytes
 ///
+/// Secret values are written as '*', their length kept; CheckSum is that of the original. After a loss all is hidden
+/// until the next message of the stream begins.
+///
 /// Threads: on_bytes on one I/O thread; the tallies on any. It must outlive the sessions that it is a tap of.
 /// Memory:  the ring, taken in the constructor, and two buffers of the writer's.
 class RawLog final : public WireTap {
@@ -36,6 +41,7 @@ public:
         std::size_t ring_bytes{4U << 20U};        ///< A power of two.
         std::uint64_t rotate_bytes{1ULL << 30U};  ///< A file of so many bytes is full.
         std::chrono::milliseconds interval{2};    ///< How long the writer sleeps when there is nothing to do.
+        fix::SecretTags secrets{};                ///< Values that are not written.
     };
 
     /// Opens the file. Throws std::system_error that names it, std::invalid_argument: ring_bytes is no power of two.
@@ -67,6 +73,7 @@ private:
     void run();
     void write_waiting();
     void write_line(const Piece& piece, std::uint64_t& at);
+    void hide_secrets(const Piece& piece);
     void write_out();
 
     Options options_;
@@ -76,6 +83,13 @@ private:
     Tallies tallies_;
     std::string line_;  // of the writer: text that waits for one write
     std::string piece_;
+    struct Stream {
+        fix::SecretMask mask;
+        std::uint64_t losses{0};  // that the mask was told of
+    };
+    std::map<std::string, Stream, std::less<>> streams_;  // of the writer, by direction and session
+    std::uint64_t losses_{0};
+    std::string stream_;  // scratch: a key of streams_
 
     // Positions count on for ever; their place is modulo the ring's size.
     alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> taken_{0};  // by the writer

@@ -48,6 +48,8 @@ struct SessionStatus {
     std::uint64_t resent{0};
     std::uint64_t rejected{0};
     std::uint64_t pending_bytes{0};  ///< Sent and not yet taken by the socket.
+    std::uint64_t lost_fills{0};     ///< Gap fills in place of messages that are not in the store.
+    std::uint64_t lost{0};           ///< These messages.
 };
 
 /// "disconnected", "awaiting logon", "active", "awaiting logout".
