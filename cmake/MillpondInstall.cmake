@@ -34,8 +34,28 @@ foreach(room IN LISTS rooms)
     string(APPEND room_lines "set(_millpond_${room}_uses ${below})\n")
 endforeach()
 
+# What needs a library of somebody else's is a component of its own: only who asks for it must have that library.
+set(parts "")
+set(part_lines "")
+foreach(part IN ITEMS fix_xml quickfix)
+    if(NOT TARGET millpond_${part})
+        continue()
+    endif()
+    list(APPEND parts ${part})
+    string(APPEND part_lines "set(_millpond_${part}_uses fix)\n")
+    set_target_properties(millpond_${part} PROPERTIES EXPORT_NAME ${part})
+    install(
+        TARGETS millpond_${part}
+        EXPORT millpond-${part}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT millpond_development
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT millpond_development
+    )
+    install(EXPORT millpond-${part} NAMESPACE millpond:: DESTINATION ${package_dir} COMPONENT millpond_development)
+endforeach()
+list(JOIN parts " " MILLPOND_PART_LIST)
+
 list(JOIN rooms " " MILLPOND_ROOM_LIST)
-set(MILLPOND_ROOM_LINES "${room_lines}")
+set(MILLPOND_ROOM_LINES "${room_lines}${part_lines}")
 configure_package_config_file(
     "${CMAKE_CURRENT_LIST_DIR}/millpond-config.cmake.in"
     "${PROJECT_BINARY_DIR}/millpond-config.cmake"
