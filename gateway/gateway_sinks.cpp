@@ -114,7 +114,7 @@ void Gateway::open_kafka(const KafkaConfig& settings) {
 void Gateway::rescue_left_rings(const Config& config) {
     for (const auto& sink : config.journals) {
         try {
-            if (market::RingReader{{.name = sink.ring}}.has_writer()) continue;
+            if (market::RingReader{{.name = sink.ring, .own = true}}.has_writer()) continue;
         } catch (const market::RingError& error) {
             // The usual case is that there is none.
             if (error.fault() != market::RingFault::not_found)

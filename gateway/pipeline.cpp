@@ -85,7 +85,6 @@ market::RingWriterOptions writer_options(const RingConfig& ring, const Config& c
     options.memory.huge_pages = huge_pages_of(ring.huge_pages);
     options.memory.lock = ring.lock;
     options.memory.mode = ring.mode;
-    options.readers_mode = ring.mode | (ring.mode & 0044U) >> 1U;  // who may read the ring may show itself as a reader
     if (!ring.group.empty()) options.memory.group = number_of_group(ring.group);
     return options;
 }
@@ -138,7 +137,9 @@ net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
             .nic_time = want_of(config.nic_time),
             .path = *config.receive,
             .path_want = want_of(*config.receive_want),
-            .zero_copy = want_of(config.zero_copy)};
+            .zero_copy = want_of(config.zero_copy),
+            .checksum = config.checksum,
+            .vlan = static_cast<std::uint16_t>(config.vlan)};
 }
 
 net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {

@@ -86,7 +86,8 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, Say s
       holds_(options.holds),
       sink_(std::move(sink)),
       say_(std::move(say)),
-      reader_({.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity())}) {
+      reader_(
+          {.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity()), .own = true}) {
     if (const auto number = sink_->resume_at(reader_.epoch())) {
         reader_.seek(*number);
     } else {

@@ -78,7 +78,7 @@ function ring(report, one) {
       ["Resident", bytes(one.memory.resident)],
       ["Huge pages", bytes(one.memory.huge)],
       ["Locked", bytes(one.memory.locked)],
-      ["Readers", [readers.join(", ") || "none", "wide"]],
+      ["Readers", [(readers.join(", ") || "none") + (one.readers_complete ? "" : ", and more"), "wide"]],
       ...(one.memory.shortfall === "" ? [] : [["Not obtained", [one.memory.shortfall, "wide"]]]),
     ]));
 }

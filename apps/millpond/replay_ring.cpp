@@ -1,6 +1,7 @@
 #include "apps/millpond/replay_ring.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -108,21 +109,29 @@ private:
         clock_.wait_until(clock_.now() + kPauseNs);
     }
 
+    /// Readers of this user and of root: no other user can hold the replay up.
+    [[nodiscard]] std::vector<market::RegisteredReader> readers() const {
+        auto found = writer_.readers().readers;
+        std::erase_if(found, [](const market::RegisteredReader& reader) {
+            return !reader.alive || (reader.uid != geteuid() && reader.uid != 0);
+        });
+        return found;
+    }
+
     void wait_for_readers() {
         if (options_.readers == 0) return;
-        fmt::print(stderr, "ring '{}': waits for {} readers\n", options_.ring, options_.readers);
-        while (!stopped() && writer_.readers().size() < options_.readers) pause();
+        fmt::print(stderr, "ring '{}': waiting for {} readers of this user\n", options_.ring, options_.readers);
+        while (!stopped() && readers().size() < options_.readers) pause();
     }
 
     /// No registered reader that lives falls more than half of the ring behind.
     void let_readers_follow() {
         const auto newest = writer_.newest();
         const auto is_behind = [&](const market::RegisteredReader& reader) {
-            return reader.alive && reader.next + options_.capacity / 2 < newest;
+            return reader.next + options_.capacity / 2 < newest;
         };
         for (;;) {
-            const auto readers = writer_.readers();
-            if (stopped() || std::ranges::none_of(readers, is_behind)) break;
+            if (stopped() || std::ranges::none_of(readers(), is_behind)) break;
             pause();
         }
         paces_at_ = newest + options_.capacity / 4;

@@ -107,6 +107,7 @@ private:
                 line("  reader {:<11} {:>10} behind {:>10} missed{}", text(reader, "name"), amount(reader, "behind"),
                      amount(reader, "missed"), text(reader, "alive") == "true" ? "" : "  dead");
             }
+            if (ring.get<bool>("readers_complete", true) == false) line("  and more readers, not listed");
         }
     }
 

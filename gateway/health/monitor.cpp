@@ -56,12 +56,12 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
     : pipelines_(pipelines) {
     state_.started = now_utc_ns;
     for (const auto& pipeline : pipelines_) {
-        ring_memory_.push_back(
-            {.reader = std::make_unique<market::RingReader>(market::RingReaderOptions{.name = pipeline->config().name}),
-             .asked = 0,
-             .published = {},
-             .wire = {},
-             .in_process = {}});
+        ring_memory_.push_back({.reader = std::make_unique<market::RingReader>(
+                                    market::RingReaderOptions{.name = pipeline->config().name, .own = true}),
+                                .asked = 0,
+                                .published = {},
+                                .wire = {},
+                                .in_process = {}});
         state_.rings.emplace_back().name = pipeline->config().name;
         pipeline->for_each_feed([&](const auto& line) {
             const auto& config = line.config();
@@ -221,11 +221,14 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
     state.in_process = memory.in_process.look(latencies.in_process, now);
     state.readers.clear();
     const auto newest = memory.reader->newest();
-    for (const auto& reader : pipeline.ring().readers()) {
+    const auto list = pipeline.ring().readers();
+    state.readers_complete = list.complete;
+    for (const auto& reader : list.readers) {
         const auto behind = newest + 1 > reader.next ? newest + 1 - reader.next : 0;
         const auto overwritten = behind - std::min(behind, state.capacity);
         state.readers.push_back({.name = std::string{reader.name.view()},
                                  .pid = reader.pid,
+                                 .uid = reader.uid,
                                  .behind = behind - overwritten,
                                  .missed = reader.missed + overwritten,
                                  .alive = reader.alive});

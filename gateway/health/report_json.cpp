@@ -79,8 +79,8 @@ std::string json_of(const LatencyState& latency) {
 }
 
 std::string json_of(const ReaderState& reader) {
-    return fmt::format(R"({{"name":{},"pid":{},"behind":{},"missed":{},"alive":{}}})", json_string(reader.name),
-                       reader.pid, reader.behind, reader.missed, reader.alive);
+    return fmt::format(R"({{"name":{},"pid":{},"uid":{},"behind":{},"missed":{},"alive":{}}})",
+                       json_string(reader.name), reader.pid, reader.uid, reader.behind, reader.missed, reader.alive);
 }
 
 std::string json_of(const PoolState& pool) {
@@ -102,11 +102,11 @@ std::string json_of(const RingState& ring) {
     return fmt::format(
         R"({{"name":{},"published":{},"published_per_second":{:.1f},"capacity":{},"instruments":{},)"
         R"("max_instruments":{},"refused":{},"memory":{{"mapped":{},"resident":{},"huge":{},"locked":{},)"
-        R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{}}})",
+        R"("page":{},"shortfall":{}}},"wire":{},"in_process":{},"readers":{},"readers_complete":{}}})",
         json_string(ring.name), ring.published, ring.published_per_second, ring.capacity, ring.instruments,
         ring.max_instruments, ring.refused, ring.memory.mapped_bytes, ring.memory.resident_bytes,
         ring.memory.huge_bytes, ring.memory.locked_bytes, ring.memory.page_bytes, json_string(ring.memory.shortfall),
-        json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers));
+        json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete);
 }
 
 std::string json_of(const SinkState& sink) {

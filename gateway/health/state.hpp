@@ -121,6 +121,7 @@ struct PoolState {
 struct ReaderState {
     std::string name;
     std::uint64_t pid{0};
+    std::uint32_t uid{0};
     std::uint64_t behind{0};  ///< Entries.
     std::uint64_t missed{0};
     bool alive{false};
@@ -139,6 +140,7 @@ struct RingState {
     LatencyState wire;
     LatencyState in_process;
     std::vector<ReaderState> readers;
+    bool readers_complete{true};  ///< False when there are more than are listed.
 };
 
 struct SinkState {

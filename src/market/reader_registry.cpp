@@ -1,12 +1,15 @@
 #include <millpond/market/reader_registry.hpp>
 
-#include <signal.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <system_error>
+#include <charconv>
+#include <cstring>
+#include <memory>
 #include <utility>
 
 #include <millpond/market/ring_name.hpp>
@@ -14,137 +17,216 @@
 namespace millpond::market {
 namespace {
 
-std::size_t bytes_of(std::uint32_t seats) { return sizeof(ReadersHeader) + seats * sizeof(ReaderSeatRecord); }
+constexpr const char* kFolder = "/dev/shm";
+constexpr std::size_t kMostNames = 65'536;
+constexpr std::size_t kMostExamined = 1'024;
+constexpr int kMostOfAProcess = 64;
 
-bool lives(std::uint64_t pid) { return kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH; }
+/// A descriptor that closes itself.
+class File {
+public:
+    explicit File(int number) noexcept : number_(number) {}
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() {
+        if (number_ >= 0) close(number_);
+    }
+    [[nodiscard]] int number() const noexcept { return number_; }
 
-bool agrees(const memory::Region& region) {
-    if (region.size() < sizeof(ReadersHeader)) return false;
-    const auto& header = *reinterpret_cast<const ReadersHeader*>(region.data());
-    return header.magic.load(std::memory_order_acquire) == kReadersMagic &&  // sync "registry made": make
-           header.layout_version == kReadersLayoutVersion && header.seats >= 1 &&
-           bytes_of(header.seats) <= region.size();
+private:
+    int number_;
+};
+
+struct CloseFolder {
+    void operator()(DIR* folder) const noexcept { closedir(folder); }
+};
+
+/// The name of a process's reader; its first one has no index.
+std::string object_path(std::string_view ring_name, pid_t pid, int index) {
+    auto path = kFolder + reader_object_prefix(ring_name) + std::to_string(pid);
+    return index == 0 ? path : path.append(".").append(std::to_string(index));
 }
 
-/// One of an earlier run may have other permissions than this run wants.
-void permit(const memory::Region& region, std::uint32_t mode, std::uint32_t group) {
-    const bool keeps_group = group == memory::kOwnGroup;
-    if ((keeps_group || chown(region.path().c_str(), static_cast<uid_t>(-1), group) == 0) &&
-        chmod(region.path().c_str(), static_cast<mode_t>(mode)) == 0) {
-        return;
+/// The number of the process in the name "millpond.<ring>.reader.<pid>" or "....<pid>.<n>".
+std::optional<std::uint64_t> pid_of(std::string_view name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    name.remove_prefix(prefix.size());
+    std::uint64_t pid = 0;
+    const auto* end = name.data() + name.size();
+    const auto [rest, error] = std::from_chars(name.data(), end, pid);
+    if (error != std::errc{} || (rest != end && *rest != '.')) return std::nullopt;
+    return pid;
+}
+
+/// Calls visit(folder's descriptor, name, pid) for every name that a reader's object may have, until it returns false.
+/// True when all were seen.
+template <class Visitor>
+bool for_each_object(std::string_view ring_name, Visitor&& visit) {
+    const auto prefix = reader_object_prefix(ring_name).substr(1);
+    const std::unique_ptr<DIR, CloseFolder> folder{opendir(kFolder)};
+    if (!folder) return true;
+    for (std::size_t names = 0; names < kMostNames; ++names) {
+        const auto* entry = readdir(folder.get());
+        if (entry == nullptr) return true;
+        const auto pid = pid_of(entry->d_name, prefix);
+        if (pid && !visit(dirfd(folder.get()), entry->d_name, *pid)) return false;
     }
-    throw memory::RegionError(errno, std::generic_category(), region.path() + ": cannot set its mode and group");
+    return false;
+}
+
+bool is_locked(int file) noexcept {
+    struct flock lock{};
+    lock.l_type = F_RDLCK;  // conflicts with write locks only, which others than the owner cannot take
+    lock.l_whence = SEEK_SET;
+    return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+bool try_lock(int file) noexcept {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+bool leads_to(int folder, const char* name, int file) noexcept {
+    struct stat named{};
+    struct stat held{};
+    return fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(file, &held) == 0 &&
+           named.st_dev == held.st_dev && named.st_ino == held.st_ino;
+}
+
+/// Whether a process of this number may have made an object of this owner. Unknown where the process is not seen.
+bool may_be_of(std::uint64_t pid, uid_t owner) {
+    if (owner == 0) return true;
+    const File status{open(("/proc/" + std::to_string(pid) + "/status").c_str(), O_RDONLY | O_CLOEXEC)};
+    std::array<char, 2'048> text{};
+    const auto bytes = read(status.number(), text.data(), text.size());
+    if (bytes <= 0) return true;
+    const std::string_view lines{text.data(), static_cast<std::size_t>(bytes)};
+    constexpr std::string_view kUids = "\nUid:";
+    auto at = lines.find(kUids);
+    if (at == std::string_view::npos) return true;
+    // Real, effective, saved and file system uid.
+    const auto* end = lines.data() + std::min(lines.find('\n', at + 1), lines.size());
+    for (const auto* next = lines.data() + at + kUids.size(); next < end;) {
+        uid_t uid = 0;
+        const auto [rest, error] = std::from_chars(next, end, uid);
+        if (error == std::errc{} && uid == owner) return true;
+        next = error == std::errc{} ? rest : next + 1;
+    }
+    return false;
+}
+
+ReaderName printable(const ReaderName& claimed) {
+    std::string text{claimed.view()};
+    std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
+    return ReaderName{text};
+}
+
+/// Nothing when the object is not a reader's.
+std::optional<RegisteredReader> read_object(int folder, const char* name, std::uint64_t pid) {
+    const File file{openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    struct stat facts{};
+    if (file.number() < 0 || fstat(file.number(), &facts) != 0) return std::nullopt;
+    if (!S_ISREG(facts.st_mode) || facts.st_nlink != 1) return std::nullopt;
+    if (facts.st_size < static_cast<off_t>(sizeof(ReaderRecord)) || facts.st_size > sysconf(_SC_PAGESIZE)) {
+        return std::nullopt;
+    }
+    ReaderRecord record{};
+    if (pread(file.number(), static_cast<void*>(&record), sizeof record, 0) != sizeof record) return std::nullopt;
+    if (record.magic.load(std::memory_order_relaxed) != kReaderMagic) return std::nullopt;
+    if (record.layout_version != kReaderLayoutVersion) return std::nullopt;
+    const bool alive = is_locked(file.number());
+    if (alive && !may_be_of(pid, facts.st_uid)) return std::nullopt;
+    std::array<std::uint64_t, 4> claimed{};
+    for (std::size_t i = 0; i < claimed.size(); ++i) claimed[i] = record.name[i].load(std::memory_order_relaxed);
+    return RegisteredReader{.pid = pid,
+                            .uid = facts.st_uid,
+                            .name = printable(std::bit_cast<ReaderName>(claimed)),
+                            .epoch = record.epoch.load(std::memory_order_relaxed),
+                            .next = record.next.load(std::memory_order_relaxed),
+                            .missed = record.missed.load(std::memory_order_relaxed),
+                            .alive = alive};
 }
 
 }  // namespace
 
-ReaderRegistry::ReaderRegistry(memory::Region region) noexcept : region_(std::move(region)), seats_(header().seats) {}
-
-ReaderSeatRecord* ReaderRegistry::records() noexcept {
-    return reinterpret_cast<ReaderSeatRecord*>(region_.data() + sizeof(ReadersHeader));
-}
-
-const ReaderSeatRecord* ReaderRegistry::records() const noexcept {
-    return reinterpret_cast<const ReaderSeatRecord*>(region_.data() + sizeof(ReadersHeader));
-}
-
-ReaderRegistry ReaderRegistry::make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode,
-                                    std::uint32_t group) {
-    const auto name = readers_object_name(ring_name);
-    const memory::RegionOptions options{.prefault = true, .mode = mode, .group = group};
-    memory::Region region;
-    try {
-        region = memory::Region::shared(name, bytes_of(seats), options);
-    } catch (const memory::RegionError& error) {
-        if (error.code().value() != EEXIST) throw;
+ReaderList list_readers(std::string_view ring_name, std::size_t most) {
+    ReaderList list;
+    std::size_t examined = 0;
+    list.complete = for_each_object(ring_name, [&](int folder, const char* name, std::uint64_t pid) {
+        if (++examined > kMostExamined) return false;
+        if (auto reader = read_object(folder, name, pid)) list.readers.push_back(*reader);
+        return true;
+    });
+    std::ranges::stable_partition(list.readers, [](const RegisteredReader& reader) { return reader.alive; });
+    if (list.readers.size() > most) {
+        list.readers.resize(most);
+        list.complete = false;
     }
-    if (region.size() == 0 || (!region.created() && !agrees(region))) {
-        // Another layout, or one that nobody finished. Readers that sit there keep it until they leave.
-        unlink(ring_name);
-        region = memory::Region::shared(name, bytes_of(seats), options);
-    }
-    auto& header = *reinterpret_cast<ReadersHeader*>(region.data());
-    if (!region.created()) permit(region, mode, group);
-    if (region.created()) {
-        header.layout_version = kReadersLayoutVersion;
-        header.seats = seats;
-        header.magic.store(kReadersMagic, std::memory_order_release);  // sync "registry made": agrees
-    }
-    return ReaderRegistry(std::move(region));
+    return list;
 }
 
-std::optional<ReaderRegistry> ReaderRegistry::open(std::string_view ring_name) {
-    try {
-        auto region = memory::Region::open_shared(readers_object_name(ring_name), memory::Access::writable);
-        if (!agrees(region)) return std::nullopt;
-        return ReaderRegistry(std::move(region));
-    } catch (const memory::RegionError&) {
-        return std::nullopt;  // Being seen is a wish: a ring without a registry is read as well.
+void remove_dead_readers(std::string_view ring_name) noexcept try {
+    std::size_t examined = 0;
+    static_cast<void>(for_each_object(ring_name, [&](int folder, const char* name, std::uint64_t) {
+        if (++examined > kMostExamined) return false;
+        struct stat named{};
+        if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(named.st_mode)) return true;
+        if (named.st_uid != geteuid() && geteuid() != 0) return true;
+        const File file{openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+        // Only the holder of its lock removes an object, so that none is removed that a new reader has just taken over.
+        if (file.number() < 0 || !try_lock(file.number()) || !leads_to(folder, name, file.number())) return true;
+        unlinkat(folder, name, 0);
+        return true;
+    }));
+} catch (const std::exception&) {
+    return;  // no memory: they are removed another time
+}
+
+std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const memory::Region& ring,
+                                           const ReaderName& name, std::uint64_t epoch) {
+    remove_dead_readers(ring_name);
+    struct stat facts{};
+    if (stat(ring.path().c_str(), &facts) != 0) return std::nullopt;
+    memory::RegionOptions options{.prefault = true, .exclusive = true, .mode = 0644};
+    if ((facts.st_mode & S_IROTH) == 0) {
+        options.mode = 0640;
+        options.group = facts.st_gid;
     }
-}
-
-void ReaderRegistry::unlink(std::string_view ring_name) {
-    memory::Region::unlink_shared(readers_object_name(ring_name));
-}
-
-std::vector<RegisteredReader> ReaderRegistry::list() const {
-    std::vector<RegisteredReader> readers;
-    for (std::uint32_t i = 0; i < seats_; ++i) {
-        const auto& record = records()[i];
-        const auto pid = record.pid.load(std::memory_order_acquire);
-        // sync "seat ready": ReaderSeat::take
-        if (pid == 0 || record.ready.load(std::memory_order_acquire) != pid) continue;
-        std::array<std::uint64_t, 4> name{};
-        for (std::size_t k = 0; k < name.size(); ++k) name[k] = record.name[k].load(std::memory_order_relaxed);
-        readers.push_back({.pid = pid,
-                           .name = std::bit_cast<ReaderName>(name),
-                           .epoch = record.epoch.load(std::memory_order_relaxed),
-                           .next = record.next.load(std::memory_order_relaxed),
-                           .missed = record.missed.load(std::memory_order_relaxed),
-                           .alive = lives(pid)});
-    }
-    return readers;
-}
-
-std::optional<ReaderSeat> ReaderSeat::take(ReaderRegistry registry, const ReaderName& name, std::uint64_t epoch) {
-    const auto self = static_cast<std::uint64_t>(getpid());
-    for (const bool from_the_dead : {false, true}) {
-        for (std::uint32_t i = 0; i < registry.seats(); ++i) {
-            auto& record = registry.records()[i];
-            auto pid = record.pid.load(std::memory_order_relaxed);
-            if (pid != 0 && (!from_the_dead || lives(pid))) continue;
-            // sync "seat left": the store in ~ReaderSeat
-            if (!record.pid.compare_exchange_strong(pid, self, std::memory_order_acq_rel)) continue;
-            record.ready.store(0,
-                               std::memory_order_release);  // sync "seat ready": a list sees no mixed fields as ready
+    const auto pid = getpid();
+    for (int i = 0; i < kMostOfAProcess; ++i) {
+        try {
+            // One that a dead process of this number left is taken over; one of another user or a living reader is not.
+            auto region = memory::Region::file(object_path(ring_name, pid, i), sizeof(ReaderRecord), options);
+            auto& record = *reinterpret_cast<ReaderRecord*>(region.data());
+            record.magic.store(0, std::memory_order_release);  // sync "reader shown": read_object
+            record.layout_version = kReaderLayoutVersion;
             const auto words = std::bit_cast<std::array<std::uint64_t, 4>>(name);
             for (std::size_t k = 0; k < words.size(); ++k) record.name[k].store(words[k], std::memory_order_relaxed);
             record.epoch.store(epoch, std::memory_order_relaxed);
             record.next.store(0, std::memory_order_relaxed);
             record.missed.store(0, std::memory_order_relaxed);
-            record.ready.store(self, std::memory_order_release);  // sync "seat ready": ReaderRegistry::list
-            return ReaderSeat(std::move(registry), &record);
+            record.magic.store(kReaderMagic, std::memory_order_release);  // sync "reader shown": read_object
+            return ReaderSeat(std::move(region), pid);
+        } catch (const memory::RegionError&) {
+            continue;  // to be seen is a wish: a reader without an object reads as well
         }
     }
     return std::nullopt;
 }
 
-ReaderSeat::ReaderSeat(ReaderRegistry registry, ReaderSeatRecord* record) noexcept
-    : registry_(std::move(registry)), record_(record) {}
-
-ReaderSeat::ReaderSeat(ReaderSeat&& other) noexcept
-    : registry_(std::move(other.registry_)), record_(std::exchange(other.record_, nullptr)) {}
+ReaderSeat::ReaderSeat(memory::Region region, int pid) noexcept : region_(std::move(region)), pid_(pid) {}
 
 ReaderSeat& ReaderSeat::operator=(ReaderSeat&& other) noexcept {
-    std::swap(registry_, other.registry_);
-    std::swap(record_, other.record_);
+    std::swap(region_, other.region_);
+    std::swap(pid_, other.pid_);
     return *this;
 }
 
 ReaderSeat::~ReaderSeat() {
-    if (record_ == nullptr) return;
-    record_->ready.store(0, std::memory_order_relaxed);
-    record_->pid.store(0, std::memory_order_release);  // sync "seat left": the exchange in take
+    if (region_.size() == 0 || pid_ != getpid() || !region_.name_is_current()) return;
+    unlink(region_.path().c_str());
 }
 
 }  // namespace millpond::market

@@ -23,16 +23,19 @@ RingError refusal(const std::string& object, const memory::RegionError& error) {
     switch (error.code().value()) {
         case ENOENT: return {RingFault::not_found, text + "not found; is its writer running?"};
         case EAGAIN: return {RingFault::not_ready, text + "is being made; try again"};
+        case EPERM:
+        case ELOOP: return {RingFault::foreign, error.what()};
         default: return {RingFault::memory, text + error.what()};
     }
 }
 
 }  // namespace
 
-RingReader::Opened RingReader::open(const std::string& name) {
-    const auto object = ring_object_name(name);
+RingReader::Opened RingReader::open(const RingReaderOptions& options) {
+    const auto object = ring_object_name(options.name);
     try {
-        auto region = memory::Region::open_shared(object, memory::Access::read_only, {.prefault = true});
+        auto region =
+            memory::Region::open_shared(object, memory::Access::read_only, {.prefault = true, .own = options.own});
         const auto bytes = std::as_const(region).bytes();
         const auto fault = queue::inspect_broadcast(bytes, kMarketContent);
         if (fault != queue::BroadcastFault::none) throw refusal(object, fault);
@@ -51,7 +54,7 @@ RingReader::Opened RingReader::open(const std::string& name) {
     }
 }
 
-RingReader::RingReader(const RingReaderOptions& options) : RingReader(options, open(options.name)) {}
+RingReader::RingReader(const RingReaderOptions& options) : RingReader(options, open(options)) {}
 
 RingReader::RingReader(const RingReaderOptions& options, Opened opened)
     : region_(std::move(opened.region)),
@@ -60,10 +63,8 @@ RingReader::RingReader(const RingReaderOptions& options, Opened opened)
       names_(board_.max_instruments()),
       silent_after_(options.silent_after) {
     if (options.visible_as.empty()) return;
-    if (auto registry = ReaderRegistry::open(options.name)) {
-        seat_ = ReaderSeat::take(std::move(*registry), ReaderName{options.visible_as}, epoch());
-        if (seat_) seat_->update(ring_.next(), 0);
-    }
+    seat_ = ReaderSeat::take(options.name, region_, ReaderName{options.visible_as}, epoch());
+    if (seat_) seat_->update(ring_.next(), 0);
 }
 
 void RingReader::seek(std::uint64_t number) noexcept {

@@ -65,7 +65,13 @@ RingError held(const std::string& object) {
             "ring " + object + ": " + writer_of(object) + " writes it; stop that one or take another name"};
 }
 
-/// Tells readers of the ring in `region` that another takes its name. The lock on it is held by the caller.
+RingError refusal(const memory::RegionError& error) {
+    const auto code = error.code().value();
+    const bool foreign = code == EPERM || code == EACCES || code == ELOOP || code == EINVAL;
+    return {foreign ? RingFault::foreign : RingFault::memory, error.what()};
+}
+
+/// Tells readers of the ring in `region` that another takes its name. The caller holds the ring's lock object.
 void supersede(memory::Region& region, const std::string& object) {
     auto* header = ring_header(region);
     if (header == nullptr && !blank(region)) {
@@ -79,28 +85,36 @@ void supersede(memory::Region& region, const std::string& object) {
     memory::Region::unlink_shared(object);
 }
 
+memory::Region take_lock(const RingWriterOptions& options) {
+    check(options);
+    try {
+        return memory::Region::shared(lock_object_name(options.name), 1, {.exclusive = true, .mode = 0600});
+    } catch (const memory::RegionError& error) {
+        if (error.code().value() == EBUSY) throw held(ring_object_name(options.name));
+        throw refusal(error);
+    }
+}
+
 }  // namespace
 
 RingWriter::RingWriter(const RingWriterOptions& options)
-    : name_(options.name), taken_(take(options)), registry_(make_registry(options, taken_.resumed)) {
+    : name_(options.name), max_readers_(options.max_readers), lock_(std::in_place, options), taken_(take(options)) {
     taken_.ring.set_pid(static_cast<std::uint64_t>(getpid()));
     heartbeat(core::utc_nanos());
     if (taken_.resumed) void_old_quotes();
+    remove_dead_readers(name_);
 }
 
 RingWriter::~RingWriter() { close(); }
 
-ReaderRegistry RingWriter::make_registry(const RingWriterOptions& options, bool resumed) {
-    try {
-        return ReaderRegistry::make(options.name, options.max_readers, options.readers_mode, options.memory.group);
-    } catch (const memory::RegionError& error) {
-        if (!resumed) memory::Region::unlink_shared(ring_object_name(options.name));
-        throw RingError(RingFault::memory, error.what());
-    }
+/// A lock on the ring does not do: while no writer lives, any user that may read the ring can take a read lock on it.
+RingWriter::Lock::Lock(const RingWriterOptions& options) : region_(take_lock(options)) {}
+
+RingWriter::Lock::~Lock() {
+    if (region_.name_is_current()) unlink(region_.path().c_str());
 }
 
 RingWriter::Taken RingWriter::take(const RingWriterOptions& options) {
-    check(options);
     const auto object = ring_object_name(options.name);
     auto memory_options = options.memory;
     memory_options.exclusive = true;
@@ -110,18 +124,17 @@ RingWriter::Taken RingWriter::take(const RingWriterOptions& options) {
         try {
             region = memory::Region::shared(object, object_bytes(options), memory_options);
         } catch (const memory::RegionError& error) {
-            if (error.code().value() == EBUSY) throw held(object);
-            if (error.code().value() != EEXIST) throw RingError(RingFault::memory, error.what());
+            const auto code = error.code().value();
+            if (code != EBUSY && code != EEXIST) throw refusal(error);
         }
-        if (region.size() == 0) {  // an object of another size has the name
+        if (region.size() == 0) {  // an object of another size has the name, or a reader has locked it
             try {
-                region = memory::Region::open_shared(object, memory::Access::writable, {.exclusive = true});
+                region = memory::Region::open_shared(object, memory::Access::writable, {.own = true});
             } catch (const memory::RegionError& error) {
-                if (error.code().value() == EBUSY) throw held(object);
                 if (error.code().value() == ENOENT) continue;
-                throw RingError(RingFault::memory, error.what());
+                throw refusal(error);
             }
-            if (!region.name_is_current()) continue;
+            if (region.owned_elsewhere()) throw held(object);
         } else if (auto taken = go_on(region, options)) {
             return std::move(*taken);
         } else if (blank(region)) {
@@ -211,9 +224,10 @@ bool RingWriter::close() noexcept {
     taken_.ring.mark(queue::BroadcastState::closed);
     try {
         if (ours) {
-            ReaderRegistry::unlink(name_);
+            remove_dead_readers(name_);
             memory::Region::unlink_shared(ring_object_name(name_));
         }
+        lock_.reset();
         return true;
     } catch (const std::exception&) {
         return false;

@@ -63,13 +63,40 @@ void inspect(OpenObject& object) {
     }
 }
 
+bool is_trusted(uid_t owner) { return owner == geteuid() || owner == 0; }
+
+std::string of_other_user(const std::string& path, uid_t owner) {
+    return path + ": belongs to user " + std::to_string(owner) + ", this process runs as user " +
+           std::to_string(geteuid()) + "; remove it, or run as its owner";
+}
+
+[[noreturn]] void refuse_to_open(const std::string& path, int error) {
+    struct stat facts{};
+    if (error == ELOOP) fail(error, path + ": is a symbolic link; remove it");
+    if (error == EACCES && lstat(path.c_str(), &facts) == 0 && !is_trusted(facts.st_uid)) {
+        fail(error, of_other_user(path, facts.st_uid));
+    }
+    fail(error, path);
+}
+
+/// Refuses an object that another user could truncate or replace.
+void require_own(const OpenObject& object, const RegionOptions& options) {
+    if (!options.own && !options.exclusive) return;
+    struct stat facts{};
+    if (fstat(object.descriptor.number(), &facts) != 0) fail(errno, object.path);
+    if (!is_trusted(facts.st_uid)) fail(EPERM, of_other_user(object.path, facts.st_uid));
+    if (facts.st_nlink > 1) {
+        fail(EPERM, object.path + ": has " + std::to_string(facts.st_nlink) + " names (hard links); remove it");
+    }
+}
+
 /// Empty descriptor when there is no such object; throws on any other failure.
 OpenObject open_existing(const std::string& path, Access access) {
     OpenObject object;
     const int flags = (access == Access::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
     object.descriptor = Descriptor(open(path.c_str(), flags));
     if (!object.descriptor) {
-        if (errno != ENOENT) fail(errno, path);
+        if (errno != ENOENT) refuse_to_open(path, errno);
         return object;
     }
     object.path = path;
@@ -93,6 +120,14 @@ int settle_permissions(const OpenObject& object, const RegionOptions& options) {
 constexpr const char* kPermissionsRefused =
     ": cannot set its mode and group; be its owner and a member of the group, or unlink it first";
 
+/// Sets the permissions; an object without a size goes where that fails.
+void open_up(const OpenObject& object, const RegionOptions& options) {
+    const int error = settle_permissions(object, options);
+    if (error == 0) return;
+    if (object.bytes == 0) unlink(object.path.c_str());
+    fail(error, object.path + kPermissionsRefused);
+}
+
 /// Empty descriptor when somebody else created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
@@ -102,10 +137,8 @@ OpenObject create(const std::string& path, const RegionOptions& options) {
         return object;
     }
     object.path = path;
-    if (const int error = settle_permissions(object, options); error != 0) {
-        unlink(path.c_str());
-        fail(error, path + kPermissionsRefused);
-    }
+    // One that is to be locked stays closed to others until it is: see `own`.
+    if (!options.exclusive) open_up(object, options);
     inspect(object);
     return object;
 }
@@ -141,13 +174,13 @@ void settle_size(OpenObject& object, std::size_t bytes) {
 
 /// False when the name was replaced meanwhile, so that the caller has to begin again.
 bool own(OpenObject& object, const RegionOptions& options) {
+    require_own(object, options);
     if (!options.exclusive) return true;
     if (!try_lock_descriptor(object.descriptor.number())) {
         fail(EBUSY, object.path + ": another process owns it");
     }
     if (!leads_to(object.path, object.descriptor.number())) return false;
-    if (const int error = settle_permissions(object, options); error != 0)
-        fail(error, object.path + kPermissionsRefused);
+    open_up(object, options);
     inspect(object);  // The owner before us may have given it its size since.
     return true;
 }
@@ -169,6 +202,7 @@ OpenObject opened(OpenObject object, const std::string& name, const RegionOption
     if (!object.descriptor) fail(ENOENT, name);
     if (object.bytes == 0) fail(EAGAIN, name + ": has no size yet; its creator has not finished, open it again");
     require_page_size(object, options);
+    require_own(object, options);
     if (options.exclusive && !try_lock_descriptor(object.descriptor.number())) {
         fail(EBUSY, name + ": another process owns it");
     }

@@ -195,7 +195,7 @@ TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind)
     const auto ring = unique_ring("replayed");
     // The ring holds a fiftieth of the events: without its readers in sight the replay would lap them.
     Program program{{"replay", folder_, "--ring", ring, "--readers", "1", "--capacity", "256", "--speed", "max"}};
-    ASSERT_TRUE(program.says("waits for 1 readers"));
+    ASSERT_TRUE(program.says("waiting for 1 readers"));
     market::RingReader reader{{.name = ring, .visible_as = "test"}};
     Kept kept;
     for (bool closed = false; !closed;) {

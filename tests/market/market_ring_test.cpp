@@ -409,7 +409,7 @@ TEST(MarketRing, ACleanEndClosesTheRingAndTakesItsNamesAway) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 5U)));
     EXPECT_EQ(fault_of([&] { const RingReader late{{.name = name}}; }), RingFault::not_found);
     EXPECT_FALSE(memory::Region::unlink_shared(ring_object_name(name)));
-    EXPECT_FALSE(memory::Region::unlink_shared(readers_object_name(name)));
+    EXPECT_FALSE(memory::Region::unlink_shared(lock_object_name(name)));
 }
 
 TEST(MarketRing, AWriterWithoutHeartbeatIsSilent) {
@@ -458,7 +458,8 @@ TEST(MarketRing, OpeningSaysWhyItCannot) {
     EXPECT_EQ(fault_of([&] { const RingReader reader{{.name = name}}; }), RingFault::not_found);
     EXPECT_THROW(RingReader{{.name = "with/slash"}}, std::invalid_argument);
     EXPECT_THROW(RingReader{{.name = ""}}, std::invalid_argument);
-    EXPECT_THROW(RingReader{{.name = "x.readers"}}, std::invalid_argument);
+    EXPECT_THROW(RingReader{{.name = "x.reader.1"}}, std::invalid_argument);
+    EXPECT_THROW(RingReader{{.name = "x.lock"}}, std::invalid_argument);
     auto options = small_ring(name);
     options.capacity = 63;
     EXPECT_THROW(RingWriter{options}, std::invalid_argument);
@@ -504,7 +505,7 @@ TEST(MarketRing, ReadersThatWantToBeSeenAreSeenUntilTheyLeave) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 1);
-    EXPECT_THAT(writer.readers(), IsEmpty());
+    EXPECT_THAT(writer.readers().readers, IsEmpty());
     const RingReader unseen{{.name = name}};
     EXPECT_FALSE(unseen.registered());
     {
@@ -513,7 +514,7 @@ TEST(MarketRing, ReadersThatWantToBeSeenAreSeenUntilTheyLeave) {
         for (std::uint64_t n = 1; n <= 100; ++n) writer.publish(quote_of(0, 0, n));
         Picture picture;
         poll_all(reader, picture);
-        const auto readers = writer.readers();
+        const auto readers = writer.readers().readers;
         ASSERT_EQ(readers.size(), 1U);
         EXPECT_EQ(readers[0].name.view(), "csv");
         EXPECT_EQ(readers[0].pid, static_cast<std::uint64_t>(getpid()));
@@ -522,22 +523,34 @@ TEST(MarketRing, ReadersThatWantToBeSeenAreSeenUntilTheyLeave) {
         EXPECT_EQ(readers[0].missed, picture.missed[0].count());
         EXPECT_TRUE(readers[0].alive);
     }
-    EXPECT_THAT(writer.readers(), IsEmpty());
+    EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
-TEST(MarketRing, AReaderWithoutAFreeSeatReadsUnseen) {
+TEST(MarketRing, AListSaysThatItIsNotComplete) {
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    std::vector<RingReader> readers;
+    readers.reserve(5);
+    for (int i = 0; i < 5; ++i) readers.emplace_back(RingReaderOptions{.name = name, .visible_as = "many"});
+    EXPECT_TRUE(readers[4].registered());
+    EXPECT_EQ(writer.readers().readers.size(), 4U);
+    EXPECT_FALSE(writer.readers().complete);
+    readers.pop_back();
+    EXPECT_EQ(writer.readers().readers.size(), 4U);
+    EXPECT_TRUE(writer.readers().complete);
+}
+
+TEST(MarketRing, AReaderWithoutAFreeNameReadsUnseen) {
     const auto name = fresh_name();
     RingWriter writer{small_ring(name)};
     name_instruments(writer, 1);
     std::vector<RingReader> readers;
-    readers.reserve(5);
-    for (int i = 0; i < 5; ++i) readers.emplace_back(RingReaderOptions{.name = name, .visible_as = "many"});
-    EXPECT_TRUE(readers[3].registered());
-    EXPECT_FALSE(readers[4].registered());
+    for (int i = 0; i < 65; ++i) readers.emplace_back(RingReaderOptions{.name = name, .visible_as = "many"});
+    EXPECT_TRUE(readers[63].registered());
+    EXPECT_FALSE(readers[64].registered());
     writer.publish(quote_of(0, 0, 1));
     Picture picture;
-    EXPECT_EQ(readers[4].poll(picture, 10), 1U);
-    EXPECT_EQ(writer.readers().size(), 4U);
+    EXPECT_EQ(readers[64].poll(picture, 10), 1U);
 }
 
 TEST(MarketRing, ThreadsJoinAndReadWhileTheWriterRunsAndSeeTheSamePicture) {
@@ -577,29 +590,31 @@ TEST(MarketRing, ThreadsJoinAndReadWhileTheWriterRunsAndSeeTheSamePicture) {
         EXPECT_EQ(picture.states, feed.picture().states);
         EXPECT_EQ(picture.channel_states, feed.picture().channel_states);
     }
-    EXPECT_THAT(writer.readers(), IsEmpty());
+    EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
-TEST(MarketRing, ThreadsThatTakeSeatsAtOnceGetOneEach) {
+TEST(MarketRing, ThreadsThatShowThemselvesAtOnceAreAllSeen) {
     const auto name = fresh_name();
     auto options = small_ring(name);
-    options.max_readers = 3;
+    options.max_readers = 8;
     RingWriter writer{options};
     std::atomic<int> seated{0};
     std::atomic<int> tried{0};
+    std::atomic<std::size_t> listed{0};
     std::vector<std::thread> threads;
     threads.reserve(5);
     for (int i = 0; i < 5; ++i) {
         threads.emplace_back([&] {
             const RingReader reader{{.name = name, .visible_as = "thread"}};
             if (reader.registered()) ++seated;
-            ++tried;
-            while (tried < 5) std::this_thread::yield();  // all keep what they got until all have tried
+            if (++tried == 5) listed = writer.readers().readers.size();
+            while (listed == 0) std::this_thread::yield();  // all stay until they are listed
         });
     }
     for (auto& thread : threads) thread.join();
-    EXPECT_EQ(seated, 3);
-    EXPECT_THAT(writer.readers(), IsEmpty());
+    EXPECT_EQ(seated, 5);
+    EXPECT_EQ(listed, 5U);
+    EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
+#include <millpond/market/ring_name.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
@@ -20,6 +22,22 @@ namespace millpond::market {
     static std::atomic<int> count{0};
     return "test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
 }
+
+/// Takes the objects of a test's ring away, whoever left them.
+class NameGuard {
+public:
+    explicit NameGuard(std::string name) : name_(std::move(name)) {}
+    NameGuard(const NameGuard&) = delete;
+    NameGuard& operator=(const NameGuard&) = delete;
+    ~NameGuard() {
+        remove_dead_readers(name_);
+        memory::Region::unlink_shared(ring_object_name(name_));
+        memory::Region::unlink_shared(lock_object_name(name_));
+    }
+
+private:
+    std::string name_;
+};
 
 [[nodiscard]] inline RingWriterOptions small_ring(const std::string& name) {
     RingWriterOptions options;

@@ -6,6 +6,8 @@
 #include <millpond/market/ring_writer.hpp>
 
 #include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <functional>
@@ -29,21 +31,6 @@ using test::ChildProcess;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Pair;
-
-/// Takes the names of a test's ring away, whoever left them.
-class NameGuard {
-public:
-    explicit NameGuard(std::string name) : name_(std::move(name)) {}
-    NameGuard(const NameGuard&) = delete;
-    NameGuard& operator=(const NameGuard&) = delete;
-    ~NameGuard() {
-        memory::Region::unlink_shared(ring_object_name(name_));
-        ReaderRegistry::unlink(name_);
-    }
-
-private:
-    std::string name_;
-};
 
 /// Opens the ring as soon as its writer has made it.
 RingReader open_when_there(const std::string& name) {
@@ -181,25 +168,55 @@ TEST(MarketRingProcesses, ASecondWriterInAnotherProcessIsRefused) {
     EXPECT_THAT(picture.sequences(), ElementsAre(Pair(0U, 1U)));
 }
 
-TEST(MarketRingProcesses, TheSeatOfADeadReaderIsTakenByTheNext) {
+TEST(MarketRingProcesses, ADeadReaderIsShownAsDeadUntilTheNextComes) {
     const auto name = fresh_name();
-    auto options = small_ring(name);
-    options.max_readers = 1;
-    RingWriter writer{options};
+    RingWriter writer{small_ring(name)};
     const auto status = ChildProcess{[&]() -> int {
                             const RingReader reader{{.name = name, .visible_as = "victim"}};
                             _exit(reader.registered() ? 0 : 1);
                         }}.wait_for_end();
     ASSERT_EQ(status, 0);
-    const auto readers = writer.readers();
+    const auto readers = writer.readers().readers;
     ASSERT_EQ(readers.size(), 1U);
     EXPECT_EQ(readers[0].name.view(), "victim");
     EXPECT_FALSE(readers[0].alive);
-    const RingReader heir{{.name = name, .visible_as = "heir"}};
-    EXPECT_TRUE(heir.registered());
-    ASSERT_EQ(writer.readers().size(), 1U);
-    EXPECT_EQ(writer.readers()[0].name.view(), "heir");
-    EXPECT_TRUE(writer.readers()[0].alive);
+    const RingReader next{{.name = name, .visible_as = "next"}};
+    const auto after = writer.readers().readers;
+    ASSERT_EQ(after.size(), 1U);
+    EXPECT_EQ(after[0].name.view(), "next");
+    EXPECT_TRUE(after[0].alive);
+}
+
+TEST(MarketRingProcesses, AForkedChildThatEndsDoesNotTakeItsParentsReaderAway) {
+    const auto name = fresh_name();
+    const RingWriter writer{small_ring(name)};
+    std::optional<RingReader> reader{RingReaderOptions{.name = name, .visible_as = "parent"}};
+    EXPECT_EQ(ChildProcess{[&] {
+                  reader.reset();
+                  return 0;
+              }}.wait_for_end(),
+              0);
+    ASSERT_EQ(writer.readers().readers.size(), 1U);
+    EXPECT_TRUE(writer.readers().readers[0].alive);
+}
+
+TEST(MarketRingProcesses, AReaderThatCannotShowItselfReadsUnseen) {
+    const auto name = fresh_name();
+    RingWriter writer{small_ring(name)};
+    name_instruments(writer, 1);
+    const auto status = ChildProcess{[&] {
+                            // No file may get a size: as with a full or read-only /dev/shm.
+                            const rlimit none{0, 0};
+                            signal(SIGXFSZ, SIG_IGN);
+                            if (setrlimit(RLIMIT_FSIZE, &none) != 0) return 1;
+                            RingReader reader{{.name = name, .visible_as = "unseen"}};
+                            if (reader.registered()) return 2;
+                            writer.publish(quote_of(0, 0, 1));
+                            Picture picture;
+                            return reader.poll(picture, 10) == 1 ? 0 : 3;
+                        }}.wait_for_end();
+    EXPECT_EQ(status, 0);
+    EXPECT_THAT(writer.readers().readers, IsEmpty());
 }
 
 /// Checks that quotes arrive whole and in order of their feed sequence.

@@ -5,11 +5,14 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <millpond/journal/crc32c.hpp>
@@ -30,11 +33,24 @@ std::uint64_t checksum(const Slot& slot) { return millpond::journal::crc32c(std:
     throw std::system_error(errno, std::generic_category(), "position file '" + path.string() + "': cannot " + what);
 }
 
+/// Why the file is not used: another user could write it.
+std::optional<std::string> refusal_of(int file) {
+    struct stat facts{};
+    if (fstat(file, &facts) != 0) return "cannot be examined";
+    if (!S_ISREG(facts.st_mode) || facts.st_nlink != 1) return "is not a regular file with one name; remove it";
+    if (facts.st_uid == geteuid() || facts.st_uid == 0) return std::nullopt;
+    return "belongs to user " + std::to_string(facts.st_uid) + "; remove it, or run as its owner";
+}
+
 }  // namespace
 
 PositionFile::PositionFile(const std::filesystem::path& path)
-    : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kMode)) {
+    : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode)) {
     if (fd_ < 0) fail(path_, "open it");
+    if (const auto refusal = refusal_of(fd_)) {
+        ::close(fd_);
+        throw std::runtime_error("position file '" + path_.string() + "': " + *refusal);
+    }
     if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
         const int error = errno;
         ::close(fd_);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,112 +11,92 @@
 #include <millpond/memory/region.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
-/// Where readers of a ring that want to be seen say who they are: the object "/millpond.<name>.readers", little-endian.
+/// How readers of a ring show themselves. Each creates and maps one object of its own,
+/// "/millpond.<ring>.reader.<pid>", or "....<pid>.<n>" for further readers of one process; little-endian:
 ///
 ///     offset   bytes  field
-///       0        8    magic            "MPREADR\0"; stored last when the registry is made
-///       8        4    layout version   1
-///      12        4    seats
-///      16      112    zero
-///     128  128 x seats:
-///       0        8    pid              0: free; taken by compare-and-swap, also from a process that is dead
-///       8        8    ready            equals pid once the fields below are the owner's
+///       0        8    magic            "MPREADR\0"; stored last
+///       8        4    layout version   2
+///      12        4    zero
 ///      16       32    reader's name    zero-padded
 ///      48        8    epoch            of the ring that it reads
 ///      56        8    next             number of the entry that it reads next
 ///      64        8    missed           entries that it lost
 ///      72       56    zero
 ///
-/// No hot path reads it: a reader stores `next` and `missed` once a poll, on lines of its own.
+/// While the reader lives it holds the write lock (F_OFD_SETLK) of its object, which only the object's owner can take:
+/// the lock says whether the reader lives, whatever process has the number by now. Everybody else reads the object by
+/// system calls and never maps it, so that no reader can harm the writer or another reader.
 namespace millpond::market {
 
-inline constexpr std::uint64_t kReadersMagic = 0x00524441'4552504DULL;  // "MPREADR\0"
-inline constexpr std::uint32_t kReadersLayoutVersion = 1;
+inline constexpr std::uint64_t kReaderMagic = 0x00524441'4552504DULL;  // "MPREADR\0"
+inline constexpr std::uint32_t kReaderLayoutVersion = 2;
 
 using ReaderName = core::FixedString<32>;
 
-struct ReaderSeatRecord {
-    queue::Word pid;
-    queue::Word ready;
+struct ReaderRecord {
+    queue::Word magic;
+    std::uint32_t layout_version;
+    std::uint32_t zero;
     std::array<queue::Word, 4> name;
     queue::Word epoch;
     queue::Word next;
     queue::Word missed;
-    std::array<std::uint64_t, 7> zero;
+    std::array<std::uint64_t, 7> zeros;
 };
 
-struct ReadersHeader {
-    queue::Word magic;
-    std::uint32_t layout_version;
-    std::uint32_t seats;
-    std::array<std::uint64_t, 14> zero;
-};
+static_assert(sizeof(ReaderRecord) == 128);
 
-static_assert(sizeof(ReaderSeatRecord) == 128 && sizeof(ReadersHeader) == 128);
-
-/// A reader as the registry shows it.
+/// A reader as it shows itself. Everything but `uid` is its own claim.
 struct RegisteredReader {
     std::uint64_t pid{0};
-    ReaderName name{};
+    std::uint32_t uid{0};  ///< Owner of its object.
+    ReaderName name{};     ///< Printable ASCII; other bytes are replaced by '?'.
     std::uint64_t epoch{0};
     std::uint64_t next{0};
     std::uint64_t missed{0};
-    bool alive{false};  ///< False when its process ended without leaving; somebody who comes will take its seat.
+    bool alive{false};  ///< False when its process ended without leaving.
 };
 
-/// The registry of one ring.
-///
-/// Threads: seats and lists may be taken by any thread of any process at the same time.
-/// Memory:  128 bytes a seat, shared. Processes are told apart by pid, so all must see the same pid namespace.
-class ReaderRegistry {
-public:
-    /// The writer's: opens the registry of ring `ring_name`, or makes it; gives it mode and group either way. Throws
-    /// memory::RegionError.
-    [[nodiscard]] static ReaderRegistry make(std::string_view ring_name, std::uint32_t seats, std::uint32_t mode,
-                                             std::uint32_t group = memory::kOwnGroup);
-    /// A reader's: empty when there is none, or none that this process may write or this build reads.
-    [[nodiscard]] static std::optional<ReaderRegistry> open(std::string_view ring_name);
-    static void unlink(std::string_view ring_name);
-
-    [[nodiscard]] std::uint32_t seats() const noexcept { return seats_; }
-    /// Everybody who has a seat. O(seats) and a system call a reader.
-    [[nodiscard]] std::vector<RegisteredReader> list() const;
-
-private:
-    friend class ReaderSeat;
-
-    explicit ReaderRegistry(memory::Region region) noexcept;
-    [[nodiscard]] ReadersHeader& header() noexcept { return *reinterpret_cast<ReadersHeader*>(region_.data()); }
-    [[nodiscard]] ReaderSeatRecord* records() noexcept;
-    [[nodiscard]] const ReaderSeatRecord* records() const noexcept;
-
-    memory::Region region_;
-    std::uint32_t seats_{0};
+struct ReaderList {
+    std::vector<RegisteredReader> readers{};  ///< Those that live first.
+    bool complete{true};  ///< False when there are more than `most`, or more objects than are examined.
 };
 
-/// A seat in a registry, left when this ends.
+/// The readers of ring `ring_name`, at most `most`. Never blocks on what another user put there: only regular files
+/// with one name, the expected size and an owner that can be the process in their name are read.
+/// O(names in /dev/shm), bounded: at most 65,536 names are looked at and 1,024 objects opened.
+[[nodiscard]] ReaderList list_readers(std::string_view ring_name, std::size_t most);
+
+/// Removes objects of dead readers, as far as the system permits: this user's, for root everybody's.
+void remove_dead_readers(std::string_view ring_name) noexcept;
+
+/// A reader's object, removed when this ends.
 ///
 /// Threads: one.
+/// Memory:  a page in shared memory.
 class ReaderSeat {
 public:
-    /// Takes a free seat, or that of a dead process. Empty when all are taken.
-    [[nodiscard]] static std::optional<ReaderSeat> take(ReaderRegistry registry, const ReaderName& name,
-                                                        std::uint64_t epoch);
+    /// Empty when the object cannot be made: no permission, no room, or 64 readers of this process are there already.
+    /// ring: its permissions decide who may see the reader.
+    [[nodiscard]] static std::optional<ReaderSeat> take(std::string_view ring_name, const memory::Region& ring,
+                                                        const ReaderName& name, std::uint64_t epoch);
 
-    ReaderSeat(ReaderSeat&& other) noexcept;
+    ReaderSeat(ReaderSeat&& other) noexcept = default;
     ReaderSeat& operator=(ReaderSeat&& other) noexcept;
     ~ReaderSeat();
 
     void update(std::uint64_t next, std::uint64_t missed) noexcept {
-        record_->next.store(next, std::memory_order_relaxed);
-        record_->missed.store(missed, std::memory_order_relaxed);
+        auto& record = *reinterpret_cast<ReaderRecord*>(region_.data());
+        record.next.store(next, std::memory_order_relaxed);
+        record.missed.store(missed, std::memory_order_relaxed);
     }
 
 private:
-    ReaderSeat(ReaderRegistry registry, ReaderSeatRecord* record) noexcept;
+    ReaderSeat(memory::Region region, int pid) noexcept;
 
-    ReaderRegistry registry_;
-    ReaderSeatRecord* record_;
+    memory::Region region_;
+    int pid_;  // of the process that made it: a fork's copy leaves it alone
 };
 
 }  // namespace millpond::market

@@ -8,28 +8,36 @@
 namespace millpond::market {
 
 inline constexpr std::string_view kRingPrefix = "/millpond.";
-inline constexpr std::string_view kReadersSuffix = ".readers";
+inline constexpr std::string_view kReaderInfix = ".reader";
+inline constexpr std::string_view kLockSuffix = ".lock";
 inline constexpr std::size_t kMaxRingName = 64;
 
 /// The shared memory object of ring `name`: "/millpond.<name>". Throws std::invalid_argument unless the name is 1 to 64
-/// letters, digits, '-', '_' and '.', and does not end in ".readers".
+/// letters, digits, '-', '_' and '.', does not contain ".reader" and does not end in ".lock".
 [[nodiscard]] inline std::string ring_object_name(std::string_view name) {
     const auto allowed = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
                c == '.';
     };
-    bool good = !name.empty() && name.size() <= kMaxRingName && !name.ends_with(kReadersSuffix);
+    bool good =
+        !name.empty() && name.size() <= kMaxRingName && !name.contains(kReaderInfix) && !name.ends_with(kLockSuffix);
     for (const char c : name) good = good && allowed(c);
     if (!good) {
         throw std::invalid_argument("ring name '" + std::string(name) +
-                                    "': needs 1 to 64 letters, digits, '-', '_' or '.', and must not end in .readers");
+                                    "': needs 1 to 64 letters, digits, '-', '_' or '.', and must not contain .reader "
+                                    "or end in .lock");
     }
     return std::string(kRingPrefix).append(name);
 }
 
-/// The object where readers of ring `name` that want to be seen register.
-[[nodiscard]] inline std::string readers_object_name(std::string_view name) {
-    return ring_object_name(name).append(kReadersSuffix);
+/// What the objects of the ring's readers begin with; a process number follows.
+[[nodiscard]] inline std::string reader_object_prefix(std::string_view name) {
+    return ring_object_name(name).append(kReaderInfix).append(".");
+}
+
+/// The object that the ring's writer keeps locked. Only its user may open it, so that nobody else can lock it.
+[[nodiscard]] inline std::string lock_object_name(std::string_view name) {
+    return ring_object_name(name).append(kLockSuffix);
 }
 
 }  // namespace millpond::market

@@ -23,8 +23,10 @@ namespace millpond::market {
 
 struct RingReaderOptions {
     std::string name{};
-    std::string visible_as{};  ///< Up to 32 characters under which the reader registers; empty: it does not.
+    std::string visible_as{};  ///< Up to 32 characters under which the reader shows itself; empty: it does not.
     std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};  ///< Patience with the writer's heartbeat.
+    /// Refuse a ring of another user, root excepted. Whoever owns a ring can end its readers by truncating it.
+    bool own{false};
 };
 
 /// What a reader hands its events to: those of a feed, and the ranges that it lost.
@@ -57,7 +59,7 @@ struct RingAccount {
 class RingReader {
 public:
     /// Opens the ring; its first entry is the next one published, unless `join` or `seek` say otherwise. A reader that
-    /// finds no free seat reads unseen: see registered(). Throws RingError.
+    /// cannot make the object by which it shows itself reads unseen: see registered(). Throws RingError.
     explicit RingReader(const RingReaderOptions& options);
 
     /// Delivers the board, then makes poll go on where the board ends: no event is lost or delivered twice between
@@ -98,7 +100,7 @@ public:
     [[nodiscard]] std::uint64_t writer_starts() const noexcept { return ring_.writer_starts(); }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return ring_.epoch(); }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return ring_.capacity(); }
-    /// Whether the ring's registry shows this reader.
+    /// Whether this reader shows itself.
     [[nodiscard]] bool registered() const noexcept { return seat_.has_value(); }
 
 private:
@@ -123,7 +125,7 @@ private:
     };
 
     RingReader(const RingReaderOptions& options, Opened opened);
-    [[nodiscard]] static Opened open(const std::string& name);
+    [[nodiscard]] static Opened open(const RingReaderOptions& options);
 
     template <class Step>
     void copy_board(Copy& copy, Step& step);

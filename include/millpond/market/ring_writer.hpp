@@ -19,10 +19,9 @@ struct RingWriterOptions {
     std::uint64_t capacity{65'536};         ///< Entries, a power of two; 128 bytes each.
     std::uint32_t max_instruments{16'384};  ///< Slots of the board; 192 bytes each.
     std::uint32_t max_channels{64};         ///< Channels 0 .. max_channels - 1 may publish.
-    std::uint32_t max_readers{64};          ///< Seats for readers that want to be seen.
-    std::uint32_t readers_mode{0666};       ///< Permissions of the registry, where readers write.
+    std::uint32_t max_readers{64};          ///< Readers that readers() lists at most.
     /// How the ring's memory is had. The mode 0644 lets any user read the ring, 0640 the members of its group, 0600
-    /// only the writer's own. The registry belongs to the same group.
+    /// only the writer's own.
     memory::RegionOptions memory{.prefault = true, .mode = 0644};
 };
 
@@ -35,7 +34,8 @@ public:
     /// Makes the ring. One of a writer that died is gone on with when its layout agrees: entry numbers go on,
     /// instruments keep their ids and names, quotes are voided by a Clear a channel. One with another layout is marked
     /// superseded and replaced. Throws RingError when another writer has it (naming its process), when the name leads
-    /// to something that is no ring, or when the memory cannot be had; std::invalid_argument for a wrong option.
+    /// to something that is no ring or that belongs to another user (root excepted), or when the memory cannot be had;
+    /// std::invalid_argument for a wrong option.
     explicit RingWriter(const RingWriterOptions& options);
     RingWriter(const RingWriter&) = delete;
     RingWriter& operator=(const RingWriter&) = delete;
@@ -81,8 +81,8 @@ public:
     [[nodiscard]] const core::Tally& refused_events() const noexcept { return refused_events_; }
     [[nodiscard]] const core::Tally& refused_names() const noexcept { return refused_names_; }
 
-    /// Readers that are registered. Not for the publishing path.
-    [[nodiscard]] std::vector<RegisteredReader> readers() const { return registry_.list(); }
+    /// Readers that show themselves. Not for the publishing path: see list_readers.
+    [[nodiscard]] ReaderList readers() const { return list_readers(name_, max_readers_); }
     /// What the ring's memory stands on.
     [[nodiscard]] memory::RegionReport report() const { return taken_.region.report(); }
 
@@ -96,7 +96,17 @@ private:
     };
     static Taken take(const RingWriterOptions& options);
     static std::optional<Taken> go_on(memory::Region& region, const RingWriterOptions& options);
-    static ReaderRegistry make_registry(const RingWriterOptions& options, bool resumed);
+    /// The ring's lock object, locked; its name goes with it.
+    class Lock {
+    public:
+        explicit Lock(const RingWriterOptions& options);
+        Lock(const Lock&) = delete;
+        Lock& operator=(const Lock&) = delete;
+        ~Lock();
+
+    private:
+        memory::Region region_;
+    };
     void void_old_quotes();
 
     [[nodiscard]] bool admits(feed::InstrumentId id, std::uint16_t channel) noexcept;
@@ -107,8 +117,9 @@ private:
     void publish_entry(const Event& event) noexcept;
 
     std::string name_;
+    std::uint32_t max_readers_;
+    std::optional<Lock> lock_;  // before the ring: its holder may replace the ring
     Taken taken_;
-    ReaderRegistry registry_;
     core::Tally refused_events_;
     core::Tally refused_names_;
     bool closed_{false};

@@ -32,7 +32,8 @@ public:
     /// Memory that other processes open by name: /dev/shm/<name>, or a file on hugetlbfs when huge pages were asked for
     /// and a mount is there. `name` has one leading slash or none, and no other.
     /// An object that exists is used as it is when its size is the one asked for, else the call throws and changes
-    /// nothing. With options.exclusive an object that another process owns is refused.
+    /// nothing. With options.exclusive an object that another process or another user owns is refused. Symbolic links
+    /// are not followed.
     [[nodiscard]] static Region shared(std::string_view name, std::size_t bytes, const RegionOptions& options = {});
 
     /// An object that exists, whole. Throws RegionError with ENOENT when there is none, EAGAIN while its creator has

@@ -28,6 +28,9 @@ struct RegionOptions {
     bool lock{false};         ///< mlock: pages never leave memory. Implies that they are present.
     int numa_node{kAnyNode};  ///< Bind every page to this node. Not for regular files, which the kernel places.
     bool exclusive{false};    ///< Take the owner lock before anything is changed (shared, file).
+    /// Refuse an object that belongs to another user, root excepted, or that has a second name: its owner could
+    /// truncate it under the mapping. Implied by `exclusive`.
+    bool own{false};
     /// Permissions of an object that is created, exactly these whatever the umask is. With `exclusive` an object that
     /// exists gets them too, and the group.
     std::uint32_t mode{0600};
