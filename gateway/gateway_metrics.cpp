@@ -79,6 +79,9 @@ void Gateway::list_feed(const Line& line) {
         list("packet_bytes", "Bytes of the datagrams received.", counts.bytes);
         list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);
         list("kernel_drops", "Datagrams that the kernel dropped in front of the socket.", counts.kernel_drops);
+        list("checksum_errors", "Datagrams dropped for a wrong IP or UDP checksum (af_xdp).", counts.checksum_errors);
+        list("other_vlan", "Frames of another VLAN that matched otherwise, left to the kernel (af_xdp).",
+             counts.other_vlan);
         list("receive_errors", "Receive calls that failed.", counts.errors);
     });
     line.for_each_arbitrated(

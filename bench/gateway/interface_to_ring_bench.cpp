@@ -90,6 +90,7 @@ bench::Finding by_gateway(const Pair& pair, net::ReceivePath path) {
         feed.receive = path;
         feed.receive_want = gateway::Wanted::require;
         feed.zero_copy = gateway::Wanted::none;
+        feed.checksum = net::Checksum::trust;
     });
 }
 

@@ -48,7 +48,8 @@ private:
             .gro = trains,
             .path = path,
             .path_want = net::Want::require,
-            .zero_copy = net::Want::no};
+            .zero_copy = net::Want::no,
+            .checksum = net::Checksum::trust};
 }
 
 }  // namespace millpond::bench

@@ -68,6 +68,8 @@ void complete_lines(FeedConfig& feed, const std::string& user) {
         throw ConfigError(user + ": rerequest: only itch comes by MoldUDP64, which has such servers");
     if (!feed.rerequest.empty() && (feed.rerequest.port() == 0 || feed.rerequest.is_multicast()))
         throw ConfigError(fmt::format("{}: rerequest '{}' is no server's address", user, feed.rerequest.to_string()));
+    if (feed.vlan != 0 && feed.receive != net::ReceivePath::af_xdp)
+        throw ConfigError(user + ": vlan: only with receive = \"af_xdp\"; else name the VLAN's own interface");
     if ((feed.rebuild || !feed.rebuild_from.empty()) && feed.format != FeedFormat::itch)
         throw ConfigError(user + ": rebuild: only itch has books");
     if (feed.rebuild && feed.rebuild_from.empty() && feed.rerequest.empty())

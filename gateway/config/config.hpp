@@ -48,6 +48,8 @@ struct FeedConfig {
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
     std::optional<Wanted> receive_want;                ///< The gateway's `receive_want` when unset.
     Wanted zero_copy{Wanted::prefer};                  ///< Of af_xdp.
+    net::Checksum checksum{net::Checksum::verify};     ///< Of af_xdp.
+    std::uint64_t vlan{0};                             ///< Of af_xdp; 0: untagged frames.
     net::SocketAddress line_b;                         ///< The second line of the same feed; none when empty.
     net::SocketAddress source_b;                       ///< Its sender; `source` when empty.
     std::string interface_b;                           ///< Its interface; `interface` when empty.

@@ -25,10 +25,13 @@ constexpr std::pair<std::string_view, Wanted> kReceiveWants[] = {{"prefer", Want
 constexpr std::pair<std::string_view, net::ReceivePath> kReceivePaths[] = {{"socket", net::ReceivePath::socket},
                                                                            {"io_uring", net::ReceivePath::io_uring},
                                                                            {"af_xdp", net::ReceivePath::af_xdp}};
+constexpr std::pair<std::string_view, net::Checksum> kChecksums[] = {{"verify", net::Checksum::verify},
+                                                                     {"trust", net::Checksum::trust}};
 constexpr std::pair<std::string_view, std::uint32_t> kRingModes[] = {{"0600", 0600}, {"0640", 0640}, {"0644", 0644}};
 
 constexpr std::size_t kLongestVenue = 8;
 constexpr std::uint64_t kHighestPriority = 99;
+constexpr std::uint64_t kHighestVlan = 4'094;
 constexpr std::uint64_t kMostEntries = 1ULL << 30;
 constexpr std::uint64_t kMostInstruments = 1ULL << 24;
 constexpr std::uint64_t kMostOrders = 1ULL << 28;
@@ -134,6 +137,10 @@ constexpr Key<FeedConfig> kFeedKeys[] = {
      [](FeedConfig& f, const Value& v) { f.receive_want = v.choice<Wanted>(kReceiveWants); }},
     {"zero_copy", "none|prefer|require", "af_xdp: let the interface write into our memory itself (prefer)",
      [](FeedConfig& f, const Value& v) { f.zero_copy = v.choice<Wanted>(kWanted); }},
+    {"checksum", "verify|trust", "af_xdp: drop datagrams with a wrong IP or UDP checksum, or deliver all (verify)",
+     [](FeedConfig& f, const Value& v) { f.checksum = v.choice<net::Checksum>(kChecksums); }},
+    {"vlan", "N", "af_xdp: only frames of this VLAN, 1 to 4094; 0: only untagged ones (0)",
+     [](FeedConfig& f, const Value& v) { f.vlan = v.integer(0, kHighestVlan); }},
     {"line_b", "ADDRESS:PORT", "the feed's second line: of each number the first that comes counts (none)",
      [](FeedConfig& f, const Value& v) { f.line_b = v.endpoint(); }},
     {"source_b", "ADDRESS", "line B's sender, for source-specific multicast (source)",

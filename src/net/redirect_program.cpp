@@ -34,6 +34,13 @@ public:
         to_pass_.push_back(code_.size());
         put(BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, 0, static_cast<int>(value));
     }
+    void pass() {
+        to_pass_.push_back(code_.size());
+        put(BPF_JMP | BPF_JA, 0, 0, 0, 0);
+    }
+    void skip_if_equal(unsigned reg, std::uint32_t value, int instructions) {
+        put(BPF_JMP32 | BPF_JEQ | BPF_K, reg, 0, instructions, static_cast<int>(value));
+    }
     void skip_unless_equal(unsigned reg, std::uint32_t value, int instructions) {
         put(BPF_JMP32 | BPF_JNE | BPF_K, reg, 0, instructions, static_cast<int>(value));
     }
@@ -48,6 +55,12 @@ public:
         put(BPF_DW, to, BPF_PSEUDO_MAP_FD, 0, map);  // BPF_LD and BPF_IMM are 0
         put(0, 0, 0, 0, 0);
     }
+    /// The address of the only element of an array map.
+    void load_element(unsigned to, int map) {
+        put(BPF_DW, to, BPF_PSEUDO_MAP_VALUE, 0, map);
+        put(0, 0, 0, 0, 0);
+    }
+    void add_to_memory(unsigned at, unsigned from) { put(BPF_STX | BPF_ATOMIC | BPF_DW, at, from, 0, BPF_ADD); }
     void call(int function) { put(BPF_JMP | BPF_CALL, 0, 0, 0, function); }
     void leave() { put(BPF_JMP | BPF_EXIT, 0, 0, 0, 0); }
 
@@ -81,21 +94,26 @@ std::uint32_t wire_address(const SocketAddress& address) {
     return reinterpret_cast<const sockaddr_in&>(storage).sin_addr.s_addr;
 }
 
-std::vector<bpf_insn> assemble(const RedirectRule& rule, int map) {
+std::vector<bpf_insn> assemble(const RedirectRule& rule, int map, int counter) {
     constexpr int kEthernet = ETH_HLEN;
     constexpr int kVlanTag = 4;
     constexpr int kIp = 20;
     constexpr int kUdp = 8;
     constexpr unsigned kFrame = 2;  // register: where the frame begins; then, moved on, 14 bytes before each header
     constexpr unsigned kField = 5;
+    constexpr unsigned kVlan = 8;
+    constexpr std::uint16_t kVlanNumber = 0x0FFF;
     Assembler code;
     code.set(6, 1);
     code.load(BPF_W, kFrame, 6, offsetof(xdp_md, data));
     code.load(BPF_W, 3, 6, offsetof(xdp_md, data_end));
     code.pass_unless_inside(kFrame, kEthernet + kIp + kUdp);
+    code.set_value(kVlan, 0);
     code.load(BPF_H, kField, kFrame, offsetof(ethhdr, h_proto));
-    code.skip_unless_equal(kField, htons(ETH_P_8021Q), 5);
+    code.skip_unless_equal(kField, htons(ETH_P_8021Q), 7);
     code.pass_unless_inside(kFrame, kVlanTag + kEthernet + kIp + kUdp);
+    code.load(BPF_H, kVlan, kFrame, kEthernet);
+    code.calculate(BPF_AND, kVlan, htons(kVlanNumber));
     code.calculate(BPF_ADD, kFrame, kVlanTag);
     code.load(BPF_H, kField, kFrame, offsetof(ethhdr, h_proto));
     code.pass_unless_equal(kField, htons(ETH_P_IP));
@@ -119,6 +137,11 @@ std::vector<bpf_insn> assemble(const RedirectRule& rule, int map) {
     code.pass_unless_inside(kFrame, kEthernet + kUdp);
     code.load(BPF_H, kField, kFrame, kEthernet + 2);
     code.pass_unless_equal(kField, htons(rule.to.port()));
+    code.skip_if_equal(kVlan, htons(rule.vlan), 5);
+    code.load_element(1, counter);
+    code.set_value(kField, 1);
+    code.add_to_memory(1, kField);
+    code.pass();
     code.load(BPF_W, 2, 6, offsetof(xdp_md, rx_queue_index));
     code.load_map(1, map);
     code.set_value(3, XDP_PASS);
@@ -134,7 +157,10 @@ constexpr const char* kCapabilities = " (needs CAP_BPF, CAP_NET_ADMIN and CAP_NE
 RedirectProgram::RedirectProgram(const RedirectRule& rule, std::uint32_t queues) {
     map_ = Descriptor{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "millpond", sizeof(int), sizeof(int), queues, nullptr)};
     if (!map_.valid()) throw SocketError(errno, std::string("cannot make a map of AF_XDP sockets") + kCapabilities);
-    const auto code = assemble(rule, map_.get());
+    counter_ =
+        Descriptor{bpf_map_create(BPF_MAP_TYPE_ARRAY, "millpond", sizeof(int), sizeof(std::uint64_t), 1, nullptr)};
+    if (!counter_.valid()) throw SocketError(errno, std::string("cannot make a map of a counter") + kCapabilities);
+    const auto code = assemble(rule, map_.get(), counter_.get());
     std::array<char, 4096> log{};
     bpf_prog_load_opts options{};
     options.sz = sizeof options;
@@ -145,6 +171,12 @@ RedirectProgram::RedirectProgram(const RedirectRule& rule, std::uint32_t queues)
         Descriptor{bpf_prog_load(BPF_PROG_TYPE_XDP, "millpond", "Dual MIT/GPL", code.data(), code.size(), &options)};
     if (!program_.valid())
         throw SocketError(errno, std::string("cannot load the XDP program") + kCapabilities + ' ' + log.data());
+}
+
+std::uint64_t RedirectProgram::other_vlan() const noexcept {
+    const int only = 0;
+    std::uint64_t count = 0;
+    return bpf_map_lookup_elem(counter_.get(), &only, &count) == 0 ? count : 0;
 }
 
 void RedirectProgram::attach(const std::string& interface, unsigned interface_index) {

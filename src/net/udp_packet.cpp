@@ -1,6 +1,8 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include <millpond/core/endian.hpp>
@@ -50,14 +52,14 @@ Found find_in_ipv4(Bytes bytes) noexcept {
     if (u8(bytes, 9) != IPPROTO_UDP) return std::unexpected(PacketSkip::not_udp);
     if (bytes.size() < header) return std::unexpected(PacketSkip::cut);
     return find_in_udp(bytes.subspan(header, std::min(bytes.size(), total) - header), total - header,
-                       {SocketAddress::ipv4(&bytes[12], 0), SocketAddress::ipv4(&bytes[16], 0), {}});
+                       {SocketAddress::ipv4(&bytes[12], 0), SocketAddress::ipv4(&bytes[16], 0), {}, bytes});
 }
 
 Found find_in_ipv6(Bytes bytes) noexcept {
     constexpr std::size_t kHeader = 40;
     if (bytes.size() < kHeader) return std::unexpected(PacketSkip::cut);
     if (u8(bytes, 0) >> 4 != 6) return std::unexpected(PacketSkip::malformed);
-    const UdpPacket packet{SocketAddress::ipv6(&bytes[8], 0), SocketAddress::ipv6(&bytes[24], 0), {}};
+    const UdpPacket packet{SocketAddress::ipv6(&bytes[8], 0), SocketAddress::ipv6(&bytes[24], 0), {}, {}};
     std::size_t length = be16(bytes, 4);
     auto next = u8(bytes, 6);
     bytes = bytes.subspan(kHeader, std::min(bytes.size() - kHeader, length));
@@ -98,7 +100,37 @@ Found find_after(Bytes frame, std::size_t size, std::size_t type_offset) noexcep
     return find_by_type(frame.subspan(size), be16(frame, type_offset));
 }
 
+/// The sum of the bytes as words of 32 bits in the machine's order: folding makes it a sum of 16-bit words.
+std::uint64_t sum_of(Bytes bytes) noexcept {
+    std::uint64_t sum = 0;
+    std::uint32_t word = 0;
+    for (; bytes.size() >= sizeof word; bytes = bytes.subspan(sizeof word)) {
+        std::memcpy(&word, bytes.data(), sizeof word);
+        sum += word;
+    }
+    word = 0;
+    std::memcpy(&word, bytes.data(), bytes.size());
+    return sum + word;
+}
+
+/// What is all ones when the checksum among the summed words matches, whatever the machine's byte order.
+std::uint16_t folded(std::uint64_t sum) noexcept {
+    while (sum >> 16U != 0) sum = (sum & 0xFFFFU) + (sum >> 16U);
+    return static_cast<std::uint16_t>(sum);
+}
+
 }  // namespace
+
+bool ipv4_checksums_match(const UdpPacket& packet) noexcept {
+    constexpr std::uint16_t kMatches = 0xFFFF;
+    const std::size_t header = std::size_t{u8(packet.ipv4, 0) & 0x0FU} * 4;
+    if (folded(sum_of(packet.ipv4.first(header))) != kMatches) return false;
+    const Bytes udp{packet.payload.data() - kUdpHeader, packet.payload.size() + kUdpHeader};
+    if (be16(udp, 6) == 0) return true;
+    // The pseudo header: both addresses, the protocol and the length of UDP.
+    const std::array<std::byte, 4> rest{std::byte{0}, std::byte{IPPROTO_UDP}, udp[4], udp[5]};
+    return folded(sum_of(packet.ipv4.subspan(12, 8)) + sum_of(rest) + sum_of(udp)) == kMatches;
+}
 
 std::expected<UdpPacket, PacketSkip> find_udp(LinkType link, std::span<const std::byte> frame) noexcept {
     switch (link) {

@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 
@@ -22,7 +23,11 @@ constexpr std::size_t kLargestBuffer = std::size_t{1} << 30;
 
 void check(const UdpReceiver::Options& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("UdpReceiver: " + what); };
-    if (options.local.empty()) refuse("local address is missing");
+    if (options.local.empty() && options.peer.empty()) refuse("local address is missing");
+    if (!options.local.empty() && !options.peer.empty()) refuse("takes a local address or a peer, not both");
+    if (!options.peer.empty() && (options.peer.port() == 0 || options.peer.is_multicast()))
+        refuse("peer " + options.peer.to_string() + " is not a unicast address and port");
+    if (!options.peer.empty() && options.path == ReceivePath::af_xdp) refuse("AF_XDP takes no peer");
     if (options.batch < 1 || options.batch > kMostMessages)
         refuse("batch is " + std::to_string(options.batch) + ", it must be 1 to " + std::to_string(kMostMessages));
     if (options.max_datagram < 1 || options.max_datagram > detail::kLongestDatagram)
@@ -33,6 +38,10 @@ void check(const UdpReceiver::Options& options) {
                std::to_string(kLargestBuffer));
     if (options.busy_poll.count() < 0 || options.busy_poll > std::chrono::seconds(1))
         refuse("busy_poll is " + std::to_string(options.busy_poll.count()) + " us, it must be 0 to 1000000");
+    constexpr std::uint16_t kHighestVlan = 4094;
+    if (options.vlan > kHighestVlan) refuse("vlan is " + std::to_string(options.vlan) + ", the highest is 4094");
+    if (options.vlan != 0 && options.path != ReceivePath::af_xdp)
+        refuse("vlan is for AF_XDP; name the VLAN's own interface instead");
     if (!options.source.empty() && !options.local.is_multicast())
         refuse("a source needs a multicast group, " + options.local.to_string() + " is none");
     if (!options.source.empty() && options.source.family() != options.local.family())
@@ -62,8 +71,9 @@ UdpReceiver::~UdpReceiver() = default;
 
 void UdpReceiver::open_path(const Options& options) {
     const auto what = std::string("path ") + name_of(options.path) + " on " + report_.local.to_string();
-    // A socket cannot do without copies either.
-    const auto path_want = options.zero_copy == Want::require ? Want::require : options.path_want;
+    // A socket can neither do without copies nor choose a VLAN.
+    const bool only_special = options.zero_copy == Want::require || options.vlan != 0;
+    const auto path_want = only_special ? Want::require : options.path_want;
     const bool special =
         options.path != ReceivePath::socket && detail::fulfil(path_want, what, report_, [&]() -> std::string {
             try {
@@ -89,6 +99,14 @@ std::span<const Datagram> UdpReceiver::poll() noexcept {
         case ReceivePath::af_xdp: return by_xdp_->poll();
     }
     return {};
+}
+
+bool UdpReceiver::send(std::span<const std::byte> datagram) noexcept {
+    const auto try_send = [&] {
+        return ::send(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+    };
+    // The report that an earlier datagram found no listener took the place of this one's: once more.
+    return try_send() || (errno == ECONNREFUSED && try_send());
 }
 
 int UdpReceiver::fd() const noexcept {

@@ -54,7 +54,7 @@ void join(int fd, const UdpReceiver::Options& options, unsigned interface_index)
 }  // namespace
 
 Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
-    auto local = options.local;
+    auto local = options.peer.empty() ? options.local : options.peer;
     const auto index = interface_index(options.interface);
     if (local.is_link_local_ipv6() && local.scope() == 0) local = local.with_scope(index);
     const bool ipv6 = local.family() == SocketAddress::Family::ipv6;
@@ -115,7 +115,10 @@ Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Rep
 
     sockaddr_storage address;
     const auto length = local.to_kernel(address);
-    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
+    // Not bound before: a datagram of another sender that came meanwhile would stay.
+    if (!options.peer.empty() && ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
+        throw SocketError(errno, "cannot connect to " + local.to_string());
+    if (options.peer.empty() && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
         throw SocketError(errno, bind_failure(local, errno));
     if (local.is_multicast()) join(fd, options, index);
 

@@ -63,6 +63,7 @@ class XdpPath::Queues {
 public:
     Queues(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounts& counts)
         : max_datagram_(options.max_datagram),
+          verifies_(options.checksum == Checksum::verify),
           list_(options.batch, false, counts),
           counts_(&counts),
           wait_(epoll_create1(EPOLL_CLOEXEC)) {
@@ -95,7 +96,7 @@ public:
         if (!report.zero_copy) open(false);
         report.queues = count;
 
-        RedirectProgram program({.to = report.local, .source = options.source}, count);
+        RedirectProgram program({.to = report.local, .source = options.source, .vlan = options.vlan}, count);
         for (const auto& queue : queues_) {
             if (const int error = xsk_socket__update_xskmap(queue->socket(), program.sockets()); error != 0)
                 throw SocketError(-error, "cannot enter an AF_XDP socket into its map");
@@ -119,6 +120,7 @@ public:
         std::uint64_t total = 0;
         for (const auto& queue : queues_) total += queue->drops();
         counts_->kernel_drops.set(total);
+        counts_->other_vlan.set(program_->other_vlan());
     }
 
 private:
@@ -137,6 +139,10 @@ private:
                 counts_->last_error.set(EBADMSG);
                 continue;
             }
+            if (verifies_ && !ipv4_checksums_match(*packet)) {
+                counts_->checksum_errors.add();
+                continue;
+            }
             if (now_ == 0) now_ = core::utc_nanos();
             message.bytes = packet->payload;
             message.cut = packet->payload.size() > max_datagram_;
@@ -147,6 +153,7 @@ private:
     }
 
     std::size_t max_datagram_;
+    bool verifies_;
     memory::Region memory_;  // the frames of all queues
     std::vector<std::unique_ptr<XdpQueue>> queues_;
     DatagramList list_;

@@ -1,5 +1,9 @@
 // A receive thread with two lines of one feed, and with a server that it asks for what no line brought.
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -36,6 +41,47 @@ namespace {
 using ::testing::HasSubstr;
 
 void two_lines(gateway::FeedConfig& feed) { feed.line_b = net::SocketAddress::parse("127.0.0.1:0"); }
+
+/// A UDP port of 127.0.0.1, without any of our code.
+class UdpPort {
+public:
+    UdpPort() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        EXPECT_EQ(bind(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    }
+    UdpPort(const UdpPort&) = delete;
+    UdpPort& operator=(const UdpPort&) = delete;
+    ~UdpPort() { close(socket_); }
+
+    [[nodiscard]] net::SocketAddress address() const {
+        sockaddr_storage bound{};
+        socklen_t length = sizeof bound;
+        EXPECT_EQ(getsockname(socket_, reinterpret_cast<sockaddr*>(&bound), &length), 0);
+        return net::SocketAddress::from_kernel(bound);
+    }
+    /// Where a request came from, if one has come.
+    [[nodiscard]] std::optional<net::SocketAddress> sender_of_request() const {
+        std::array<std::byte, 64> request;
+        sockaddr_storage from{};
+        socklen_t length = sizeof from;
+        const auto got = recvfrom(socket_, request.data(), request.size(), MSG_DONTWAIT,
+                                  reinterpret_cast<sockaddr*>(&from), &length);
+        if (got < 0) return std::nullopt;
+        return net::SocketAddress::from_kernel(from);
+    }
+    void send(std::span<const std::byte> datagram, const net::SocketAddress& to) const {
+        sockaddr_storage address;
+        const auto length = to.to_kernel(address);
+        EXPECT_EQ(
+            sendto(socket_, datagram.data(), datagram.size(), 0, reinterpret_cast<const sockaddr*>(&address), length),
+            static_cast<ssize_t>(datagram.size()));
+    }
+
+private:
+    int socket_;
+};
 
 TEST(GatewayLines, WhatOneSocketLosesTheOtherFillsAndNoQuoteIsIncomplete) {
     const ItchSession session{4'000};
@@ -113,6 +159,32 @@ TEST(GatewayLines, AHoleIsAskedForAndTheBookStaysComplete) {
     for (const auto& quote : lines.subscriber.quotes) ASSERT_EQ(quote.flags & feed::kIncomplete, 0);
 }
 
+TEST(GatewayLines, AnAnswerOfAnotherPortIsNotOne) {
+    const ItchSession session{100};
+    const UdpPort server;
+    const UdpPort attacker;
+    Lines lines{"forged", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = server.address();
+                    feed.reorder_us = 0;
+                    feed.rerequest_ms = 10'000;
+                }};
+    for (std::size_t i = 0; i < session.bytes.size(); ++i) {
+        if (i != 40) lines.send(0, session.bytes[i]);
+    }
+    std::optional<net::SocketAddress> asker;
+    ASSERT_TRUE(lines.read_until([&] { return (asker = server.sender_of_request()).has_value(); }));
+    auto forged = session.bytes[40];
+    for (auto& byte : std::span{forged}.last(8)) byte ^= std::byte{0x5A};
+    attacker.send(forged, *asker);
+    server.send(session.bytes[40], *asker);
+    ASSERT_TRUE(lines.read_until([&] { return lines.count("messages") >= session.next - 1; }));
+    EXPECT_EQ(lines.count("rerequest_datagrams"), 1U);
+    EXPECT_EQ(lines.count("rerequest_used"), 1U);
+    EXPECT_EQ(lines.count("messages_applied") + lines.count("messages_ignored"), session.next - 1);
+    EXPECT_EQ(lines.count("malformed"), 0U);
+    EXPECT_TRUE(lines.subscriber.gaps.empty());
+}
+
 TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
     const ItchSession session{100};
     const traffic::SessionMessages nothing;
@@ -173,6 +245,7 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
                     feed.rerequest = net::SocketAddress::parse("127.0.0.1:9");
                 }),
                 HasSubstr("rerequest: only itch comes by MoldUDP64"));
+    EXPECT_THAT(refusal([](gateway::FeedConfig& feed) { feed.vlan = 7; }), HasSubstr("vlan: only with receive"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
                     feed.listen = feed.line_b = net::SocketAddress::parse("127.0.0.1:9999");
                 }),

@@ -1,13 +1,19 @@
 #include "tests/net/network_pair.hpp"
 
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -101,6 +107,18 @@ bool NetworkPair::wait_for_ipv6() const {
     const bool far_ready = has_ipv6("far0");
     enter_near();
     return far_ready && has_ipv6("near0");
+}
+
+bool NetworkPair::finish_checksums() const {
+    enter_far();
+    ethtool_value off{.cmd = ETHTOOL_STXCSUM, .data = 0};
+    ifreq request{};
+    std::string_view{"far0"}.copy(request.ifr_name, IFNAMSIZ - 1);
+    request.ifr_data = reinterpret_cast<char*>(&off);
+    const detail::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const bool done = ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
+    enter_near();
+    return done;
 }
 
 void NetworkPair::enter_near() const { enter(near_); }

@@ -26,6 +26,10 @@ public:
     void enter_near() const;
     void enter_far() const;
 
+    /// Has the far side compute checksums in full: a virtual interface leaves that to hardware that is not there, so
+    /// that AF_XDP on the near side sees them unfinished. False when the kernel refused.
+    [[nodiscard]] bool finish_checksums() const;
+
     /// The kernel starts IPv6 up to a second after a link is up. False when it did not.
     [[nodiscard]] bool wait_for_ipv6() const;
 

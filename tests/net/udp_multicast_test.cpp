@@ -33,6 +33,8 @@ protected:
         if (IsSkipped()) return;
         const auto why = test::lacks_path(options());
         if (!why.empty()) GTEST_SKIP() << why;
+        const bool needs_checksums = GetParam() == ReceivePath::af_xdp;
+        ASSERT_TRUE(!needs_checksums || pair_->finish_checksums());
     }
 
     [[nodiscard]] static UdpReceiver::Options options(const char* source = nullptr) {

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -45,6 +46,38 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(By, UdpReceiverPaths, ::testing::Values(ReceivePath::socket, ReceivePath::io_uring),
                          [](const auto& each) { return name_of(each.param); });
+
+TEST_P(UdpReceiverPaths, WithAPeerOnlyItsDatagramsComeAndSendReachesIt) {
+    UdpReceiver peer{on_loopback()};
+    UdpReceiver receiver{{.peer = peer.report().local, .path = GetParam(), .path_want = Want::require}};
+    EXPECT_TRUE(receiver.send(bytes_of("question")));
+    EXPECT_THAT(receive_texts(peer, 1), ElementsAre("question"));
+    const auto& asker = receiver.report().local;
+    EXPECT_EQ(asker.host(), "127.0.0.1");
+    EXPECT_NE(asker.port(), 0);
+    UdpSender other_port{{.to = asker}};
+    UdpSender other_address{{.to = asker, .from = SocketAddress::parse("127.0.0.2:0")}};
+    for (auto* attacker : {&other_port, &other_address}) {
+        // Nothing takes it: sending on may say so.
+        static_cast<void>(attacker->send(bytes_of("forged")));
+        static_cast<void>(attacker->send(bytes_of("forged again")));
+    }
+    EXPECT_THAT(receiver.poll(), IsEmpty());
+    EXPECT_EQ(receiver.counts().datagrams.read(), 0U);
+}
+
+TEST(UdpReceiver, APeerThatDoesNotListenCostsNothingButACount) {
+    std::optional<UdpReceiver> peer{std::in_place, on_loopback()};
+    const auto address = peer->report().local;
+    UdpReceiver receiver{{.peer = address}};
+    peer.reset();
+    EXPECT_TRUE(receiver.send(bytes_of("lost")));
+    EXPECT_TRUE(receiver.send(bytes_of("lost too")));  // after the kernel's report of the first
+    static_cast<void>(receive_texts(receiver, 1, 50));
+    peer.emplace(UdpReceiver::Options{.local = address});
+    EXPECT_TRUE(receiver.send(bytes_of("heard")));
+    EXPECT_THAT(receive_texts(*peer, 1), ElementsAre("heard"));
+}
 
 UdpSender::Options to(const UdpReceiver& receiver) { return {.to = receiver.report().local}; }
 

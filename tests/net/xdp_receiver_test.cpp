@@ -1,12 +1,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
@@ -42,6 +51,7 @@ protected:
         if (IsSkipped()) return;
         const auto why = test::lacks_path(by_xdp());
         if (!why.empty()) GTEST_SKIP() << why;
+        ASSERT_TRUE(pair_->finish_checksums());
     }
 };
 
@@ -108,6 +118,168 @@ TEST_F(XdpReceiver, OtherPortsAddressesAndFragmentsGoOnToTheKernel) {
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("mine"));
     EXPECT_THAT(receive_texts(other_port, 1), ElementsAre("kernel"));
     EXPECT_THAT(receiver.poll(), IsEmpty());
+}
+
+/// A frame with a datagram to kHere, correct in every field; then what a test makes of it.
+class Frame {
+public:
+    explicit Frame(const std::string& payload) {
+        ip_ = {0x45, 0, 0, 0, 0, 1, 0, 0, 9, 17, 0, 0, 10, 99, 0, 2, 10, 99, 0, 1};
+        put(ip_, 2, 20 + 8 + payload.size());
+        put(ip_, 10, checksum(ip_, 0));
+        udp_ = {0x30, 0x39, 14'000 >> 8, 14'000 & 0xFF, 0, 0, 0, 0};
+        udp_.insert(udp_.end(), payload.begin(), payload.end());
+        put(udp_, 4, udp_.size());
+        auto pseudo = std::vector<std::uint8_t>(ip_.begin() + 12, ip_.end());
+        pseudo.insert(pseudo.end(), {0, 17, udp_[4], udp_[5]});
+        if (pseudo.size() % 2 != 0) pseudo.push_back(0);
+        put(udp_, 6, checksum(udp_, static_cast<std::uint16_t>(~checksum(pseudo, 0))));
+    }
+    Frame& tag(std::uint16_t control) {
+        tag_ = {0x81, 0x00, static_cast<std::uint8_t>(control >> 8U), static_cast<std::uint8_t>(control)};
+        return *this;
+    }
+    Frame& flip_ip_byte(std::size_t at) {
+        ip_[at] ^= 1U;
+        return *this;
+    }
+    Frame& flip_udp_byte(std::size_t at) {
+        udp_[at] ^= 1U;
+        return *this;
+    }
+    Frame& without_udp_checksum() {
+        put(udp_, 6, 0);
+        return *this;
+    }
+    [[nodiscard]] std::vector<std::uint8_t> bytes(const std::array<std::uint8_t, 6>& to) const {
+        std::vector<std::uint8_t> all(to.begin(), to.end());
+        all.insert(all.end(), {2, 0, 0, 0, 0, 9});
+        all.insert(all.end(), tag_.begin(), tag_.end());
+        all.insert(all.end(), {0x08, 0x00});
+        all.insert(all.end(), ip_.begin(), ip_.end());
+        all.insert(all.end(), udp_.begin(), udp_.end());
+        return all;
+    }
+
+private:
+    static void put(std::vector<std::uint8_t>& into, std::size_t at, std::size_t value) {
+        into[at] = static_cast<std::uint8_t>(value >> 8U);
+        into[at + 1] = static_cast<std::uint8_t>(value);
+    }
+    /// As RFC 1071 describes it, byte by byte.
+    static std::uint16_t checksum(const std::vector<std::uint8_t>& bytes, std::uint32_t sum) {
+        for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::uint32_t{bytes[i]} << (i % 2 == 0 ? 8U : 0U);
+        while (sum > 0xFFFFU) sum = (sum & 0xFFFFU) + (sum >> 16U);
+        return static_cast<std::uint16_t>(~sum);
+    }
+
+    std::vector<std::uint8_t> tag_;
+    std::vector<std::uint8_t> ip_;
+    std::vector<std::uint8_t> udp_;
+};
+
+/// Puts frames on the wire at the far side, as they are.
+class FrameSender {
+public:
+    explicit FrameSender(const test::NetworkPair& pair) {
+        to_ = hardware_address("near0");
+        pair.enter_far();
+        interface_ = static_cast<int>(if_nametoindex("far0"));
+        socket_ = detail::Descriptor{::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)};
+        pair.enter_near();
+    }
+    void send(const Frame& frame) const {
+        sockaddr_ll address{};
+        address.sll_family = AF_PACKET;
+        address.sll_ifindex = interface_;
+        const auto bytes = frame.bytes(to_);
+        EXPECT_EQ(sendto(socket_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<const sockaddr*>(&address),
+                         sizeof address),
+                  static_cast<ssize_t>(bytes.size()));
+    }
+
+private:
+    static std::array<std::uint8_t, 6> hardware_address(const char* interface) {
+        ifreq request{};
+        std::string_view{interface}.copy(request.ifr_name, IFNAMSIZ - 1);
+        const detail::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        EXPECT_EQ(ioctl(socket.get(), SIOCGIFHWADDR, &request), 0);
+        std::array<std::uint8_t, 6> address{};
+        std::memcpy(address.data(), request.ifr_hwaddr.sa_data, address.size());
+        return address;
+    }
+
+    std::array<std::uint8_t, 6> to_{};
+    int interface_{0};
+    detail::Descriptor socket_;
+};
+
+TEST_F(XdpReceiver, AWrongChecksumIsDroppedAndCountedWhereverTheFlippedBitIs) {
+    UdpReceiver receiver{by_xdp()};
+    const FrameSender far{*pair_};
+    const std::string payload = "a price of 101.25";  // an odd number of bytes
+    std::uint64_t wrong = 0;
+    far.send(Frame{payload});
+    for (const std::size_t at : {1U, 8U, 10U, 15U}) {
+        far.send(Frame{payload}.flip_ip_byte(at));
+        ++wrong;
+    }
+    for (std::size_t at = 6; at < 8 + payload.size(); ++at) {
+        far.send(Frame{payload}.flip_udp_byte(at));
+        ++wrong;
+    }
+    far.send(Frame{"none"}.without_udp_checksum());
+    far.send(Frame{"last"});
+    EXPECT_EQ(receive_texts(receiver, 3), (std::vector<std::string>{payload, "none", "last"}));
+    EXPECT_EQ(receiver.counts().checksum_errors.read(), wrong);
+    EXPECT_EQ(receiver.counts().datagrams.read(), 3U);
+    EXPECT_EQ(receiver.counts().errors.read(), 0U);
+}
+
+TEST_F(XdpReceiver, TrustedChecksumsAreNotLookedAt) {
+    auto options = by_xdp();
+    options.checksum = Checksum::trust;
+    UdpReceiver receiver{options};
+    const FrameSender far{*pair_};
+    far.send(Frame{"wrong"}.flip_udp_byte(6));
+    EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("wrong"));
+    EXPECT_EQ(receiver.counts().checksum_errors.read(), 0U);
+}
+
+TEST_F(XdpReceiver, FramesOfAnotherVlanGoOnToTheKernelAndAreCounted) {
+    const FrameSender far{*pair_};
+    const auto send_all = [&] {
+        far.send(Frame{"seven"}.tag(7));
+        far.send(Frame{"eight with a priority"}.tag(0xA008));
+        far.send(Frame{"a priority only"}.tag(0xA000));
+        far.send(Frame{"untagged"});
+    };
+    {
+        UdpReceiver untagged{by_xdp()};
+        send_all();
+        EXPECT_THAT(receive_texts(untagged, 2), ElementsAre("a priority only", "untagged"));
+        untagged.refresh_kernel_drops();
+        EXPECT_EQ(untagged.counts().other_vlan.read(), 2U);
+        EXPECT_THAT(untagged.poll(), IsEmpty());
+    }
+    auto options = by_xdp();
+    options.vlan = 8;
+    UdpReceiver eight{options};
+    send_all();
+    EXPECT_THAT(receive_texts(eight, 1), ElementsAre("eight with a priority"));
+    eight.refresh_kernel_drops();
+    EXPECT_EQ(eight.counts().other_vlan.read(), 3U);
+    EXPECT_THAT(eight.poll(), IsEmpty());
+}
+
+TEST_F(XdpReceiver, AVlanIsNeverServedByASocket) {
+    const UdpReceiver first{by_xdp()};
+    auto options = by_xdp(SocketAddress::parse("10.99.0.1:14001"));
+    options.path_want = Want::prefer;
+    options.vlan = 7;
+    EXPECT_THROW(UdpReceiver{options}, SocketError);  // the interface is taken
+    options.path = ReceivePath::socket;
+    EXPECT_THROW(UdpReceiver{options}, std::invalid_argument);
 }
 
 TEST_F(XdpReceiver, ASecondOneOnAnInterfaceIsRefusedByNameAndWherePreferredASocketServesInstead) {

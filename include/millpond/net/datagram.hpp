@@ -23,6 +23,8 @@ struct ReceiveCounts {
     core::Tally longest_truncated;  ///< Bytes of the longest of those.
     core::Tally kernel_drops;       ///< Lost in front of this receiver, most often because its buffer was full.
     core::Tally without_nic_time;   ///< Delivered with the kernel's time although NIC time is on.
+    core::Tally checksum_errors;    ///< AF_XDP: an IPv4 or UDP checksum did not match. Not delivered.
+    core::Tally other_vlan;         ///< AF_XDP: frames of another VLAN that match otherwise, left to the kernel.
     core::Tally errors;             ///< Receive calls that failed for another reason than "nothing there".
     core::Tally last_error;         ///< errno of the latest of those.
 };

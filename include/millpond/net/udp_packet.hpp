@@ -24,6 +24,7 @@ struct UdpPacket {
     SocketAddress source{};
     SocketAddress destination{};
     std::span<const std::byte> payload{};
+    std::span<const std::byte> ipv4{};  ///< The whole packet from its IPv4 header on; empty with IPv6.
 };
 
 /// Why a frame holds no datagram that could be handed on. Skip it and go on with the next.
@@ -40,5 +41,10 @@ enum class PacketSkip : std::uint8_t {
 ///
 /// Source: IEEE 802.1Q, RFC 791, RFC 8200, RFC 768, tcpdump.org LINKTYPE_LINUX_SLL and LINKTYPE_LINUX_SLL2.
 [[nodiscard]] std::expected<UdpPacket, PacketSkip> find_udp(LinkType link, std::span<const std::byte> frame) noexcept;
+
+/// Whether the checksums of the IPv4 header and of UDP match; a UDP checksum of 0 says that there is none. O(bytes).
+///
+/// Source: RFC 1071.
+[[nodiscard]] bool ipv4_checksums_match(const UdpPacket& packet) noexcept;
 
 }  // namespace millpond::net

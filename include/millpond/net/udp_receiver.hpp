@@ -31,6 +31,12 @@ enum class ReceivePath : std::uint8_t {
                ///< CAP_NET_ADMIN and CAP_BPF, IPv4 and a named interface.
 };
 
+/// What AF_XDP does with the checksums of IPv4 and UDP, which the kernel compares on the other paths.
+enum class Checksum : std::uint8_t {
+    verify,  ///< Drop and count a datagram whose checksums do not match. A UDP checksum of 0 says that there is none.
+    trust,   ///< Deliver all: where the interface has verified them, or the sender is a virtual interface.
+};
+
 /// The name as it stands in configurations: socket, io_uring or af_xdp.
 [[nodiscard]] const char* name_of(ReceivePath path) noexcept;
 
@@ -45,16 +51,19 @@ enum class ReceivePath : std::uint8_t {
 /// A poll of a socket asks for one datagram and, as long as the answer is full, for twice as many in the next poll, up
 /// to `batch`: a lone datagram is handed on without a further look, a burst takes few system calls. So is a train.
 ///
-/// On AF_XDP a program of ours on the interface redirects the datagrams of this address, port and source; all else
-/// goes on to the kernel, and so do fragments, which nobody joins. It leaves with the process. The receive time is
+/// On AF_XDP a program of ours on the interface redirects the datagrams of this address, port, source and VLAN; all
+/// else goes on to the kernel, and so do fragments, which nobody joins. It leaves with the process. The receive time is
 /// that of the poll, and the kernel's socket is there for its joins only. An interface carries one such receiver.
 class UdpReceiver {
 public:
     struct Options {
-        SocketAddress local{};    ///< Address to bind, or the multicast group to join. Port 0: the kernel chooses.
-        SocketAddress source{};   ///< Only datagrams of this sender (SSM, multicast only); empty: of any.
-        std::string interface{};  ///< Name of the interface; empty: multicast by the route, unicast any.
-        std::size_t batch{32};    ///< Datagrams (with GRO: trains of them) one poll may fetch, 1 to 1024.
+        SocketAddress local{};  ///< Address to bind, or the multicast group to join. Port 0: the kernel chooses.
+        /// Only datagrams of this unicast address and port: the socket is connected to it. `local` stays empty then,
+        /// the kernel chooses address and port. Not for AF_XDP.
+        SocketAddress peer{};
+        SocketAddress source{};          ///< Only datagrams of this sender (SSM, multicast only); empty: of any.
+        std::string interface{};         ///< Name of the interface; empty: multicast by the route, unicast any.
+        std::size_t batch{32};           ///< Datagrams (with GRO: trains of them) one poll may fetch, 1 to 1024.
         std::size_t max_datagram{2048};  ///< Longer ones are counted as truncated and not delivered; at most 65,536.
         std::size_t receive_buffer{0};   ///< Bytes of payload and overhead the kernel may queue; 0: its default.
         Want receive_buffer_want{Want::prefer};
@@ -65,6 +74,8 @@ public:
         ReceivePath path{ReceivePath::socket};
         Want path_want{Want::prefer};                    ///< Whether a socket does where that path is not to be had.
         Want zero_copy{Want::prefer};                    ///< AF_XDP: the interface writes into our memory itself.
+        Checksum checksum{Checksum::verify};             ///< AF_XDP.
+        std::uint16_t vlan{0};                           ///< AF_XDP: only frames of this VLAN; 0: only untagged ones.
         memory::RegionOptions memory{.prefault = true};  ///< What the buffers stand on.
     };
 
@@ -93,6 +104,9 @@ public:
     /// after an empty poll.
     [[nodiscard]] std::span<const Datagram> poll() noexcept;
 
+    /// Sends to the peer; false when the kernel did not take the datagram. Only with Options::peer. Never blocks.
+    [[nodiscard]] bool send(std::span<const std::byte> datagram) noexcept;
+
     /// Readable when datagrams wait: for epoll and poll.
     [[nodiscard]] int fd() const noexcept;
 
@@ -102,8 +116,8 @@ public:
     /// What the buffers stand on: its report tells of huge pages, node and locking.
     [[nodiscard]] const memory::Region& memory() const noexcept;
 
-    /// Asks the kernel for its drop counter (a system call). Without it counts().kernel_drops learns of a drop only
-    /// from the next datagram that was queued after it.
+    /// Asks the kernel for its drop counter, and for other_vlan (a system call each). Without it counts().kernel_drops
+    /// learns of a drop only from the next datagram that was queued after it.
     std::uint64_t refresh_kernel_drops() noexcept;
 
 private:
