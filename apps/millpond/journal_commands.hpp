@@ -9,4 +9,9 @@ Command journal_cat_command(CLI::App& journal);
 Command journal_export_command(CLI::App& journal);
 Command journal_verify_command(CLI::App& journal);
 
+/// Exit codes of the journal's commands beyond 0 (good), 1 (failed) and 2 (misused).
+inline constexpr int kJournalDamaged = 3;  ///< Records or whole segments are not what was written.
+inline constexpr int kJournalHole = 4;  ///< Nothing is damaged, but records are missing in the middle, or there twice.
+inline constexpr int kNoJournal = 5;    ///< The folder is not a journal.
+
 }  // namespace millpond::app

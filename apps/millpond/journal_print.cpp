@@ -82,6 +82,14 @@ public:
     [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }
     [[nodiscard]] EventLines& lines() noexcept { return lines_; }
     [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
+    /// Prints what was passed over since the last call.
+    void name_unreadable() {
+        for (const auto& segment : reader_.take_unreadable()) {
+            fmt::print(stderr, "passed over: {}\n", segment);
+            exit_code_ = kJournalDamaged;
+        }
+    }
+    [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
     [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
     [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
 
@@ -117,6 +125,7 @@ private:
     std::uint64_t printed_{0};
     std::uint64_t lost_{0};
     bool over_{false};
+    int exit_code_{0};
 };
 
 int print(const Options& options) {
@@ -128,11 +137,12 @@ int print(const Options& options) {
         const auto taken = printer.poll();
         if (!put_out(printer.lines().lines())) return 0;
         printer.lines().clear();
+        printer.name_unreadable();
         if (taken != 0) continue;
         if (!options.follow) break;
         std::this_thread::sleep_for(kWhileNothingComes);
     }
-    return 0;
+    return printer.exit_code();
 }
 
 struct CloseFile {
@@ -164,8 +174,9 @@ int write_file(const Options& options) {
         }
     }
     if (std::fclose(file.release()) != 0) cannot_write(options.file);
+    printer.name_unreadable();
     fmt::print("{} events written to '{}'; {} were lost before\n", printer.printed(), options.file, printer.lost());
-    return stop.load(std::memory_order_relaxed) ? 1 : 0;
+    return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
 }
 
 /// What cat and export have in common.

@@ -65,11 +65,12 @@ public:
         }
     }
 
-    void tell() const {
+    void tell() {
         const auto seconds = static_cast<double>(core::monotonic_nanos() - start_ns_) * 1e-9;
         fmt::print("published {} events ({} quotes) to ring '{}' in {:.3f} s ({:.0f} events/s){}\n", published_,
                    quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
                    stopped() ? ", stopped by a signal" : "");
+        for (const auto& segment : reader_.take_unreadable()) fmt::print(stderr, "passed over: {}\n", segment);
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
     }
 

@@ -3,11 +3,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <string>
 #include <string_view>
 
+#include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
+#include <millpond/memory/region.hpp>
 
 namespace millpond::journal {
 namespace {
@@ -21,8 +24,8 @@ SegmentInfo describe(const SegmentFile& file) {
     constexpr std::uint64_t kStatBlock = 512;
     if (stat(file.path.c_str(), &facts) == 0)
         info.disk_bytes = static_cast<std::uint64_t>(facts.st_blocks) * kStatBlock;
-    if (!SegmentReader::begun(file.path)) return info;
     try {
+        if (SegmentReader::is_blank(file.path)) return info;
         SegmentReader segment{file.path};
         const auto& header = segment.header();
         info.ring = header.ring.view();
@@ -55,6 +58,33 @@ std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder) 
     std::vector<SegmentInfo> infos;
     for (const auto& file : list_segments(folder)) infos.push_back(describe(file));
     return infos;
+}
+
+bool is_segment_failure(const std::exception& error) noexcept {
+    if (dynamic_cast<const JournalError*>(&error) != nullptr) return true;
+    const auto* system = dynamic_cast<const memory::RegionError*>(&error);
+    if (system == nullptr) return false;
+    switch (system->code().value()) {
+        case EINVAL:  // not a regular file
+        case EISDIR:
+        case ENXIO:
+        case ELOOP:
+        case EACCES:
+        case EPERM:
+        case EAGAIN:  // without a size
+        case ENOENT: return true;
+        default: return false;
+    }
+}
+
+std::filesystem::path set_aside(const SegmentFile& file) {
+    const auto name = file.path.string() + ".damaged";
+    auto to = std::filesystem::path{name};
+    for (int i = 1; std::filesystem::exists(std::filesystem::symlink_status(to)); ++i) {
+        to = name + "." + std::to_string(i);
+    }
+    std::filesystem::rename(file.path, to);
+    return to;
 }
 
 std::filesystem::path segment_path(const std::filesystem::path& folder, std::uint64_t ordinal) {

@@ -30,26 +30,46 @@ JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(f
     static_cast<void>(list_segments(folder_));  // that the folder is there
 }
 
-void JournalReader::open(const SegmentFile& file) {
-    segment_.emplace(file.path);
+void JournalReader::pass_over(const SegmentFile& file, const std::exception& error) {
+    if (!is_segment_failure(error)) throw;
+    if (!std::filesystem::exists(file.path)) return;  // retention was faster
+    passed_over_ = true;
+    if (told_.insert(file.ordinal).second) unreadable_.emplace_back(error.what());
+}
+
+/// Empty when the segment cannot be read.
+std::optional<SegmentReader> JournalReader::look_into(const SegmentFile& file) {
+    try {
+        return std::optional<SegmentReader>{std::in_place, file.path};
+    } catch (const std::exception& error) {
+        pass_over(file, error);
+        return std::nullopt;
+    }
+}
+
+bool JournalReader::try_open(const SegmentFile& file) {
+    try {
+        segment_.emplace(file.path);
+    } catch (const std::exception& error) {
+        segment_.reset();
+        pass_over(file, error);
+        return false;
+    }
     ordinal_ = file.ordinal;
     if (segment_->header().epoch != position_.epoch) names_.clear();
     position_.epoch = segment_->header().epoch;
     segment_->for_each_name([this](const NameRecord& name) { learn(name); });
+    return true;
 }
 
 bool JournalReader::open_next() {
     // The next number is there already in the usual case; after a removal the listing tells.
-    SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
-    if (!SegmentReader::begun(next.path)) {
-        const auto files = list_segments(folder_);
-        const auto later = std::ranges::find_if(
-            files, [&](const SegmentFile& file) { return file.ordinal > ordinal_ && SegmentReader::begun(file.path); });
-        if (later == files.end()) return false;
-        next = *later;
+    const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
+    if (SegmentReader::begun(next.path) && try_open(next)) return true;
+    for (const auto& file : list_segments(folder_)) {
+        if (file.ordinal > ordinal_ && SegmentReader::begun(file.path) && try_open(file)) return true;
     }
-    open(next);
-    return true;
+    return false;
 }
 
 void JournalReader::learn(const NameRecord& name) {
@@ -80,8 +100,9 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
         const auto begin = segment_->next_record();
         if (expected_ == 0) expected_ = begin;
         if (begin > expected_) {
-            lost = missing(expected_, begin - 1, LostReason::removed);
+            lost = missing(expected_, begin - 1, passed_over_ ? LostReason::damaged : LostReason::removed);
             expected_ = begin;
+            passed_over_ = false;
             return Step::lost;
         }
         const auto outcome = segment_->next(view);
@@ -123,13 +144,15 @@ void JournalReader::seek(std::uint64_t record) {
     std::optional<SegmentFile> target;
     for (const auto& file : list_segments(folder_)) {
         if (!SegmentReader::begun(file.path)) continue;
-        const auto first = SegmentReader{file.path}.header().first_record;
+        const auto segment = look_into(file);
+        if (!segment) continue;
+        const auto first = segment->header().first_record;
         if (!target) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
         if (target && first > record) break;
         target = file;
     }
-    if (!target) return;
-    open(*target);
+    passed_over_ = false;  // what lies behind the target is passed over again when poll comes there
+    if (!target || !try_open(*target)) return;
     segment_->seek(expected_);
 }
 
@@ -137,10 +160,11 @@ void JournalReader::seek_time(std::int64_t utc_ns) {
     std::uint64_t target = 1;
     for (const auto& file : list_segments(folder_)) {
         if (!SegmentReader::begun(file.path)) continue;
-        const SegmentReader segment{file.path};
-        target = segment.header().first_record;
-        const auto newest = static_cast<std::int64_t>(segment.header().newest_utc_ns.load(std::memory_order_relaxed));
-        if (!segment.ended() || newest >= utc_ns) break;
+        const auto segment = look_into(file);
+        if (!segment) continue;
+        target = segment->header().first_record;
+        const auto newest = static_cast<std::int64_t>(segment->header().newest_utc_ns.load(std::memory_order_relaxed));
+        if (!segment->ended() || newest >= utc_ns) break;
     }
     seek(target);
     if (!segment_) return;

@@ -60,21 +60,35 @@ JournalWriter::~JournalWriter() {
 void JournalWriter::recover() {
     for (const auto& file : list_segments(options_.folder)) {
         next_ordinal_ = file.ordinal + 1;
-        if (!SegmentReader::begun(file.path)) {
+        if (SegmentReader::is_blank(file.path)) {
             std::filesystem::remove(file.path);
             continue;
         }
-        const auto tail = end_dead_segment(file.path);
-        const SegmentReader segment{file.path};
-        const auto epoch = segment.header().epoch;
-        session_ = std::max<std::uint64_t>(segment.header().session, 1);
-        next_record_ = tail.next_record;
-        if (epoch != epoch_) last_ring_ = 0;
-        if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
-        epoch_ = epoch;
+        try {
+            recover(file);
+        } catch (const std::exception& error) {
+            if (!is_segment_failure(error)) throw;
+            std::error_code unknown;
+            const auto bytes = std::filesystem::file_size(file.path, unknown);
+            set_aside_.push_back(std::string{error.what()} + "; set aside as " + set_aside(file).filename().string());
+            // No number is given twice that the segment may have given: a consumer may have had it.
+            if (!unknown) next_record_ += bytes / kLeastRecordBytes;
+        }
     }
+    counters_.set_aside_segments.set(set_aside_.size());
     counters_.newest_record.set(next_record_ - 1);
     counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
+}
+
+void JournalWriter::recover(const SegmentFile& file) {
+    const auto tail = end_dead_segment(file.path);
+    const SegmentReader segment{file.path};
+    const auto epoch = segment.header().epoch;
+    session_ = std::max<std::uint64_t>(segment.header().session, 1);
+    next_record_ = tail.next_record;
+    if (epoch != epoch_) last_ring_ = 0;
+    if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
+    epoch_ = epoch;
 }
 
 std::uint64_t JournalWriter::resume_at(std::uint64_t epoch) const noexcept {
@@ -239,6 +253,8 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
         std::uint64_t total = 0;
         for (const auto& segment : segments) total += segment.disk_bytes;
         for (const auto& segment : segments) {
+            if (segment.state == SegmentState::unreadable)
+                continue;  // damaged since the start: the next one sets it aside
             if (segment.state != SegmentState::ended) break;
             const bool too_old =
                 options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();

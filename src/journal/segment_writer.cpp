@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -29,6 +30,10 @@ void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept {
     header.next_record.store(tail.next_record, std::memory_order_relaxed);
     header.last_ring.store(tail.last_ring, std::memory_order_relaxed);
     header.newest_utc_ns.store(static_cast<std::uint64_t>(tail.newest_utc_ns), std::memory_order_relaxed);
+    // Version 1 has no checksum; a reader compares it only after it has seen `end`.
+    const std::array<std::uint64_t, 4> words{tail.next_record, tail.last_ring,
+                                             static_cast<std::uint64_t>(tail.newest_utc_ns), tail.end};
+    header.end_crc.store(header.layout_version > 1 ? crc32c(words) : 0, std::memory_order_relaxed);
     header.end.store(tail.end, std::memory_order_release);  // sync "segment ended": SegmentReader
     const auto unused = (tail.end + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
     // A file system that cannot punch holes keeps the room until the segment is removed.
@@ -66,7 +71,7 @@ SegmentTail end_dead_segment(const std::filesystem::path& path) {
 }
 
 SegmentWriter::SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes)
-    : path_(path), region_(memory::Region::file(path, checked(bytes), {.mode = 0640})) {}
+    : path_(path), region_(memory::Region::file(path, checked(bytes), {.own = true, .mode = 0640})) {}
 
 void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     auto& header = own_header();
@@ -78,6 +83,7 @@ void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     header.epoch = identity.epoch;
     header.session = identity.session;
     header.ring = identity.ring;
+    header.identity_crc = identity_crc(header);
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;
     next_record_.store(identity.first_record, std::memory_order_relaxed);

@@ -142,7 +142,7 @@ TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
     const auto verified = run({"journal", "verify", folder_});
     EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
     EXPECT_EQ(quotes_of(verified.out), 5'000U);
-    EXPECT_THAT(verified.out, HasSubstr("not told of: 0; twice: 0; damaged records: 0\ngood\n"));
+    EXPECT_THAT(verified.out, HasSubstr("missing: 0; twice: 0; damaged records: 0\ngood\n"));
 
     const auto listed = run({"journal", "ls", folder_});
     EXPECT_THAT(listed.out, HasSubstr("ended"));
@@ -174,9 +174,59 @@ TEST_F(JournalRun, DamageIsSaidWithItsExtentAndTheExitCode) {
     file.write("damage", 6);
     file.close();
     const auto verified = run({"journal", "verify", folder_});
-    EXPECT_EQ(verified.exit_code, 1);
-    EXPECT_THAT(verified.out, HasSubstr("not good"));
-    EXPECT_THAT(verified.out, Not(HasSubstr("damaged records: 0\n")));
+    EXPECT_EQ(verified.exit_code, 3);
+    EXPECT_THAT(verified.out, HasSubstr("damaged records: 1\nnot good: damaged\n"));
+}
+
+TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest) {
+    {
+        GatewayRun gateway{options("aside")};
+        send(gateway, 2'000);
+        wait_for_records(gateway, 2'000);
+        EXPECT_EQ(gateway.end().exit_code, 0);
+    }
+    const auto first = folder_ + "/0000000001.mpj";
+    const auto bytes = std::filesystem::file_size(first);
+    std::filesystem::copy_file(first, folder_ + "/0000000000.mpj");
+    std::filesystem::resize_file(folder_ + "/0000000000.mpj", bytes / 2);     // cut off
+    std::ofstream{folder_ + "/0000000002.mpj"} << std::string(100'000, 'x');  // foreign
+    std::filesystem::copy_file(first, folder_ + "/0000000003.mpj");
+    std::fstream damaged{folder_ + "/0000000003.mpj", std::ios::in | std::ios::out | std::ios::binary};
+    damaged.seekp(40);  // the epoch in the header
+    damaged.write("?", 1);
+    damaged.close();
+
+    const auto verified = run({"journal", "verify", folder_});
+    EXPECT_EQ(verified.exit_code, 3);
+    EXPECT_THAT(verified.err, HasSubstr("0000000000.mpj: cut off"));
+    EXPECT_THAT(verified.err, HasSubstr("0000000002.mpj: no journal segment (magic differs)"));
+    EXPECT_THAT(verified.err, HasSubstr("0000000003.mpj: its header is damaged"));
+    EXPECT_THAT(verified.out, HasSubstr("quotes 2000"));
+    const auto file = folder_ + ".csv";
+    const auto exported = run({"journal", "export", folder_, "csv", file});
+    EXPECT_EQ(exported.exit_code, 3);
+    EXPECT_THAT(exported.out, HasSubstr("2000 events written"));
+    EXPECT_THAT(exported.err, HasSubstr("passed over: "));
+    std::filesystem::remove(file);
+
+    GatewayRun again{options("aside")};
+    send(again, 10);
+    wait_for_records(again, 10);
+    const auto ended = again.end();
+    EXPECT_EQ(ended.exit_code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("set aside as 0000000002.mpj.damaged"));
+    for (const auto* name : {"0000000000", "0000000002", "0000000003"}) {
+        EXPECT_TRUE(std::filesystem::exists(folder_ + "/" + name + ".mpj.damaged")) << name;
+    }
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 4);  // what was set aside is missing
+}
+
+TEST_F(JournalRun, AFolderThatIsNoJournalHasItsOwnExitCode) {
+    std::filesystem::create_directories(folder_);
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 5);
+    std::ofstream{folder_ + "/0000000001.mpj"} << "text";
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 5);
+    EXPECT_EQ(run({"journal", "verify", folder_ + "/nothing"}).exit_code, 1);
 }
 
 TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {

@@ -48,12 +48,13 @@ int as_user(std::uint32_t user, const std::function<int()>& work) {
 /// Another user's process that says when `work` is done and then stays until it is killed.
 class Guest {
 public:
-    Guest(std::uint32_t user, const std::function<void()>& work) : ready_(pipe_ends()), process_([&] {
-        if (become(user)) work();
-        static_cast<void>(write(ready_[1], "x", 1));
-        for (;;) pause();
-        return 0;
-    }) {
+    Guest(std::uint32_t user, const std::function<void()>& work)
+        : ready_(pipe_ends()), process_([&] {
+              if (become(user)) work();
+              static_cast<void>(write(ready_[1], "x", 1));
+              for (;;) pause();
+              return 0;
+          }) {
         char byte = 0;
         EXPECT_EQ(read(ready_[0], &byte, 1), 1);
     }
@@ -173,15 +174,17 @@ TEST_F(RingAttack, ADeadReaderOfAnotherUserStaysUntilItsUserOrRootRemovesIt) {
     guest.kill_now();
     ASSERT_EQ(writer.readers().readers.size(), 1U);
     EXPECT_FALSE(writer.readers().readers[0].alive);
-    EXPECT_EQ(as_user(kOther, [&] {
-                  remove_dead_readers(name_);
-                  return static_cast<int>(list_readers(name_, 8).readers.size());
-              }),
+    EXPECT_EQ(as_user(kOther,
+                      [&] {
+                          remove_dead_readers(name_);
+                          return static_cast<int>(list_readers(name_, 8).readers.size());
+                      }),
               1);
-    EXPECT_EQ(as_user(kAttacker, [&] {
-                  remove_dead_readers(name_);
-                  return static_cast<int>(list_readers(name_, 8).readers.size());
-              }),
+    EXPECT_EQ(as_user(kAttacker,
+                      [&] {
+                          remove_dead_readers(name_);
+                          return static_cast<int>(list_readers(name_, 8).readers.size());
+                      }),
               0);
 }
 
@@ -220,12 +223,13 @@ TEST_F(RingAttack, WhatIsNoReadersObjectIsNotListedAndNeverWaitedFor) {
 
 TEST_F(RingAttack, AFloodOfObjectsIsBoundedAndSaid) {
     RingWriter writer{small_ring(name_)};
-    ASSERT_EQ(as_user(kAttacker, [&] {
-                  for (int i = 0; i < 1'100; ++i) {
-                      std::ofstream{kFolder + reader_object_prefix(name_) + std::to_string(i)} << "x";
-                  }
-                  return 0;
-              }),
+    ASSERT_EQ(as_user(kAttacker,
+                      [&] {
+                          for (int i = 0; i < 1'100; ++i) {
+                              std::ofstream{kFolder + reader_object_prefix(name_) + std::to_string(i)} << "x";
+                          }
+                          return 0;
+                      }),
               0);
     const auto list = writer.readers();
     EXPECT_FALSE(list.complete);
@@ -233,10 +237,11 @@ TEST_F(RingAttack, AFloodOfObjectsIsBoundedAndSaid) {
 }
 
 TEST_F(RingAttack, ARingOfAnotherUserIsRefusedByTheWriterAndByTheGatewaysOwnReaders) {
-    ASSERT_EQ(as_user(kAttacker, [&]() -> int {
-                  const RingWriter writer{small_ring(name_)};
-                  _exit(0);
-              }),
+    ASSERT_EQ(as_user(kAttacker,
+                      [&]() -> int {
+                          const RingWriter writer{small_ring(name_)};
+                          _exit(0);
+                      }),
               0);
     const auto object = kFolder + ring_object_name(name_);
     // The lock object first, then the ring itself.
@@ -252,10 +257,11 @@ TEST_F(RingAttack, AnOrdinaryUsersWriterSaysWhoseTheRingIs) {
     const RingWriter roots{small_ring(name_)};  // any user may read it
     ASSERT_TRUE(memory::Region::unlink_shared(lock_object_name(name_)));
     EXPECT_EQ(chown((kFolder + ring_object_name(name_)).c_str(), kOther, kOther), 0);
-    EXPECT_EQ(as_user(kAttacker, [&] {
-                  return refusal_of(name_).find("belongs to user 54323, this process runs as user 65534") ==
-                         std::string::npos;
-              }),
+    EXPECT_EQ(as_user(kAttacker,
+                      [&] {
+                          return refusal_of(name_).find("belongs to user 54323, this process runs as user 65534") ==
+                                 std::string::npos;
+                      }),
               0);
 }
 

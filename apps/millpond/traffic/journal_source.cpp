@@ -11,8 +11,8 @@ namespace millpond::traffic {
 JournalExtent extent_of_journal(const std::string& path) {
     JournalExtent extent;
     for (const auto& segment : journal::describe_segments(path)) {
-        if (segment.state == journal::SegmentState::unreadable) throw journal::JournalError(segment.error);
-        if (segment.state == journal::SegmentState::waiting) continue;
+        // Unreadable ones are passed over; what they held is counted as lost.
+        if (segment.state != journal::SegmentState::growing && segment.state != journal::SegmentState::ended) continue;
         if (extent.first == 0) extent.first = segment.first_record;
         extent.behind = segment.next_record;
     }

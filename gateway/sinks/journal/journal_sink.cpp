@@ -24,7 +24,12 @@ JournalSink::JournalSink(const Options& options, Say say)
     : options_(options),
       say_(std::move(say)),
       writer_(options.writer, core::utc_nanos()),
-      servant_([this](const std::stop_token& stop) { service(stop); }) {}
+      servant_([this](const std::stop_token& stop) { service(stop); }) {
+    for (const auto& segment : writer_.set_aside_segments()) {
+        say_(Severity::error, options_.name + ".set aside",
+             fmt::format("journal sink '{}': {}", options_.name, segment));
+    }
+}
 
 JournalSink::~JournalSink() = default;
 
@@ -115,6 +120,8 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("bytes_total", "Bytes written.", counters.bytes);
     visit("segments_total", "Segment files begun.", counters.segments);
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
+    visit("set_aside_segments", "Unreadable segment files that were renamed at the start.",
+          counters.set_aside_segments);
     visit("lost_total", "Ring entries that were overwritten before they were written down.", counters.lost);
     visit("unnamed_total", "Instruments whose names no segment has room for.", counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -43,5 +44,13 @@ struct SegmentInfo {
 
 /// list_segments with a look into each. Reads at most 64 KiB of a growing one.
 [[nodiscard]] std::vector<SegmentInfo> describe_segments(const std::filesystem::path& folder);
+
+/// Whether the error is about one segment's file: it is damaged, cut off, foreign, or not a file of this user. False
+/// for what may pass, such as a lack of memory or of descriptors.
+[[nodiscard]] bool is_segment_failure(const std::exception& error) noexcept;
+
+/// Renames a segment to "<name>.damaged", or "....damaged.1" and so on, so that it is no longer one of the journal.
+/// Returns the new path. Throws std::filesystem::filesystem_error.
+std::filesystem::path set_aside(const SegmentFile& file);
 
 }  // namespace millpond::journal

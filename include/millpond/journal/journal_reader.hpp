@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
@@ -37,18 +39,21 @@ public:
     /// itself. Throws std::filesystem::filesystem_error when there is neither.
     explicit JournalReader(std::filesystem::path folder);
 
-    /// Makes the record of this number the next one, or the first behind it that is there. Throws what poll throws.
+    /// Makes the record of this number the next one, or the first behind it that is there.
     void seek(std::uint64_t record);
     /// Makes the first event received at this time or later the next one, as far as receive times go up.
     void seek_time(std::int64_t utc_ns);
 
     /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` when
-    /// there are no more yet. Throws JournalError for a segment of another layout, memory::RegionError.
+    /// there are no more yet. A segment that cannot be read is passed over, and what it held is a LostRecord: see
+    /// unreadable. Throws memory::RegionError where memory or descriptors are short.
     template <JournalHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
 
     /// Of the record that poll is delivering, for use inside the handler; later, of the last one.
     [[nodiscard]] const Position& current() const noexcept { return position_; }
+    /// Segments that were passed over, each with the reason; those that were told once are not told again.
+    [[nodiscard]] std::vector<std::string> take_unreadable() { return std::exchange(unreadable_, {}); }
     /// Number of the next record.
     [[nodiscard]] std::uint64_t next_record() const noexcept { return expected_; }
     /// Null when the instrument has no name in this epoch, which no delivered event's has unless its name is damaged.
@@ -61,7 +66,9 @@ private:
 
     [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
-    void open(const SegmentFile& file);
+    [[nodiscard]] bool try_open(const SegmentFile& file);
+    [[nodiscard]] std::optional<SegmentReader> look_into(const SegmentFile& file);
+    void pass_over(const SegmentFile& file, const std::exception& error);
     void learn(const NameRecord& name);
     template <class Event, class Handler>
     void deliver(Handler& handler, const RecordView& view);
@@ -72,6 +79,9 @@ private:
     std::filesystem::path folder_;
     std::optional<SegmentReader> segment_;
     std::uint64_t ordinal_{0};
+    bool passed_over_{false};       ///< A segment between the newest record and the next one cannot be read.
+    std::set<std::uint64_t> told_;  ///< Ordinals that unreadable_ has or had.
+    std::vector<std::string> unreadable_;
     std::uint64_t expected_{0};  ///< Number of the next record; 0 before the first segment is known.
     Position position_{};
     std::vector<std::optional<market::Instrument>> names_;

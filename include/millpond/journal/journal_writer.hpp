@@ -13,6 +13,7 @@
 
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/layout.hpp>
 #include <millpond/journal/segment_writer.hpp>
 #include <millpond/market/quote_board.hpp>
@@ -48,8 +49,9 @@ struct WriterCounters {
     core::Tally unnamed;   ///< Names for which a segment is too small: raise segment_bytes.
     core::Tally lost;      ///< Ring entries of which the journal holds a lost record instead.
 
-    core::Tally removed_segments;   ///< By retention.
-    core::Tally allocation_errors;  ///< Next segments that could not be allocated; tried again.
+    core::Tally removed_segments;    ///< By retention.
+    core::Tally set_aside_segments;  ///< Unreadable ones, renamed when the journal was opened.
+    core::Tally allocation_errors;   ///< Next segments that could not be allocated; tried again.
     core::Tally sync_errors;
     core::Tally synced_record;  ///< All records up to this number are on the disk, as far as `sync` asks for it.
 };
@@ -62,12 +64,16 @@ struct WriterCounters {
 /// Memory:  the segments' pages; one name of every instrument.
 class JournalWriter {
 public:
-    /// Takes the folder's lock, ends what a dead writer left open and allocates the first segment. Throws JournalError,
-    /// memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the path.
+    /// Takes the folder's lock, ends what a dead writer left open, sets aside segments that cannot be read (see
+    /// set_aside_segments) and allocates the first segment. Throws JournalError, memory::RegionError,
+    /// std::invalid_argument, std::filesystem::filesystem_error: each names the path.
     JournalWriter(const WriterOptions& options, std::int64_t utc_ns);
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
     JournalWriter& operator=(const JournalWriter&) = delete;
+
+    /// Segments that could not be read and were renamed when the journal was opened, each with the reason.
+    [[nodiscard]] const std::vector<std::string>& set_aside_segments() const noexcept { return set_aside_; }
 
     /// Ring number behind the newest one of this epoch that the journal knows of: where to go on reading. 1 when it
     /// knows none.
@@ -112,6 +118,7 @@ public:
 
 private:
     void recover();
+    void recover(const SegmentFile& file);
     [[nodiscard]] bool open_segment() noexcept;
     [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
     void retire() noexcept;
@@ -145,6 +152,7 @@ private:
     queue::SpscRing<std::unique_ptr<SegmentWriter>> retired_{64};
 
     // The servicing thread's.
+    std::vector<std::string> set_aside_;
     std::uint64_t next_ordinal_{1};
     std::int64_t synced_ns_{0};
     std::int64_t looked_ns_{0};

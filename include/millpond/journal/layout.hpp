@@ -31,7 +31,8 @@
 namespace millpond::journal {
 
 inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kOldestLayoutVersion = 1;  ///< Without the header's checksums; still read.
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kIndexBlockBytes = std::size_t{64} * 1024;
 
@@ -47,8 +48,8 @@ struct SegmentHeader {
     std::int64_t begun_utc_ns;
     std::uint64_t epoch;  ///< Of the ring, as its header says.
     RingName ring;
-    std::uint64_t session;  ///< 1, 2, ... as a channel of the ring began anew in this epoch; 0 in older files.
-    std::uint64_t zero_fixed;
+    std::uint64_t session;       ///< 1, 2, ... as a channel of the ring began anew in this epoch; 0 in older files.
+    std::uint64_t identity_crc;  ///< CRC-32C of what is above, from layout_version on; 0 in version 1.
 
     Word last_name;  ///< Offset of the newest name's record, 0 while there is none.
     // Stored when the segment is ended, `end` last.
@@ -56,6 +57,7 @@ struct SegmentHeader {
     Word last_ring;      ///< Ring number of its newest record that has one.
     Word newest_utc_ns;  ///< Largest receive time in it.
     Word end;            ///< Offset behind the last record; 0 while the segment may grow.
+    Word end_crc;        ///< CRC-32C of the four above, stored before `end`; 0 in version 1.
 };
 
 /// Of the first record that begins in its 64 KiB; `record` is stored last and is 0 while there is none.
@@ -90,7 +92,7 @@ struct NameRecord {
 enum class LostReason : std::uint32_t {
     lapped = 1,   ///< The ring's writer overwrote them before the journal came to them.
     removed = 2,  ///< Made by the reader: segments in between are gone.
-    damaged = 3,  ///< Made by the reader: the bytes are not what was written.
+    damaged = 3,  ///< Made by the reader: bytes, or a whole segment, are not what was written.
 };
 
 [[nodiscard]] constexpr std::string_view to_string(LostReason reason) noexcept {
@@ -118,6 +120,7 @@ static_assert(std::has_unique_object_representations_v<LostRecord> && sizeof(Los
 
 inline constexpr std::size_t kRecordHeadWords = 2;
 inline constexpr std::size_t kMostRecordWords = kRecordHeadWords + 14;
+inline constexpr std::size_t kLeastRecordBytes = 48;  ///< Of a Clear and of a LostRecord.
 
 template <class Payload>
 inline constexpr std::size_t kRecordBytes = kRecordHeadWords * 8 + sizeof(Payload);

@@ -11,6 +11,10 @@
 
 namespace millpond::journal {
 
+/// The checksums that a header of layout version 2 holds.
+[[nodiscard]] std::uint64_t identity_crc(const SegmentHeader& header) noexcept;
+[[nodiscard]] std::uint64_t end_crc(const SegmentHeader& header) noexcept;
+
 /// One record as it lies in the file. Valid while its SegmentReader lives.
 struct RecordView {
     RecordKind kind{};
@@ -35,11 +39,13 @@ enum class ReadOutcome : std::uint8_t {
     damaged,  ///< What lies here was never written so: see damage(). The reader stands behind it.
 };
 
-/// Bytes that are no record: from `offset` on, up to a place that the index knows or the segment's end.
+/// Bytes that are no record: from `offset` on, up to the next whole record or the segment's end.
 struct Damage {
     std::size_t offset{0};
     std::uint64_t first_record{0};
-    std::uint64_t last_record{0};  ///< first_record - 1 when the number of records there is not known.
+    /// first_record - 1 when the bytes hold none. Exact where the index or the header knows what follows; in the newest
+    /// part of a growing segment not fewer than there were.
+    std::uint64_t last_record{0};
 };
 
 /// Reads a segment from the begin or from a place that its index gives, also while it grows.
@@ -53,6 +59,9 @@ public:
 
     /// False while the segment waits to be used: it has no records and no identity yet.
     [[nodiscard]] static bool begun(const std::filesystem::path& path);
+    /// True for a file that was allocated and never used: all that a begun one would hold first is zero. Such a file
+    /// can go. One whose magic alone is zero was begun and is damaged. Also true where there is no such file.
+    [[nodiscard]] static bool is_blank(const std::filesystem::path& path);
 
     [[nodiscard]] ReadOutcome next(RecordView& into) noexcept;
     [[nodiscard]] const Damage& damage() const noexcept { return damage_; }
@@ -84,10 +93,18 @@ private:
         return reinterpret_cast<const IndexEntry*>(region_.data() + kHeaderBytes)[block];
     }
     [[nodiscard]] std::size_t limit() const noexcept;
-    [[nodiscard]] bool whole(std::size_t limit, CommitWord commit) const noexcept;
+    [[nodiscard]] CommitWord commit_at(std::size_t offset) const noexcept;
+    [[nodiscard]] bool whole(std::size_t offset, std::size_t limit) const noexcept;
+    [[nodiscard]] std::size_t next_whole(std::size_t offset, std::size_t limit) const noexcept;
+    [[nodiscard]] bool read_name(std::size_t offset, NameRecord& into) const noexcept;
     template <class Before>
     void seek_last(Before&& before) noexcept;
     void go_to(std::size_t block) noexcept;
+    struct Known {
+        std::size_t offset;
+        std::uint64_t record;  ///< 0: not known
+    };
+    [[nodiscard]] Known known_behind(std::size_t limit) const noexcept;
     ReadOutcome skip_damage(std::size_t limit) noexcept;
 
     memory::Region region_;
@@ -102,12 +119,18 @@ template <class Visitor>
 void SegmentReader::for_each_name(Visitor&& visit) const {
     // sync "name whole": SegmentWriter::append_name
     auto offset = header().last_name.load(std::memory_order_acquire);
-    while (offset >= data_offset(region_.size()) && offset <= region_.size() - kRecordBytes<NameRecord>) {
-        NameRecord name;
-        std::memcpy(static_cast<void*>(&name), region_.data() + offset + kRecordHeadWords * 8, sizeof name);
+    NameRecord name;
+    while (offset != 0) {
+        if (!read_name(offset, name)) break;
         visit(name);
-        if (name.previous >= offset) return;
+        if (name.previous >= offset) break;
         offset = name.previous;
+    }
+    if (offset == 0) return;
+    // A link of the chain is damaged: names come before what speaks of them, most of them first.
+    const auto stop = limit();
+    for (auto at = data_offset(region_.size()); at < stop; at = next_whole(at + 8, stop)) {
+        if (read_name(at, name)) visit(name);
     }
 }
 
