@@ -291,7 +291,7 @@ TEST_F(RingAttack, AReadLockOnTheRingOfADeadWriterDoesNotKeepTheNextWriterOut) {
                       }};
     RingWriter writer{small_ring(name_)};
     EXPECT_FALSE(writer.resumed());
-    EXPECT_EQ(before.writer_state(0), WriterState::superseded);
+    EXPECT_EQ(before.writer_state(), WriterState::superseded);
     const RingReader after{{.name = name_}};
     EXPECT_TRUE(after.has_writer());
     EXPECT_GT(after.epoch(), before.epoch());
