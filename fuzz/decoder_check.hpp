@@ -47,6 +47,7 @@ public:
                                                counters.rejected.read(),
                "what became of each message is counted");
         expect(counters.quotes.read() == events_.quotes && counters.trades.read() == events_.trades &&
+                   counters.trade_breaks.read() == events_.trade_breaks &&
                    counters.statuses.read() == events_.statuses && counters.gaps.read() == events_.gaps &&
                    counters.clears.read() == events_.clears,
                "every event is counted");
@@ -70,6 +71,7 @@ private:
         const InstrumentTable* instruments;
         std::uint64_t quotes{0};
         std::uint64_t trades{0};
+        std::uint64_t trade_breaks{0};
         std::uint64_t statuses{0};
         std::uint64_t gaps{0};
         std::uint64_t clears{0};
@@ -80,13 +82,17 @@ private:
             named(quote.instrument, false);
             expect(quote.bid_size != 0 || quote.bid_price == 0, "a bid without shares has no price");
             expect(quote.ask_size != 0 || quote.ask_price == 0, "an ask without shares has no price");
-            expect((quote.flags & ~(kIncomplete | kHalted)) == 0, "a quote has no flags but those that are known");
+            expect((quote.flags & ~kQuoteFlags) == 0, "a quote has no flags but those that are known");
             expect(quote.receive_utc_ns == 5 && quote.receive_ticks == 6 && quote.channel == 7,
                    "the arrival is copied");
         }
         void on(const Trade& trade) {
             ++trades;
             named(trade.instrument, false);
+        }
+        void on(const TradeBreak& trade_break) {
+            ++trade_breaks;
+            named(trade_break.instrument, false);
         }
         void on(const Status& status) {
             ++statuses;

@@ -21,6 +21,7 @@ using Arbiter = LineArbiter<ItchDecoder>;
 struct InOrder {
     void on(const Quote& quote) { see(quote.feed_sequence); }
     void on(const Trade& trade) { see(trade.feed_sequence); }
+    void on(const TradeBreak& broken) { see(broken.feed_sequence); }
     void on(const Status& status) { see(status.feed_sequence); }
     void on(const Gap&) {}
     void on(const Clear&) { newest = 0; }

@@ -35,6 +35,7 @@ public:
 
     void on(const feed::Quote& quote) noexcept { publish(quote); }
     void on(const feed::Trade& trade) noexcept { publish(trade); }
+    void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
     void on(const feed::Status& status) noexcept { publish(status); }
     void on(const feed::Gap& gap) noexcept {
         publish(gap);

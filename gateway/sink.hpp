@@ -67,6 +67,7 @@ public:
     /// An event with the number of its ring entry. Events other than quotes may come when there is no room.
     virtual Taken on(const feed::Quote& quote, std::uint64_t number) = 0;
     virtual Taken on(const feed::Trade& trade, std::uint64_t number) = 0;
+    virtual Taken on(const feed::TradeBreak& broken, std::uint64_t number) = 0;
     virtual Taken on(const feed::Status& status, std::uint64_t number) = 0;
     virtual Taken on(const feed::Gap& gap, std::uint64_t number) = 0;
     virtual Taken on(const feed::Clear& clear, std::uint64_t number) = 0;

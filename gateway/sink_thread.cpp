@@ -44,6 +44,7 @@ struct SinkThread::Events {
         }
     }
     void on(const feed::Trade& trade) { of.pass_on(trade, of.reader_.current()); }
+    void on(const feed::TradeBreak& broken) { of.pass_on(broken, of.reader_.current()); }
     void on(const feed::Status& status) { of.pass_on(status, of.reader_.current()); }
     void on(const feed::Gap& gap) {
         of.waiting_.mark_incomplete(gap.channel);
@@ -71,6 +72,7 @@ struct SinkThread::Board {
         of.sink_->board(status, number());
     }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}
     void on(const queue::MissedRange&) {}

@@ -163,14 +163,15 @@ export class Grid {
 
   #mark(row, record) {
     const halt = this.#quotes.haltOf(record);
-    const wanted = `${halt}|${record.incomplete}`;
-    row.element.dataset.doubt = halt !== "" || record.incomplete;
+    const wanted = `${halt}|${record.incomplete}|${record.firm}`;
+    row.element.dataset.doubt = halt !== "" || record.incomplete || !record.firm;
     const cell = row.cells[COLUMNS.length - 1];
     if (cell.dataset.marks === wanted) return;
     cell.dataset.marks = wanted;
     cell.replaceChildren();
     if (halt !== "") cell.append(element("span", { class: "mark halted" }, halt));
     if (record.incomplete) cell.append(element("span", { class: "mark" }, "incomplete"));
+    if (!record.firm) cell.append(element("span", { class: "mark" }, "not firm"));
   }
 
   #onKey(event) {

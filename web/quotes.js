@@ -5,15 +5,15 @@ const EMPTY = { price: null, shares: 0 };
 /** What is known of a symbol. `version` grows with every visible change. */
 function recordOf(symbol) {
   return {
-    symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, state: "",
-    version: 0, bidMove: 0, askMove: 0,
+    symbol, bid: null, bidShares: 0, ask: null, askShares: 0, spread: null, time: 0, incomplete: false, halted: false, firm: true,
+    state: "", version: 0, bidMove: 0, askMove: 0,
   };
 }
 
 const move = (from, to) => (from === null || to === null || from === to ? 0 : Math.sign(to - from));
 
 /** States in which an instrument does not trade. */
-const HALTED = new Set(["halted", "paused"]);
+const HALTED = new Set(["halted", "paused", "quotation_only", "operational_halt"]);
 
 export class Quotes {
   #records = new Map();
@@ -62,7 +62,7 @@ export class Quotes {
 
   /** The state in which the instrument does not trade; empty when it does. */
   haltOf(record) {
-    if (HALTED.has(record.state)) return record.state;
+    if (HALTED.has(record.state)) return record.state.replace("_", " ");
     return record.halted ? "halted" : "";
   }
 
@@ -117,7 +117,7 @@ export class Quotes {
   }
 
   #rank(record) {
-    return (this.haltOf(record) === "" ? 0 : 2) + (record.incomplete ? 1 : 0);
+    return (this.haltOf(record) === "" ? 0 : 4) + (record.incomplete ? 2 : 0) + (record.firm ? 0 : 1);
   }
 
   #record(symbol) {
@@ -143,6 +143,7 @@ export class Quotes {
     record.time = line.timestamp;
     record.incomplete = line.incomplete;
     record.halted = line.halted === true;
+    record.firm = line.firm !== false;
     record.version += 1;
     return record;
   }

@@ -84,11 +84,12 @@ void EventLines::write(const feed::Quote& quote, std::uint64_t number) {
         lines_ += '\n';
         return;
     }
-    fmt::format_to(std::back_inserter(lines_), "{} {:<12} {:>10} {:>12} {:>12} {:>12} {:>10}{}{}\n",
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} {:>10} {:>12} {:>12} {:>12} {:>10}{}{}{}\n",
                    time_of_day(quote.receive_utc_ns), symbol_of(quote.instrument), quote.bid_size,
                    price_or_dash(quote.bid_price, quote.bid_size), price_or_dash(quote.ask_price, quote.ask_size),
                    quote.ask_size, number, (quote.flags & feed::kIncomplete) != 0 ? " incomplete" : "",
-                   (quote.flags & feed::kHalted) != 0 ? " halted" : "");
+                   (quote.flags & feed::kHalted) != 0 ? " halted" : "",
+                   (quote.flags & feed::kNotFirm) != 0 ? " not firm" : "");
 }
 
 void EventLines::write(const feed::Trade& trade, std::uint64_t number) {
@@ -102,6 +103,18 @@ void EventLines::write(const feed::Trade& trade, std::uint64_t number) {
     fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} at {}, sequence {}\n",
                    time_of_day(trade.receive_utc_ns), symbol_of(trade.instrument), trade.size,
                    price_or_dash(trade.price, trade.size), number);
+}
+
+void EventLines::write(const feed::TradeBreak& broken, std::uint64_t number) {
+    if (format_ == LineFormat::csv) return;
+    if (format_ == LineFormat::json) {
+        std::array<char, feed::kMaxJsonBytes> json;
+        lines_ += feed::trade_break_json(json, broken, json_of(broken.instrument), number);
+        lines_ += '\n';
+        return;
+    }
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} is void, sequence {}\n",
+                   time_of_day(broken.receive_utc_ns), symbol_of(broken.instrument), broken.trade_id, number);
 }
 
 void EventLines::write(const feed::Status& status, std::uint64_t number) {

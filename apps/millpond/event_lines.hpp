@@ -41,6 +41,7 @@ public:
     /// what is missing.
     void write(const feed::Quote& quote, std::uint64_t number);
     void write(const feed::Trade& trade, std::uint64_t number);
+    void write(const feed::TradeBreak& broken, std::uint64_t number);
     void write(const feed::Status& status, std::uint64_t number);
     void write(const feed::Gap& gap, std::uint64_t number);
     void write(const feed::Clear& clear, std::uint64_t number);

@@ -28,6 +28,7 @@ public:
 
     void on(const feed::Quote&) { take(quotes); }
     void on(const feed::Trade&) { take(trades); }
+    void on(const feed::TradeBreak&) { take(trade_breaks); }
     void on(const feed::Status&) { take(statuses); }
     void on(const feed::Gap&) { take(gaps); }
     void on(const feed::Clear&) { take(clears); }
@@ -45,6 +46,7 @@ public:
 
     std::uint64_t quotes{0};
     std::uint64_t trades{0};
+    std::uint64_t trade_breaks{0};
     std::uint64_t statuses{0};
     std::uint64_t gaps{0};
     std::uint64_t clears{0};
@@ -163,8 +165,9 @@ int verify(const std::string& folder) {
         Progress progress{"verify", "records", last == 0 ? 0 : last - 1};
         while (reader.poll(account, kRound) != 0) progress.at(reader.next_record() - 1);
     }
-    fmt::print("quotes {}, trades {}, statuses {}, gaps {}, clears {} of {} ring epochs\n", account.quotes,
-               account.trades, account.statuses, account.gaps, account.clears, account.epochs);
+    fmt::print("quotes {}, trades {}, trade breaks {}, statuses {}, gaps {}, clears {} of {} ring epochs\n",
+               account.quotes, account.trades, account.trade_breaks, account.statuses, account.gaps, account.clears,
+               account.epochs);
     fmt::print("damaged headers and segments {}; records missing between segments {}\n", headers.faults(),
                account.removed);
     fmt::print("lapped by the ring: {}; ring entries missing: {}; twice: {}; damaged records: {}\n", account.lapped,

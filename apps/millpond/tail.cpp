@@ -58,6 +58,7 @@ public:
 
     void on(const feed::Quote& quote) { print(quote, quote.instrument); }
     void on(const feed::Trade& trade) { print(trade, trade.instrument); }
+    void on(const feed::TradeBreak& broken) { print(broken, broken.instrument); }
     void on(const feed::Status& status) { print(status, status.instrument); }
     void on(const feed::Clear& clear) { print(clear, clear.instrument); }
     void on(const feed::Gap& gap) { print(gap, feed::kNoInstrument); }

@@ -120,6 +120,7 @@ struct Sum {
                  quote.bid_size * 7 + quote.ask_size * 11 + quote.instrument * 13;
     }
     void on(const feed::Trade& trade) noexcept { value += static_cast<std::uint64_t>(trade.price) * trade.size; }
+    void on(const feed::TradeBreak& broken) noexcept { value += broken.trade_id; }
     void on(const feed::Status&) noexcept { value += 1; }
     void on(const feed::Gap& gap) noexcept { value += gap.last; }
     void on(const feed::Clear&) noexcept { value += 1; }

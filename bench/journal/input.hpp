@@ -68,6 +68,7 @@ inline void write_journal(const std::filesystem::path& folder, std::uint64_t cou
 struct Sum {
     void on(const feed::Quote& quote) { value += static_cast<std::uint64_t>(quote.bid_price); }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}

@@ -24,6 +24,7 @@ struct First {
         if (number == 0) number = quote.feed_sequence;
     }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}

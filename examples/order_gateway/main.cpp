@@ -97,6 +97,7 @@ public:
         --left_;
     }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}

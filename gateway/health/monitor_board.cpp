@@ -1,5 +1,7 @@
 #include "gateway/health/monitor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -14,8 +16,15 @@ namespace millpond::gateway::health {
 namespace {
 
 bool is_halt(feed::TradingState state) {
-    return state == feed::TradingState::halted || state == feed::TradingState::paused || ends_session(state) ||
-           state == feed::TradingState::end_of_market_hours;
+    switch (state) {
+        case feed::TradingState::halted:
+        case feed::TradingState::paused:
+        case feed::TradingState::quotation_only:
+        case feed::TradingState::operational_halt:
+        case feed::TradingState::circuit_breaker:
+        case feed::TradingState::end_of_market_hours: return true;
+        default: return ends_session(state);
+    }
 }
 
 }  // namespace
@@ -64,6 +73,9 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         const auto status = board.channel_status(channel);
         const bool whole = status.state == market::RecordState::whole;
         feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};
+        if (whole && status.event.state == feed::TradingState::circuit_breaker) {
+            feed.channel_state += fmt::format(", level {}", status.event.reason.view());
+        }
         feed.session_over = whole && ends_session(status.event.state);
         feed.halted.see(whole && is_halt(status.event.state), now);
         feed.some_halted.see(seen.halted != 0, now);

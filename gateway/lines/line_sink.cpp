@@ -70,6 +70,12 @@ Taken LineSink::on(const feed::Trade& trade, std::uint64_t number) {
     return Taken::kept;
 }
 
+Taken LineSink::on(const feed::TradeBreak& broken, std::uint64_t number) {
+    auto& line = append(LineKind::other, broken.instrument);
+    set_length(line, feed::trade_break_json(room_in(line), broken, standing_.json_symbol(broken.instrument), number));
+    return Taken::kept;
+}
+
 Taken LineSink::on(const feed::Status& status, std::uint64_t number) {
     auto& line = append(LineKind::other, status.instrument);
     const bool all = status.instrument == feed::kNoInstrument;

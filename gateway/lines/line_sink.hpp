@@ -30,6 +30,7 @@ public:
     void board(const feed::Status& status, std::uint64_t number) override;
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade& trade, std::uint64_t number) override;
+    Taken on(const feed::TradeBreak& broken, std::uint64_t number) override;
     Taken on(const feed::Status& status, std::uint64_t number) override;
     Taken on(const feed::Gap& gap, std::uint64_t number) override;
     Taken on(const feed::Clear& clear, std::uint64_t number) override;

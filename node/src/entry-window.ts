@@ -10,6 +10,8 @@ import {
   STATUS,
   type StatusView,
   TRADE,
+  TRADE_BREAK,
+  type TradeBreakView,
   type TradeView,
 } from "./market-layout.js";
 
@@ -17,6 +19,7 @@ import {
 export interface MarketRingHandler {
   quote?(quote: QuoteView, number: number): void;
   trade?(trade: TradeView, number: number): void;
+  tradeBreak?(broken: TradeBreakView, number: number): void;
   status?(status: StatusView, number: number): void;
   gap?(gap: GapView, number: number): void;
   clear?(clear: ClearView, number: number): void;
@@ -33,6 +36,7 @@ export class EntryWindow {
   readonly words = new Int32Array(RING.payloadWords);
   readonly quote: QuoteView = QUOTE.view(this.words.buffer);
   readonly trade: TradeView = TRADE.view(this.words.buffer);
+  readonly tradeBreak: TradeBreakView = TRADE_BREAK.view(this.words.buffer);
   readonly status: StatusView = STATUS.view(this.words.buffer);
   readonly gap: GapView = GAP.view(this.words.buffer);
   readonly clear: ClearView = CLEAR.view(this.words.buffer);
@@ -41,6 +45,7 @@ export class EntryWindow {
   deliver(kind: number, bytes: number, number: number, handler: MarketRingHandler): boolean {
     if (kind === KIND.quote && bytes === QUOTE.bytes) handler.quote?.(this.quote, number);
     else if (kind === KIND.trade && bytes === TRADE.bytes) handler.trade?.(this.trade, number);
+    else if (kind === KIND.tradeBreak && bytes === TRADE_BREAK.bytes) handler.tradeBreak?.(this.tradeBreak, number);
     else if (kind === KIND.status && bytes === STATUS.bytes) handler.status?.(this.status, number);
     else if (kind === KIND.gap && bytes === GAP.bytes) handler.gap?.(this.gap, number);
     else if (kind === KIND.clear && bytes === CLEAR.bytes) handler.clear?.(this.clear, number);

@@ -21,7 +21,7 @@ export interface MarketDataOptions {
   readonly subscribe?: readonly string[];
   /** `every` event (default), or `conflate`: of each instrument the newest, when this client is slow. */
   readonly mode?: "every" | "conflate";
-  /** Events are emitted here as well: `bbo://AAPL`, `trade://AAPL`, `status://AAPL`, `gap://0`, `clear://0`, `missed://`, `connected://`. */
+  /** Events are emitted here as well: `bbo://AAPL`, `trade://AAPL`, `trade_break://AAPL`, `status://AAPL`, `gap://0`, `clear://0`, `missed://`, `connected://`. */
   readonly system?: MessageSystem;
   /** Events that may wait for the iterator; beyond, they are dropped and counted. 65,536 by default. */
   readonly buffer?: number;

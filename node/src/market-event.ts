@@ -19,12 +19,22 @@ export interface MarketQuote extends Stamped {
   readonly spread: { readonly price: number; readonly percent: number | null } | null;
   /** Made from a book with a hole: a better price may exist. */
   readonly incomplete: boolean;
+  /** There and true only while the instrument does not trade. */
+  readonly halted?: true;
+  /** There and false only while the venue does not guarantee a trade at these prices. */
+  readonly firm?: false;
 }
 
 export interface MarketTrade extends Stamped {
   readonly type: "trade";
   readonly price: number;
   readonly shares: number;
+  readonly trade_id: number;
+}
+
+/** The trade with this number is void. */
+export interface MarketTradeBreak extends Stamped {
+  readonly type: "trade_break";
   readonly trade_id: number;
 }
 
@@ -75,12 +85,20 @@ export interface MarketConnected {
 }
 
 export type MarketEvent =
-  MarketQuote | MarketTrade | MarketStatus | MarketGap | MarketClear | MarketMissed | MarketConnected;
+  | MarketQuote
+  | MarketTrade
+  | MarketTradeBreak
+  | MarketStatus
+  | MarketGap
+  | MarketClear
+  | MarketMissed
+  | MarketConnected;
 
 /** @internal The scheme under which events of a type are emitted. */
 export const MARKET_ROUTES = new Map([
   ["quote", "bbo"],
   ["trade", "trade"],
+  ["trade_break", "trade_break"],
   ["status", "status"],
   ["gap", "gap"],
   ["clear", "clear"],

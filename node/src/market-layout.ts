@@ -37,12 +37,12 @@ export const BOARD = {
   channelGapped: 16,
 } as const;
 
-export const KIND = { quote: 1, trade: 2, status: 3, gap: 4, clear: 5 } as const;
+export const KIND = { quote: 1, trade: 2, status: 3, gap: 4, clear: 5, tradeBreak: 6 } as const;
 export const NO_INSTRUMENT = 0xffff_ffff;
 /** @internal A bit of a quote's flags. */
 export const QUOTE_INCOMPLETE = 1;
 
-/** Prices in 1/10000; times in UTC nanoseconds. A side whose size is 0 has no quote. Flags: 1 incomplete, 2 halted. */
+/** Prices in 1/10000; times in UTC nanoseconds. A side whose size is 0 has no quote. Flags: 1 incomplete, 2 halted, 4 not firm. */
 export const QUOTE = new RecordLayout({
   instrument: "u32",
   channel: "u16",
@@ -63,6 +63,17 @@ export const TRADE = new RecordLayout({
   flags: "u16",
   price: "i64n",
   size: "u64n",
+  tradeId: "u64n",
+  exchangeTime: "i64",
+  receiveTime: "i64",
+  receiveTicks: "u64",
+  feedSequence: "u64n",
+});
+
+export const TRADE_BREAK = new RecordLayout({
+  instrument: "u32",
+  channel: "u16",
+  reserved: "u16",
   tradeId: "u64n",
   exchangeTime: "i64",
   receiveTime: "i64",
@@ -105,6 +116,7 @@ export const CLEAR = new RecordLayout({
 type ViewOf<Layout> = Layout extends RecordLayout<infer Fields> ? RecordView<Fields> : never;
 export type QuoteView = ViewOf<typeof QUOTE>;
 export type TradeView = ViewOf<typeof TRADE>;
+export type TradeBreakView = ViewOf<typeof TRADE_BREAK>;
 export type StatusView = ViewOf<typeof STATUS>;
 export type GapView = ViewOf<typeof GAP>;
 export type ClearView = ViewOf<typeof CLEAR>;

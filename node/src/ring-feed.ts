@@ -16,16 +16,19 @@ const PRICE_SCALE = 10_000;
 export type RingWake = "immediate" | number | Int32Array;
 
 const STATES: Record<number, string> = {
+  0: "unknown",
   1: "trading",
   2: "halted",
   3: "paused",
   4: "quotation_only",
+  5: "operational_halt",
   10: "start_of_messages",
   11: "start_of_system_hours",
   12: "start_of_market_hours",
   13: "end_of_market_hours",
   14: "end_of_system_hours",
   15: "end_of_messages",
+  20: "circuit_breaker",
 };
 const GAP_REASONS = ["sequence", "rejected", "dropped", "silence"];
 const REASONS: Record<number, string> = { 1: "new_session", 2: "end_of_session", 3: "sender_request" };
@@ -56,6 +59,17 @@ export class RingFeed implements MarketFeed {
         price: trade.price / PRICE_SCALE,
         shares: trade.size,
         trade_id: trade.tradeId,
+      });
+    },
+    tradeBreak: (broken, number) => {
+      if (!this.#wants(broken.instrument)) return;
+      this.owner.take({
+        type: "trade_break",
+        symbol: this.#ring.symbol(broken.instrument)!,
+        timestamp: broken.receiveTime,
+        exchange_timestamp: broken.exchangeTime,
+        sequence: number,
+        trade_id: broken.tradeId,
       });
     },
     status: (status, number) => {
@@ -191,6 +205,8 @@ export class RingFeed implements MarketFeed {
       ask: { price: askSize === 0 ? null : askPrice / PRICE_SCALE, shares: askSize },
       spread,
       incomplete: (quote.flags & 1) !== 0,
+      ...((quote.flags & 2) !== 0 && { halted: true as const }),
+      ...((quote.flags & 4) !== 0 && { firm: false as const }),
     };
   }
 }

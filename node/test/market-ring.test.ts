@@ -15,6 +15,7 @@ function recorder() {
   const handler: MarketRingHandler = {
     quote: (quote, number) => seen.push(["quote", number, quote.instrument, quote.bidPrice, quote.askSize]),
     trade: (trade, number) => seen.push(["trade", number, trade.instrument, trade.price, trade.receiveTime]),
+    tradeBreak: (broken, number) => seen.push(["trade_break", number, broken.instrument, broken.tradeId]),
     status: (status, number) => seen.push(["status", number, status.instrument, status.state, status.reason]),
     gap: (gap, number) => seen.push(["gap", number, gap.channel, gap.first, gap.last]),
     clear: (clear, number) => seen.push(["clear", number, clear.instrument, clear.channel, clear.reason]),
@@ -40,14 +41,16 @@ test("every event of a ring is read as it was written, with its number and its i
   writer.status(0, 2);
   writer.gap(1, 1_001, 1_007);
   writer.clear(1);
+  writer.tradeBreak(1);
   assert.equal(ring.poll(handler, 2), 2);
-  assert.equal(ring.poll(handler), 3);
+  assert.equal(ring.poll(handler), 4);
   assert.deepEqual(seen, [
     ["quote", 1, 0, 1_892_400, 0],
     ["trade", 2, 1, 1_892_500, 1_580_398_200_000_000_001n],
     ["status", 3, 0, 2, "T1  "],
     ["gap", 4, 1, 1_001, 1_007],
     ["clear", 5, 0xffff_ffff, 1, 1],
+    ["trade_break", 6, 1, 4_711],
   ]);
   assert.deepEqual(
     [ring.symbol(0), ring.symbol(1), ring.symbol(2), ring.venue(0)],

@@ -18,6 +18,7 @@ std::optional<std::int64_t> receive_time(const RecordView& view) {
         case RecordKind::status: return time_of(feed::Status{});
         case RecordKind::gap: return time_of(feed::Gap{});
         case RecordKind::clear: return time_of(feed::Clear{});
+        case RecordKind::trade_break: return time_of(feed::TradeBreak{});
         case RecordKind::name:
         case RecordKind::lost: break;
     }

@@ -27,6 +27,7 @@ inline constexpr std::int64_t kPatienceNs = 40'000'000'000;
 struct Subscriber {
     void on(const feed::Quote& quote) { quotes.push_back(quote); }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap& gap) { gaps.push_back(gap); }
     void on(const feed::Clear& clear) { clears.push_back(clear); }

@@ -79,6 +79,12 @@ struct RingRecorder : Recorder {
         const auto& symbol = reader.instrument(trade.instrument)->symbol;
         lines.emplace_back(feed::trade_json(json, trade, feed::JsonSymbol{symbol}, reader.current()));
     }
+    void on(const feed::TradeBreak& broken) {
+        Recorder::on(broken);
+        std::array<char, feed::kMaxJsonBytes> json;
+        const auto& symbol = reader.instrument(broken.instrument)->symbol;
+        lines.emplace_back(feed::trade_break_json(json, broken, feed::JsonSymbol{symbol}, reader.current()));
+    }
     void on(const feed::Status& status) {
         Recorder::on(status);
         std::array<char, feed::kMaxJsonBytes> json;

@@ -37,7 +37,7 @@ constexpr std::int64_t kBegin = 1'700'000'000'000'000'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::uint64_t kSegmentBytes = 1U << 20U;
 
-using Event = std::variant<feed::Quote, feed::Trade, feed::Status, feed::Gap, feed::Clear>;
+using Event = std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear>;
 
 /// The n-th event of the tests' journals: mostly quotes, four at a time in the same millisecond.
 Event event_of(std::uint64_t n) {
@@ -75,6 +75,7 @@ Event event_of(std::uint64_t n) {
 struct Kept {
     void on(feed::Quote quote) { keep(quote); }
     void on(feed::Trade trade) { keep(trade); }
+    void on(feed::TradeBreak broken) { keep(broken); }
     void on(feed::Status status) { keep(status); }
     void on(feed::Gap gap) { keep(gap); }
     void on(feed::Clear clear) { keep(clear); }

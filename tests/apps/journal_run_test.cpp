@@ -114,6 +114,7 @@ private:
             if (std::memcmp(got, &quote, sizeof quote) != 0) other = at.ring;
         }
         void on(const feed::Trade&) {}
+        void on(const feed::TradeBreak&) {}
         void on(const feed::Status&) {}
         void on(const feed::Gap&) {}
         void on(const feed::Clear&) {}

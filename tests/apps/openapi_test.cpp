@@ -29,7 +29,7 @@ void send_quotes(const GatewayRun& gateway) {
     std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
     const feed::Quote empty{.instrument = 0};
     const feed::Quote full{.instrument = 1,
-                           .flags = feed::kHalted | feed::kIncomplete,
+                           .flags = feed::kQuoteFlags,
                            .bid_price = 10'000,
                            .ask_price = 10'100,
                            .bid_size = 1,

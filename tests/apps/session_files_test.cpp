@@ -46,6 +46,7 @@ struct Events {
         quotes.push_back(quote.bid_price);
     }
     void on(const feed::Trade&) { ++count; }
+    void on(const feed::TradeBreak&) { ++count; }
     void on(const feed::Status&) { ++count; }
     void on(const feed::Gap&) { ++count; }
     void on(const feed::Clear& clear) {

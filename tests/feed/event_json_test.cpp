@@ -21,6 +21,24 @@ TEST(EventJson, ATradeCarriesPriceSharesAndTheVenuesNumber) {
               R"("price":189.2500,"shares":100,"trade_id":4711})");
 }
 
+TEST(EventJson, ATradeBreakNamesTheTradeThatIsVoid) {
+    std::array<char, kMaxJsonBytes> buffer;
+    TradeBreak broken;
+    broken.instrument = 1;
+    broken.trade_id = 4711;
+    broken.exchange_utc_ns = 3;
+    broken.receive_utc_ns = 4;
+    EXPECT_EQ(trade_break_json(buffer, broken, JsonSymbol{Symbol{"AAPL"}}, 19),
+              R"({"type":"trade_break","symbol":"AAPL","timestamp":4,"exchange_timestamp":3,"sequence":19,)"
+              R"("trade_id":4711})");
+}
+
+TEST(EventJson, EveryTradingStateHasAName) {
+    EXPECT_EQ(to_string(TradingState::unknown), "unknown");
+    EXPECT_EQ(to_string(TradingState::operational_halt), "operational_halt");
+    EXPECT_EQ(to_string(TradingState::circuit_breaker), "circuit_breaker");
+}
+
 TEST(EventJson, AStatusOfTheWholeChannelHasNoSymbol) {
     std::array<char, kMaxJsonBytes> buffer;
     Status status;

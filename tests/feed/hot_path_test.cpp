@@ -38,6 +38,7 @@ struct Encode {
         characters += quote_csv(line, quote, (*csv)[quote.instrument]).size();
     }
     void on(const Trade& trade) { count(trade_json(object, trade, (*json)[trade.instrument], events)); }
+    void on(const TradeBreak& broken) { count(trade_break_json(object, broken, (*json)[broken.instrument], events)); }
     void on(const Status& status) { count(status_json(object, status, (*json)[0], events)); }
     void on(const Gap& gap) { count(gap_json(object, gap, events)); }
     void on(const Clear& clear) { count(clear_json(object, clear, (*json)[0], events)); }

@@ -151,8 +151,148 @@ TEST_F(Itch, HaltsAndSystemEventsBecomeStatuses) {
     EXPECT_EQ(seen_.statuses[1].state, TradingState::halted);
     EXPECT_EQ(seen_.statuses[1].reason.view(), "T1");
     EXPECT_EQ(seen_.statuses[2].state, TradingState::trading);
-    EXPECT_EQ(seen_.quotes.at(0).flags, kHalted);
-    EXPECT_EQ(seen_.quotes.at(1).flags, 0);
+    ASSERT_EQ(seen_.quotes.size(), 3U);
+    EXPECT_EQ(seen_.quotes[0].flags, kHalted);
+    EXPECT_EQ(seen_.quotes[1].flags, 0) << "the standing quote, published again when trading resumed";
+    EXPECT_EQ(seen_.quotes[1].bid_price, 1'000'000);
+    EXPECT_EQ(seen_.quotes[1].feed_sequence, 5U);
+    EXPECT_EQ(seen_.quotes[2].flags, 0);
+}
+
+TEST_F(Itch, TheStandingQuoteIsPublishedAgainWhenItsInstrumentIsHaltedAndWhenItResumes) {
+    const auto action = [](char state) {
+        return [=](ItchEncoder& to) { return to.trading_action("AAPL", state, "T1"); };
+    };
+    say(action('T'));
+    EXPECT_TRUE(seen_.quotes.empty()) << "there is no quote yet";
+    say(bid(1, 100, 1'000'000), ask(2, 50, 1'000'100));
+    for (const char state : {'H', 'P', 'Q'}) {
+        say(action(state));
+        EXPECT_EQ(last().flags, kHalted) << state;
+    }
+    ASSERT_EQ(seen_.quotes.size(), 3U) << "one halt, whatever it is called meanwhile";
+    EXPECT_EQ(seen_.order.back(), EventKind::status);
+    EXPECT_EQ(last().bid_size, 100U);
+    EXPECT_EQ(last().ask_price, 1'000'100);
+    say(bid(3, 1, 1'000'050));
+    EXPECT_EQ(last().flags, kHalted);
+    say(action('T'));
+    ASSERT_EQ(seen_.quotes.size(), 5U);
+    EXPECT_EQ(last().flags, 0);
+    EXPECT_EQ(last().bid_price, 1'000'050);
+    EXPECT_EQ(seen_.statuses.back().state, TradingState::trading);
+    say(gone(1), gone(2), gone(3), action('H'));
+    EXPECT_EQ(last().flags, kHalted) << "an empty quote of a halted instrument says so too";
+    EXPECT_EQ(last().bid_size + last().ask_size, 0U);
+}
+
+TEST_F(Itch, AHaltOfThisMarketLastsBesideAHaltOfAllMarkets) {
+    const auto here = [](char action, char market = 'Q') {
+        return [=](ItchEncoder& to) { return to.operational_halt("AAPL", market, action); };
+    };
+    const auto everywhere = [](char state) {
+        return [=](ItchEncoder& to) { return to.trading_action("AAPL", state, "T1"); };
+    };
+    const auto state = [&] { return seen_.statuses.back().state; };
+    say(bid(1, 100, 1'000'000), here('H', 'B'), here('H', 'X'));
+    EXPECT_TRUE(seen_.statuses.empty()) << "halts of BX and PSX";
+    EXPECT_EQ(decoder_.counters().ignored.read(), 2U);
+    say(here('H'));
+    EXPECT_EQ(state(), TradingState::operational_halt);
+    EXPECT_EQ(last().flags, kHalted);
+    say(everywhere('H'));
+    EXPECT_EQ(state(), TradingState::halted);
+    say(everywhere('T'));
+    EXPECT_EQ(state(), TradingState::operational_halt) << "it still does not trade here";
+    EXPECT_EQ(last().flags, kHalted);
+    say(everywhere('H'), here('T'));
+    EXPECT_EQ(state(), TradingState::halted);
+    EXPECT_EQ(seen_.statuses.back().reason.view(), "T1");
+    EXPECT_EQ(last().flags, kHalted);
+    say(here('T', 'B'), everywhere('T'));
+    EXPECT_EQ(state(), TradingState::trading);
+    EXPECT_EQ(last().flags, 0);
+    EXPECT_EQ(seen_.quotes.size(), 3U) << "each change of the flags, once";
+}
+
+TEST_F(Itch, TheVenueNamesTheMarketWhoseOperationalHaltsCount) {
+    for (const auto& [venue, market] : {std::pair{"XNAS", 'Q'}, {"XBOS", 'B'}, {"XPSX", 'X'}, {"MINE", 'Q'}}) {
+        InstrumentTable table{4};
+        Recorder seen;
+        auto options = kSmall;
+        options.venue = Venue{venue};
+        ItchDecoder decoder{table, options};
+        for (const char halted : {'Q', 'B', 'X'}) {
+            decoder.decode_message(itch_.operational_halt("AAPL", halted, 'H'), 1, {}, seen);
+            EXPECT_EQ(seen.statuses.size(), halted == market ? 1U : 0U) << venue << halted;
+            seen.statuses.clear();
+        }
+    }
+}
+
+TEST_F(Itch, ABrokenTradeBecomesATradeBreakOfItsInstrument) {
+    const auto broken = [](ItchEncoder& to) { return to.broken_trade(77); };
+    say(broken);
+    EXPECT_TRUE(seen_.trade_breaks.empty());
+    EXPECT_EQ(decoder_.counters().refused.read(), 1U) << "no instrument has this locate";
+    say(bid(1, 100, 1'000'000), [](ItchEncoder& to) { return to.order_executed(1, 30, 77); }, broken);
+    ASSERT_EQ(seen_.trade_breaks.size(), 1U);
+    const auto& event = seen_.trade_breaks[0];
+    EXPECT_EQ(event.trade_id, seen_.trades.at(0).trade_id);
+    EXPECT_EQ(event.instrument, seen_.trades.at(0).instrument);
+    EXPECT_EQ(event.channel, 7U);
+    EXPECT_EQ(event.exchange_utc_ns, kMidnight + 1'000);
+    EXPECT_EQ(event.receive_utc_ns, 5);
+    EXPECT_EQ(event.receive_ticks, 6U);
+    EXPECT_EQ(event.feed_sequence, 4U);
+    EXPECT_EQ(last().bid_size, 70U) << "the book is as it was";
+    EXPECT_EQ(decoder_.counters().trade_breaks.read(), 1U);
+}
+
+TEST_F(Itch, ACircuitBreakerIsAStatusOfTheChannelWithItsLevel) {
+    const auto breaker = [](char level) { return [=](ItchEncoder& to) { return to.circuit_breaker(level); }; };
+    say(breaker('2'), breaker('0'), breaker('4'));
+    ASSERT_EQ(seen_.statuses.size(), 1U);
+    EXPECT_EQ(seen_.statuses[0].state, TradingState::circuit_breaker);
+    EXPECT_EQ(seen_.statuses[0].reason.view(), "2");
+    EXPECT_EQ(seen_.statuses[0].instrument, kNoInstrument);
+    EXPECT_EQ(decoder_.counters().rejected.read(), 2U);
+}
+
+TEST_F(Itch, ANewSessionLeavesNoHaltAndNoCircuitBreakerOfTheOldOne) {
+    say(
+        bid(1, 100, 1'000'000), [](ItchEncoder& to) { return to.trading_action("AAPL", 'H', "T1"); },
+        [](ItchEncoder& to) { return to.circuit_breaker('1'); });
+    mold_ = MoldUdp64Encoder{"S2"};
+    say();
+    say();
+    ASSERT_EQ(seen_.clears.size(), 1U);
+    ASSERT_EQ(seen_.statuses.size(), 4U);
+    EXPECT_EQ(seen_.statuses[2].state, TradingState::unknown);
+    EXPECT_EQ(seen_.statuses[2].instrument, kNoInstrument);
+    EXPECT_EQ(seen_.statuses[3].state, TradingState::unknown);
+    EXPECT_EQ(seen_.statuses[3].instrument, last().instrument);
+    EXPECT_EQ(seen_.statuses[3].receive_utc_ns, 5);
+    say(bid(1, 100, 1'000'000));
+    EXPECT_EQ(last().flags, 0);
+}
+
+TEST_F(Itch, TheEndOfASessionLeavesNoHaltButTheChannelsOwnState) {
+    say(
+        bid(1, 100, 1'000'000), [](ItchEncoder& to) { return to.operational_halt("AAPL", 'Q', 'H'); },
+        [](ItchEncoder& to) { return to.system_event('C'); });
+    std::array<std::byte, 64> buffer;
+    mold_.begin(buffer);
+    EXPECT_TRUE(feed(mold_.finish_session()).ok());
+    ASSERT_EQ(seen_.statuses.size(), 3U);
+    EXPECT_EQ(seen_.statuses[2].state, TradingState::unknown);
+    EXPECT_EQ(seen_.statuses[2].instrument, last().instrument);
+    mold_ = MoldUdp64Encoder{"S2"};
+    say();
+    say();
+    ASSERT_EQ(seen_.statuses.size(), 4U);
+    EXPECT_EQ(seen_.statuses[3].instrument, kNoInstrument) << "the channel is no longer at its end";
+    EXPECT_EQ(seen_.statuses[3].state, TradingState::unknown);
 }
 
 TEST_F(Itch, ABookThatBeganLateIsIncomplete) {
@@ -263,7 +403,7 @@ TEST_F(Itch, EveryTypeIsParsedAndAWrongLengthRejected) {
         decoder_.decode_message(cut.span(), 1, {}, seen_);
     }
     EXPECT_EQ(decoder_.counters().unknown.read(), 0U);
-    EXPECT_EQ(decoder_.counters().ignored.read(), 11U);  // Y L V W K J h B I N O
+    EXPECT_EQ(decoder_.counters().ignored.read(), 9U);  // Y L V K J h I N O
     const std::array<std::byte, 3> strange{std::byte{'?'}};
     decoder_.decode_message(strange, 1, {}, seen_);
     decoder_.decode_message({}, 1, {}, seen_);

@@ -239,6 +239,7 @@ TEST_F(RebuiltBooks, TheHandOverNeedsNoHeapNoFaultNoSystemCall) {
     struct Count {
         void on(const Quote&) { ++events; }
         void on(const Trade&) {}
+        void on(const TradeBreak&) {}
         void on(const Status&) { ++events; }
         void on(const Gap&) {}
         void on(const Clear&) {}

@@ -370,6 +370,7 @@ TYPED_TEST(ArbitratedFormat, TwoLinesNeedNoHeapNoFaultAndNoSystemCall) {
     struct Ignore {
         void on(const Quote&) {}
         void on(const Trade&) {}
+        void on(const TradeBreak&) {}
         void on(const Status&) {}
         void on(const Gap&) {}
         void on(const Clear&) {}

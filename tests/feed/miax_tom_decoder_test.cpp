@@ -99,6 +99,26 @@ TEST_F(MiaxTom, OneSidedMessagesBecomeTwoSidedQuotes) {
     EXPECT_EQ(quote.channel, 7U);
 }
 
+TEST_F(MiaxTom, TheConditionsOfBothSidesMakeTheQuoteHaltedOrNotFirm) {
+    const auto side = [&](bool is_bid, char condition) {
+        auto bytes =
+            datagram([&](auto& to) { ASSERT_TRUE(is_bid ? to.bid(1, 7, 1'0000, 10) : to.offer(1, 7, 1'0100, 10)); });
+        bytes.back() = std::byte(condition);
+        EXPECT_TRUE(feed(bytes).ok());
+        return seen_.quotes.back().flags;
+    };
+    (void)side(true, 'A');
+    EXPECT_EQ(side(false, 'A'), 0);
+    EXPECT_EQ(side(true, 'C'), kNotFirm);
+    EXPECT_EQ(side(false, 'B'), kNotFirm) << "the other side is still not firm";
+    EXPECT_EQ(side(false, 'T'), kNotFirm | kHalted);
+    EXPECT_EQ(side(true, 'A'), kHalted);
+    EXPECT_EQ(side(false, 'A'), 0);
+    (void)side(true, 'C');
+    encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};
+    EXPECT_EQ(side(false, 'A'), kIncomplete) << "a new session forgets the conditions of the old one";
+}
+
 TEST_F(MiaxTom, WideAndTwoSidedFormsCarryWhatTheNarrowOnesCannot) {
     bid(1, 6'553'600, 10);  // 655.36 does not fit 16 bits of cents
     EXPECT_EQ(seen_.quotes.back().bid_price, 6'553'600);

@@ -74,7 +74,7 @@ TEST(QuoteJson, TheLargestPossibleQuoteFits) {
     quote.ask_price = std::numeric_limits<Price>::min() + 1;
     quote.bid_size = quote.ask_size = std::numeric_limits<std::uint64_t>::max();
     quote.exchange_utc_ns = quote.receive_utc_ns = std::numeric_limits<std::int64_t>::min();
-    quote.flags = kIncomplete | kHalted;
+    quote.flags = kQuoteFlags;
     const JsonSymbol symbol{Symbol{std::string(Symbol::capacity(), '\x01')}};
     const auto text =
         quote_json(std::span{buffer}.first<kMaxJsonBytes>(), quote, symbol, std::numeric_limits<std::uint64_t>::max());

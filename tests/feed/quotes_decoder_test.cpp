@@ -18,7 +18,7 @@ namespace at = quotes_layout;
 
 Quote quote_of(Price bid) {
     Quote quote;
-    quote.flags = kIncomplete;
+    quote.flags = kIncomplete | kNotFirm;
     quote.bid_price = bid;
     quote.ask_price = bid + 100;
     quote.bid_size = 300;
@@ -79,7 +79,7 @@ TEST_F(QuotesDatagrams, WhatIsEncodedIsWhatIsDecoded) {
         EXPECT_EQ(quote.ask_price, 1'000'100);
         EXPECT_EQ(quote.bid_size, 300U);
         EXPECT_EQ(quote.ask_size, 5'000'000'000U);
-        EXPECT_EQ(quote.flags, kIncomplete);
+        EXPECT_EQ(quote.flags, kIncomplete | kNotFirm);
         EXPECT_EQ(quote.exchange_utc_ns, 1'580'398'199'999'990'000);
         EXPECT_EQ(quote.feed_sequence, i + 1);
         EXPECT_EQ(quote.channel, 7U);

@@ -15,6 +15,7 @@ namespace millpond::feed {
 struct Recorder {
     std::vector<Quote> quotes;
     std::vector<Trade> trades;
+    std::vector<TradeBreak> trade_breaks;
     std::vector<Status> statuses;
     std::vector<Gap> gaps;
     std::vector<Clear> clears;
@@ -22,6 +23,7 @@ struct Recorder {
 
     void on(const Quote& event) { keep(quotes, event); }
     void on(const Trade& event) { keep(trades, event); }
+    void on(const TradeBreak& event) { keep(trade_breaks, event); }
     void on(const Status& event) { keep(statuses, event); }
     void on(const Gap& event) { keep(gaps, event); }
     void on(const Clear& event) { keep(clears, event); }

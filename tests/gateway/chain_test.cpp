@@ -26,6 +26,7 @@ constexpr std::int64_t kPatienceNs = 20'000'000'000;
 struct Subscriber {
     void on(const feed::Quote& quote) { bids.push_back(quote.bid_price); }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap& gap) { lost += gap.last - gap.first + 1; }
     void on(const feed::Clear&) {}

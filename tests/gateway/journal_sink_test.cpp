@@ -29,6 +29,7 @@ using millpond::journal::LostRecord;
 struct Read {
     void on(const feed::Quote& quote) { bids.push_back(quote.bid_price); }
     void on(const feed::Trade&) { ++others; }
+    void on(const feed::TradeBreak&) { ++others; }
     void on(const feed::Status&) { ++others; }
     void on(const feed::Gap&) { ++others; }
     void on(const feed::Clear&) { ++others; }

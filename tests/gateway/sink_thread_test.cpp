@@ -46,6 +46,7 @@ public:
         return Taken::kept;
     }
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::TradeBreak&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Gap&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Clear&, std::uint64_t) override { return Taken::kept; }

@@ -29,6 +29,7 @@ public:
         flags_.push_back(quote.flags);
     }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap& gap) {
         ++gaps_;

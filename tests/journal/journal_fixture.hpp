@@ -39,7 +39,8 @@ inline feed::Quote quote(std::uint64_t number, feed::InstrumentId id = 0) {
 struct Delivered {
     struct Item {
         Position at;
-        std::variant<feed::Quote, feed::Trade, feed::Status, feed::Gap, feed::Clear, LostRecord> event;
+        std::variant<feed::Quote, feed::Trade, feed::TradeBreak, feed::Status, feed::Gap, feed::Clear, LostRecord>
+            event;
     };
 
     explicit Delivered(JournalReader& from) : reader(from) {}

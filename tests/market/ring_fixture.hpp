@@ -92,6 +92,7 @@ struct Picture {
         }
     }
     void on(const feed::Trade& trade) { trades.push_back(trade.trade_id); }
+    void on(const feed::TradeBreak& broken) { trade_breaks.push_back(broken.trade_id); }
     void on(const feed::Status& status) {
         if (status.instrument == feed::kNoInstrument) {
             channel_states[status.channel] = status.state;
@@ -139,6 +140,7 @@ struct Picture {
     std::map<feed::InstrumentId, feed::TradingState> states;
     std::map<std::uint16_t, feed::TradingState> channel_states;
     std::vector<std::uint64_t> trades;
+    std::vector<std::uint64_t> trade_breaks;
     std::vector<std::uint64_t> gaps;
     std::vector<queue::MissedRange> missed;
     std::uint64_t quotes{0};

@@ -126,6 +126,7 @@ private:
     struct Nobody {
         void on(const feed::Quote&) {}
         void on(const feed::Trade&) {}
+        void on(const feed::TradeBreak&) {}
         void on(const feed::Status&) {}
         void on(const feed::Gap&) {}
         void on(const feed::Clear&) {}

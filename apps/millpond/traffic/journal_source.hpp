@@ -43,6 +43,7 @@ public:
     void on(const feed::Quote& quote);
     void on(const feed::Clear&) { clear_ = true; }
     void on(const feed::Trade&) { ++counts_.others; }
+    void on(const feed::TradeBreak&) { ++counts_.others; }
     void on(const feed::Status&) { ++counts_.others; }
     void on(const feed::Gap&) { ++counts_.others; }
     void on(const journal::LostRecord& lost);

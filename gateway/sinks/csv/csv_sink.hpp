@@ -60,6 +60,7 @@ public:
     void board(const feed::Status&, std::uint64_t) override {}
     Taken on(const feed::Quote& quote, std::uint64_t number) override;
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
+    Taken on(const feed::TradeBreak&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Status&, std::uint64_t) override { return Taken::filtered; }
     Taken on(const feed::Gap& gap, std::uint64_t number) override;
     Taken on(const feed::Clear& clear, std::uint64_t number) override;

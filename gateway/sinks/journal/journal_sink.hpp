@@ -42,6 +42,7 @@ public:
     void board(const feed::Status&, std::uint64_t) override {}
     Taken on(const feed::Quote& quote, std::uint64_t number) override { return keep(quote, number); }
     Taken on(const feed::Trade& trade, std::uint64_t number) override { return keep(trade, number); }
+    Taken on(const feed::TradeBreak& broken, std::uint64_t number) override { return keep(broken, number); }
     Taken on(const feed::Status& status, std::uint64_t number) override { return keep(status, number); }
     Taken on(const feed::Gap& gap, std::uint64_t number) override { return keep(gap, number); }
     Taken on(const feed::Clear& clear, std::uint64_t number) override {

@@ -70,6 +70,12 @@ void KafkaSink::on(const feed::Trade& trade) {
     });
 }
 
+void KafkaSink::on(const feed::TradeBreak& broken) {
+    pass_on(broken, broken.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
+        return feed::trade_break_json(value_, broken, symbol, sequence);
+    });
+}
+
 void KafkaSink::on(const feed::Status& status) {
     pass_on(status, status.receive_utc_ns, [&](const feed::JsonSymbol& symbol, std::uint64_t sequence) {
         return feed::status_json(value_, status, symbol, sequence);

@@ -58,6 +58,7 @@ public:
     /// For the reader: a record's turn has come.
     void on(const feed::Quote& quote);
     void on(const feed::Trade& trade);
+    void on(const feed::TradeBreak& broken);
     void on(const feed::Status& status);
     void on(const feed::Gap& gap);
     void on(const feed::Clear& clear);

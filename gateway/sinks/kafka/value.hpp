@@ -20,14 +20,15 @@
 /// journal/layout.hpp).
 ///
 ///     0    2    version, 1
-///     2    2    kind, as journal::RecordKind: 1 quote, 2 trade, 3 status, 4 gap, 5 clear, 17 lost
+///     2    2    kind, as journal::RecordKind: 1 quote, 2 trade, 3 status, 4 gap, 5 clear, 6 trade break,
+///               17 lost
 ///     4    4    0
 ///     8    8    sequence: number of the ring entry
 ///
 ///     a quote's 72 bytes behind them:
 ///     16   4    instrument, a number of this run (the key is the name)      56   8   exchange time, UTC ns
 ///     20   2    channel                                                     64   8   receive time, UTC ns
-///     22   2    flags: 1 incomplete, 2 halted                               72   8   receive ticks
+///     22   2    flags: 1 incomplete, 2 halted, 4 not firm                   72   8   receive ticks
 ///     24   8    bid price in 1/10000                                        80   8   sequence on the wire
 ///     32   8    ask price in 1/10000
 ///     40   8    bid size

@@ -29,6 +29,7 @@ struct DecodeCounters {
 
     core::Tally quotes;
     core::Tally trades;
+    core::Tally trade_breaks;
     core::Tally statuses;
     core::Tally gaps;
     core::Tally clears;
@@ -57,6 +58,7 @@ struct DecodeCounters {
         visitor("messages_rejected", "Messages of a wrong length or with impossible contents.", rejected);
         visitor("quotes", "Quotes made.", quotes);
         visitor("trades", "Trades made.", trades);
+        visitor("trade_breaks", "Trade breaks made.", trade_breaks);
         visitor("statuses", "Trading states made.", statuses);
         visitor("gaps", "Gap events made.", gaps);
         visitor("clears", "Clear events made.", clears);
@@ -75,6 +77,11 @@ template <class Handler>
 void emit(DecodeCounters& counters, Handler& handler, const Trade& trade) {
     counters.trades.add();
     handler.on(trade);
+}
+template <class Handler>
+void emit(DecodeCounters& counters, Handler& handler, const TradeBreak& broken) {
+    counters.trade_breaks.add();
+    handler.on(broken);
 }
 template <class Handler>
 void emit(DecodeCounters& counters, Handler& handler, const Status& status) {

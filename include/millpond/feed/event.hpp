@@ -23,7 +23,7 @@ inline constexpr InstrumentId kNoInstrument = std::numeric_limits<InstrumentId>:
 using Venue = core::FixedString<8>;
 using Symbol = core::FixedString<32>;
 
-enum class EventKind : std::uint32_t { quote = 1, trade = 2, status = 3, gap = 4, clear = 5 };
+enum class EventKind : std::uint32_t { quote = 1, trade = 2, status = 3, gap = 4, clear = 5, trade_break = 6 };
 
 /// Where and when a datagram came in; decoders copy it into every event they make of it.
 struct Arrival {
@@ -36,7 +36,9 @@ struct Arrival {
 enum QuoteFlag : std::uint16_t {
     kIncomplete = 1U << 0,  ///< Made from a book that began late or has a hole: a better price may exist.
     kHalted = 1U << 1,      ///< The instrument does not trade at the moment.
+    kNotFirm = 1U << 2,     ///< The venue does not guarantee a trade at these prices.
 };
+inline constexpr std::uint16_t kQuoteFlags = kIncomplete | kHalted | kNotFirm;
 
 /// Best bid and offer of one instrument. A side whose size is 0 has no quote; its price is then 0.
 struct Quote {
@@ -71,17 +73,35 @@ struct Trade {
     std::uint64_t feed_sequence{0};
 };
 
+/// The venue reports that an execution is void: the Trade with this id has not happened. The trade itself is not
+/// repeated.
+struct TradeBreak {
+    static constexpr EventKind kKind = EventKind::trade_break;
+
+    InstrumentId instrument{kNoInstrument};
+    std::uint16_t channel{0};
+    std::uint16_t reserved{0};
+    std::uint64_t trade_id{0};  ///< As in the Trade.
+    std::int64_t exchange_utc_ns{0};
+    std::int64_t receive_utc_ns{0};
+    std::uint64_t receive_ticks{0};
+    std::uint64_t feed_sequence{0};
+};
+
 enum class TradingState : std::uint32_t {
+    unknown = 0,  ///< Of a new session, until the venue reports a state.
     trading = 1,
     halted = 2,
     paused = 3,
     quotation_only = 4,
+    operational_halt = 5,  ///< Halted on this market only.
     start_of_messages = 10,
     start_of_system_hours = 11,
     start_of_market_hours = 12,
     end_of_market_hours = 13,
     end_of_system_hours = 14,
     end_of_messages = 15,
+    circuit_breaker = 20,  ///< Of a channel: a market-wide circuit breaker was triggered; the reason is its level.
 };
 
 /// A change of an instrument's trading state, or of the whole channel's (instrument is kNoInstrument).
@@ -136,10 +156,11 @@ struct Clear {
 
 /// What a decoder hands its events to: one overload of `on` an event, called on the decoder's thread.
 template <class Handler>
-concept EventHandler = requires(Handler& handler, const Quote& quote, const Trade& trade, const Status& status,
-                                const Gap& gap, const Clear& clear) {
+concept EventHandler = requires(Handler& handler, const Quote& quote, const Trade& trade, const TradeBreak& broken,
+                                const Status& status, const Gap& gap, const Clear& clear) {
     handler.on(quote);
     handler.on(trade);
+    handler.on(broken);
     handler.on(status);
     handler.on(gap);
     handler.on(clear);

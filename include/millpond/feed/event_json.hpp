@@ -13,6 +13,7 @@
 /// ```
 /// {"type":"trade","symbol":"AAPL","timestamp":..,"exchange_timestamp":..,"sequence":18,
 ///  "price":189.2500,"shares":100,"trade_id":4711}
+/// {"type":"trade_break","symbol":"AAPL","timestamp":..,"exchange_timestamp":..,"sequence":18,"trade_id":4711}
 /// {"type":"status","symbol":"AAPL","channel":0,"timestamp":..,"exchange_timestamp":..,"sequence":19,
 ///  "state":"halted","reason":"T1"}
 /// {"type":"gap","channel":0,"timestamp":..,"sequence":20,"first":1001,"last":1007,"reason":"sequence"}
@@ -23,16 +24,19 @@ namespace millpond::feed {
 
 [[nodiscard]] constexpr std::string_view to_string(TradingState state) noexcept {
     switch (state) {
+        case TradingState::unknown: return "unknown";
         case TradingState::trading: return "trading";
         case TradingState::halted: return "halted";
         case TradingState::paused: return "paused";
         case TradingState::quotation_only: return "quotation_only";
+        case TradingState::operational_halt: return "operational_halt";
         case TradingState::start_of_messages: return "start_of_messages";
         case TradingState::start_of_system_hours: return "start_of_system_hours";
         case TradingState::start_of_market_hours: return "start_of_market_hours";
         case TradingState::end_of_market_hours: return "end_of_market_hours";
         case TradingState::end_of_system_hours: return "end_of_system_hours";
         case TradingState::end_of_messages: return "end_of_messages";
+        case TradingState::circuit_breaker: return "circuit_breaker";
     }
     return "unknown";
 }
@@ -79,6 +83,17 @@ inline std::string_view whole(std::span<char, kMaxJsonBytes> out, const char* en
     end = put(write_price(end, trade.price), ",\"shares\":");
     end = put(write_unsigned(end, trade.size), ",\"trade_id\":");
     return detail::whole(out, put(write_unsigned(end, trade.trade_id), "}"));
+}
+
+[[nodiscard]] inline std::string_view trade_break_json(std::span<char, kMaxJsonBytes> out, const TradeBreak& broken,
+                                                       const JsonSymbol& symbol, std::uint64_t sequence) noexcept {
+    using detail::put;
+    auto* end = put(out.data(), "{\"type\":\"trade_break\",\"symbol\":");
+    end = put(symbol.write(end), ",\"timestamp\":");
+    end = put(write_signed(end, broken.receive_utc_ns), ",\"exchange_timestamp\":");
+    end = put(write_signed(end, broken.exchange_utc_ns), ",\"sequence\":");
+    end = put(write_unsigned(end, sequence), ",\"trade_id\":");
+    return detail::whole(out, put(write_unsigned(end, broken.trade_id), "}"));
 }
 
 [[nodiscard]] inline std::string_view status_json(std::span<char, kMaxJsonBytes> out, const Status& status,

@@ -25,10 +25,23 @@ public:
     struct Entry {
         InstrumentId instrument{kNoInstrument};
         std::uint16_t locate{0};
-        std::uint16_t flags{0};  ///< Of the last published quote.
-        bool halted{false};
+        std::uint16_t flags{0};         ///< Of the last published quote.
+        char action{'\0'};              ///< State of the last trading action; '\0' before the first.
+        core::FixedString<4> reason{};  ///< Of that action.
+        bool halted_here{false};        ///< By an operational halt of this market.
         bool published{false};
         OrderBook::Top top{};  ///< The last published.
+
+        /// A halt of all markets counts before one of this market only; trading when neither is known.
+        [[nodiscard]] TradingState state() const noexcept {
+            switch (action) {
+                case 'H': return TradingState::halted;
+                case 'P': return TradingState::paused;
+                case 'Q': return TradingState::quotation_only;
+                default: return halted_here ? TradingState::operational_halt : TradingState::trading;
+            }
+        }
+        [[nodiscard]] bool is_halted() const noexcept { return state() != TradingState::trading; }
     };
 
     ItchBooks(InstrumentTable& instruments, const Venue& venue, std::size_t books, std::pmr::memory_resource* memory)

@@ -20,8 +20,13 @@
 namespace millpond::feed {
 
 /// Reads NASDAQ TotalView-ITCH 5.0 (itch_layout.hpp) in MoldUDP64 datagrams, keeps the order books and makes a Quote of
-/// each change of an instrument's best bid or offer, a Trade of each printable execution and cross, a Status of each
-/// trading action and system event. Hidden orders' trades do not touch the book.
+/// each change of an instrument's best bid or offer or of its flags, a Trade of each printable execution and cross, a
+/// TradeBreak of each broken trade, a Status of each trading action, operational halt, system event and circuit
+/// breaker. Hidden orders' trades do not touch the book.
+///
+/// An instrument is halted while its last trading action is not "trading", or while this market has halted it
+/// (operational halt); halts of the other Nasdaq markets are ignored. The venue names the market: XBOS is BX, XPSX is
+/// PSX, every other is Nasdaq. The end of a session and a new one leave the state of halted instruments unknown.
 ///
 /// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
 /// seen and nothing has been missed since; all others make quotes marked incomplete. A message of an unknown type or a
@@ -39,7 +44,9 @@ public:
 
     ItchDecoder(InstrumentTable& instruments, const Options& options,
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-        : book_(options.book, memory), books_(instruments, options.venue, options.book.books, memory) {}
+        : market_(market_of(options.venue)),
+          book_(options.book, memory),
+          books_(instruments, options.venue, options.book.books, memory) {}
 
     /// UTC nanoseconds of the exchange's midnight, from which messages count. Exchange times are 0 without it.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
@@ -75,8 +82,8 @@ public:
     }
     /// Exchanges its books for those of `rebuilt`, which are complete and at the same number of the same session, and
     /// publishes `newest.quotes` and `newest.states` of every instrument, by its number there, and `newest.channel`; of
-    /// the states only what changes between halted and trading. False, and nothing is changed, when that is not so or
-    /// there is no room for an instrument. O(books), without allocation.
+    /// the states only those that differ from what this decoder has seen. False, and nothing is changed, when that is
+    /// not so or there is no room for an instrument. O(books), without allocation.
     template <class Newest, EventHandler Handler>
     [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
 
@@ -121,6 +128,12 @@ private:
     template <class Handler>
     void on_trading_action(Bytes message, const Context& context, Handler& handler);
     template <class Handler>
+    void on_operational_halt(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_broken_trade(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void on_circuit_breaker(Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
     void on_system_event(Bytes message, const Context& context, Handler& handler);
     /// A message that cannot be read may have changed any book.
     template <class Handler>
@@ -128,6 +141,10 @@ private:
     /// A message with impossible contents is lost to its book.
     template <class Handler>
     void reject(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void publish_state(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
+    template <class Handler>
+    void forget_states(ClearReason reason, const Arrival& arrival, Handler& handler);
     template <class Handler>
     void publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
     template <class Handler>
@@ -140,6 +157,10 @@ private:
         return core::load_be<std::uint16_t>(message + itch_layout::kLocateAt);
     }
 
+    [[nodiscard]] static char market_of(const Venue& venue) noexcept;
+
+    char market_;  // in operational halts
+    bool has_channel_state_{false};
     std::int64_t midnight_utc_ns_{0};
     bool complete_{false};
     bool ended_{false};
@@ -160,3 +181,4 @@ private:
 #include <millpond/feed/detail/itch_adopt_impl.hpp>
 #include <millpond/feed/detail/itch_decoder_impl.hpp>
 #include <millpond/feed/detail/itch_loss_impl.hpp>
+#include <millpond/feed/detail/itch_states_impl.hpp>

@@ -38,6 +38,19 @@ public:
         return out;
     }
     Message trading_action(std::string_view stock, char state, std::string_view reason) noexcept;
+    /// market: 'Q' Nasdaq, 'B' BX, 'X' PSX. action: 'H' halted, 'T' resumed.
+    Message operational_halt(std::string_view stock, char market, char action) noexcept;
+    /// level: '1' to '3'.
+    Message circuit_breaker(char level) noexcept {
+        const auto out = start('W');
+        out[itch_layout::circuit_breaker::kLevelAt] = std::byte(level);
+        return out;
+    }
+    Message broken_trade(std::uint64_t match) noexcept {
+        const auto out = start('B');
+        put(out, itch_layout::broken_trade::kMatchAt, match);
+        return out;
+    }
     Message order_added(std::uint64_t order, char side, std::uint32_t shares, std::string_view stock,
                         std::uint32_t price, bool with_participant = false) noexcept;
     Message order_executed(std::uint64_t order, std::uint32_t shares, std::uint64_t match) noexcept;
@@ -87,6 +100,15 @@ inline ItchEncoder::Message ItchEncoder::trading_action(std::string_view stock, 
     put_stock(out, at::kStockAt, stock);
     out[at::kStateAt] = std::byte(state);
     for (std::size_t i = 0; i < 4; ++i) out[at::kReasonAt + i] = std::byte(i < reason.size() ? reason[i] : ' ');
+    return out;
+}
+
+inline ItchEncoder::Message ItchEncoder::operational_halt(std::string_view stock, char market, char action) noexcept {
+    namespace at = itch_layout::operational_halt;
+    const auto out = start('h');
+    put_stock(out, at::kStockAt, stock);
+    out[at::kMarketAt] = std::byte(market);
+    out[at::kActionAt] = std::byte(action);
     return out;
 }
 

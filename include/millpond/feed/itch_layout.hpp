@@ -13,8 +13,9 @@
 /// R  39  stock directory                  11 stock(8) 19 ...
 /// H  25  stock trading action             11 stock(8) 19 state 20 reserved 21 reason(4)
 /// Y  20  short sale restriction           L  26  market participant position   V  35  circuit breaker levels
-/// W  12  circuit breaker status           K  28  IPO quotation                 J  35  auction collar
-/// h  21  operational halt                 I  50  imbalance                     N  20  retail interest
+/// W  12  circuit breaker status 11 level  K  28  IPO quotation                 J  35  auction collar
+/// h  21  operational halt                 11 stock(8) 19 market 20 action
+/// I  50  imbalance                        N  20  retail interest
 /// O  48  direct listing price discovery   B  19  broken trade, 11 u64 match
 /// A  36  order added                      11 u64 order 19 side 20 u32 shares 24 stock(8) 32 u32 price
 /// F  40  the same with its participant    as A, 36 participant(4)
@@ -42,6 +43,16 @@ inline constexpr std::size_t kStockAt = 11, kBytes = 39;
 }
 namespace trading_action {
 inline constexpr std::size_t kStockAt = 11, kStateAt = 19, kReasonAt = 21, kBytes = 25;
+}
+namespace operational_halt {
+inline constexpr std::size_t kStockAt = 11, kMarketAt = 19, kActionAt = 20, kBytes = 21;
+inline constexpr char kNasdaq = 'Q', kBx = 'B', kPsx = 'X';
+}  // namespace operational_halt
+namespace circuit_breaker {
+inline constexpr std::size_t kLevelAt = 11, kBytes = 12;
+}
+namespace broken_trade {
+inline constexpr std::size_t kMatchAt = 11, kBytes = 19;
 }
 namespace order_added {
 inline constexpr std::size_t kOrderAt = 11, kSideAt = 19, kSharesAt = 20, kStockAt = 24, kPriceAt = 32, kBytes = 36;
@@ -76,10 +87,10 @@ inline constexpr std::size_t kSharesAt = 11, kStockAt = 19, kPriceAt = 27, kMatc
         case 'Y': return 20;
         case 'L': return 26;
         case 'V': return 35;
-        case 'W': return 12;
+        case 'W': return circuit_breaker::kBytes;
         case 'K': return 28;
         case 'J': return 35;
-        case 'h': return 21;
+        case 'h': return operational_halt::kBytes;
         case 'A': return order_added::kBytes;
         case 'F': return order_added::kBytesWithParticipant;
         case 'E': return order_executed::kBytes;
@@ -89,7 +100,7 @@ inline constexpr std::size_t kSharesAt = 11, kStockAt = 19, kPriceAt = 27, kMatc
         case 'U': return order_replaced::kBytes;
         case 'P': return hidden_trade::kBytes;
         case 'Q': return cross::kBytes;
-        case 'B': return 19;
+        case 'B': return broken_trade::kBytes;
         case 'I': return 50;
         case 'N': return 20;
         case 'O': return 48;

@@ -66,6 +66,7 @@ private:
             (status.instrument == kNoInstrument ? channel : states[status.instrument]) = status;
         }
         void on(const Trade&) noexcept {}
+        void on(const TradeBreak&) noexcept {}
         void on(const Gap&) noexcept {}
         void on(const Clear&) noexcept {}
         void forget() noexcept;

@@ -64,5 +64,6 @@ inline constexpr std::size_t kSystemStateBytes = 18;
 inline constexpr std::size_t kSystemStateAt = 17;
 
 inline constexpr char kHaltedCondition = 'T';
+inline constexpr char kNotFirmCondition = 'C';
 
 }  // namespace millpond::feed::miax_tom_layout

@@ -60,7 +60,8 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
         QuoteFlag flag;
         std::string_view word;
     };
-    constexpr std::array kWords{Word{kIncomplete, "incomplete"}, Word{kHalted, "halted"}};
+    constexpr std::array kWords{Word{kIncomplete, "incomplete"}, Word{kHalted, "halted"},
+                                Word{kNotFirm, "not_firm"}};
     const auto* const begin = out;
     for (const auto& [flag, word] : kWords) {
         if ((flags & flag) == 0) continue;
@@ -75,7 +76,7 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
 /// One quote as a line with its newline, in the order of kCsvHeader:
 /// `1580398200000000000,AAPL,189.2400,300,189.2600,200,0.0200,0,`. The timestamp is the receive time in UTC
 /// nanoseconds. A side without shares has an empty price; the spread is empty unless both sides have shares. The flags
-/// are words with a `+` between them: `incomplete`, `halted`.
+/// are words with a `+` between them: `incomplete`, `halted`, `not_firm`.
 ///
 /// Memory: writes at most kMaxCsvBytes; allocates nothing.
 [[nodiscard]] inline std::string_view quote_csv(std::span<char, kMaxCsvBytes> out, const Quote& quote,

@@ -219,7 +219,7 @@ void QuotesDecoder::apply(const std::byte* bytes, std::uint64_t sequence, const 
     Quote quote;
     quote.instrument = id;
     quote.channel = arrival.channel;
-    quote.flags = core::load_le<std::uint16_t>(bytes + at::kFlagsAt) & (kIncomplete | kHalted);
+    quote.flags = core::load_le<std::uint16_t>(bytes + at::kFlagsAt) & kQuoteFlags;
     quote.bid_size = core::load_le<std::uint64_t>(bytes + at::kBidSizeAt);
     quote.ask_size = core::load_le<std::uint64_t>(bytes + at::kAskSizeAt);
     quote.bid_price = quote.bid_size != 0 ? core::load_le<std::int64_t>(bytes + at::kBidPriceAt) : 0;

@@ -20,7 +20,7 @@
 /// then `count` quotes, each
 ///    0  u8    length of the symbol, 1..32
 ///    1  u8    length of the venue, 0..8
-///    2  u16   flags: bit 0 incomplete, bit 1 halted
+///    2  u16   flags: bit 0 incomplete, bit 1 halted, bit 2 not firm
 ///    4  i64   bid price, 0 where the bid has no size
 ///   12  i64   ask price, 0 where the ask has no size
 ///   20  u64   bid size

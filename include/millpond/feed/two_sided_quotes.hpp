@@ -22,7 +22,7 @@ public:
     struct Side {
         Price price{0};
         std::uint64_t size{0};
-        bool halted{false};
+        std::uint16_t flags{0};  ///< kHalted, kNotFirm: one side makes the quote so.
     };
 
     explicit TwoSidedQuotes(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
@@ -66,9 +66,9 @@ inline void TwoSidedQuotes::fill(std::size_t slot, Quote& quote) const noexcept 
     set(bid, quote.bid_price, quote.bid_size);
     set(ask, quote.ask_price, quote.ask_size);
     const bool current = bid.generation == generation_ && ask.generation == generation_;
-    const bool halted =
-        (bid.generation >= cleared_ && bid.side.halted) || (ask.generation >= cleared_ && ask.side.halted);
-    quote.flags = static_cast<std::uint16_t>((current ? 0 : kIncomplete) | (halted ? kHalted : 0));
+    quote.flags =
+        static_cast<std::uint16_t>((current ? 0 : kIncomplete) | (bid.generation >= cleared_ ? bid.side.flags : 0) |
+                                   (ask.generation >= cleared_ ? ask.side.flags : 0));
 }
 
 }  // namespace millpond::feed

@@ -120,6 +120,7 @@ void JournalReader::dispatch(Handler& handler, const RecordView& view) {
         case RecordKind::status: return deliver<feed::Status>(handler, view);
         case RecordKind::gap: return deliver<feed::Gap>(handler, view);
         case RecordKind::clear: return deliver<feed::Clear>(handler, view);
+        case RecordKind::trade_break: return deliver<feed::TradeBreak>(handler, view);
         case RecordKind::lost: return deliver<LostRecord>(handler, view);
         case RecordKind::name: return;
     }

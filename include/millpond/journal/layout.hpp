@@ -77,6 +77,7 @@ enum class RecordKind : std::uint16_t {
     status = static_cast<std::uint16_t>(feed::EventKind::status),
     gap = static_cast<std::uint16_t>(feed::EventKind::gap),
     clear = static_cast<std::uint16_t>(feed::EventKind::clear),
+    trade_break = static_cast<std::uint16_t>(feed::EventKind::trade_break),
     name = 16,
     lost = 17,
 };

@@ -49,7 +49,8 @@
 /// `named` of the header on is accessed as aligned 64-bit atomics.
 namespace millpond::market {
 
-/// Names what kinds and payloads of the ring mean: feed::EventKind and the structs of feed/event.hpp, first version.
+/// Names what kinds and payloads of the ring mean: feed::EventKind and the structs of feed/event.hpp, first version. A
+/// kind that was added later keeps it: readers skip and count entries of kinds that they do not know.
 inline constexpr std::uint32_t kMarketContent = 1;
 inline constexpr std::uint64_t kBoardMagic = 0x00445241'4F42504DULL;  // "MPBOARD\0"
 inline constexpr std::uint32_t kBoardLayoutVersion = 2;
@@ -63,6 +64,7 @@ template <class Event>
 concept BoardEvent = queue::BroadcastPayload<Event> && std::has_unique_object_representations_v<Event>;
 
 static_assert(BoardEvent<feed::Quote> && BoardEvent<feed::Trade> && BoardEvent<feed::Status>);
+static_assert(BoardEvent<feed::TradeBreak> && sizeof(feed::TradeBreak) == 48);
 static_assert(BoardEvent<feed::Gap> && BoardEvent<feed::Clear>);
 static_assert(sizeof(feed::Quote) == 72 && sizeof(feed::Status) == 48);
 static_assert(sizeof(feed::Trade) == 64 && sizeof(feed::Gap) == 40 && sizeof(feed::Clear) == 32);

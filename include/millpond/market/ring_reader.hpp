@@ -139,6 +139,7 @@ private:
     [[nodiscard]] bool voided(const feed::Quote& quote) const noexcept;
     [[nodiscard]] bool covered(const feed::Gap& gap) const noexcept;
     [[nodiscard]] bool covered(const feed::Trade&) const noexcept { return false; }
+    [[nodiscard]] bool covered(const feed::TradeBreak&) const noexcept { return false; }
     /// Sets the flag of a quote that is not newer than the copied gap of its channel.
     void mark_gapped(feed::Quote& quote, std::uint64_t number) const noexcept;
     template <RingHandler Handler>
@@ -259,6 +260,7 @@ void RingReader::dispatch(Handler& handler) {
         case feed::EventKind::status: return deliver<feed::Status>(handler);
         case feed::EventKind::gap: return deliver<feed::Gap>(handler);
         case feed::EventKind::clear: return deliver<feed::Clear>(handler);
+        case feed::EventKind::trade_break: return deliver<feed::TradeBreak>(handler);
     }
     std::array<std::uint64_t, 1> unknown{};
     if (!ring_.try_take(unknown)) return handler.on(ring_.missed());

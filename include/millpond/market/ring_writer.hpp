@@ -50,6 +50,7 @@ public:
     /// channel is beyond max_channels.
     bool publish(const feed::Quote& quote) noexcept;
     bool publish(const feed::Trade& trade) noexcept;
+    bool publish(const feed::TradeBreak& broken) noexcept;
     bool publish(const feed::Status& status) noexcept;
     /// O(1): the board remembers the entry's number, and older quotes of the channel are incomplete.
     bool publish(const feed::Gap& gap) noexcept;
@@ -157,6 +158,12 @@ inline bool RingWriter::publish(const feed::Quote& quote) noexcept {
 inline bool RingWriter::publish(const feed::Trade& trade) noexcept {
     if (!admits(trade.instrument, trade.channel)) return false;
     publish_entry(trade);
+    return true;
+}
+
+inline bool RingWriter::publish(const feed::TradeBreak& broken) noexcept {
+    if (!admits(broken.instrument, broken.channel)) return false;
+    publish_entry(broken);
     return true;
 }
 

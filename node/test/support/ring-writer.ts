@@ -89,6 +89,13 @@ export class RingWriter {
     });
   }
 
+  tradeBreak(instrument: number): void {
+    this.publish(6, 48, (at) => {
+      this.u32(at, instrument, 0);
+      this.u64(at + 8, 4_711, 3, 1_580_398_200_000_000_001n, 0, 0);
+    });
+  }
+
   /** On the board, then in the ring. */
   gap(channel: number, first: number, last: number, reason = 0): void {
     this.u64(this.channel(channel) + 64, this.number + 1);

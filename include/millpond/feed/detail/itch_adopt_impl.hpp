@@ -15,6 +15,7 @@ inline void ItchDecoder::restart() noexcept {
     complete_ = false;
     ended_ = false;
     begun_again_ = false;
+    has_channel_state_ = false;
 }
 
 template <class Newest, EventHandler Handler>
@@ -37,12 +38,14 @@ bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arriva
         event.receive_ticks = arrival.receive_ticks;
         emit(counters_, handler, event);
     };
+    has_channel_state_ = has_channel_state_ || rebuilt.has_channel_state_;
     if (newest.channel.feed_sequence != 0) tell(newest.channel, kNoInstrument);
     for (auto& entry : books_.entries()) {
         const auto there = std::exchange(entry.instrument, books_.translate(rebuilt.books_, entry.instrument));
         const auto before = rebuilt.books_.find(entry.locate);
-        const bool was_halted = before != ItchBooks::kNone && rebuilt.books_[before].halted;
-        if (entry.halted != was_halted) tell(newest.states[there], entry.instrument);
+        const bool is_known = before != ItchBooks::kNone && rebuilt.books_[before].action == entry.action &&
+                              rebuilt.books_[before].halted_here == entry.halted_here;
+        if (!is_known && newest.states[there].feed_sequence != 0) tell(newest.states[there], entry.instrument);
         if (newest.quotes[there].feed_sequence != 0) tell(newest.quotes[there], entry.instrument);
     }
     return true;

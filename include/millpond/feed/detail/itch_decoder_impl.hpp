@@ -68,10 +68,11 @@ std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& 
 
 template <class Handler>
 void ItchDecoder::clear(ClearReason reason, const Arrival& arrival, Handler& handler) {
+    emit(counters_, handler, make_clear(arrival, reason));
+    forget_states(reason, arrival, handler);
     book_.clear();
     books_.clear();
     live_orders_.set(0);
-    emit(counters_, handler, make_clear(arrival, reason));
 }
 
 template <EventHandler Handler>
@@ -95,6 +96,9 @@ void ItchDecoder::decode_message(std::span<const std::byte> message, std::uint64
         case 'P':
         case 'Q': return on_trade(bytes, context, handler);
         case 'H': return on_trading_action(bytes, context, handler);
+        case 'h': return on_operational_halt(bytes, context, handler);
+        case 'B': return on_broken_trade(bytes, context, handler);
+        case 'W': return on_circuit_breaker(bytes, context, handler);
         case 'S': return on_system_event(bytes, context, handler);
         case 'R': {
             const auto named = books_.find_or_name(locate_of(bytes), bytes + itch_layout::directory::kStockAt);
@@ -204,48 +208,7 @@ void ItchDecoder::on_trade(Bytes message, const Context& context, Handler& handl
     emit(counters_, handler, trade);
 }
 
-template <class Handler>
-void ItchDecoder::on_trading_action(Bytes message, const Context& context, Handler& handler) {
-    namespace at = itch_layout::trading_action;
-    const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
-    if (book == ItchBooks::kNone) return counters_.refused.add();
-    auto status = start<Status>(message, context);
-    switch (static_cast<char>(message[at::kStateAt])) {
-        case 'T': status.state = TradingState::trading; break;
-        case 'H': status.state = TradingState::halted; break;
-        case 'P': status.state = TradingState::paused; break;
-        case 'Q': status.state = TradingState::quotation_only; break;
-        default: return counters_.rejected.add();
-    }
-    status.instrument = books_[book].instrument;
-    status.reason = padded_name<4>({message + at::kReasonAt, 4}).value_or(core::FixedString<4>{});
-    books_[book].halted = status.state != TradingState::trading;
-    counters_.applied.add();
-    emit(counters_, handler, status);
-}
-
-template <class Handler>
-void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler& handler) {
-    auto status = start<Status>(message, context);
-    const char event = static_cast<char>(message[itch_layout::system_event::kEventAt]);
-    switch (event) {
-        case 'O':
-            status.state = TradingState::start_of_messages;
-            complete_ = complete_ || book_.live_orders() == 0;
-            break;
-        case 'S': status.state = TradingState::start_of_system_hours; break;
-        case 'Q': status.state = TradingState::start_of_market_hours; break;
-        case 'M': status.state = TradingState::end_of_market_hours; break;
-        case 'E': status.state = TradingState::end_of_system_hours; break;
-        case 'C': status.state = TradingState::end_of_messages; break;
-        default: return counters_.rejected.add();
-    }
-    status.reason = core::FixedString<4>{{&event, 1}};
-    counters_.applied.add();
-    emit(counters_, handler, status);
-}
-
-/// Counts what became of the order and publishes the book's top.
+/// Counts what became of the order and publishes the quote.
 template <class Handler>
 void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                          Handler& handler) {
@@ -264,13 +227,13 @@ void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes m
     publish_top(book, message, context, handler);
 }
 
-/// Publishes the book's top if it, or what it is worth, has changed.
+/// Publishes the book's top if it or its flags have changed.
 template <class Handler>
 void ItchDecoder::publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
     auto& entry = books_[book];
     const auto top = book_.top(book);
     const bool incomplete = !complete_ || !book_.is_complete(book);
-    const auto flags = static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.halted ? kHalted : 0));
+    const auto flags = static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.is_halted() ? kHalted : 0));
     if (top == entry.top && (flags == entry.flags || !entry.published)) return;
     entry.top = top;
     entry.flags = flags;

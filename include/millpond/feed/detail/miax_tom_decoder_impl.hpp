@@ -198,7 +198,9 @@ inline TwoSidedQuotes::Side MiaxTomDecoder::read_side(const std::byte* bytes, bo
     side.price = wide ? Price{core::load_le<std::uint32_t>(bytes)} : Price{core::load_le<std::uint16_t>(bytes)} * 100;
     side.size = wide ? core::load_le<std::uint32_t>(bytes + layout.size_at)
                      : core::load_le<std::uint16_t>(bytes + layout.size_at);
-    side.halted = static_cast<char>(bytes[layout.condition_at]) == at::kHaltedCondition;
+    const char condition = static_cast<char>(bytes[layout.condition_at]);
+    if (condition == at::kHaltedCondition) side.flags = kHalted;
+    if (condition == at::kNotFirmCondition) side.flags = kNotFirm;
     return side;
 }
 
