@@ -94,6 +94,9 @@ public:
         return datagrams.size() + second.size() + answers;
     }
 
+    /// Nothing is polled any more.
+    void finish(Capture& capture) noexcept { captured_.finish(capture); }
+
     /// Datagrams wait behind a hole for time to pass.
     [[nodiscard]] bool holding() const noexcept {
         if constexpr (kSequenced) return lines_ && lines_->holding();

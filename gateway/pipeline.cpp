@@ -264,6 +264,10 @@ void Pipeline::start() {
 void Pipeline::stop() {
     stopping_.store(true, std::memory_order_relaxed);  // the join below orders everything else
     if (thread_.joinable()) thread_.join();
+    auto finish = [&](auto& line) {
+        if (capture_) line.finish(*capture_);
+    };
+    visit_lines(lines_, finish);
 }
 
 std::size_t Pipeline::receive() {

@@ -313,6 +313,7 @@ TEST_F(Itch, AGapMakesEveryBookIncompleteUntilTheNextSession) {
     EXPECT_TRUE(last_is_incomplete());
     mold_ = MoldUdp64Encoder{"S2"};
     say(bid(1, 10, 500'000));
+    say();  // a heartbeat confirms the session
     EXPECT_EQ(seen_.clears.size(), 1U);
     EXPECT_EQ(last().bid_price, 500'000);
     EXPECT_EQ(last().bid_size, 10U);

@@ -221,6 +221,19 @@ TEST_F(RebuiltBooks, AHaltThatWasMissedIsTold) {
     EXPECT_EQ(live_.seen.statuses[0].state, TradingState::halted);
     EXPECT_EQ(live_.seen.statuses[0].instrument, live_.seen.quotes.back().instrument);
     EXPECT_EQ(live_.seen.quotes.back().flags, kHalted);
+    // Trading resumes while the feed is followed again, and that is missed too.
+    send(itch.trading_action("AAPL", 'T', ""));
+    send(itch.operational_halt("AAPL", 'Q', 'H'));
+    send(itch.operational_halt("AAPL", 'Q', 'T'));
+    send(itch.order_added(3, 'B', 100, "AAPL", 1'002));
+    live_.decode(sent[6]);
+    EXPECT_EQ(live_.seen.quotes.back().flags, kHalted | kIncomplete);
+    rebuild_.begin(live_.decoder.session(), kMidnight);
+    for (const auto& bytes : sent) rebuild_.take(bytes);
+    ASSERT_TRUE(rebuild_.hand_over(live_.decoder, kNow, live_.seen));
+    ASSERT_EQ(live_.seen.statuses.size(), 2U);
+    EXPECT_EQ(live_.seen.statuses[1].state, TradingState::trading);
+    EXPECT_EQ(live_.seen.quotes.back().flags, 0);
 }
 
 TEST_F(RebuiltBooks, WhereASenderBeganAgainItsNumbersMeanTwoThingsAndNothingIsRebuilt) {

@@ -38,11 +38,12 @@ struct Numbers {
     }
     void decode(std::span<const std::byte> bytes, const Arrival&) {
         const auto packet = MoldUdp64Packet::read(bytes, [](auto) {});
-        if (next_ == 0 || packet.session != session_) {
-            next_ = next_ == 0 ? packet.sequence : 1;
+        if (next_ == 0) {
+            next_ = packet.sequence;
             session_ = packet.session;
             ++sessions;
         }
+        if (packet.session != session_) return;
         for (; next_ < packet.sequence; ++next_) missing.insert(next_);
         auto place = moldudp64_layout::kHeaderBytes;
         for (std::uint64_t i = 0; i < packet.messages; ++i) {
@@ -51,6 +52,11 @@ struct Numbers {
             applied.push_back(core::load_be<std::uint64_t>(message.data()));
             ++next_;
         }
+    }
+    void begin_session(const moldudp64_layout::Session& session, const Arrival&) {
+        next_ = 1;
+        session_ = session;
+        ++sessions;
     }
     void begin_again(std::uint64_t first, const Arrival&) {
         next_ = first;
@@ -234,12 +240,14 @@ TEST(LineArbiter, ANewSessionIsFollowedAndTheSlowerLinesRestOfTheOldOneIsOld) {
     arbiter.take(1, datagram(1, 2), at(1), target);
     // Line 0 begins the next session with its second datagram: the first comes by line 1, once that is there too.
     arbiter.take(0, datagram(2, 1, "S2"), at(2), target);
+    EXPECT_EQ(target.sessions, 1);
+    arbiter.take(0, datagram(3, 1, "S2"), at(2), target);
     EXPECT_EQ(target.sessions, 2);
     ASSERT_TRUE(arbiter.holding());
     for (int i = 0; i < 100; ++i) arbiter.take(1, datagram(3, 1), at(3), target);
     EXPECT_EQ(target.sessions, 2);
     arbiter.take(1, datagram(1, 1, "S2"), at(4), target);
-    EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 1, 2}));
+    EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 1, 2, 3}));
     EXPECT_TRUE(target.missing.empty());
     EXPECT_EQ(arbiter.counters(1).duplicates.read(), 101U);
     expect_closed(arbiter);

@@ -63,7 +63,7 @@ TEST_F(QuotesDatagrams, GoldenBytesByteByByteAsTheLayoutSaysThem) {
     const auto bytes = encoder_.finish(0x0102'0304'0506'0708);
     const auto expected = from_hex(
         "4d505154 01 00 0300 e803000000000000 0100000000000000 0807060504030201 00000000 0100 5c00"
-        "04 04 0100 30e01c0000000000 94e01c0000000000 2c01000000000000 00f2052a01000000 f088aa22cab3ee15"
+        "04 04 0500 30e01c0000000000 94e01c0000000000 2c01000000000000 00f2052a01000000 f088aa22cab3ee15"
         "584e4153 4141504c");
     EXPECT_EQ(std::vector<std::byte>(bytes.begin(), bytes.end()), expected);
 }

@@ -16,6 +16,7 @@ enum class DecodeErrorKind : std::uint8_t {
     bad_length,    ///< found: a length field; bound: what it must be or may be at most.
     bad_count,     ///< found: a count field; bound: what it may be at most.
     bad_symbol,    ///< A name is empty or not printable ASCII. found: its first byte; bound: 0x7E.
+    bad_session,   ///< A session's name is not printable ASCII. found: its first byte that is not; bound: 0x7E.
     bad_sequence,  ///< found: a sequence number that no channel can reach.
 };
 
@@ -28,6 +29,7 @@ enum class DecodeErrorKind : std::uint8_t {
         case DecodeErrorKind::bad_length: return "bad length";
         case DecodeErrorKind::bad_count: return "bad count";
         case DecodeErrorKind::bad_symbol: return "bad symbol";
+        case DecodeErrorKind::bad_session: return "bad session";
         case DecodeErrorKind::bad_sequence: return "bad sequence";
     }
     return "unknown";

@@ -24,6 +24,12 @@ public:
     void decode(std::span<const std::byte> bytes, const Arrival& arrival) {
         tell_(bytes, decoder_.decode(bytes, arrival, handler_));
     }
+    template <class Session>
+    void begin_session(const Session& session, const Arrival& arrival)
+        requires requires(Decoder& decoder, Handler& handler) { decoder.begin_session(session, arrival, handler); }
+    {
+        decoder_.begin_session(session, arrival, handler_);
+    }
     void begin_again(std::uint64_t first, const Arrival& arrival) { decoder_.begin_again(first, arrival, handler_); }
 
 private:

@@ -6,6 +6,7 @@
 #include <span>
 
 #include <millpond/core/endian.hpp>
+#include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/event.hpp>
@@ -15,7 +16,6 @@
 #include <millpond/feed/moldudp64_packet.hpp>
 #include <millpond/feed/order_book.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
-#include <millpond/feed/session_follower.hpp>
 
 namespace millpond::feed {
 
@@ -31,7 +31,8 @@ namespace millpond::feed {
 /// Books are complete when message 1 of the session, or its start-of-messages event while no order was known, has been
 /// seen and nothing has been missed since; all others make quotes marked incomplete. A message of an unknown type or a
 /// wrong length counts as missed and makes a Gap. A change of an order that is not known, an order without room and one
-/// with impossible contents make their own book incomplete. A new session empties everything.
+/// with impossible contents make their own book incomplete. A new session empties everything, once it is confirmed
+/// (ConfirmedSession).
 ///
 /// Threads: one; counters() and sequence() may be read on any.
 /// Memory:  an OrderBook and an ItchBooks, taken and touched once in the constructor.
@@ -46,7 +47,8 @@ public:
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource())
         : market_(market_of(options.venue)),
           book_(options.book, memory),
-          books_(instruments, options.venue, options.book.books, memory) {}
+          books_(instruments, options.venue, options.book.books, memory),
+          sessions_(memory) {}
 
     /// UTC nanoseconds of the exchange's midnight, from which messages count. Exchange times are 0 without it.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
@@ -58,6 +60,17 @@ public:
     template <EventHandler Handler>
     void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
                         Handler& handler);
+
+    /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
+    template <EventHandler Handler>
+    void begin_session(const moldudp64_layout::Session& session, const Arrival& arrival, Handler& handler) {
+        if (tracker_.next() != 0) clear(ClearReason::new_session, arrival, handler);
+        sessions_.enter(session);
+        tracker_.start(1);
+        complete_ = true;
+        ended_ = false;
+        begun_again_ = false;
+    }
 
     /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
     template <EventHandler Handler>
@@ -93,13 +106,14 @@ public:
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
-    [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return session_.session(); }
+    [[nodiscard]] const moldudp64_layout::Session& session() const noexcept { return sessions_.session(); }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
+        visitor("session_strays", "Datagrams of another session that nothing confirmed.", sessions_.strays());
         visitor("orders_unknown", "Changes of orders that are not in the book.", unknown_orders_);
         visitor("orders_refused", "Orders or price levels for which there was no room.", refused_orders_);
         visitor("orders_inconsistent", "Orders added twice, and more shares taken than were there.", inconsistent_);
@@ -113,6 +127,14 @@ private:
     };
     using Bytes = const std::byte*;
 
+    /// Applies a datagram of the current session.
+    template <class Handler>
+    void apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
+               Handler& handler);
+    /// A new session is confirmed: applies the datagram that was held, if one was, and the one that confirmed it.
+    template <class Handler>
+    [[nodiscard]] std::uint32_t change_session(std::span<const std::byte> datagram, const MoldUdp64Packet& packet,
+                                               const Arrival& arrival, Handler& handler);
     template <class Handler>
     [[nodiscard]] std::uint64_t follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
@@ -167,7 +189,8 @@ private:
     bool begun_again_{false};  // at a lower number, in this session
     OrderBook book_;
     ItchBooks books_;
-    SessionFollower<moldudp64_layout::Session> session_;
+    ConfirmedSession<moldudp64_layout::Session> sessions_;
+    std::int64_t heard_utc_ns_{0};  // the current session
     SequenceTracker tracker_;
     DecodeCounters counters_;
     core::Tally unknown_orders_;

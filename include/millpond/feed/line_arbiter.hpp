@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <millpond/core/tally.hpp>
+#include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
@@ -45,14 +46,18 @@ struct LineCounters {
 /// used. What comes behind a hole is held until another line closes it, or until the owner gives it up; then the
 /// decoder sees the gap. So what no line has lost is never late for more than the hole's time, and order is kept.
 ///
+/// In a format whose sessions begin with message 1, each line's first datagram of a new session is held until the line
+/// confirms it, by the rule of ConfirmedSession. What each line has held goes into the session when one of them does.
+///
 /// The numbers are the decoder's own: `Target` is the way to it.
 ///     target.next(), target.session()    of its sequence; next() is 0 before the first datagram
 ///     target.is_missing(first, last)     whether it has seen a gap that holds some of these numbers
 ///     target.decode(bytes, arrival)
+///     target.begin_session(session, arrival)  for formats whose sessions begin with message 1: forget everything
 ///     target.begin_again(first, arrival) the sender begins again at a lower number: forget everything
 ///
 /// Threads: one; counters may be read on any.
-/// Memory:  `held` slots of `most_bytes`, taken and touched in the constructor.
+/// Memory:  `held` slots of `most_bytes` and a ConfirmedSession a line, taken and touched in the constructor.
 template <class Decoder>
 class LineArbiter {
 public:
@@ -85,7 +90,11 @@ public:
 
     [[nodiscard]] bool holding() const noexcept { return waiting_ != 0; }
     /// Datagrams held at the moment.
-    [[nodiscard]] std::size_t held() const noexcept { return waiting_; }
+    [[nodiscard]] std::size_t held() const noexcept {
+        auto held = waiting_;
+        for (const auto& line : lines_) held += line.sessions.holding() ? 1U : 0U;
+        return held;
+    }
     /// Since when, in receive_ticks, the first hole is known; only while holding.
     [[nodiscard]] std::uint64_t since() const noexcept { return since_; }
     /// The first hole; only while holding.
@@ -106,10 +115,13 @@ public:
 
 private:
     struct Line {
+        explicit Line(std::pmr::memory_resource* memory) : sessions(memory) {}
+
         LineCounters counters;
         SequenceTracker tracker{SequenceTracker::kRestartAfter};
         Session session{};
-        std::uint64_t epoch{0};  // in which it has been heard
+        std::uint64_t epoch{0};              // in which it has been heard
+        ConfirmedSession<Session> sessions;  // that it brought
     };
     struct Slot {
         Numbers numbers;
@@ -134,6 +146,17 @@ private:
     void let_go(Target& target);
     template <class Target>
     void release_front(Target& target);
+    /// A datagram of another session than the decoder's, in a format that has such a session begin with message 1.
+    template <class Target>
+    [[nodiscard]] bool confirm(std::size_t line, const Numbers& numbers, std::span<const std::byte> bytes,
+                               const Arrival& arrival, Target& target);
+    template <class Target>
+    void begin_session(const Session& session, const Arrival& arrival, Target& target);
+    /// What the line held of another session was a stray datagram.
+    static void drop_stray(Line& line) noexcept {
+        line.sessions.drop();
+        line.counters.others.add();
+    }
     [[nodiscard]] std::byte* bytes_of(std::size_t slot) noexcept { return bytes_.data() + slot * most_bytes_; }
     /// The slot of the datagram in place `index` of those that wait.
     [[nodiscard]] std::uint16_t& waiting(std::size_t index) noexcept {
@@ -144,7 +167,7 @@ private:
 
     std::size_t most_bytes_;
     bool from_first_;
-    std::array<Line, kLines + 1> lines_{};
+    std::array<Line, kLines + 1> lines_;
     std::pmr::vector<std::byte> bytes_;
     std::pmr::vector<Slot> slots_;
     std::pmr::vector<std::uint16_t> order_;  // a ring: the slots that wait, by their first number
@@ -152,7 +175,8 @@ private:
     std::size_t front_{0};
     std::size_t waiting_{0};
     std::uint64_t since_{0};
-    std::uint64_t epoch_{0};  // grows with each session of the decoder
+    std::int64_t heard_utc_ns_{0};  // when any line brought the decoder's session
+    std::uint64_t epoch_{0};        // grows with each session of the decoder
     std::optional<Session> left_;
     std::uint64_t old_run_{0};  // datagrams in a row that brought nothing
     core::Tally given_up_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -53,6 +54,13 @@ MoldUdp64Packet MoldUdp64Packet::read(std::span<const std::byte> datagram, Look&
         return packet;
     }
     std::memcpy(packet.session.data(), datagram.data() + at::kSessionAt, packet.session.size());
+    if (!at::is_printable(datagram.data() + at::kSessionAt)) {
+        const auto is_bad = [](char c) { return c < 0x20 || c > 0x7E; };
+        const auto* const bad = std::ranges::find_if(packet.session, is_bad);
+        packet.error = DecodeError{bad_session, at::kSessionAt + static_cast<std::size_t>(bad - packet.session.data()),
+                                   static_cast<std::uint8_t>(*bad), 0x7E};
+        return packet;
+    }
     packet.sequence = core::load_be<std::uint64_t>(datagram.data() + at::kSequenceAt);
     constexpr auto kLast = std::numeric_limits<std::uint64_t>::max() - 0x1'0000;
     if (packet.sequence == 0 || packet.sequence > kLast) {

@@ -44,7 +44,7 @@ struct Sequencing<ItchDecoder> {
 
     [[nodiscard]] static std::optional<SequencedDatagram<Session>> read(std::span<const std::byte> bytes) noexcept {
         namespace at = moldudp64_layout;
-        if (bytes.size() < at::kHeaderBytes) return std::nullopt;
+        if (bytes.size() < at::kHeaderBytes || !at::is_printable(bytes.data() + at::kSessionAt)) return std::nullopt;
         SequencedDatagram<Session> numbers;
         std::memcpy(numbers.session.data(), bytes.data() + at::kSessionAt, numbers.session.size());
         numbers.first = core::load_be<std::uint64_t>(bytes.data() + at::kSequenceAt);

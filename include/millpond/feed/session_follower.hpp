@@ -47,6 +47,18 @@ public:
         return Verdict::changed;
     }
 
+    /// The current session is this one, as somebody else has found out.
+    void enter(const Session& session) noexcept {
+        past_run_ = 0;
+        if (joined_ && session == current_) return;
+        left_ = joined_ ? current_ : session;
+        joined_ = true;
+        current_ = session;
+    }
+
+    [[nodiscard]] bool has_joined() const noexcept { return joined_; }
+    /// True for the session before the current one.
+    [[nodiscard]] bool was_left(const Session& session) const noexcept { return session == left_; }
     /// True when observe would not say `current`. A datagram that is not whole should not be the first of a session.
     [[nodiscard]] bool is_new(const Session& session) const noexcept { return !joined_ || session != current_; }
 

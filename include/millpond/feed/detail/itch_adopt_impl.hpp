@@ -10,7 +10,8 @@ inline void ItchDecoder::restart() noexcept {
     book_.clear();
     books_.clear();
     live_orders_.set(0);
-    session_ = SessionFollower<moldudp64_layout::Session>{};
+    sessions_.restart();
+    heard_utc_ns_ = 0;
     tracker_.start(1);
     complete_ = false;
     ended_ = false;

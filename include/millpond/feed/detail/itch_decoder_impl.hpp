@@ -19,6 +19,41 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
         counters_.add_malformed(datagram.size() - packet.end);
         if (!packet.has_header()) return {.error = packet.error};
     }
+    using Verdict = ConfirmedSession<moldudp64_layout::Session>::Verdict;
+    // Rubbish must not look like a new session.
+    const bool trusted = !packet.error || !sessions_.is_new(packet.session);
+    const auto verdict = trusted ? sessions_.observe({.session = packet.session,
+                                                      .first = packet.sequence,
+                                                      .count = packet.messages,
+                                                      .bytes = datagram,
+                                                      .arrival = arrival},
+                                                     heard_utc_ns_)
+                                 : Verdict::past;
+    const std::uint32_t messages = packet.messages;
+    switch (verdict) {
+        case Verdict::joined:
+            complete_ = complete_ || packet.sequence == 1;
+            break;
+        [[likely]] case Verdict::current:
+            break;
+        case Verdict::changed:
+            heard_utc_ns_ = arrival.receive_utc_ns;
+            return {.messages = change_session(datagram, packet, arrival, handler), .error = packet.error};
+        case Verdict::past:
+            counters_.messages.add(messages);
+            counters_.stale.add(messages);
+            return {.messages = messages, .error = packet.error};
+        case Verdict::held:
+        case Verdict::copy: return {.error = packet.error};  // counted when the session is confirmed
+    }
+    heard_utc_ns_ = arrival.receive_utc_ns;
+    apply(datagram, packet, arrival, handler);
+    return {.messages = messages, .error = packet.error};
+}
+
+template <class Handler>
+void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
+                        Handler& handler) {
     const auto old = follow(packet, arrival, handler);
     auto place = moldudp64_layout::kHeaderBytes;
     for (std::uint64_t i = 0; i < packet.messages; ++i) {
@@ -30,24 +65,30 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
             decode_message(message, packet.sequence + i, arrival, handler);
         }
     }
-    return {.messages = packet.messages, .error = packet.error};
+}
+
+template <class Handler>
+std::uint32_t ItchDecoder::change_session(std::span<const std::byte> datagram, const MoldUdp64Packet& packet,
+                                          const Arrival& arrival, Handler& handler) {
+    begin_session(packet.session, arrival, handler);
+    const bool held = sessions_.holding() && !sessions_.held().bytes.empty();
+    if (!held) {
+        sessions_.release();
+        apply(datagram, packet, arrival, handler);
+        return packet.messages;
+    }
+    const auto& first = sessions_.held();
+    const auto first_packet = MoldUdp64Packet::read(first.bytes, [](std::span<const std::byte>) {});
+    const bool in_order = first.first <= packet.sequence;
+    if (!in_order) apply(datagram, packet, arrival, handler);
+    apply(first.bytes, first_packet, first.arrival, handler);
+    if (in_order) apply(datagram, packet, arrival, handler);
+    sessions_.release();
+    return std::uint32_t{packet.messages} + first_packet.messages;
 }
 
 template <class Handler>
 std::uint64_t ItchDecoder::follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler) {
-    using Verdict = SessionFollower<moldudp64_layout::Session>::Verdict;
-    // Rubbish must not look like a new session.
-    const bool trusted = !packet.error || !session_.is_new(packet.session);
-    const auto verdict = trusted ? session_.observe(packet.session) : Verdict::past;
-    if (verdict == Verdict::past) return packet.messages;
-    if (verdict == Verdict::joined) complete_ = complete_ || packet.sequence == 1;
-    if (verdict == Verdict::changed) {
-        clear(ClearReason::new_session, arrival, handler);
-        tracker_.start(1);
-        complete_ = true;
-        ended_ = false;
-        begun_again_ = false;
-    }
     const auto step = tracker_.observe(packet.sequence, packet.messages);
     if (step.restarted) {
         clear(ClearReason::new_session, arrival, handler);

@@ -8,6 +8,7 @@ template <class Decoder>
 LineArbiter<Decoder>::LineArbiter(const Options& options, std::pmr::memory_resource* memory)
     : most_bytes_(options.most_bytes),
       from_first_(options.from_first),
+      lines_{Line{memory}, Line{memory}, Line{memory}},
       bytes_(memory),
       slots_(memory),
       order_(memory),
@@ -38,8 +39,11 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
         // Answers are of the session that was asked about, or of none that matters any more.
         if (which == kAnswers) return line.counters.others.add();
         if (!enter(which, *numbers, bytes, arrival, target)) return;
+    } else if (line.sessions.holding()) [[unlikely]] {
+        drop_stray(line);
     }
     line.epoch = epoch_;
+    heard_utc_ns_ = arrival.receive_utc_ns;
     place(which, *numbers, observe(line, *numbers), bytes, arrival, target);
 }
 
@@ -67,31 +71,82 @@ bool LineArbiter<Decoder>::enter(std::size_t which, const Numbers& numbers, std:
         line.counters.duplicates.add();
         return false;
     }
+    if constexpr (requires { target.begin_session(numbers.session, arrival); }) {
+        if (!joins || from_first_) return confirm(which, numbers, bytes, arrival, target);
+    }
     // What still waits belongs to the old session.
     while (waiting_ != 0) give_up(target);
     const auto before = target.session();
-    bool placed = true;
-    if constexpr (requires { Format::kAnnouncementBytes; }) {
-        if (numbers.first > 1 && (from_first_ || !joins) && Format::is_whole(bytes)) {
-            std::array<std::byte, Format::kAnnouncementBytes> announcement;
-            Format::announce(numbers.session, announcement);
-            target.decode(announcement, arrival);
-            placed = false;
-        }
-    }
-    if (placed) target.decode(bytes, arrival);
+    target.decode(bytes, arrival);
     const bool entered = target.next() != 0 && numbers.session == target.session();
-    if (placed) (entered && numbers.count != 0 ? line.counters.used : line.counters.others).add();
-    if (entered) {
-        if (!joins) left_ = before;
-        ++epoch_;
-        old_run_ = 0;
-        if (placed) static_cast<void>(observe(line, numbers));
-        line.epoch = epoch_;
-    } else if (!placed) {
+    (entered && numbers.count != 0 ? line.counters.used : line.counters.others).add();
+    if (!entered) return false;
+    if (!joins) left_ = before;
+    ++epoch_;
+    old_run_ = 0;
+    static_cast<void>(observe(line, numbers));
+    line.epoch = epoch_;
+    heard_utc_ns_ = arrival.receive_utc_ns;
+    return false;
+}
+
+template <class Decoder>
+template <class Target>
+bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
+                                   const Arrival& arrival, Target& target) {
+    using Verdict = ConfirmedSession<Session>::Verdict;
+    auto& line = lines_[which];
+    if (!Format::is_whole(bytes)) {
         line.counters.others.add();
+        target.decode(bytes, arrival);
+        return false;
     }
-    return entered && !placed;
+    if (target.next() == 0) {
+        begin_session(numbers.session, arrival, target);
+        return true;
+    }
+    if (line.sessions.is_new(target.session())) line.sessions.enter(target.session());
+    if (line.sessions.holding() && !(line.sessions.held().session == numbers.session)) drop_stray(line);
+    const auto verdict = line.sessions.observe({.session = numbers.session,
+                                                .first = numbers.first,
+                                                .count = numbers.count,
+                                                .bytes = bytes.size() <= most_bytes_ ? bytes : bytes.first(0),
+                                                .arrival = arrival},
+                                               heard_utc_ns_);
+    switch (verdict) {
+        case Verdict::held: return false;
+        case Verdict::copy: line.counters.duplicates.add(); return false;
+        case Verdict::past: line.counters.others.add(); return false;
+        default: break;
+    }
+    begin_session(numbers.session, arrival, target);
+    return true;
+}
+
+template <class Decoder>
+template <class Target>
+void LineArbiter<Decoder>::begin_session(const Session& session, const Arrival& arrival, Target& target) {
+    // What still waits belongs to the old session.
+    while (waiting_ != 0) give_up(target);
+    if (target.next() != 0) left_ = target.session();
+    target.begin_session(session, arrival);
+    ++epoch_;
+    old_run_ = 0;
+    for (std::size_t which = 0; which < kLines; ++which) {
+        auto& line = lines_[which];
+        if (!line.sessions.holding() || !(line.sessions.held().session == session)) continue;
+        line.sessions.enter(session);
+        line.epoch = epoch_;
+        const auto held = line.sessions.held();
+        const Numbers numbers{.session = held.session, .first = held.first, .count = held.count};
+        static_cast<void>(observe(line, numbers));
+        if (held.bytes.empty()) {
+            line.counters.others.add();
+        } else {
+            place(which, numbers, false, held.bytes, held.arrival, target);
+        }
+        line.sessions.release();
+    }
 }
 
 template <class Decoder>
