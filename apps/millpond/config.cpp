@@ -7,6 +7,7 @@
 #include "apps/millpond/command.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/config/read.hpp"
+#include "gateway/config/value.hpp"
 
 namespace millpond::app {
 namespace {
@@ -15,6 +16,7 @@ int check(const std::string& file) {
     gateway::Config config;
     gateway::read_file(file, config);
     gateway::complete(config);
+    if (config.feeds.empty()) throw gateway::ConfigError(file + ": no [[feed]]: a gateway needs one");
     fmt::print(
         "{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}, mqtt sinks {}, "
         "kafka sinks {}\n",

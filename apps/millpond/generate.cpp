@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include <millpond/core/clock.hpp>
@@ -16,12 +17,14 @@
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/whole_number.hpp"
+#include "gateway/midnight.hpp"
 
 namespace millpond::app {
 namespace {
 
 /// 2025-01-02 14:30 UTC, a Thursday: an opening of the New York exchanges.
 constexpr std::int64_t kFixedBeginUtcNs = 1'735'828'200'000'000'000;
+constexpr std::int64_t kDayNanos = 86'400'000'000'000;
 
 struct Options {
     SendingOptions sending;
@@ -35,12 +38,21 @@ struct Options {
     std::uint64_t burst{1};
     std::uint16_t channel{0};
     bool live{false};
+    std::string timezone{"America/New_York"};
 };
 
 feed::WireFormat parse_format(std::string name) {
     std::ranges::replace(name, '-', '_');
     if (const auto format = feed::wire_format(name)) return *format;
     throw UsageError("--format: '" + name + "' is none of bbo28, quotes, miax-tom, itch");
+}
+
+std::int64_t midnight_of(const std::string& timezone, std::int64_t now_utc_ns) {
+    try {
+        return gateway::midnight_utc_ns(timezone, "", now_utc_ns);
+    } catch (const std::runtime_error&) {
+        throw UsageError("--timezone: '" + timezone + "' is not in the zone database");
+    }
 }
 
 traffic::GeneratedSource::Options source_options(const Options& options) {
@@ -54,6 +66,10 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
     result.begin_utc_ns = kFixedBeginUtcNs;
     if (options.live) {
         result.begin_utc_ns = core::utc_nanos();
+        if (result.feed.format == feed::WireFormat::itch) {
+            // Its messages carry the time since the exchange's midnight.
+            result.begin_utc_ns += kDayNanos - midnight_of(options.timezone, result.begin_utc_ns) % kDayNanos;
+        }
         result.feed.session = static_cast<std::uint64_t>(result.begin_utc_ns / 1'000'000);
     }
     const auto by_time = options.duration_s * options.rate;
@@ -111,6 +127,11 @@ Command generate_command(CLI::App& program) {
         ->capture_default_str();
     command->add_flag("--live", options->live,
                       "today's time and a new session, which a running gateway follows; else every run is the same");
+    command
+        ->add_option("--timezone", options->timezone,
+                     "with --live and itch: where the exchange's day begins, as the feed's key `timezone` has it")
+        ->type_name("ZONE")
+        ->capture_default_str();
     options->sending.add_to(*command);
     return {command, [options] { return generate(*options); }};
 }

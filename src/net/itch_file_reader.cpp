@@ -26,6 +26,8 @@ bool ItchFileReader::next(std::span<const std::byte>& message) {
     if (bytes.size() < kLengthBytes) return fail("the file ends within the message's length");
     const std::size_t length = core::load_be<std::uint16_t>(bytes.data());
     if (length == 0) {
+        bytes = stream_.peek(kLengthBytes + 1);
+        if (bytes.size() > kLengthBytes) return fail("a message of no bytes, and more behind it");
         complete_ = true;
         return false;
     }

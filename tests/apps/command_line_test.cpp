@@ -49,6 +49,14 @@ TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {
     EXPECT_EQ(outcome.out, "");
 }
 
+TEST(ConfigCheck, AFileWithoutFeedsIsNoConfigurationOfAGateway) {
+    const ScratchFile file{"millpond_no_feed.toml", "[[tcp]]\n"};
+    const auto outcome = run({"config", "check", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err, "millpond: " + file.path() + ": no [[feed]]: a gateway needs one\n");
+    EXPECT_EQ(outcome.out, "");
+}
+
 TEST(ConfigCheck, AMissingFileIsOneLineAndExitCodeOne) {
     const auto outcome = run({"config", "check", "/nonexistent/x.toml"});
     EXPECT_EQ(outcome.exit_code, 1);

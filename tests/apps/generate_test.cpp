@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/itch_layout.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/traffic/generated_source.hpp"
+#include "gateway/midnight.hpp"
 #include "tests/apps/datagrams.hpp"
 #include "tests/apps/list_source.hpp"
 #include "tests/apps/program.hpp"
@@ -78,6 +81,24 @@ TEST(Generate, CtrlCEndsAnEndlessFeedWithASummary) {
     const auto outcome = program.wait();
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.out, HasSubstr(", stopped by a signal"));
+}
+
+TEST(Generate, LiveItchCountsItsTimesFromTheMidnightThatAFeedExpects) {
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    for (const std::string zone : {"America/New_York", "Asia/Tokyo"}) {
+        std::vector<std::string> options{"--format", "itch", "--live", "--count", "1"};
+        if (zone != "America/New_York") options.insert(options.end(), {"--timezone", zone});
+        const auto generated = generate(options);
+        ASSERT_EQ(generated.outcome.exit_code, 0) << generated.outcome.err;
+        const auto* const message = reinterpret_cast<const std::byte*>(generated.datagrams.at(0).data()) + 22;
+        const auto now = core::utc_nanos();
+        const auto expected = now - gateway::midnight_utc_ns(zone, "", now);
+        const auto distance = (expected - feed::itch_layout::load_time(message) + 24 * kHour) % (24 * kHour);
+        EXPECT_LT(distance, kHour) << zone;
+    }
+    const auto wrong = run({"generate", "--to", "127.0.0.1:9", "--format", "itch", "--live", "--timezone", "Mars"});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("--timezone: 'Mars' is not in the zone database"));
 }
 
 TEST(Generate, MisuseIsTwoAndNamesTheOption) {

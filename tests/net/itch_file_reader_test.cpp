@@ -52,10 +52,19 @@ TEST(ItchFileReader, ReadsEachMessageBehindItsLength) {
 }
 
 TEST(ItchFileReader, ALengthOfZeroEndsTheSession) {
-    const auto all = read("\0\5hello\0\0\0\5never"sv);
+    const auto all = read("\0\5hello\0\0"sv);
     EXPECT_THAT(all.messages, ElementsAre("hello"));
     EXPECT_EQ(all.error, "");
     EXPECT_TRUE(all.complete);
+}
+
+TEST(ItchFileReader, AMessageOfNoBytesInTheMiddleIsDamage) {
+    for (const auto file : {"\0\5hello\0\0\0\5never"sv, "\0\5hello\0\0\0"sv, "\0\5hello\0\0\0\0"sv}) {
+        const auto all = read(file);
+        EXPECT_THAT(all.messages, ElementsAre("hello"));
+        EXPECT_EQ(all.error, "'test.itch', message 2 at byte 7: a message of no bytes, and more behind it");
+        EXPECT_FALSE(all.complete);
+    }
 }
 
 TEST(ItchFileReader, AFileThatEndsTooEarlyIsToldWithThePlaceAtEveryLength) {

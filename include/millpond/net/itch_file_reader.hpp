@@ -10,7 +10,7 @@
 namespace millpond::net {
 
 /// Reads the messages of a file in NASDAQ's BinaryFILE framing: each behind its length, big-endian u16. A length of 0
-/// ends the session; what follows it is not read.
+/// ends the session and the file; when anything follows it, the file is damaged.
 ///
 /// Threads: one.
 /// Memory:  a buffer of 2 MiB, whatever the file's size.
