@@ -145,6 +145,15 @@ void Gateway::tell_losses(Pipeline& pipeline) {
                      ring, pipeline.config().max_instruments, more);
     }
     pipeline.for_each_feed([&](const auto& line) {
+        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name != "orders_refused") return;
+            if (const auto more = growth("orders " + line.config().name, tally.read()); more != 0) {
+                log_.warning("orders " + line.config().name,
+                             "feed '{}': the table of {} orders is full: {} orders found no room, their books are "
+                             "incomplete (raise max_orders)",
+                             line.config().name, line.config().max_orders, more);
+            }
+        });
         line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
             const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
             const auto key = fmt::format("{} {}", line.config().name, name);

@@ -36,6 +36,12 @@ Advice advice(Stage stage) noexcept {
             return {
                 "A better price than the one shown may exist.",
                 "Wait for the rebuild, or configure `rerequest` or `rebuild_from`; a new session completes the books."};
+        case Stage::table_full:
+            return {"Instruments or orders are missing, and with them quotes.",
+                    "Raise the key that the finding names and restart the gateway."};
+        case Stage::delay:
+            return {"Exchange times, and delays made of them, are wrong; or the quotes are old.",
+                    "Check `timezone` and `date` of the feed, the clock of this machine and the sender."};
         case Stage::halted:
             return {"The venue has stopped trading; the last quotes stay as they were.", "Wait for the venue."};
         case Stage::receive_thread:

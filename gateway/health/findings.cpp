@@ -41,6 +41,8 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::gap: return "gap";
         case Stage::incomplete: return "quotes incomplete";
         case Stage::books_incomplete: return "books incomplete";
+        case Stage::table_full: return "table full";
+        case Stage::delay: return "implausible delay";
         case Stage::halted: return "halted";
         case Stage::receive_thread: return "receive thread";
         case Stage::sink_behind: return "sink behind";
@@ -105,6 +107,12 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
                  ? std::string{"the books have a hole and are being built anew"}
                  : fmt::format("the books have a hole and could not be built anew: {}", feed.rebuild_failure));
     }
+    if (feed.implausible_delay.holds && feed.delay_ns) {
+        const auto ahead = *feed.delay_ns < 0;
+        tell(Stage::delay, Severity::warning, feed.implausible_delay.since,
+             fmt::format("exchange times are {} {} receive times: check timezone and date of the feed, and the clocks",
+                         seconds(ahead ? -*feed.delay_ns : *feed.delay_ns), ahead ? "ahead of" : "behind"));
+    }
     if (feed.halted.holds) {
         tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));
     } else if (feed.some_halted.holds) {
@@ -118,6 +126,13 @@ std::vector<Finding> findings(const RingState& ring) {
     if (!ring.silent.holds) return {};
     return {{Stage::receive_thread, Severity::error, fmt::format("ring '{}'", ring.name), ring.silent.since,
              fmt::format("the receive thread of ring '{}' is silent", ring.name)}};
+}
+
+std::vector<Finding> findings(const PoolState& pool) {
+    if (pool.missing == 0) return {};
+    return {{Stage::table_full, Severity::error, pool.of, pool.full_since,
+             fmt::format("the table of {} {} is full: {} messages found no room; raise {}", pool.capacity, pool.name,
+                         pool.missing, pool.bound)}};
 }
 
 std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
@@ -151,6 +166,7 @@ std::vector<Finding> findings(const State& state, std::int64_t now) {
     std::vector<Finding> found;
     for (const auto& feed : state.feeds) add(found, findings(feed, now));
     for (const auto& ring : state.rings) add(found, findings(ring));
+    for (const auto& pool : state.pools) add(found, findings(pool));
     for (const auto& sink : state.sinks) add(found, findings(sink, now));
     std::stable_sort(found.begin(), found.end(), [](const Finding& left, const Finding& right) {
         return std::tuple{rank(left), left.stage, left.since} < std::tuple{rank(right), right.stage, right.since};

@@ -22,6 +22,8 @@ enum class Stage : std::uint8_t {
     gap,               ///< Sequence numbers are missing.
     incomplete,        ///< Quotes have not been replaced since something was lost.
     books_incomplete,  ///< Books with a hole are being built anew, or could not be.
+    table_full,        ///< Instruments or orders found no room: what is of them is missing.
+    delay,             ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,            ///< The venue has halted the channel, or ended its session.
     receive_thread,    ///< It does not show itself.
     sink_behind,       ///< A sink has ended, has no connection, or passes on what is old.
@@ -43,6 +45,7 @@ struct Finding {
 /// What is wrong with one feed, ring or sink; the first on the quote's way comes first.
 [[nodiscard]] std::vector<Finding> findings(const FeedState& feed, std::int64_t now);
 [[nodiscard]] std::vector<Finding> findings(const RingState& ring);
+[[nodiscard]] std::vector<Finding> findings(const PoolState& pool);
 [[nodiscard]] std::vector<Finding> findings(const SinkState& sink, std::int64_t now);
 
 /// All of them: errors first, then warnings, then the rest; among equals the first on the way, then the oldest. A

@@ -130,7 +130,7 @@ void Monitor::look(std::int64_t now_utc_ns) {
         look_at_ways(*pipelines_[i], now_utc_ns, way);
         look_at_board(i, now_utc_ns);
     }
-    state_.pools = pools_of(pipelines_);
+    look_at_pools(pipelines_, now_utc_ns, state_.pools);
     for (std::size_t i = 0; i < sinks_.size(); ++i) look_at_sink(i, now_utc_ns, span);
     auto shown = std::make_shared<const State>(state_);
     const std::lock_guard lock{mutex_};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millpond/feed/event.hpp>
@@ -14,6 +15,10 @@
 
 namespace millpond::gateway::health {
 namespace {
+
+/// Exchange times farther from receive times are nothing that a network or a card makes.
+constexpr std::int64_t kMostBehindNs = 60'000'000'000;
+constexpr std::int64_t kMostAheadNs = 1'000'000'000;
 
 bool is_halt(feed::TradingState state) {
     switch (state) {
@@ -52,7 +57,9 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         if (quote.number <= seen.cleared) continue;  // void
         const bool incomplete = (quote.event.flags & feed::kIncomplete) != 0 || quote.number <= seen.gapped;
         seen.incomplete += incomplete ? 1U : 0U;
-        if (quote.event.receive_utc_ns > seen.newest.receive_utc_ns) seen.newest = quote.event;
+        // Quotes of a rebuilt book have one receive time: of equals the newest counts.
+        const auto age_of = [](const feed::Quote& of) { return std::pair{of.receive_utc_ns, of.exchange_utc_ns}; };
+        if (age_of(quote.event) > age_of(seen.newest)) seen.newest = quote.event;
         const auto status = board.status(id);
         const bool halted = status.state == market::RecordState::whole && is_halt(status.event.state);
         seen.halted += halted || (quote.event.flags & feed::kHalted) != 0 ? 1U : 0U;
@@ -70,6 +77,8 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         if (seen.newest.exchange_utc_ns != 0) {
             feed.delay_ns = seen.newest.receive_utc_ns - seen.newest.exchange_utc_ns;
         }
+        const auto delay = feed.delay_ns.value_or(0);
+        feed.implausible_delay.see(delay < -kMostAheadNs || delay > kMostBehindNs, now);
         const auto status = board.channel_status(channel);
         const bool whole = status.state == market::RecordState::whole;
         feed.channel_state = whole ? feed::to_string(status.event.state) : std::string_view{};

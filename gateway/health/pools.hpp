@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace millpond::gateway::health {
 
-/// How full the tables of instruments and the books' orders are.
-[[nodiscard]] std::vector<PoolState> pools_of(const std::vector<std::unique_ptr<Pipeline>>& pipelines);
+/// How full the tables of instruments and the books' orders are. pools: as the last call left them, at first empty.
+void look_at_pools(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std::int64_t now,
+                   std::vector<PoolState>& pools);
 
 }  // namespace millpond::gateway::health

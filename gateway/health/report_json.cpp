@@ -84,8 +84,9 @@ std::string json_of(const ReaderState& reader) {
 }
 
 std::string json_of(const PoolState& pool) {
-    return fmt::format(R"({{"name":"{}","of":{},"used":{},"capacity":{},"refused":{}}})", pool.name,
-                       json_string(pool.of), pool.used, pool.capacity, pool.refused);
+    return fmt::format(R"({{"name":"{}","of":{},"used":{},"capacity":{},"refused":{},"missing":{},"bound":"{}"}})",
+                       pool.name, json_string(pool.of), pool.used, pool.capacity, pool.refused, pool.missing,
+                       pool.bound);
 }
 
 std::string json_of(const RingState& ring);

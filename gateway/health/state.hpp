@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,7 @@ struct FeedState {
     std::uint32_t instruments_incomplete{0};
     std::vector<LineState> lines;  ///< Where there are two.
     Condition quotes_incomplete;   ///< Some of its quotes are.
+    Condition implausible_delay;   ///< delay_ns is none that a network makes.
     Condition incomplete;          ///< Its books are, and are to be built anew.
     std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
@@ -115,7 +117,11 @@ struct PoolState {
     std::string of;    ///< "ring 'main'", "feed 'a'"
     std::uint64_t used{0};
     std::uint64_t capacity{0};
-    std::uint64_t refused{0};
+    std::uint64_t refused{0};    ///< Since the start.
+    std::uint64_t missing{0};    ///< Of them, those whose data is still missing.
+    std::int64_t full_since{0};  ///< When the first of those was refused.
+    std::uint64_t sessions{0};   ///< That have emptied it.
+    std::string_view bound{};    ///< The key of the configuration that limits it.
 };
 
 struct ReaderState {

@@ -299,7 +299,7 @@ test(
     const writer = new RingWriter(64, 2);
     writer.name(0, "AAPL");
     writer.name(1, "MSFT");
-    writer.quote(0, 1_892_400, 1_892_600);
+    writer.quote(0, 1_892_400, 1_892_600, 0, 2 | 4);
     writer.status(1, 2);
     writer.state(1);
     writeFileSync(path, writer.bytes);
@@ -324,6 +324,8 @@ test(
         ask: { price: 189.26, shares: 200 },
         spread: { price: 0.02, percent: 0.0106 },
         incomplete: false,
+        halted: true,
+        firm: false,
       });
       assert.equal(market.account().by, "ring");
     } finally {

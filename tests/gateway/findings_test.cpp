@@ -57,6 +57,29 @@ TEST(Findings, AFeedThatReceivesIsGoodHoweverQuietItsSymbolsAre) {
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond), IsEmpty());
 }
 
+TEST(Findings, ADelayThatNoNetworkMakesIsAWarning) {
+    auto feed = good_feed();
+    feed.delay_ns = 5 * 3'600 * kSecond;
+    EXPECT_THAT(findings(feed, kNow), IsEmpty()) << "only while it is known to be implausible";
+    feed.implausible_delay = {true, kNow - kSecond};
+    auto found = findings(feed, kNow);
+    EXPECT_THAT(found, ElementsAre(is(Stage::delay, Severity::warning, kNow - kSecond)));
+    EXPECT_EQ(found[0].text,
+              "exchange times are 18000.0 s behind receive times: check timezone and date of the feed, and the clocks");
+    feed.delay_ns = -2 * kSecond;
+    EXPECT_THAT(findings(feed, kNow)[0].text, StartsWith("exchange times are 2.0 s ahead of receive times"));
+}
+
+TEST(Findings, AFullTableIsAnErrorThatNamesItsKey) {
+    PoolState pool{.name = "orders", .of = "feed 'a'", .capacity = 16, .refused = 9, .bound = "max_orders"};
+    EXPECT_THAT(findings(pool), IsEmpty()) << "of an earlier session";
+    pool.missing = 4;
+    pool.full_since = kNow;
+    const auto found = findings(pool);
+    EXPECT_THAT(found, ElementsAre(is(Stage::table_full, Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages found no room; raise max_orders");
+}
+
 TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastPacket) {
     auto feed = good_feed();
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), ElementsAre(is(Stage::stale, Severity::error, kNow)));

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,7 @@
 #include "gateway/health/report_json.hpp"
 #include "gateway/log.hpp"
 #include "tests/gateway/events.hpp"
+#include "tests/gateway/itch_sender.hpp"
 #include "tests/gateway/ring_fixture.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/support/line_client.hpp"
@@ -39,6 +41,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+using test::ItchSender;
 using test::RunningGateway;
 
 TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
@@ -96,9 +99,10 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
                                config.rings[0].max_instruments = 16;
                            }};
     std::array<std::byte, 34> datagram{};
-    core::store_be<std::uint64_t>(&datagram[10], 1);   // sequence number
-    core::store_be<std::uint16_t>(&datagram[18], 1);   // messages
-    core::store_be<std::uint16_t>(&datagram[20], 12);  // length of the message
+    std::fill_n(datagram.begin(), 10, std::byte{' '});  // session
+    core::store_be<std::uint64_t>(&datagram[10], 1);    // sequence number
+    core::store_be<std::uint16_t>(&datagram[18], 1);    // messages
+    core::store_be<std::uint16_t>(&datagram[20], 12);   // length of the message
     datagram[22] = std::byte{'S'};
     datagram[33] = std::byte{'C'};
     gateway.send(datagram);
@@ -135,6 +139,27 @@ TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
     }));
     gateway.send_quote();
     EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(Health, AnImplausibleDelayIsAFindingThatNamesWhatMayBeWrong) {
+    RunningGateway gateway{"delay", test::use_itch};
+    ItchSender sender{gateway};
+    // No time of the day is within 11 hours of both.
+    for (const std::int64_t hours : {0, 12}) {
+        sender.itch.set_head(1, hours * 3'600'000'000'000);
+        sender.send(sender.itch.order_added(static_cast<std::uint64_t>(hours) + 1, 'B', 1, "AAPL",
+                                            static_cast<std::uint32_t>(10'000 + hours)));
+        if (gateway.watch_until([&](const State& state) {
+                return state.feeds[0].quotes == static_cast<std::uint64_t>(hours / 12) + 1 &&
+                       state.feeds[0].delay_ns.has_value();
+            }) &&
+            gateway.gateway().health()->feeds[0].implausible_delay.holds)
+            break;
+    }
+    const auto found = gateway.found(Stage::delay);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.severity, Severity::warning);
+    EXPECT_THAT(found.text, HasSubstr("check timezone and date of the feed, and the clocks"));
 }
 
 TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {

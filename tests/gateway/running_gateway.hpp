@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -96,7 +98,13 @@ public:
             << " is not found; " << health::report_line(*gateway_.health());
         return result;
     }
+    /// Warnings and errors of the log.
+    [[nodiscard]] std::string logged() const {
+        const std::lock_guard lock{mutex_};
+        return logged_;
+    }
     [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
+    [[nodiscard]] const std::string& ring() const { return gateway_.pipelines().front()->config().name; }
     [[nodiscard]] net::SocketAddress tcp() const { return gateway_.tcp_address(); }
     bool becomes_good() {
         return watch_until([](const health::State& state) { return health::findings(state, state.now).empty(); });
@@ -116,7 +124,12 @@ private:
         return config;
     }
 
-    Log log_{Severity::error, LogFormat::text, [](const std::string&) {}};
+    mutable std::mutex mutex_;
+    std::string logged_;
+    Log log_{Severity::warning, LogFormat::text, [this](const std::string& line) {
+                 const std::lock_guard lock{mutex_};
+                 logged_ += line;
+             }};
     Gateway gateway_;
     feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
     std::unique_ptr<net::UdpSender> sender_;

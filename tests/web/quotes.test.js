@@ -66,6 +66,20 @@ test("halted and incomplete are told, and a clear leaves no price", () => {
   assert.equal(record.bid, null);
 });
 
+test("every halt and a quote that is not firm are marked until they end", () => {
+  const quotes = new Quotes();
+  const record = quotes.apply(quote("A", 1, 2, { firm: false }));
+  assert.equal(record.firm, false);
+  quotes.apply(quote("A", 1, 2));
+  assert.equal(record.firm, true);
+  for (const state of ["paused", "quotation_only", "operational_halt"]) {
+    quotes.apply({ type: "status", symbol: "A", state });
+    assert.equal(quotes.haltOf(record), state.replace("_", " "));
+  }
+  quotes.apply({ type: "status", symbol: "A", state: "unknown" });
+  assert.equal(quotes.haltOf(record), "");
+});
+
 test("a named symbol has a row before its first quote, and a blanked one keeps its row without values", () => {
   const quotes = new Quotes();
   quotes.name(["B", "A"]);

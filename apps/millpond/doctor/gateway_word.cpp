@@ -42,6 +42,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMends{{
      "the cause of the loss: kernel drops, gap, stale; rebuild_from or rerequest of an ITCH [[feed]] completes its "
      "books"},
     {"books incomplete", "rebuild_from and rerequest of the [[feed]]: what was lost must be in the one or the other"},
+    {"table full", "max_instruments of the [[ring]], max_orders of the [[feed]]: raise the one that is named, restart"},
+    {"implausible delay", "timedatectl; timezone and date of the [[feed]]"},
     {"receive thread", kRestart},
     {"sink behind", "df -h; ss -tn: whose Send-Q stands; mode = \"conflate\" keeps the newest quotes only"},
     {"sink lost events", "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the sink's disk slow?"},

@@ -34,7 +34,8 @@ public:
     enum class Verdict : std::uint8_t {
         joined,   ///< The first datagram of all.
         current,  ///< As before.
-        changed,  ///< A new session: forget everything of the channel, apply what is held, then the datagram; release().
+        changed,  ///< A new session: forget everything of the channel, apply what is held, then the datagram;
+                  ///< release().
         held,     ///< The first of a new session: do nothing until it is confirmed.
         copy,     ///< Of the held datagram: do nothing.
         past,     ///< Do not apply the datagram.

@@ -54,11 +54,11 @@ export class RingWriter {
   }
 
   /** A quote: on the board, then in the ring. */
-  quote(instrument: number, bid: number, ask: number, channel = 0): void {
+  quote(instrument: number, bid: number, ask: number, channel = 0, flags = 0): void {
     const at = this.slot(instrument);
-    this.#fillQuote(at + 8, instrument, bid, ask, channel);
+    this.#fillQuote(at + 8, instrument, bid, ask, channel, flags);
     this.u64(at, 2 * (this.number + 1));
-    this.publish(1, 72, (entry) => this.#fillQuote(entry, instrument, bid, ask, channel));
+    this.publish(1, 72, (entry) => this.#fillQuote(entry, instrument, bid, ask, channel, flags));
   }
 
   status(instrument: number, state: number): void {
@@ -120,8 +120,8 @@ export class RingWriter {
     this.u64(this.entry(this.number), 2 * this.number - 1);
   }
 
-  #fillQuote(at: number, instrument: number, bid: number, ask: number, channel: number): void {
-    this.u32(at, instrument, channel);
+  #fillQuote(at: number, instrument: number, bid: number, ask: number, channel: number, flags: number): void {
+    this.u32(at, instrument, channel | (flags << 16));
     this.u64(at + 8, bid, ask, 300, ask === 0 ? 0 : 200, 1_580_398_199_999_990_003n, 1_580_398_200_000_000_001n, 0, 17);
   }
 }
