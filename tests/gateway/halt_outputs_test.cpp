@@ -118,6 +118,8 @@ TEST_F(HaltOutputs, ABrokenTradeReachesClientsAndReadersAndACircuitBreakerLateOn
     market::RingReader reader{{.name = gateway_.ring()}};
     Newest newest;
     sender_.send(sender_.itch.order_added(1, 'B', 100, "AAPL", 1'000'000));
+    // A client that joins gets quotes and states of the board, but no trades from before.
+    ASSERT_TRUE(wait_for([&] { return client_has(R"("type":"quote")"); }));
     sender_.send(sender_.itch.broken_trade(4'711));
     sender_.send(sender_.itch.circuit_breaker('2'));
     EXPECT_TRUE(wait_for([&] { return client_has(R"("type":"trade_break","symbol":"AAPL")"); })) << client_.text();
