@@ -76,6 +76,7 @@ Marks marks_of_ring(const std::string& name) {
                 (quote.flags & feed::kIncomplete) != 0;
         }
         void on(const feed::Trade&) {}
+        void on(const feed::TradeBreak&) {}
         void on(const feed::Status&) {}
         void on(const feed::Gap&) {}
         void on(const feed::Clear&) {}

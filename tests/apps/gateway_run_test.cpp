@@ -40,6 +40,7 @@ struct Counter {
         before = quote.feed_sequence;
     }
     void on(const feed::Trade&) {}
+    void on(const feed::TradeBreak&) {}
     void on(const feed::Status&) {}
     void on(const feed::Gap&) { ++gaps; }
     void on(const feed::Clear&) {

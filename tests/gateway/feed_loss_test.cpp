@@ -45,6 +45,7 @@ protected:
                 if ((quote.flags & feed::kIncomplete) != 0) ids.push_back(quote.instrument);
             }
             void on(const feed::Trade&) {}
+            void on(const feed::TradeBreak&) {}
             void on(const feed::Status&) {}
             void on(const feed::Gap&) {}
             void on(const feed::Clear&) {}

@@ -27,7 +27,7 @@ using Tree = boost::property_tree::ptree;
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kMends{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kMends{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
