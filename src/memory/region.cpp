@@ -170,7 +170,11 @@ bool Region::unlink_shared(std::string_view name) { return unlink_shared_object(
 Region Region::of_object(OpenObject& object, Access access, const RegionOptions& options) {
     const int protection = access == Access::writable ? PROT_READ | PROT_WRITE : PROT_READ;
     void* at = mmap(nullptr, object.bytes, protection, MAP_SHARED, object.descriptor.number(), 0);
-    if (at == MAP_FAILED) fail(errno, object.path + ": cannot map " + size_text(object.bytes));
+    if (at == MAP_FAILED) {
+        const int error = errno;
+        if (object.created) unlink(object.path.c_str());
+        fail(error, object.path + ": cannot map " + size_text(object.bytes));
+    }
     Region region;
     region.data_ = static_cast<std::byte*>(at);
     region.size_ = object.bytes;
@@ -184,7 +188,12 @@ Region Region::of_object(OpenObject& object, Access access, const RegionOptions&
     if (options.huge_pages != HugePages::none && region.page_bytes_ == base_page_bytes()) {
         madvise(region.data_, region.size_, MADV_HUGEPAGE);  // Where the kernel declines, report tells.
     }
-    region.settle(options);
+    try {
+        region.settle(options);
+    } catch (...) {
+        if (region.created_) unlink(region.path_.c_str());  // nothing is left behind
+        throw;
+    }
     return region;
 }
 

@@ -148,6 +148,26 @@ TEST(Region, ALockBeyondTheLimitNamesTheSettingToRaise) {
     EXPECT_EQ(result, 0);
 }
 
+TEST(Region, SharedMemoryThatCannotBeLockedLeavesNothingBehind) {
+    const auto name = "millpond_region_lock_" + std::to_string(getpid());
+    const auto made = [&] { return std::filesystem::exists("/dev/shm/" + name); };
+    const int result = in_child([&] {
+        if (setuid(65534) != 0) return 77;
+        const rlimit limit{.rlim_cur = 64 * kKiB, .rlim_max = 64 * kKiB};
+        setrlimit(RLIMIT_MEMLOCK, &limit);
+        region_error_of([&] { static_cast<void>(Region::shared(name, kMiB, {.lock = true})); });
+        if (made()) return 1;
+        // What was there before stays.
+        const auto earlier = Region::shared(name, kMiB, {});
+        region_error_of([&] { static_cast<void>(Region::shared(name, kMiB, {.lock = true})); });
+        const bool stays = made();
+        Region::unlink_shared(name);
+        return stays ? 0 : 2;
+    });
+    if (result == 77) GTEST_SKIP() << "needs root, to become a user who may not lock memory without limit";
+    EXPECT_EQ(result, 0);
+}
+
 TEST(Region, RequiredHugePagesThatAreMissingNameTheirCountAndTheSetting) {
     const auto wanted = free_huge_pages() + 32;
     const auto error = region_error_of(

@@ -13,17 +13,22 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/created_file.hpp>
+
 namespace millpond::core {
 
-/// A file that is renamed to PATH.1, PATH.2, ... when it is full, the highest number being the newest.
+/// A file that is renamed to PATH.1, PATH.2, ... when it is full, the highest number being the newest. While it is
+/// open no other RotatedFile, in any process, opens the same PATH.
 ///
 /// Threads: one.
 class RotatedFile {
 public:
-    explicit RotatedFile(std::string path) : path_(std::move(path)) {}
+    /// mode: of the files that it creates.
+    explicit RotatedFile(std::string path, mode_t mode = kFileMode) : path_(std::move(path)), mode_(mode) {}
     ~RotatedFile() {
         close_it(descriptor_);
         close_it(before_);
@@ -31,7 +36,8 @@ public:
     RotatedFile(const RotatedFile&) = delete;
     RotatedFile& operator=(const RotatedFile&) = delete;
 
-    /// Opens PATH empty; what is there from an earlier run is renamed as a full file is. False with errno.
+    /// Opens PATH empty; what is there from an earlier run is renamed as a full file is. False with errno: EBUSY when
+    /// somebody else writes the file, ELOOP when it is a symbolic link.
     [[nodiscard]] bool open() noexcept;
     /// Closes and renames the file, if it is a regular one. False with errno; the file is then still open. hold: what
     /// write_before writes goes there until the next rotation.
@@ -41,6 +47,9 @@ public:
 
     /// Bytes written, fewer than asked for when the disk is full; 0 with errno when none.
     [[nodiscard]] std::size_t write(std::string_view text) noexcept;
+    /// The same for text whose lines must stay whole: what went out of a line that did not fit is taken back, where the
+    /// file is a regular one.
+    [[nodiscard]] std::size_t write_lines(std::string_view text) noexcept;
     /// The same, of the file that was renamed last, where that was held.
     [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept { return write_to(before_, text); }
 
@@ -52,6 +61,8 @@ public:
 
 private:
     [[nodiscard]] bool move_away() noexcept;
+    /// Takes the file's lock. False with errno, also when PATH leads elsewhere by now.
+    [[nodiscard]] bool take(int descriptor) const noexcept;
     [[nodiscard]] static std::size_t write_to(int descriptor, std::string_view text) noexcept;
     static void close_it(int& descriptor) noexcept {
         if (descriptor >= 0) ::close(descriptor);
@@ -59,6 +70,7 @@ private:
     }
 
     std::string path_;
+    mode_t mode_;
     int descriptor_{-1};
     int before_{-1};  // the file that was renamed last
     std::uint64_t bytes_{0};
@@ -66,12 +78,40 @@ private:
 };
 
 inline bool RotatedFile::open() noexcept {
-    struct stat status{};
-    const bool is_there = stat(path_.c_str(), &status) == 0;
-    if (is_there && S_ISREG(status.st_mode) && status.st_size > 0 && !move_away()) return false;
-    descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     bytes_ = 0;
-    return descriptor_ >= 0;
+    // Twice at most: the file of an earlier run is moved away, which nobody else does while its lock is held.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        const int opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND, mode_);
+        if (opened < 0) return false;
+        struct stat status{};
+        bool good = fstat(opened, &status) == 0;
+        const bool regular = good && S_ISREG(status.st_mode);
+        if (regular) good = take(opened);
+        if (good && (!regular || status.st_size == 0)) {
+            descriptor_ = opened;
+            return true;
+        }
+        if (good) good = move_away();
+        const int error = errno;
+        ::close(opened);
+        errno = error;
+        if (!good) return false;
+    }
+    errno = EBUSY;
+    return false;
+}
+
+inline bool RotatedFile::take(int descriptor) const noexcept {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK) errno = EBUSY;
+        return false;
+    }
+    struct stat held{};
+    struct stat named{};
+    const bool same = fstat(descriptor, &held) == 0 && stat(path_.c_str(), &named) == 0 &&
+                      held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+    if (!same) errno = EBUSY;  // its owner has just renamed it
+    return same;
 }
 
 inline bool RotatedFile::rotate(bool hold) noexcept {
@@ -117,6 +157,21 @@ inline std::size_t RotatedFile::write(std::string_view text) noexcept {
     const auto written = write_to(descriptor_, text);
     bytes_ += written;
     return written;
+}
+
+inline std::size_t RotatedFile::write_lines(std::string_view text) noexcept {
+    const auto written = write(text);
+    if (written == text.size()) return written;
+    const auto whole = text.substr(0, written).rfind('\n') + 1;  // npos + 1 is 0
+    if (whole == written) return written;
+    struct stat status{};
+    if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
+        ftruncate(descriptor_, status.st_size - static_cast<off_t>(written - whole)) != 0) {
+        return written;
+    }
+    bytes_ -= written - whole;
+    errno = ENOSPC;
+    return whole;
 }
 
 inline std::size_t RotatedFile::write_to(int descriptor, std::string_view text) noexcept {

@@ -1,0 +1,116 @@
+#include <millpond/core/created_file.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <millpond/core/rotated_file.hpp>
+
+namespace millpond::core {
+namespace {
+
+class CreatedFileTest : public testing::Test {
+protected:
+    CreatedFileTest() { std::filesystem::create_directories(folder_); }
+    ~CreatedFileTest() override { std::filesystem::remove_all(folder_); }
+
+    [[nodiscard]] std::string path(const char* name) const { return folder_ / name; }
+    [[nodiscard]] static mode_t mode_of(const std::string& path) {
+        struct stat facts{};
+        return stat(path.c_str(), &facts) == 0 ? facts.st_mode & 07777U : 0;
+    }
+    [[nodiscard]] static std::string text_of(const std::string& path) {
+        std::ifstream in{path};
+        return {std::istreambuf_iterator<char>{in}, {}};
+    }
+
+    std::filesystem::path folder_{std::filesystem::path{testing::TempDir()} /
+                                  ("millpond_created_" + std::to_string(getpid()))};
+};
+
+TEST_F(CreatedFileTest, AFileGetsExactlyTheModeWhateverTheUmask) {
+    for (const mode_t mask : {0000U, 0022U, 0077U}) {
+        const auto before = umask(mask);
+        const int descriptor = open_or_create(path("new").c_str(), O_WRONLY, 0664);
+        umask(before);
+        ASSERT_GE(descriptor, 0);
+        EXPECT_EQ(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        close(descriptor);
+        EXPECT_EQ(mode_of(path("new")), 0664U);
+        std::filesystem::remove(path("new"));
+    }
+}
+
+TEST_F(CreatedFileTest, AFileThatIsThereIsOpenedAsItIs) {
+    std::ofstream{path("old")} << "before";
+    chmod(path("old").c_str(), 0604);
+    const int descriptor = open_or_create(path("old").c_str(), O_WRONLY, 0640);
+    ASSERT_GE(descriptor, 0);
+    close(descriptor);
+    EXPECT_EQ(mode_of(path("old")), 0604U);
+    EXPECT_EQ(text_of(path("old")), "before");
+}
+
+TEST_F(CreatedFileTest, ASymbolicLinkIsFollowedToADeviceOnly) {
+    std::filesystem::create_symlink(path("nothing"), path("dangling"));
+    EXPECT_EQ(open_or_create(path("dangling").c_str(), O_WRONLY, 0640), -1);
+    EXPECT_EQ(errno, ELOOP);
+    EXPECT_FALSE(std::filesystem::exists(path("nothing")));
+    std::ofstream{path("file")} << "precious";
+    std::filesystem::create_symlink(path("file"), path("link"));
+    EXPECT_EQ(open_or_create(path("link").c_str(), O_WRONLY | O_TRUNC, 0640), -1);
+    EXPECT_EQ(errno, ELOOP);
+    EXPECT_EQ(text_of(path("file")), "precious");
+    std::filesystem::create_symlink("/dev/null", path("device"));
+    const int descriptor = open_or_create(path("device").c_str(), O_WRONLY, 0640);
+    EXPECT_GE(descriptor, 0);
+    close(descriptor);
+}
+
+TEST_F(CreatedFileTest, ARotatedFileHasOneWriterAlsoOverARotation) {
+    RotatedFile first{path("log")};
+    ASSERT_TRUE(first.open());
+    ASSERT_EQ(first.write("one\n"), 4U);
+    RotatedFile second{path("log")};
+    EXPECT_FALSE(second.open());
+    EXPECT_EQ(errno, EBUSY);
+    ASSERT_TRUE(first.rotate());
+    ASSERT_TRUE(first.open());
+    EXPECT_FALSE(second.open());
+    EXPECT_EQ(text_of(path("log.1")), "one\n");
+    EXPECT_FALSE(std::filesystem::exists(path("log.2")));
+}
+
+TEST_F(CreatedFileTest, ARotatedFileThatIsFullEndsInAWholeLine) {
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const auto ignored = signal(SIGXFSZ, SIG_IGN);
+    RotatedFile file{path("log")};
+    ASSERT_TRUE(file.open());
+    auto limit = before;
+    limit.rlim_cur = 10;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    EXPECT_EQ(file.write_lines("1234\n5678\n9abc\n"), 10U);
+    EXPECT_EQ(file.write_lines("9abc\n"), 0U);
+    limit.rlim_cur = 13;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    EXPECT_EQ(file.write_lines("9abc\n"), 0U);  // three bytes fit, and are taken back
+    setrlimit(RLIMIT_FSIZE, &before);
+    signal(SIGXFSZ, ignored);
+    EXPECT_EQ(text_of(path("log")), "1234\n5678\n");
+    EXPECT_EQ(file.bytes(), 10U);
+    EXPECT_EQ(file.write_lines("9abc\n"), 5U);
+    EXPECT_EQ(text_of(path("log")), "1234\n5678\n9abc\n");
+}
+
+}  // namespace
+}  // namespace millpond::core
