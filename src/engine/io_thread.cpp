@@ -35,8 +35,10 @@ IoThread::IoThread(Options options) : options_(std::move(options)), idle_(option
     event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
     if (event_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &event) != 0) {
+        const int error = errno;
+        if (event_ >= 0) ::close(event_);
         ::close(epoll_);
-        fail("an I/O thread's eventfd");
+        throw std::system_error(error, std::system_category(), "an I/O thread's eventfd");
     }
 }
 

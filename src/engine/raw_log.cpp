@@ -31,12 +31,16 @@ struct RawLog::Piece {
     Direction direction{Direction::in};
 };
 
-RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.file.string()) {
+RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.file.string(), options_.file_mode) {
     if (!std::has_single_bit(options_.ring_bytes)) {
         throw std::invalid_argument("the raw log's ring of " + std::to_string(options_.ring_bytes) +
                                     " bytes: must be a power of two");
     }
-    if (!file_.open()) throw std::system_error(errno, std::system_category(), "cannot write " + file_.path());
+    if (!file_.open()) {
+        const int error = errno;
+        throw std::system_error(error, std::system_category(),
+                                "cannot write " + file_.path() + std::string{core::why_not_opened(error)});
+    }
     ring_ = std::make_unique<char[]>(options_.ring_bytes);  // zeroed: its pages are there
     mask_ = options_.ring_bytes - 1;
     line_.reserve(kBufferBytes * 2);
@@ -179,7 +183,7 @@ void RawLog::write_out() {
     std::string_view left = line_;
     while (!left.empty()) {
         if (!file_.is_open() && !file_.open()) break;
-        const auto written = file_.write(left);
+        const auto written = file_.write_lines(left);
         if (written == 0) break;
         tallies_.written_bytes.add(written);
         left.remove_prefix(written);

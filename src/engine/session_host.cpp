@@ -34,7 +34,8 @@ std::unique_ptr<fix::MessageStore> make_store(const SessionOptions& options, std
                                                                     .segments = store.segments,
                                                                     .durability = store.durability,
                                                                     .interval_ns = store.sync_interval.count(),
-                                                                    .identity = identity_of(options.config)});
+                                                                    .identity = identity_of(options.config),
+                                                                    .file_mode = store.file_mode});
 }
 
 std::unique_ptr<fix::MessageStore> checked_store(const SessionOptions& options, std::int64_t utc_ns) {

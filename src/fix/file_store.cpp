@@ -80,7 +80,10 @@ bool FileStore::add_link(bool make) {
     if (!make && !std::filesystem::exists(file)) return false;
     Link link;
     link.region = memory::Region::file(file, memory_bytes(segment_bytes_),
-                                       {.prefault = options_.prefault, .exclusive = number == 0, .own = true});
+                                       {.prefault = options_.prefault,
+                                        .exclusive = number == 0,
+                                        .own = true,
+                                        .mode = options_.file_mode});
     if (const auto segment = StoreSegment::open(link.region.bytes())) {
         if (segment->data.size() != segment_bytes_) {
             throw std::invalid_argument(file.string() + " is a segment of " + std::to_string(segment->data.size()) +

@@ -27,23 +27,33 @@ WriterOptions checked(const WriterOptions& options) {
     return options;
 }
 
-memory::Region take_lock(const std::filesystem::path& folder) {
+memory::Region take_lock(const std::filesystem::path& folder, std::uint32_t mode) {
     std::filesystem::create_directories(folder);
     try {
-        return memory::Region::file(folder / "lock", 1, {.exclusive = true, .mode = 0640});
+        return memory::Region::file(folder / "lock", 1, {.exclusive = true, .mode = mode});
     } catch (const memory::RegionError& error) {
         if (error.code().value() != EBUSY) throw;
         throw JournalError(folder.string() + ": another process writes this journal");
     }
 }
 
+/// Whether the interval is over. A clock that was set back makes everything due, rather than nothing until it has
+/// caught up.
+bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns) noexcept {
+    return now_ns < last_ns || now_ns - last_ns >= interval_ns;
+}
+
 }  // namespace
 
 JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
-    : options_(checked(options)), lock_(take_lock(options.folder)), now_utc_ns_(utc_ns), synced_ns_(utc_ns) {
+    : options_(checked(options)),
+      lock_(take_lock(options.folder, options.file_mode)),
+      now_utc_ns_(utc_ns),
+      synced_ns_(utc_ns) {
     recover();
-    prepared_.store(new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes),
-                    std::memory_order_relaxed);
+    prepared_.store(
+        new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes, options_.file_mode),
+        std::memory_order_relaxed);
     ++next_ordinal_;
 }
 
@@ -199,7 +209,8 @@ void JournalWriter::note(core::Tally& counter, const std::exception& error) noex
 bool JournalWriter::prepare() noexcept {
     if (prepared_.load(std::memory_order_relaxed) != nullptr) return false;
     try {
-        auto* segment = new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes);
+        auto* segment =
+            new SegmentWriter(segment_path(options_.folder, next_ordinal_), options_.segment_bytes, options_.file_mode);
         prepared_.store(segment, std::memory_order_release);  // sync "segment allocated": open_segment
         ++next_ordinal_;
         return true;
@@ -226,7 +237,7 @@ bool JournalWriter::end_retired() noexcept {
 }
 
 bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
-    if (options_.sync != Sync::interval || utc_ns - synced_ns_ < options_.sync_interval.count()) return false;
+    if (options_.sync != Sync::interval || !is_due(utc_ns, synced_ns_, options_.sync_interval.count())) return false;
     synced_ns_ = utc_ns;
     // Only this thread deletes segments, so the pointer stays good. sync "segment begun": open_segment
     const auto* segment = growing_.load(std::memory_order_acquire);
@@ -245,7 +256,7 @@ bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
 
 bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
     if (options_.keep_bytes == 0 && options_.keep_for.count() == 0) return false;
-    if (utc_ns - looked_ns_ < kRetentionEveryNs) return false;
+    if (!is_due(utc_ns, looked_ns_, kRetentionEveryNs)) return false;
     looked_ns_ = utc_ns;
     bool did = false;
     try {

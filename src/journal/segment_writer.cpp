@@ -70,8 +70,8 @@ SegmentTail end_dead_segment(const std::filesystem::path& path) {
     return tail;
 }
 
-SegmentWriter::SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes)
-    : path_(path), region_(memory::Region::file(path, checked(bytes), {.own = true, .mode = 0640})) {}
+SegmentWriter::SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes, std::uint32_t mode)
+    : path_(path), region_(memory::Region::file(path, checked(bytes), {.own = true, .mode = mode})) {}
 
 void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     auto& header = own_header();

@@ -45,6 +45,7 @@ TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
         quiet = true
         log_level = "warning"
         log_format = "json"
+        file_mode = "0600"
         metrics = "127.0.0.1:9470"
         admin = "/run/fix.sock"
         threads = 2
@@ -69,6 +70,7 @@ TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
     EXPECT_TRUE(config.quiet);
     EXPECT_EQ(config.log_level, gateway::Severity::warning);
     EXPECT_EQ(config.log_format, gateway::LogFormat::json);
+    EXPECT_EQ(config.file_mode, 0600U);
     EXPECT_EQ(config.acceptors.at(0).listen.to_string(), "0.0.0.0:5002");
     EXPECT_THAT(config.acceptors.at(0).allow, ElementsAre("10.0.0.0/8", "fd00::/8"));
     const auto& read = config.sessions.at(0);

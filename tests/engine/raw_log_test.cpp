@@ -6,6 +6,7 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <millpond/engine/raw_log.hpp>
@@ -43,6 +44,14 @@ private:
     std::filesystem::path folder_ =
         std::filesystem::path{testing::TempDir()} / ("millpond_raw_log_" + std::to_string(getpid()));
 };
+
+TEST_F(RawLogTest, ItsFileHasTheModeThatIsAskedForWhateverTheUmask) {
+    const auto before = umask(0);
+    const RawLog log{{.file = file(), .file_mode = 0600}};
+    umask(before);
+    EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{0600});
+    EXPECT_THROW(RawLog{{.file = file()}}, std::system_error);  // another one writes it
+}
 
 TEST_F(RawLogTest, EachPieceIsALineWithTimeDirectionAndSession) {
     {

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,21 @@ protected:
 std::string order(std::uint64_t number) {
     return message_of("FIX.4.4", "35=D|34=" + std::to_string(number) + "|49=A|56=B|58=" +
                                      std::string(20 + number * 7 % 200, static_cast<char>('a' + number % 26)) + "|");
+}
+
+TEST_F(FileStoreTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
+    using std::filesystem::perms;
+    auto options = kSmall;
+    options.file_mode = 0640;
+    const auto before = umask(0);
+    {
+        const FileStore store{path(), 42, options};
+        umask(before);
+        EXPECT_GE(store.segments(), 2U);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(std::filesystem::status(FileStore::segment_path(path(), i)).permissions(), perms{0640});
+    }
 }
 
 TEST_F(FileStoreTest, AnotherProcessFindsEverythingAgain) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <millpond/journal/catalog.hpp>
@@ -23,6 +24,23 @@ namespace millpond::journal {
 namespace {
 
 using JournalWriterTest = JournalTest;
+
+TEST_F(JournalWriterTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
+    using std::filesystem::perms;
+    auto options = this->options();
+    options.file_mode = 0664;
+    const auto before = umask(0077);
+    {
+        const JournalWriter writer{options, 5};
+    }
+    umask(before);
+    std::size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator{folder_}) {
+        EXPECT_EQ(entry.status().permissions(), perms{0664}) << entry.path();
+        ++files;
+    }
+    EXPECT_GE(files, 2U);  // the lock and a segment
+}
 
 TEST_F(JournalWriterTest, EveryEventIsReadAsItWasAppended) {
     JournalWriter writer{options(), 5};
@@ -235,6 +253,22 @@ TEST_F(JournalWriterTest, ASyncOnIntervalSaysUpToWhere) {
     EXPECT_EQ(writer.counters().synced_record.read(), 0U);
     writer.service(1'000'000'000);
     EXPECT_EQ(writer.counters().synced_record.read(), 10U);
+}
+
+TEST_F(JournalWriterTest, AClockThatIsSetBackDelaysNoSync) {
+    auto options = this->options();
+    options.sync = Sync::interval;
+    options.sync_interval = std::chrono::seconds{1};
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    JournalWriter writer{options, 2 * kHour};
+    append(writer, 1, 10);
+    writer.service(kHour);
+    EXPECT_EQ(writer.counters().synced_record.read(), 10U);
+    append(writer, 11, 20);
+    writer.service(kHour + 999'999'999);
+    EXPECT_EQ(writer.counters().synced_record.read(), 10U);
+    writer.service(kHour + 1'000'000'000);
+    EXPECT_EQ(writer.counters().synced_record.read(), 20U);
 }
 
 TEST_F(JournalWriterTest, ASyncOfEachSaysUpToWhere) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -72,6 +73,12 @@ public:
             if (got == 0 || (errno != EAGAIN && errno != EINTR)) over_ = true;
             return;
         }
+    }
+    /// Takes so many bytes of what has come, and forgets them.
+    void skip_at_most(std::size_t bytes) {
+        std::array<char, 16'384> buffer;
+        const auto got = recv(socket_, buffer.data(), std::min(bytes, buffer.size()), MSG_DONTWAIT);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) over_ = true;
     }
     /// Whole lines that have come so far, without their newlines.
     [[nodiscard]] std::vector<std::string> lines() const {

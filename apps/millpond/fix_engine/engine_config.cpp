@@ -140,6 +140,7 @@ void complete(EngineConfig& config) {
     std::set<std::string> ids;
     for (auto& session : config.sessions) {
         complete_session(config, session);
+        session.file_mode = config.file_mode;
         const auto id =
             fmt::format("{} '{}' to '{}'", static_cast<int>(session.version), session.sender, session.target);
         if (!ids.insert(id).second) {

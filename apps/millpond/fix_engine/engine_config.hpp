@@ -93,6 +93,7 @@ struct SessionSettings {
     std::uint64_t store_segments{4};
     fix::Durability durability{fix::Durability::process};
     std::uint64_t sync_ms{1'000};
+    std::uint32_t file_mode{0640};  ///< The engine's.
 
     std::uint64_t pending_bytes{1ULL << 20U};
     std::uint64_t stall_seconds{30};
@@ -111,6 +112,7 @@ struct EngineConfig {
     std::uint64_t raw_log_ring{4ULL << 20U};
     std::uint64_t raw_log_rotate{1ULL << 30U};
     std::vector<fix::Tag> mask_tags{};  ///< Besides those that are always hidden.
+    std::uint32_t file_mode{0640};      ///< Permissions of stores and raw logs.
     std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
     std::uint64_t threads{1};
     core::Poll poll{core::Poll::block};

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "apps/millpond/fix_engine/engine_config.hpp"
+#include "config/file_mode.hpp"
 #include "config/schema.hpp"
 
 namespace millpond::app {
@@ -91,6 +92,8 @@ constexpr Key<EngineConfig> kTopKeys[] = {
      [](EngineConfig& c, const Value& v) { c.raw_log_rotate = v.bytes(); }},
     {"mask_tags", "TAG+...", "hidden in the raw log and in what is printed, besides 554, 925 and a Logon's 96 (none)",
      [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
+    {"file_mode", "0600|0640|0644|0660|0664", "permissions of stores and raw logs, whatever the umask (0640)",
+     [](EngineConfig& c, const Value& v) { c.file_mode = v.choice<std::uint32_t>(config::kFileModes); }},
     {"dictionaries", "FOLDER", "with FIX40.xml to FIX50SP2.xml and FIXT11.xml (application messages pass unchecked)",
      [](EngineConfig& c, const Value& v) { c.dictionaries = v.text(); }},
     {"threads", "N", "I/O threads (1)", [](EngineConfig& c, const Value& v) { c.threads = v.integer(1, 64); }},

@@ -142,6 +142,7 @@ void FixEngine::add_threads(const EngineConfig& config) {
             .file = config.threads == 1 ? config.raw_log : fmt::format("{}.thread{}", config.raw_log, i),
             .ring_bytes = config.raw_log_ring,
             .rotate_bytes = config.raw_log_rotate,
+            .file_mode = config.file_mode,
             .secrets = fix::SecretTags{config.mask_tags}}));
         const auto& raw = raw_logs_.back()->tallies();
         const auto add = [&](const char* metric, const char* help, const core::Tally& tally) {

@@ -125,7 +125,8 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                      .file = settings.store,
                      .segments = settings.store_segments,
                      .durability = settings.durability,
-                     .sync_interval = std::chrono::milliseconds{settings.sync_ms}};
+                     .sync_interval = std::chrono::milliseconds{settings.sync_ms},
+                     .file_mode = settings.file_mode};
     options.limits = {.pending_bytes = settings.pending_bytes,
                       .stalled = std::chrono::seconds{settings.stall_seconds},
                       .messages_per_second = static_cast<std::uint32_t>(settings.messages_per_second),

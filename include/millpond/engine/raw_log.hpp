@@ -40,6 +40,7 @@ public:
         std::filesystem::path file{};             ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
         std::size_t ring_bytes{4U << 20U};        ///< A power of two.
         std::uint64_t rotate_bytes{1ULL << 30U};  ///< A file of so many bytes is full.
+        mode_t file_mode{core::kFileMode};        ///< Permissions of the files.
         std::chrono::milliseconds interval{2};    ///< How long the writer sleeps when there is nothing to do.
         fix::SecretTags secrets{};                ///< Values that are not written.
     };

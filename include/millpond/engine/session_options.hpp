@@ -18,6 +18,7 @@ struct StoreOptions {
     std::size_t segments{4};       ///< Of the file, as fix::FileStore has them.
     fix::Durability durability{fix::Durability::process};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
+    std::uint32_t file_mode{0640};  ///< Permissions of the files.
 };
 
 /// What a peer may cost.

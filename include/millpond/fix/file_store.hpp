@@ -44,7 +44,8 @@ public:
         Durability durability = Durability::process;
         std::int64_t interval_ns = 1'000'000'000;
         bool prefault = true;
-        StoreIdentity identity{};  ///< Of the session; empty: any store is opened, as it is.
+        StoreIdentity identity{};        ///< Of the session; empty: any store is opened, as it is.
+        std::uint32_t file_mode = 0640;  ///< Permissions of the files that it creates.
     };
 
     /// Opens the chain, however long it is, or makes its first two segments.

@@ -37,6 +37,7 @@ struct WriterOptions {
     std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go; 0: they stay.
     Sync sync{Sync::interval};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
+    std::uint32_t file_mode{0640};  ///< Permissions of the files that it creates.
 };
 
 /// Written by the appending thread (first group) and by the servicing one; read on any.

@@ -46,7 +46,7 @@ SegmentTail end_dead_segment(const std::filesystem::path& path);
 class SegmentWriter {
 public:
     /// Allocates the file. bytes: a multiple of 64 KiB. Throws memory::RegionError, with ENOSPC where the disk is full.
-    SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes);
+    SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes, std::uint32_t mode = 0640);
     SegmentWriter(const SegmentWriter&) = delete;
     SegmentWriter& operator=(const SegmentWriter&) = delete;
 

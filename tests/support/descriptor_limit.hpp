@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <iterator>
+
+#include <sys/resource.h>
+
+namespace millpond::test {
+
+/// Descriptors that this process has open.
+inline std::size_t open_descriptors() {
+    const std::filesystem::directory_iterator list{"/proc/self/fd"};
+    return static_cast<std::size_t>(std::distance(begin(list), end(list))) - 1;  // without the list's own
+}
+
+/// Makes something with a limit on descriptors that rises one by one, until it succeeds or `most` is reached. Returns
+/// how many attempts failed, or -1 when one of them left a descriptor open.
+template <class Make>
+int failures_without_leak(Make&& make, rlim_t most = 256) {
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    const auto open = open_descriptors();
+    int failures = 0;
+    bool made = false;
+    bool leaked = false;
+    for (rlim_t number = 3; number <= most && !made && !leaked; ++number) {
+        auto limit = before;
+        limit.rlim_cur = std::min(number, before.rlim_max);
+        setrlimit(RLIMIT_NOFILE, &limit);
+        try {
+            make();
+            made = true;
+        } catch (const std::exception&) {
+            ++failures;
+        }
+        setrlimit(RLIMIT_NOFILE, &before);
+        leaked = open_descriptors() != open;
+    }
+    return leaked ? -1 : failures;
+}
+
+}  // namespace millpond::test
