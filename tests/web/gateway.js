@@ -1,6 +1,7 @@
 // A gateway for one test, and a sender of the feed that it receives.
 import { spawn } from "node:child_process";
 import dgram from "node:dgram";
+import { readdirSync, rmSync } from "node:fs";
 
 const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
@@ -37,10 +38,13 @@ export async function startGateway(more = [], web = ["--web", "listen=127.0.0.1:
       child.kill("SIGTERM");
       await ended;
     },
-    /** As a crash: nothing is said to anyone. */
+    /** As a crash: nothing is said to anyone. What it leaves in shared memory is removed. */
     async kill() {
       child.kill("SIGKILL");
       await ended;
+      for (const name of readdirSync("/dev/shm")) {
+        if (name.startsWith(`millpond.${ring}`)) rmSync(`/dev/shm/${name}`);
+      }
     },
   };
 }
