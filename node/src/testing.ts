@@ -1,10 +1,10 @@
-import { PLAIN } from "./lease.js";
-import { Message } from "./message.js";
-import type { MessagePool } from "./message-pool.js";
-import type { MessageSystem } from "./message-system.js";
-import type { RouteMap } from "./path-types.js";
-import { PoolError } from "./pool-error.js";
-import type { Leak } from "./pool-options.js";
+import { PLAIN } from "./pool/lease.js";
+import { Message } from "./pool/message.js";
+import type { MessagePool } from "./pool/message-pool.js";
+import type { MessageSystem } from "./bus/message-system.js";
+import type { RouteMap } from "./bus/path-types.js";
+import { PoolError } from "./pool/pool-error.js";
+import type { Leak } from "./pool/pool-options.js";
 
 /** Messages did not come back. `leaks` says which, and in checked mode where each loan began. */
 export class MessagesOutError extends PoolError {

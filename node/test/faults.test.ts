@@ -107,14 +107,15 @@ test("fault: the longest pattern wins instead of the most specific one", () => {
   assert.equal(system.send("orders/new"), "rest");
 });
 
-test("fault: fan-out clones the message for each receiver", () => {
+test("fault: fan-out clones the body for each receiver", async () => {
   const system = new MessageSystem();
   const bodies: unknown[] = [];
-  for (let n = 0; n < 4; n++) system.subscribe("fan", (message) => bodies.push(message, message.body));
+  for (let n = 0; n < 4; n++) system.subscribe("fan", (message) => bodies.push(message.body));
   const body = {};
   assert.equal(system.emit("fan", body), 4);
-  assert.equal(new Set(bodies).size, 2);
-  assert.ok(bodies.includes(body));
+  await flush(system);
+  assert.equal(bodies.length, 4);
+  assert.ok(bodies.every((one) => one === body));
 });
 
 test("a handler can be tested with a message of its own", () => {

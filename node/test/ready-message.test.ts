@@ -16,8 +16,8 @@ for (const pool of [4, 0]) {
       last = message;
       return message.body;
     });
-    system.send("near the end", 1);
-    (last as unknown as { _stamp: number })._stamp = 2 ** 30 - 2;
+    for (let n = 0; n < 20; n++) system.send("near the end", n);
+    (last as unknown as { _stamp: number })._stamp = 2 ** 31 - 2;
     for (let n = 0; n < 5; n++) {
       assert.equal(system.send("near the end", n), n);
       assert.equal(system.send("outer", n), 2 * n);
@@ -28,7 +28,10 @@ for (const pool of [4, 0]) {
   test(`kept by its handler it is its keeper's, and the next message is another: pool of ${pool}`, () => {
     const system = new MessageSystem({ pool });
     const kept: Message[] = [];
-    system.on("keep", (message) => void kept.push(message.keep()));
+    let keeps = false;
+    system.on("keep", (message) => void (keeps && kept.push(message.keep())));
+    for (let n = 0; n < 20; n++) system.send("keep", n);
+    keeps = true;
     for (let n = 0; n < 3; n++) system.send("keep", n);
     assert.deepEqual(
       kept.map((message) => message.body),

@@ -37,11 +37,21 @@ test("paths, bodies, replies and parameters are checked where routes are typed",
   // @ts-expect-error: not a route
   system.on("nothing", () => 0);
   // @ts-expect-error: the reply is a number
-  system.on("math://square", () => "text")();
+  assert.throws(() => system.on("math://square", () => "text"), { code: "BUS_HANDLER_EXISTS" });
+  system.subscribe("bbo://{symbol}", (message) => {
+    // @ts-expect-error: observers read only
+    assert.throws(() => (message.body = { bid: 2 }));
+    // @ts-expect-error: observers release nothing
+    void message.handle;
+    message.param("symbol");
+  });
 
   system.send("bbo://AAPL", { bid: 1 });
   // @ts-expect-error: not a quote
   system.send("bbo://AAPL", 1);
+  const place = await system.whenReady("math://square");
+  // @ts-expect-error: not a number
+  assert.ok(Number.isNaN(await place.send("x")));
   // @ts-expect-error: no route of this scheme
   system.send("depth://AAPL", { bid: 1 });
   const squared = await system.request("math://square", 5);

@@ -1,0 +1,131 @@
+import type { Envelope, Message } from "../pool/message.js";
+import type { Deadline } from "./deadlines.js";
+import type { Scope } from "./platform.js";
+import type { Receiver } from "./receiver.js";
+
+/** @internal Waits for room in a queue. */
+export const WAITING = 0;
+/** @internal */
+export const QUEUED = 1;
+/** @internal With its handler. */
+export const RUNNING = 2;
+/** @internal Between two attempts of its handler. */
+export const RESTING = 3;
+/** @internal */
+export const DONE = 4;
+
+/** @internal Why a message ended before its handler did. */
+export type Cause = "aborted" | "timed-out" | "closed";
+
+/**
+ * One message on its way to one receiver: what is known about it beside the message, from the send until its end.
+ *
+ * @internal
+ */
+export class Delivery implements Envelope {
+  message!: Message;
+  receiver!: Receiver;
+  state = DONE;
+  /** The message is released at the end; otherwise it goes back to the caller that acquired it. */
+  ours = true;
+  /** The sender takes no reply: errors go to `onError`. */
+  emitted = false;
+  lane = 2;
+  /** A mailbox has it in its lists, possibly as a hole. */
+  listed = false;
+  /** Of a message that gave its place in the lane to a newer one: the newer one. */
+  successor: Delivery | undefined = undefined;
+  /** Of that newer one: the message at whose place it waits. */
+  placeHolder: Delivery | undefined = undefined;
+  key: unknown = undefined;
+  attempt = 1;
+  traceparent: string | undefined = undefined;
+  correlationId: number | undefined = undefined;
+  sentAtMs = 0;
+  scope: Scope | undefined = undefined;
+  deadline: Deadline | undefined = undefined;
+  rest: Deadline | undefined = undefined;
+  sender: AbortSignal | undefined = undefined;
+  /** Why. */
+  reason: unknown = undefined;
+  /** The sender no longer waits. */
+  given = false;
+  /** The send that made it is still on the stack. */
+  held = false;
+  /** Its handler is not known in its asynchronous context. */
+  unmarked = false;
+  /** How it ended, for the send that is still on the stack. */
+  failed = false;
+  outcome: unknown = undefined;
+  promise: Promise<unknown> | undefined = undefined;
+  #resolve: ((value: unknown) => void) | undefined = undefined;
+  #reject: ((reason: unknown) => void) | undefined = undefined;
+  #controller: AbortController | undefined = undefined;
+  #listener: (() => void) | undefined = undefined;
+
+  /** Made when a handler reads it, unless the sender's says it all. */
+  get signal(): AbortSignal | undefined {
+    if (this.deadline === undefined && this.#controller === undefined && this.reason === undefined) return this.sender;
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.given) this.#controller.abort(this.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Calls `abort` when the sender's signal is aborted. */
+  listen(signal: AbortSignal, abort: (delivery: Delivery) => void): void {
+    this.sender = signal;
+    this.#listener = () => abort(this);
+    signal.addEventListener("abort", this.#listener, { once: true });
+  }
+
+  /** The sender no longer waits for the handler. */
+  giveUp(reason: unknown): void {
+    this.given = true;
+    this.reason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** The promise of the reply. */
+  promised(): Promise<unknown> {
+    this.promise ??= new Promise<unknown>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    return this.promise;
+  }
+
+  /** False when no promise was given out, or it was settled before. */
+  reply(failed: boolean, value: unknown): boolean {
+    const settle = failed ? this.#reject : this.#resolve;
+    if (settle === undefined) return false;
+    this.#resolve = this.#reject = undefined;
+    settle(value);
+    return true;
+  }
+
+  /** As `reply` with an error that is reported elsewhere too: a sender that does not look is not to end the process. */
+  refuse(error: unknown): void {
+    if (this.#reject !== undefined) this.promise!.catch(() => {});
+    this.reply(true, error);
+  }
+
+  /** Ends what may still happen to it. */
+  finish(): void {
+    this.state = DONE;
+    this.deadline?.done();
+    if (this.#listener !== undefined) this.sender!.removeEventListener("abort", this.#listener);
+  }
+
+  /** Makes it ready for another message. */
+  reset(): void {
+    this.message = undefined as unknown as Message;
+    this.successor = this.placeHolder = this.promise = this.outcome = this.key = this.reason = undefined;
+    this.scope = this.deadline = this.rest = this.sender = this.traceparent = this.correlationId = undefined;
+    this.#resolve = this.#reject = this.#controller = this.#listener = undefined;
+    this.attempt = 1;
+    this.failed = this.given = this.unmarked = false;
+    this.lane = 2;
+  }
+}

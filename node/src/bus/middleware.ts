@@ -1,0 +1,43 @@
+import type { Message } from "../pool/message.js";
+import { isThenable } from "../pool/pool-error.js";
+import type { Run } from "./receiver.js";
+
+/** Work around a handler. `before` runs outside in, `after` and `error` inside out. */
+export interface Middleware {
+  /** Runs before the handler; throws or rejects to stop the message. */
+  readonly before?: (message: Message) => unknown;
+  /** Sees the reply; what it returns is ignored, a promise is awaited. */
+  readonly after?: (message: Message, reply: unknown) => unknown;
+  /** Its return value becomes the reply; throws to pass the error on. */
+  readonly error?: (error: unknown, message: Message) => unknown;
+}
+
+/** @internal `run` inside all of `middleware`, the first outermost. */
+export function wrap(run: Run, middleware: readonly Middleware[]): Run {
+  return middleware.reduceRight<Run>((inner, one) => wrapOne(inner, one), run);
+}
+
+function wrapOne(inner: Run, { before, after, error }: Middleware): Run {
+  const rescue = (thrown: unknown, message: Message): unknown => {
+    if (error === undefined) throw thrown;
+    return error(thrown, message);
+  };
+  const finish = (message: Message, reply: unknown): unknown => {
+    const seen = after?.(message, reply);
+    return isThenable(seen) ? seen.then(() => reply) : reply;
+  };
+  const proceed = (message: Message): unknown => {
+    const reply = inner(message);
+    return isThenable(reply) ? reply.then((value) => finish(message, value)) : finish(message, reply);
+  };
+  return (message) => {
+    let outcome: unknown;
+    try {
+      const ready = before?.(message);
+      outcome = isThenable(ready) ? ready.then(() => proceed(message)) : proceed(message);
+    } catch (thrown) {
+      return rescue(thrown, message);
+    }
+    return isThenable(outcome) ? outcome.then(undefined, (thrown: unknown) => rescue(thrown, message)) : outcome;
+  };
+}

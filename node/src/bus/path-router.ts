@@ -1,0 +1,253 @@
+import type { Route } from "../pool/route.js";
+import { RouteConflictError } from "./bus-error.js";
+
+const SLASH = 47;
+/** From so many branches on, a table finds the one of an ASCII character. */
+const FEW = 6;
+
+/** An edge of the tree: the text on it, and what hangs below. */
+class Edge<T> {
+  value: T | undefined = undefined;
+  wildcard: T | undefined = undefined;
+  parameter: Edge<T> | undefined = undefined;
+  /** The first characters of the edges below, in order, and the edges. */
+  codes: number[] = [];
+  edges: Edge<T>[] = [];
+  /** By ASCII character, the position in `edges`; -1 where there is none. */
+  table: Int32Array | undefined = undefined;
+
+  constructor(
+    public above: Edge<T> | undefined,
+    public text: number[],
+  ) {}
+
+  get empty(): boolean {
+    const { value, wildcard, parameter, edges } = this;
+    return value === undefined && wildcard === undefined && parameter === undefined && edges.length === 0;
+  }
+
+  find(code: number): Edge<T> | undefined {
+    const { table, codes } = this;
+    if (table !== undefined && code < 128) {
+      const at = table[code]!;
+      return at < 0 ? undefined : this.edges[at];
+    }
+    if (codes.length <= FEW) {
+      for (let at = 0; at < codes.length; at++) if (codes[at] === code) return this.edges[at];
+      return undefined;
+    }
+    const at = this.#place(code);
+    return codes[at] === code ? this.edges[at] : undefined;
+  }
+
+  put(code: number, edge: Edge<T>): void {
+    const at = this.#place(code);
+    const there = this.codes[at] === code ? 1 : 0;
+    this.codes.splice(at, there, code);
+    this.edges.splice(at, there, edge);
+    this.#index();
+  }
+
+  remove(code: number): void {
+    const at = this.#place(code);
+    this.codes.splice(at, 1);
+    this.edges.splice(at, 1);
+    this.#index();
+  }
+
+  #place(code: number): number {
+    let low = 0;
+    let high = this.codes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.codes[middle]! < code) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  #index(): void {
+    if (this.codes.length <= FEW) this.table = undefined;
+    else {
+      this.table ??= new Int32Array(128);
+      this.table.fill(-1);
+      for (const [at, code] of this.codes.entries()) if (code < 128) this.table[code] = at;
+    }
+  }
+}
+
+/**
+ * Finds the value of the most specific template that matches a path, or of every template that does. Segment by segment from
+ * the left, fixed text comes before a parameter, and a parameter before a wildcard. A parameter matches one segment that is
+ * not empty, a wildcard matches the rest, which may be empty.
+ *
+ * Threads: one.
+ * Memory:  an object an edge; `match` allocates nothing.
+ * Source:  Morrison 1968 (PATRICIA). Adding and removing cost the template's length, whatever else is there.
+ */
+export class PathRouter<T> {
+  readonly #routes = new Map<string, { readonly route: Route; readonly value: T }>();
+  /** The template of each shape. */
+  readonly #shapes = new Map<string, string>();
+  readonly #root = new Edge<T>(undefined, []);
+  /** The branches not taken: edges to be entered behind a parameter that begins at `#openAt`, and wildcards' values. */
+  readonly #openEdges: (Edge<T> | undefined)[] = [];
+  readonly #openValues: (T | undefined)[] = [];
+  readonly #openAt: number[] = [];
+
+  get size(): number {
+    return this.#routes.size;
+  }
+
+  get(template: string): T | undefined {
+    return this.#routes.get(template)?.value;
+  }
+
+  values(): IterableIterator<{ readonly route: Route; readonly value: T }> {
+    return this.#routes.values();
+  }
+
+  /** Throws RouteConflictError when a template that differs only in the names of its parameters is there. */
+  add(route: Route, value: T): void {
+    const { shape } = route;
+    const other = this.#shapes.get(shape);
+    if (other !== undefined) throw new RouteConflictError(route.template, other);
+    this.#shapes.set(shape, route.template);
+    this.#routes.set(route.template, { route, value });
+    const edge = this.#edgeOf(route, true)!;
+    if (route.hasWildcard) edge.wildcard = value;
+    else edge.value = value;
+  }
+
+  delete(template: string): boolean {
+    const there = this.#routes.get(template);
+    if (there === undefined) return false;
+    this.#routes.delete(template);
+    this.#shapes.delete(there.route.shape);
+    let edge = this.#edgeOf(there.route, false)!;
+    if (there.route.hasWildcard) edge.wildcard = undefined;
+    else edge.value = undefined;
+    while (edge.empty && edge.above !== undefined) {
+      const { above } = edge;
+      if (above.parameter === edge) above.parameter = undefined;
+      else above.remove(edge.text[0]!);
+      edge = above;
+    }
+    return true;
+  }
+
+  /** The value of the most specific template. */
+  match(path: string): T | undefined {
+    return this.#walk(path, undefined);
+  }
+
+  /** Adds the values of all templates that match to `found`. */
+  matchAll(path: string, found: T[]): void {
+    if (this.#routes.size > 0) this.#walk(path, found);
+  }
+
+  #walk(path: string, found: T[] | undefined): T | undefined {
+    const openEdges = this.#openEdges;
+    const openValues = this.#openValues;
+    const openAt = this.#openAt;
+    const { length } = path;
+    let open = 0;
+    let at = 0;
+    let edge: Edge<T> | undefined = this.#root;
+    for (;;) {
+      const { text } = edge;
+      let from = 0;
+      while (from < text.length && at < length && path.charCodeAt(at) === text[from]) {
+        from++;
+        at++;
+      }
+      let next: Edge<T> | undefined = undefined;
+      if (from === text.length) {
+        if (edge.wildcard !== undefined) {
+          openEdges[open] = undefined;
+          openValues[open] = edge.wildcard;
+          open++;
+        }
+        if (edge.parameter !== undefined) {
+          openEdges[open] = edge.parameter;
+          openAt[open] = at;
+          open++;
+        }
+        if (at < length) next = edge.find(path.charCodeAt(at));
+        else if (edge.value !== undefined) {
+          if (found === undefined) return edge.value;
+          found.push(edge.value);
+        }
+      }
+      while (next === undefined) {
+        if (open === 0) return undefined;
+        open--;
+        next = openEdges[open];
+        if (next === undefined) {
+          if (found === undefined) return openValues[open];
+          found.push(openValues[open]!);
+        } else {
+          const start = openAt[open]!;
+          at = start;
+          while (at < length && path.charCodeAt(at) !== SLASH) at++;
+          if (at === start) next = undefined;
+        }
+      }
+      edge = next;
+    }
+  }
+
+  /** The edge at whose end the route's text has been read, made on request; its wildcard, where it has one, comes behind. */
+  #edgeOf(route: Route, make: boolean): Edge<T> | undefined {
+    let edge: Edge<T> | undefined = this.#root;
+    const { texts, hasWildcard } = route;
+    const last = hasWildcard ? texts.length - 2 : texts.length - 1;
+    for (let index = 0; index <= last && edge !== undefined; index++) {
+      if (index > 0) {
+        if (make) edge.parameter ??= new Edge(edge, []);
+        edge = edge.parameter;
+      }
+      if (edge !== undefined) edge = make ? insert(edge, texts[index]!) : follow(edge, texts[index]!);
+    }
+    return edge;
+  }
+}
+
+function follow<T>(from: Edge<T>, text: string): Edge<T> | undefined {
+  let edge: Edge<T> | undefined = from;
+  for (let at = 0; at < text.length && edge !== undefined; at += edge?.text.length ?? 0) edge = edge.find(text.charCodeAt(at));
+  return edge;
+}
+
+/** The edge below `from` at whose end `text` has been read; edges are split where they differ. */
+function insert<T>(from: Edge<T>, text: string): Edge<T> {
+  let edge = from;
+  let at = 0;
+  while (at < text.length) {
+    const below = edge.find(text.charCodeAt(at));
+    if (below === undefined) {
+      const made = new Edge(edge, codesOf(text, at));
+      edge.put(text.charCodeAt(at), made);
+      return made;
+    }
+    let shared = 1;
+    while (shared < below.text.length && text.charCodeAt(at + shared) === below.text[shared]) shared++;
+    edge = shared < below.text.length ? split(below, shared) : below;
+    at += shared;
+  }
+  return edge;
+}
+
+/** A new edge above `edge` that takes the first `shared` characters of its text. */
+function split<T>(edge: Edge<T>, shared: number): Edge<T> {
+  const upper = new Edge(edge.above, edge.text.slice(0, shared));
+  edge.above!.put(upper.text[0]!, upper);
+  edge.text = edge.text.slice(shared);
+  edge.above = upper;
+  upper.put(edge.text[0]!, edge);
+  return upper;
+}
+
+function codesOf(text: string, from: number): number[] {
+  return Array.from({ length: text.length - from }, (_, at) => text.charCodeAt(from + at));
+}

@@ -1,0 +1,95 @@
+import type { Message } from "../pool/message.js";
+import type { Route } from "../pool/route.js";
+import type { Mailbox } from "./mailbox.js";
+import type { RetryPolicy } from "./retry.js";
+import type { ReceiverStats } from "./system-options.js";
+import { LatencyHistogram } from "./telemetry.js";
+
+/** @internal */
+export type Run = (message: Message) => unknown;
+
+/** @internal What is counted for a receiver, by position in `counts`. */
+export const SENT = 0;
+export const HANDLED = 1;
+export const FAILED = 2;
+export const REFUSED = 3;
+export const DROPPED = 4;
+export const ABORTED = 5;
+export const EXPIRED = 6;
+export const RETRIED = 7;
+
+/** Calls in a row without a promise, after which a handler is called on the shortest way. */
+const PROVEN = 8;
+
+/**
+ * A handler or an observer of one template, and what happened to its messages.
+ *
+ * @internal
+ */
+export class Receiver {
+  readonly counts = new Float64Array(8);
+  readonly latency: LatencyHistogram | undefined;
+  mailbox: Mailbox | undefined = undefined;
+  /** Set where a message may go straight to the handler, as of `version` of the registry. */
+  direct: Run | undefined = undefined;
+  version = -1;
+  /** Of a handler of a path without parameters: its observers, as of `version`. */
+  observers: readonly Receiver[] = [];
+  /** Messages between their send and their end. */
+  active = 0;
+  /** It was removed; what waits is still handled. */
+  retired = false;
+  /** It has given a promise. */
+  async: boolean;
+  #synchronous = 0;
+
+  constructor(
+    readonly route: Route,
+    readonly kind: "handler" | "command" | "query" | "observer",
+    readonly name: string,
+    /** The function that was registered. */
+    readonly handler: unknown,
+    readonly run: Run,
+    readonly once: boolean,
+    readonly retry: RetryPolicy | undefined,
+    latency: boolean,
+    readonly remove: () => void,
+  ) {
+    this.latency = latency ? new LatencyHistogram() : undefined;
+    this.async = Object.prototype.toString.call(handler) === "[object AsyncFunction]";
+  }
+
+  get observes(): boolean {
+    return this.kind === "observer";
+  }
+
+  /** True once, when it has given so many replies without a promise that it may be called on the shortest way. */
+  provesSynchronous(): boolean {
+    this.#synchronous++;
+    return this.#synchronous === PROVEN;
+  }
+
+  get synchronous(): boolean {
+    return !this.async && this.#synchronous >= PROVEN;
+  }
+
+  stats(): ReceiverStats {
+    const { counts, mailbox } = this;
+    const waiting = mailbox?.waiting ?? 0;
+    return {
+      template: this.route.template,
+      kind: this.kind,
+      name: this.name,
+      sent: counts[SENT]!,
+      handled: counts[HANDLED]!,
+      failed: counts[FAILED]!,
+      refused: counts[REFUSED]!,
+      dropped: counts[DROPPED]!,
+      aborted: counts[ABORTED]!,
+      expired: counts[EXPIRED]!,
+      retried: counts[RETRIED]!,
+      waiting,
+      running: this.active - waiting,
+    };
+  }
+}

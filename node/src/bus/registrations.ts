@@ -1,0 +1,146 @@
+import type { Message, Observed } from "../pool/message.js";
+import { requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
+import type { ParamsOf } from "../pool/route.js";
+import { RequestTimeoutError } from "./bus-error.js";
+import { requireSignal } from "./check-options.js";
+import type { Dispatcher } from "./dispatcher.js";
+import { MessageStream } from "./message-stream.js";
+import type { Middleware } from "./middleware.js";
+import type { BodyOf, PathsOf, ReplyOf, RouteMap } from "./path-types.js";
+import type { Run } from "./receiver.js";
+import type { Registry } from "./registry.js";
+import type * as Options from "./system-options.js";
+
+type HandlerOf<Routes, Template extends string> = Options.Handler<
+  Template,
+  BodyOf<Routes, Template>,
+  ReplyOf<Routes, Template>
+>;
+type ObservedOf<Routes, Template extends string> = Observed<BodyOf<Routes, PathsOf<Template>>, unknown, ParamsOf<Template>>;
+
+/** The half of a MessageSystem that receives: handlers, observers, and what is made of these. */
+export abstract class Registrations<Routes extends RouteMap<Routes>> {
+  protected abstract readonly dispatcher: Dispatcher;
+  readonly #streams = new Set<MessageStream<never, never>>();
+
+  /** @internal */
+  protected constructor(protected readonly registry: Registry) {}
+
+  /**
+   * Handles the messages that `template` matches; of all templates with a handler the most specific one gets a message. Each
+   * template has one handler. Returns the undo; messages that wait are still handled.
+   */
+  on<Template extends keyof Routes & string>(
+    template: Template,
+    handler: HandlerOf<Routes, Template>,
+    options: Options.HandlerOptions = {},
+  ): () => void {
+    return this.registry.handle("handler", template, handler as Run, options, false);
+  }
+
+  /** As `on`, for one message. */
+  once<Template extends keyof Routes & string>(
+    template: Template,
+    handler: HandlerOf<Routes, Template>,
+    options: Options.HandlerOptions = {},
+  ): () => void {
+    return this.registry.handle("handler", template, handler as Run, options, true);
+  }
+
+  /** As `on`, for `command`: something is done, and the sender learns when. */
+  onCommand<Template extends keyof Routes & string>(
+    template: Template,
+    handler: HandlerOf<Routes, Template>,
+    options: Options.HandlerOptions = {},
+  ): () => void {
+    return this.registry.handle("command", template, handler as Run, options, false);
+  }
+
+  /** As `on`, for `query`, whose reply is all it is for. */
+  onQuery<Template extends keyof Routes & string>(
+    template: Template,
+    handler: HandlerOf<Routes, Template>,
+    options: Options.HandlerOptions = {},
+  ): () => void {
+    return this.registry.handle("query", template, handler as Run, options, false);
+  }
+
+  /**
+   * Watches every message that `template` matches, from a queue that belongs to this observer. An observer cannot fail, delay,
+   * refuse or answer a send; its errors go to `onError`. Returns the undo.
+   */
+  subscribe<Template extends string>(
+    template: Template,
+    observer: Options.Observer<Template, BodyOf<Routes, PathsOf<Template>>>,
+    options: Options.ObserverOptions = {},
+  ): () => void {
+    return this.registry.observe(template, observer as unknown as Run, options, false);
+  }
+
+  /** Removes what was registered for `template`, or of it only `handler`. Returns how many handlers and observers. */
+  off(template: string, handler?: unknown): number {
+    return this.registry.remove(template, handler);
+  }
+
+  /** The next message that `template` matches, kept out of its pool. Watches, as `subscribe` does. */
+  waitFor<Template extends string>(
+    template: Template,
+    options: Options.WaitOptions = {},
+  ): Promise<ObservedOf<Routes, Template>> {
+    return new Promise((resolve, reject) => {
+      requireKnown("options", options, ["signal", "timeoutMs"]);
+      const { signal } = options;
+      const timeoutMs = requireDuration("timeoutMs", options.timeoutMs ?? Number.POSITIVE_INFINITY);
+      if (signal !== undefined) requireSignal(signal);
+      if (signal?.aborted === true) throw signal.reason;
+      const take = (message: Message): void => end(() => resolve(message.keep() as never));
+      const undo = this.registry.observe(template, take, {}, true);
+      const abort = (): void => end(() => reject(signal!.reason));
+      const deadline = Number.isFinite(timeoutMs)
+        ? this.dispatcher.deadlines.start(timeoutMs, () => end(() => reject(new RequestTimeoutError(template, timeoutMs))))
+        : undefined;
+      const end = (settle: () => void): void => {
+        undo();
+        deadline?.done();
+        signal?.removeEventListener("abort", abort);
+        settle();
+      };
+      signal?.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  /** The messages that `template` matches, for `for await`. Watches, as `subscribe` does. */
+  messages<Template extends string>(
+    template: Template,
+    options: Options.StreamOptions = {},
+  ): MessageStream<BodyOf<Routes, PathsOf<Template>>, ParamsOf<Template>> {
+    requireKnown("options", options, ["name", "signal", "capacity"]);
+    const { capacity = 1_024, ...registration } = options;
+    const stream = new MessageStream<BodyOf<Routes, PathsOf<Template>>, ParamsOf<Template>>(
+      requireInteger("capacity", capacity, 1, 2 ** 22),
+    );
+    const close = (): void => stream.close();
+    const observer = ((message) => stream._take(message as never)) as Run;
+    const undo = this.registry.observe(template, observer, { ...registration, queue: { capacity } }, false);
+    this.#streams.add(stream as never);
+    stream._begin(() => {
+      this.#streams.delete(stream as never);
+      options.signal?.removeEventListener("abort", close);
+      undo();
+    });
+    if (options.signal?.aborted === true) close();
+    else options.signal?.addEventListener("abort", close, { once: true });
+    return stream;
+  }
+
+  /** Adds work around handlers registered from now on: around all, or around those of one scheme. */
+  use(middleware: Middleware, scheme?: string): this {
+    this.registry.use(middleware, scheme);
+    return this;
+  }
+
+  /** @internal */
+  protected _endStreams(): void {
+    for (const stream of [...this.#streams]) stream.close();
+  }
+}

@@ -1,0 +1,219 @@
+import { requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
+import { Route } from "../pool/route.js";
+import { HandlerExistsError } from "./bus-error.js";
+import { requireSignal } from "./check-options.js";
+import type { Dispatcher } from "./dispatcher.js";
+import { Mailbox } from "./mailbox.js";
+import { type Middleware, wrap } from "./middleware.js";
+import { PathRouter } from "./path-router.js";
+import { Receiver, type Run } from "./receiver.js";
+import { RetryPolicy } from "./retry.js";
+import type { HandlerOptions } from "./system-options.js";
+
+const NONE: readonly Receiver[] = [];
+const FOR_HANDLERS = ["name", "signal", "queue", "retries", "middleware"];
+const FOR_OBSERVERS = ["name", "signal", "queue"];
+/** An observer's queue unless it says otherwise. */
+const WATCHED = { capacity: 1_024, overflow: "drop-oldest" } as const;
+
+/**
+ * The handlers and observers by template.
+ *
+ * @internal
+ */
+export class Registry {
+  /** Set once, right after the construction. */
+  dispatcher!: Dispatcher;
+  /** Grows with every change. */
+  version = 0;
+  closing = false;
+  /** Of paths without parameters, which are more specific than any template that has some. */
+  readonly fixed = new Map<string, Receiver>();
+  readonly #handlers = new PathRouter<Receiver>();
+  /** Observers of templates of one shape, each with a route of its own. */
+  readonly #observers = new PathRouter<Set<Receiver>>();
+  readonly #groups = new Map<string, { readonly template: string; readonly receivers: Set<Receiver> }>();
+  readonly #middleware: { readonly scheme: string | undefined; readonly middleware: Middleware }[] = [];
+  /** The names in use, and the number that the next receiver of that name tries first. */
+  readonly #names = new Map<string, number>();
+  /** In use, or removed with messages that wait. */
+  readonly #receivers = new Set<Receiver>();
+  readonly #latency: boolean;
+
+  constructor(latency: boolean) {
+    this.#latency = latency;
+  }
+
+  use(middleware: Middleware, scheme: string | undefined): void {
+    this.#middleware.push({ scheme: scheme?.replace("://", ""), middleware });
+  }
+
+  handlerOf(path: string): Receiver | undefined {
+    return this.fixed.get(path) ?? this.#handlers.match(path);
+  }
+
+  /** The observers of a path, `handler` being its handler. */
+  observersOf(path: string, handler: Receiver | undefined): readonly Receiver[] {
+    if (this.#groups.size === 0) return NONE;
+    if (handler === undefined || !handler.route.isStatic) return this.#watching(path);
+    if (handler.version !== this.version) this.refresh(handler);
+    return handler.observers;
+  }
+
+  /** Finds out anew what a handler's messages need. */
+  refresh(receiver: Receiver): void {
+    const { route, mailbox, retry, once, run } = receiver;
+    receiver.version = this.version;
+    receiver.observers = route.isStatic && this.#groups.size > 0 ? this.#watching(route.template) : NONE;
+    const observed = route.isStatic ? receiver.observers.length > 0 : this.#groups.size > 0;
+    const plain = mailbox === undefined && retry === undefined && !once && !receiver.async;
+    const direct = plain && !observed && !this.closing && this.dispatcher.shortcuts;
+    receiver.direct = direct && (receiver.synchronous || !this.dispatcher.marks) ? run : undefined;
+  }
+
+  #watching(path: string): readonly Receiver[] {
+    const sets: Set<Receiver>[] = [];
+    this.#observers.matchAll(path, sets);
+    return sets.length === 0 ? NONE : sets.flatMap((receivers) => [...receivers]);
+  }
+
+  /** Returns the undo. */
+  handle(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): () => void {
+    requireKnown("handler options", options, FOR_HANDLERS);
+    const receiver = this.#make(kind, template, handler, options, once, () => this.#removeHandler(receiver));
+    const { route } = receiver;
+    if (this.fixed.has(template) || this.#handlers.get(template) !== undefined) throw new HandlerExistsError(template);
+    if (route.isStatic) this.fixed.set(template, receiver);
+    else this.#handlers.add(route, receiver);
+    return this.#enter(receiver, options);
+  }
+
+  /** Returns the undo. */
+  observe(template: string, observer: Run, options: HandlerOptions, once: boolean): () => void {
+    requireKnown("observer options", options, FOR_OBSERVERS);
+    const queue = options.queue ?? WATCHED;
+    const overflow = queue.overflow ?? "drop-oldest";
+    if (overflow === "wait" || overflow === "reject") {
+      throw new SettingError("overflow", overflow, "drop-oldest, drop-newest or coalesce: an observer delays and refuses nothing");
+    }
+    const all = { ...options, queue: { ...queue, overflow } };
+    const receiver = this.#make("observer", template, observer, all, once, () => this.#removeObserver(receiver));
+    const { shape } = receiver.route;
+    let group = this.#groups.get(shape);
+    if (group === undefined) {
+      group = { template, receivers: new Set() };
+      this.#groups.set(shape, group);
+      this.#observers.add(receiver.route, group.receivers);
+    }
+    group.receivers.add(receiver);
+    return this.#enter(receiver, options);
+  }
+
+  /** Removes what `template` has, or of it what was registered with `handler`. Returns how many. */
+  remove(template: string, handler: unknown): number {
+    const there = [this.fixed.get(template), this.#handlers.get(template)];
+    there.push(...(this.#groups.get(new Route(template).shape)?.receivers ?? []));
+    let removed = 0;
+    for (const receiver of there) {
+      if (receiver?.route.template !== template || (handler !== undefined && receiver.handler !== handler)) continue;
+      receiver.remove();
+      removed++;
+    }
+    return removed;
+  }
+
+  /** No new work; returns the receivers whose queues may hold requests for places. */
+  close(): Iterable<Receiver> {
+    this.closing = true;
+    this.version++;
+    return this.#receivers;
+  }
+
+  /** Starts what waits in the queues, now. Returns how many handlers were started. */
+  flush(): number {
+    let started = 0;
+    for (const { mailbox } of [...this.#receivers]) started += mailbox?.flush() ?? 0;
+    return started;
+  }
+
+  /** Those in use, and removed ones with messages that wait. */
+  all(): readonly Receiver[] {
+    return [...this.#receivers];
+  }
+
+  /** A receiver that was removed has no messages any more. */
+  forget(receiver: Receiver): void {
+    this.#receivers.delete(receiver);
+    this.#names.delete(receiver.name);
+  }
+
+  #make(
+    kind: Receiver["kind"],
+    template: string,
+    handler: Run,
+    options: HandlerOptions,
+    once: boolean,
+    remove: () => void,
+  ): Receiver {
+    requireFunction("handler", handler);
+    if (options.signal !== undefined) requireSignal(options.signal);
+    const route = new Route(template);
+    const outer = this.#middleware.filter((one) => one.scheme === undefined || one.scheme === route.scheme);
+    const around = kind === "observer" ? [] : [...outer.map((one) => one.middleware), ...(options.middleware ?? [])];
+    const retry = options.retries === undefined ? undefined : new RetryPolicy(options.retries);
+    const run = wrap(handler, around);
+    const name = this.#nameOf(options.name ?? template);
+    const receiver = new Receiver(route, kind, name, handler, run, once, retry, this.#latency, remove);
+    if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher, options.queue);
+    return receiver;
+  }
+
+  /** Each name once, so that statistics and series differ. */
+  #nameOf(name: string): string {
+    let unique = name;
+    for (let number = this.#names.get(name) ?? 2; this.#names.has(unique); number++) {
+      unique = `${name}#${number}`;
+      this.#names.set(name, number + 1);
+    }
+    this.#names.set(unique, 2);
+    return unique;
+  }
+
+  #enter(receiver: Receiver, { signal }: HandlerOptions): () => void {
+    this.#receivers.add(receiver);
+    this.version++;
+    const { remove } = receiver;
+    if (signal?.aborted === true) remove();
+    else signal?.addEventListener("abort", remove, { once: true });
+    return () => {
+      signal?.removeEventListener("abort", remove);
+      remove();
+    };
+  }
+
+  #removeHandler(receiver: Receiver): void {
+    if (receiver.retired) return;
+    const { route } = receiver;
+    if (route.isStatic) this.fixed.delete(route.template);
+    else this.#handlers.delete(route.template);
+    this.#retire(receiver);
+  }
+
+  #removeObserver(receiver: Receiver): void {
+    if (receiver.retired) return;
+    const { shape } = receiver.route;
+    const group = this.#groups.get(shape)!;
+    group.receivers.delete(receiver);
+    if (group.receivers.size === 0) {
+      this.#groups.delete(shape);
+      this.#observers.delete(group.template);
+    }
+    this.#retire(receiver);
+  }
+
+  #retire(receiver: Receiver): void {
+    receiver.retired = true;
+    this.version++;
+    if (receiver.active === 0) this.forget(receiver);
+  }
+}

@@ -1,0 +1,33 @@
+import { NoHandlerError } from "./bus-error.js";
+import type { Dispatcher } from "./dispatcher.js";
+import type { Receiver } from "./receiver.js";
+import type { Registry } from "./registry.js";
+import type { Sent } from "./system-options.js";
+
+/**
+ * A sender for one path, found once.
+ *
+ * Memory: as `MessageSystem.send`.
+ */
+export class Target<Body, Reply> {
+  #receiver: Receiver | undefined;
+  #version = -1;
+
+  /** @internal */
+  constructor(
+    readonly path: string,
+    private readonly dispatcher: Dispatcher,
+    private readonly registry: Registry,
+  ) {}
+
+  send(body?: Body): Sent<Reply> {
+    if (this.#version !== this.registry.version) this.#find();
+    return this.dispatcher.send(this.#receiver!, this.path, body) as Sent<Reply>;
+  }
+
+  #find(): void {
+    this.#receiver = this.registry.handlerOf(this.path);
+    if (this.#receiver === undefined) throw new NoHandlerError(this.path);
+    this.#version = this.registry.version;
+  }
+}

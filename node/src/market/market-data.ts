@@ -1,0 +1,293 @@
+import type { ConnectionOptions } from "node:tls";
+import { LineFeed } from "./line-feed.js";
+import { MARKET_ROUTES, type MarketEvent } from "./market-event.js";
+import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
+import type { MessageSystem } from "../bus/message-system.js";
+import { Deque } from "../pool/deque.js";
+import { requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
+import { RingFeed, type RingWake } from "./ring-feed.js";
+import { ringIsThere } from "./shared-memory.js";
+import { tcpLines } from "./tcp-lines.js";
+import { webLines } from "./web-lines.js";
+
+export interface MarketDataOptions {
+  /** Name of a ring of this machine, read in place in shared memory; needs the package millpond-shm-linux-x64. */
+  readonly ring?: string;
+  readonly host?: string;
+  /** Of the gateway's tcp sink. With `ring`: taken where the ring cannot be read. */
+  readonly port?: number;
+  /** Of the gateway's web sink, `ws://host:port/ws`, by WebSocket. With `ring`: taken where the ring cannot be read. */
+  readonly url?: string;
+  /** The bearer token, where the web sink or the tcp sink asks for one. */
+  readonly token?: string;
+  /** TLS for the tcp sink: options of `tls.connect`, or true. */
+  readonly tls?: boolean | ConnectionOptions;
+  /** Symbols; everything unless said otherwise. */
+  readonly subscribe?: readonly string[];
+  /** `every` event (default), or `conflate`: of each instrument the newest, when this client is slow. */
+  readonly mode?: "every" | "conflate";
+  /**
+   * Events are emitted here as well: `bbo://AAPL`, `trade://AAPL`, `trade_break://AAPL`, `status://AAPL`, `gap://0`,
+   * `clear://0`, `missed://`, `connected://`. In a path `/` of a symbol is `%2F` and `%` is `%25`: `bbo://BRK%2FB`; the body has the symbol as it is.
+   */
+  readonly system?: MessageSystem;
+  /** Events that may wait for the iterator; beyond, they are dropped and counted. 65,536 by default. */
+  readonly buffer?: number;
+  /** Pause before a reconnect, 1,000 by default; it doubles up to five times until events come. */
+  readonly reconnectMs?: number;
+  /** When a ring is looked at; see RingWake. A timer of 1 ms by default. */
+  readonly wake?: RingWake;
+}
+
+const KNOWN = ["ring", "host", "port", "url", "token", "tls", "subscribe", "mode", "system", "buffer", "reconnectMs", "wake"];
+
+/** received = delivered + undelivered + missedHere + waiting; what the iterator and the system both get counts once. */
+export interface MarketAccount {
+  /** How the events come at present. */
+  readonly by: "ring" | "tcp" | "web";
+  readonly connections: number;
+  readonly received: number;
+  /** Read by the iterator; without one, handed to a handler or observer of the system. */
+  readonly delivered: number;
+  /** Events for which the system had neither a handler nor an observer, and no iterator reads. */
+  readonly undelivered: number;
+  /** Events that this client was too slow for, as the gateway says or the ring's numbers show. */
+  readonly missedThere: number;
+  /** Events that the iterator was too slow for. */
+  readonly missedHere: number;
+  readonly waiting: number;
+  readonly badLines: number;
+  /** Events whose handlers in the system threw, rejected or refused. */
+  readonly failedHandlers: number;
+  /** The last thing that the gateway, or the network, had to say. */
+  readonly lastError: string | undefined;
+}
+
+/**
+ * Market data of a millpond gateway, by TCP, by WebSocket or, on the same machine, from its ring in shared memory: the board first,
+ * then every event. Reconnects when the connection or the ring ends, which a `connected` event says; everything known before it is void. With a
+ * ring and a network address, the network is used while the ring cannot be read.
+ *
+ * Threads: one.
+ * Memory:  a bounded buffer; an object an event. MarketRing does without the objects.
+ */
+export class MarketData implements AsyncIterable<MarketEvent> {
+  readonly #options: MarketDataOptions;
+  readonly #capacity: number;
+  readonly #wishes: MarketWishes;
+  readonly #owner: MarketFeedOwner;
+  #feed: MarketFeed;
+  #closed = false;
+  #reading = false;
+  readonly #events = new Deque<MarketEvent>();
+  #untold = 0;
+  #wake: (() => void) | undefined;
+  #looking: NodeJS.Timeout | undefined;
+  #connections = 0;
+  #received = 0;
+  #delivered = 0;
+  #undelivered = 0;
+  #missedThere = 0;
+  #missedHere = 0;
+  #badLines = 0;
+  #failedHandlers = 0;
+  #lastError: string | undefined;
+
+  /** Begins to connect. */
+  constructor(options: MarketDataOptions) {
+    requireKnown("market data options", options, KNOWN);
+    this.#options = options;
+    const { port, ring, url } = options;
+    if (port !== undefined) requireInteger("port", port, 1, 65_535);
+    if (url !== undefined && !/^wss?:\/\/[^/]/.test(url)) throw new SettingError("url", url, "ws://host:port/ws");
+    if (port !== undefined && url !== undefined) throw new SettingError("url", url, "absent where there is a port");
+    if (port === undefined && url === undefined && ring === undefined) {
+      throw new SettingError("port", port, "given, or a url, or the name of a ring");
+    }
+    this.#capacity = requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24);
+    const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
+    this.#wishes = { mode: options.mode ?? "every", symbols };
+    this.#owner = {
+      connected: () => this.#take({ type: "connected", connections: ++this.#connections }),
+      take: (event) => this.#take(event),
+      badLine: () => this.#badLines++,
+      error: (text) => {
+        this.#lastError = text;
+      },
+      unreadable: () => this.#fallBack(),
+    };
+    this.#feed = ring === undefined ? this.#lines() : this.#ring(ring);
+  }
+
+  /** Wants these symbols too. The first call after "everything" ends that. */
+  subscribe(...symbols: readonly string[]): void {
+    this.#feed.subscribe(symbols);
+  }
+
+  unsubscribe(...symbols: readonly string[]): void {
+    this.#feed.unsubscribe(symbols);
+  }
+
+  setMode(mode: "every" | "conflate"): void {
+    this.#wishes.mode = mode;
+    this.#feed.setMode(mode);
+  }
+
+  account(): MarketAccount {
+    return {
+      by: this.#feed.by,
+      connections: this.#connections,
+      received: this.#received,
+      delivered: this.#delivered,
+      undelivered: this.#undelivered,
+      missedThere: this.#missedThere,
+      missedHere: this.#missedHere,
+      waiting: this.#events.length,
+      badLines: this.#badLines,
+      failedHandlers: this.#failedHandlers,
+      lastError: this.#lastError,
+    };
+  }
+
+  /** Ends the connection; the iterator ends after what it has not read yet. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#looking);
+    this.#feed.close();
+    this.#wake?.();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  /** Events from now on. There is one reader: a second iterator shares with the first. The end of a loop closes the client. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<MarketEvent, void, void> {
+    this.#reading = true;
+    try {
+      for (;;) {
+        const event = this.#events.shift();
+        if (event !== undefined) {
+          this.#delivered++;
+          yield event;
+        } else if (this.#untold > 0) {
+          const count = this.#untold;
+          this.#untold = 0;
+          yield { type: "missed", count, here: true };
+        } else if (this.#closed) return;
+        else {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+          this.#wake = undefined;
+        }
+      }
+    } finally {
+      this.close();
+    }
+  }
+
+  #lines(): MarketFeed {
+    const { host = "127.0.0.1", port, tls, token, url, reconnectMs = 1_000 } = this.#options;
+    if (url === undefined) {
+      return new LineFeed(
+        "tcp",
+        (reader) => tcpLines(host, port!, tls, token, reader),
+        "every",
+        reconnectMs,
+        this.#wishes,
+        this.#owner,
+      );
+    }
+    const where = new URL(url);
+    return new LineFeed(
+      "web",
+      (reader) => webLines(where, token, reader),
+      "conflate",
+      reconnectMs,
+      this.#wishes,
+      this.#owner,
+    );
+  }
+
+  #ring(name: string): MarketFeed {
+    const { reconnectMs = 1_000, wake = 1 } = this.#options;
+    return new RingFeed(name, wake, reconnectMs, this.#wishes, this.#owner);
+  }
+
+  /** True when events come over the network from now on. */
+  #fallBack(): boolean {
+    if (this.#options.port === undefined && this.#options.url === undefined) return false;
+    this.#feed.close();
+    this.#feed = this.#lines();
+    this.#look();
+    return true;
+  }
+
+  /** While events come over the network, looks whether the ring can be read again. */
+  #look(): void {
+    const { ring, reconnectMs = 1_000 } = this.#options;
+    this.#looking = setTimeout(() => {
+      ringIsThere(ring!).then(
+        (there) => {
+          if (this.#closed) return;
+          if (there) this.#goBack();
+          else this.#look();
+        },
+        () => this.#look(),
+      );
+    }, reconnectMs);
+    this.#looking.unref();
+  }
+
+  #goBack(): void {
+    this.#feed.close();
+    this.#feed = this.#ring(this.#options.ring!);
+  }
+
+  #take(event: MarketEvent): void {
+    this.#received++;
+    if (event.type === "missed") this.#missedThere += event.count;
+    const { system } = this.#options;
+    if (system !== undefined) {
+      const taken = this.#emit(system, pathOf(event), event);
+      if (!this.#reading) {
+        if (taken) this.#delivered++;
+        else this.#undelivered++;
+        return;
+      }
+    }
+    if (this.#events.length >= this.#capacity) {
+      this.#missedHere++;
+      this.#untold++;
+      return;
+    }
+    this.#events.push(event);
+    this.#wake?.();
+  }
+
+  /** False when nothing in the system takes it. A handler that throws must not end the connection. */
+  #emit(system: MessageSystem, path: string, event: MarketEvent): boolean {
+    const failed = (error: unknown): void => {
+      this.#failedHandlers++;
+      this.#lastError = String(error);
+    };
+    try {
+      if (!system.has(path)) return false;
+      if (!system.handles(path)) return system.emit(path, event) > 0;
+      const reply = system.send(path, event);
+      if (reply instanceof Promise) reply.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+    return true;
+  }
+}
+
+function pathOf(event: MarketEvent): string {
+  const scheme = MARKET_ROUTES.get(event.type);
+  if (event.type === "missed" || event.type === "connected") return `${scheme}://`;
+  const symbol = event.type === "gap" ? null : event.symbol;
+  if (symbol === null) return `${scheme}://${(event as { channel: number }).channel}`;
+  return `${scheme}://${/[%/]/.test(symbol) ? symbol.replace(/[%/]/g, encodeURIComponent) : symbol}`;
+}

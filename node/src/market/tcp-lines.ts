@@ -1,0 +1,30 @@
+import { connect, type Socket } from "node:net";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
+import type { LineConnection, LineReader } from "./line-feed.js";
+
+/** @internal The lines of a gateway's tcp sink. A token is the first line, as the sink wants it. */
+export function tcpLines(
+  host: string,
+  port: number,
+  tls: boolean | ConnectionOptions | undefined,
+  token: string | undefined,
+  reader: LineReader,
+): LineConnection {
+  const secure = tls !== undefined && tls !== false;
+  const options = typeof tls === "object" ? tls : {};
+  const socket: Socket = secure ? connectTls({ servername: host, ...options, host, port }) : connect(port, host);
+  socket.setEncoding("latin1").setNoDelay(true);
+  socket.on(secure ? "secureConnect" : "connect", () => {
+    if (token !== undefined) socket.write(`${JSON.stringify({ token })}\n`);
+    reader.opened();
+  });
+  socket.on("data", (text: string) => reader.read(text));
+  socket.on("error", (error) => reader.error(error.message));
+  socket.on("close", () => reader.closed());
+  return {
+    send: (text) => {
+      if (socket.writable) socket.write(text);
+    },
+    destroy: () => socket.destroy(),
+  };
+}

@@ -1,0 +1,53 @@
+import type { Message } from "./message.js";
+
+export interface PoolStats {
+  /** Messages that exist and will be used again: free ones and lent ones. */
+  readonly size: number;
+  readonly capacity: number;
+  /** Objects constructed, plain ones included. */
+  readonly created: number;
+  readonly acquired: number;
+  /** Acquisitions that constructed nothing. */
+  readonly reused: number;
+  readonly released: number;
+  /** Objects dropped at their release: plain ones, or the pool was shrunk or cleared. */
+  readonly discarded: number;
+  readonly kept: number;
+  readonly inUse: number;
+  readonly highWater: number;
+  /** reused / acquired, 1 where nothing was acquired. */
+  readonly reuseRate: number;
+}
+
+export interface Leak {
+  readonly handle: number;
+  readonly path: string | undefined;
+  /** Line of the caller of `acquire`, for checked pools and sampled messages. */
+  readonly acquiredAt: string | undefined;
+  /** At least so long; its loan began before that. */
+  readonly outForMs: number;
+}
+
+export interface MessagePoolOptions<T extends object, Body, Meta> {
+  /** Makes one object of the user's class, which must be extensible, for the `acquire` whose arguments it is given. */
+  readonly factory?: (path: string, body: Body, meta: Meta) => T;
+  /** Fills an object at each `acquire`, after the factory where the object is new. */
+  readonly reset?: (object: T, path: string, body: Body, meta: Meta) => void;
+  /** Empties an object at `release`. */
+  readonly clear?: (object: T) => void;
+  /** When all `size` messages are lent out: `allocate` (default) makes plain ones, `refuse` throws PoolExhaustedError. */
+  readonly overflow?: "allocate" | "refuse";
+  /** Never lends one object twice and keeps where each loan began: every stale use throws. Costs an allocation a message. */
+  readonly checked?: boolean;
+  /** Keeps where a loan began once in so many loans of a slot (a power of two; 0, never). */
+  readonly samplePlaces?: number;
+  /** Messages to make at construction; a factory gets an empty path and no body for them. */
+  readonly warmup?: number;
+  /** Milliseconds after which a lent message is reported as a leak, once, by `process.emitWarning`. Off unless given. */
+  readonly warnAfterMs?: number;
+  /** For `"auto"`: milliseconds between two looks at which unused messages are dropped, 10,000 by default; 0, never. */
+  readonly shrinkEveryMs?: number;
+}
+
+/** What `acquire` gives: a Message of that body and meta, or the user's own class. */
+export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;

@@ -1,0 +1,106 @@
+import { SettingError } from "./pool-error.js";
+
+const SLASH = 47;
+/** Characters of a template, and of a path that a template with parameters can match. */
+const LONGEST = 65_536;
+
+/** The names of the parameters in a path template: `"a/{x}/{y}/*"` gives `"x" | "y" | "*"`. */
+export type ParamsOf<Path extends string> = string extends Path
+  ? string
+  : Path extends `${string}{${infer Name}}${infer Rest}`
+    ? Name | ParamsOf<Rest>
+    : Path extends `${string}/*`
+      ? "*"
+      : never;
+
+/** A path template, taken apart: fixed text and parameters in turn, and possibly a wildcard at the end. */
+export class Route {
+  readonly template: string;
+  /** The scheme without `://`, empty where the template has none. */
+  readonly scheme: string;
+  /** Parameter names in order; a wildcard is `"*"` and comes last. */
+  readonly names: readonly string[];
+  /** The fixed text before each parameter, and after the last one. */
+  readonly texts: readonly string[];
+  readonly hasWildcard: boolean;
+  /** The lengths of `texts`. */
+  private readonly leads: readonly number[];
+
+  /** Throws SettingError unless parameters and `*` are whole segments, names differ and `*` comes last. */
+  constructor(template: string) {
+    if (typeof template !== "string" || template === "" || template.length > LONGEST) {
+      throw new SettingError("path", template, `a text of 1 to ${LONGEST} characters`);
+    }
+    this.template = template;
+    const scheme = template.indexOf("://");
+    this.scheme = scheme < 0 ? "" : template.slice(0, scheme);
+    const names = new Set<string>();
+    const texts: string[] = [];
+    let text = "";
+    const segments = template.split("/");
+    for (const [at, segment] of segments.entries()) {
+      if (at > 0) text += "/";
+      const wildcard = segment === "*";
+      if (wildcard && at !== segments.length - 1) throw refused(template, "with * at its end only");
+      if (wildcard || /^\{[^{}]+\}$/.test(segment)) {
+        const name = wildcard ? "*" : segment.slice(1, -1);
+        if (names.has(name)) throw refused(template, "whose parameters have different names");
+        names.add(name);
+        texts.push(text);
+        text = "";
+      } else if (/[{}*]/.test(segment)) {
+        throw refused(template, "whose {parameters} and * are whole segments");
+      } else text += segment;
+    }
+    texts.push(text);
+    this.names = [...names];
+    this.texts = texts;
+    this.leads = texts.map((one) => one.length);
+    this.hasWildcard = names.has("*");
+  }
+
+  /** The template with its parameter names taken out: two templates of one shape match the same paths. */
+  get shape(): string {
+    return this.template.replace(/\{[^}]*\}/g, "{}");
+  }
+
+  get isStatic(): boolean {
+    return this.names.length === 0;
+  }
+
+  /** The position of a parameter among `names`, -1 where there is none of that name. */
+  indexOf(name: string): number {
+    const { names } = this;
+    for (let index = 0; index < names.length; index++) if (names[index] === name) return index;
+    return -1;
+  }
+
+  /** The text of parameter `index` in a path that this template matches. Cost: the path's length up to its end. */
+  text(path: string, index: number): string {
+    const start = this.start(path, index);
+    return path.slice(start, this.end(path, index, start));
+  }
+
+  /** Offset in a matching path at which parameter `index` begins. */
+  start(path: string, index: number): number {
+    const { leads } = this;
+    let start = leads[0]!;
+    for (let before = 0; before < index; before++) start = segmentEnd(path, start) + leads[before + 1]!;
+    return start;
+  }
+
+  /** Offset behind parameter `index`, which begins at `start`. */
+  end(path: string, index: number, start: number): number {
+    return this.hasWildcard && index === this.names.length - 1 ? path.length : segmentEnd(path, start);
+  }
+}
+
+function segmentEnd(path: string, start: number): number {
+  let end = start;
+  while (end < path.length && path.charCodeAt(end) !== SLASH) end++;
+  return end;
+}
+
+function refused(template: string, rule: string): SettingError {
+  return new SettingError("path", template, `a template ${rule}`);
+}
