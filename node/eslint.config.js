@@ -8,6 +8,8 @@ const OF_NODE = [
   "performance",
   "process",
   "setImmediate",
+  "AbortController",
+  "structuredClone",
   "setTimeout",
   "clearTimeout",
   "SharedArrayBuffer",

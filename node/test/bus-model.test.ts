@@ -14,7 +14,11 @@ const KINDS = [
   { name: "without asynchronous contexts", share: 0.2, options: { asyncContext: false } },
   { name: "in a pool that is far too small", share: 0.1, options: { pool: 3 } },
   { name: "with plain messages", share: 0.1, options: { pool: 0 } },
-  { name: "checked, traced and with latencies", share: 0.1, options: { checked: true, tracing: true, statistics: "latency" } },
+  {
+    name: "checked, traced and with latencies",
+    share: 0.1,
+    options: { checked: true, tracing: true, statistics: "latency" },
+  },
 ] as const;
 
 for (const [kind, { name, share, options }] of KINDS.entries()) {

@@ -14,7 +14,10 @@ function examplesOf(text: string): string[] {
   return [...text.matchAll(/^```js\n([\s\S]*?)^```/gm)].map((match) => match[1]!);
 }
 
-const sources = readdirSync(join(root, "src")).map((file): [string, string] => {
+const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((file) =>
+  file.endsWith(".ts"),
+);
+const sources = files.map((file): [string, string] => {
   const text = readFileSync(join(root, "src", file), "utf8");
   return [file, text.replace(/^ \* ?/gm, "")];
 });

@@ -134,7 +134,9 @@ test("a handler may keep its message", async () => {
 
 test("emit counts receivers, waits for none, and hands errors to onError with the receiver's name", async () => {
   const errors: unknown[] = [];
-  const system = new MessageSystem({ onError: (error, path, name) => errors.push((error as Error).message, path, name) });
+  const system = new MessageSystem({
+    onError: (error, path, name) => errors.push((error as Error).message, path, name),
+  });
   const seen: unknown[] = [];
   system.on("a", (message) => void seen.push(message.body));
   const fail = (): never => {

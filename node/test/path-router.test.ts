@@ -54,7 +54,18 @@ test("templates that match the same paths conflict by name", () => {
 });
 
 test("a template that cannot be read is refused", () => {
-  for (const template of ["", "a/*/b", "a/{}", "a/{x}/{x}", "a/x{y}", "a/b*", "{a}-{b}", "a/{b}-{c}/d", "a/{b}{c}", "a/{b{c}}"]) {
+  for (const template of [
+    "",
+    "a/*/b",
+    "a/{}",
+    "a/{x}/{x}",
+    "a/x{y}",
+    "a/b*",
+    "{a}-{b}",
+    "a/{b}-{c}/d",
+    "a/{b}{c}",
+    "a/{b{c}}",
+  ]) {
     assert.throws(() => new Route(template), SettingError, template);
   }
 });

@@ -8,6 +8,7 @@ import {
   SettingError,
   SlotPool,
   UseAfterReleaseError,
+  WrongPoolError,
 } from "millpond";
 
 const QUOTE = {
@@ -80,7 +81,7 @@ test("a handle of another pool is refused", () => {
   for (const [at, pool] of pools.entries()) {
     for (const [other, handle] of handles.entries()) {
       if (at === other) assert.doesNotThrow(() => pool.at(handle));
-      else assert.throws(() => pool.release(handle), DoubleReleaseError);
+      else assert.throws(() => pool.release(handle), WrongPoolError);
     }
   }
 });

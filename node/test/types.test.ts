@@ -53,7 +53,7 @@ test("paths, bodies, replies and parameters are checked where routes are typed",
   // @ts-expect-error: not a number
   assert.ok(Number.isNaN(await place.send("x")));
   // @ts-expect-error: no route of this scheme
-  system.send("depth://AAPL", { bid: 1 });
+  assert.throws(() => system.send("depth://AAPL", { bid: 1 }), { code: "BUS_NO_HANDLER" });
   const squared = await system.request("math://square", 5);
   same<typeof squared, number>(true);
   assert.equal(squared, 25);

@@ -79,12 +79,11 @@ async function serve(greet: (socket: Socket, connection: number) => void, answer
   return { url, headers: served, received: () => unmasked(received), stop };
 }
 
+/** Reads so many events, and leaves the client open. */
 async function take(market: MarketData, count: number): Promise<MarketEvent[]> {
   const events: MarketEvent[] = [];
-  for await (const event of market) {
-    events.push(event);
-    if (events.length === count) break;
-  }
+  const iterator = market[Symbol.asyncIterator]();
+  while (events.length < count) events.push((await iterator.next()).value as MarketEvent);
   return events;
 }
 

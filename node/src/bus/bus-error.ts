@@ -90,7 +90,10 @@ export class CloseInHandlerError extends BusError {
   readonly code = "BUS_CLOSE_IN_HANDLER";
   override readonly name = "CloseInHandlerError";
   constructor() {
-    super("close waits for the handler that awaits it: the system is closing, and will be closed when the handler is done", "");
+    super(
+      "close waits for the handler that awaits it: the system is closing, and will be closed when the handler is done",
+      "",
+    );
   }
 }
 

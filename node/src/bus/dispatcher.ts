@@ -52,7 +52,7 @@ export class Dispatcher extends Runner {
     counts[SENT]!++;
     counts[HANDLED]!++;
     let outcome: unknown;
-    let later = false;
+    let later: boolean;
     try {
       outcome = direct(message);
       later = typeof outcome === "object" && outcome !== null && isThenable(outcome);

@@ -7,9 +7,9 @@ import type { Observed } from "../pool/message.js";
  *
  * Memory: an object a message, which is the loop's to keep.
  */
-export class MessageStream<Body = unknown, Params extends string = string>
-  implements AsyncIterableIterator<Observed<Body, unknown, Params>>
-{
+export class MessageStream<Body = unknown, Params extends string = string> implements AsyncIterableIterator<
+  Observed<Body, unknown, Params>
+> {
   readonly #waiting = new Deque<Observed<Body, unknown, Params>>();
   readonly #readers = new Deque<(result: IteratorResult<Observed<Body, unknown, Params>, undefined>) => void>();
   #closed = false;

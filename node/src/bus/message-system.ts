@@ -14,7 +14,17 @@ import type * as Options from "./system-options.js";
 import { prometheusOf } from "./system-report.js";
 import { Target } from "./target.js";
 
-const KNOWN = ["pool", "warmup", "checked", "statistics", "tracing", "asyncContext", "timeoutMs", "onError", "onDeadLetter"];
+const KNOWN = [
+  "pool",
+  "warmup",
+  "checked",
+  "statistics",
+  "tracing",
+  "asyncContext",
+  "timeoutMs",
+  "onError",
+  "onDeadLetter",
+];
 const STATISTICS = ["counters", "latency", "diagnostics"];
 
 /**
@@ -48,7 +58,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     if (onDeadLetter !== undefined) requireFunction("onDeadLetter", onDeadLetter);
     this.#warmup = requireInteger("warmup", options.warmup ?? 0, 0, 2 ** 20);
     this.pool = pool instanceof MessagePool ? pool : new MessagePool(pool, { checked });
-        this.dispatcher = new Dispatcher(this.pool, this.registry, new Reports(onError, onDeadLetter), {
+    this.dispatcher = new Dispatcher(this.pool, this.registry, new Reports(onError, onDeadLetter), {
       latency: statistics !== "counters",
       diagnostics: statistics === "diagnostics",
       tracing: options.tracing === true,

@@ -215,7 +215,8 @@ export class PathRouter<T> {
 
 function follow<T>(from: Edge<T>, text: string): Edge<T> | undefined {
   let edge: Edge<T> | undefined = from;
-  for (let at = 0; at < text.length && edge !== undefined; at += edge?.text.length ?? 0) edge = edge.find(text.charCodeAt(at));
+  for (let at = 0; at < text.length && edge !== undefined; at += edge?.text.length ?? 0)
+    edge = edge.find(text.charCodeAt(at));
   return edge;
 }
 

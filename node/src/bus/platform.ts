@@ -16,7 +16,7 @@ export interface Store<T> {
 
 /** @internal */
 export function captureScope(): Scope | undefined {
-  return new AsyncResource("MillpondMessage", { requireManualDestroy: true }) as Scope;
+  return new AsyncResource("MillpondMessage") as Scope;
 }
 
 /** @internal */

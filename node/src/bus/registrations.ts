@@ -16,7 +16,11 @@ type HandlerOf<Routes, Template extends string> = Options.Handler<
   BodyOf<Routes, Template>,
   ReplyOf<Routes, Template>
 >;
-type ObservedOf<Routes, Template extends string> = Observed<BodyOf<Routes, PathsOf<Template>>, unknown, ParamsOf<Template>>;
+type ObservedOf<Routes, Template extends string> = Observed<
+  BodyOf<Routes, PathsOf<Template>>,
+  unknown,
+  ParamsOf<Template>
+>;
 
 /** The half of a MessageSystem that receives: handlers, observers, and what is made of these. */
 export abstract class Registrations<Routes extends RouteMap<Routes>> {
@@ -97,7 +101,9 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
       const undo = this.registry.observe(template, take, {}, true);
       const abort = (): void => end(() => reject(signal!.reason));
       const deadline = Number.isFinite(timeoutMs)
-        ? this.dispatcher.deadlines.start(timeoutMs, () => end(() => reject(new RequestTimeoutError(template, timeoutMs))))
+        ? this.dispatcher.deadlines.start(timeoutMs, () =>
+            end(() => reject(new RequestTimeoutError(template, timeoutMs))),
+          )
         : undefined;
       const end = (settle: () => void): void => {
         undo();

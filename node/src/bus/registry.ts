@@ -94,7 +94,11 @@ export class Registry {
     const queue = options.queue ?? WATCHED;
     const overflow = queue.overflow ?? "drop-oldest";
     if (overflow === "wait" || overflow === "reject") {
-      throw new SettingError("overflow", overflow, "drop-oldest, drop-newest or coalesce: an observer delays and refuses nothing");
+      throw new SettingError(
+        "overflow",
+        overflow,
+        "drop-oldest, drop-newest or coalesce: an observer delays and refuses nothing",
+      );
     }
     const all = { ...options, queue: { ...queue, overflow } };
     const receiver = this.#make("observer", template, observer, all, once, () => this.#removeObserver(receiver));

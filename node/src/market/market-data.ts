@@ -1,6 +1,6 @@
 import type { ConnectionOptions } from "node:tls";
 import { LineFeed } from "./line-feed.js";
-import { MARKET_ROUTES, type MarketEvent } from "./market-event.js";
+import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import { Deque } from "../pool/deque.js";
@@ -39,7 +39,20 @@ export interface MarketDataOptions {
   readonly wake?: RingWake;
 }
 
-const KNOWN = ["ring", "host", "port", "url", "token", "tls", "subscribe", "mode", "system", "buffer", "reconnectMs", "wake"];
+const KNOWN = [
+  "ring",
+  "host",
+  "port",
+  "url",
+  "token",
+  "tls",
+  "subscribe",
+  "mode",
+  "system",
+  "buffer",
+  "reconnectMs",
+  "wake",
+];
 
 /** received = delivered + undelivered + missedHere + waiting; what the iterator and the system both get counts once. */
 export interface MarketAccount {
@@ -282,12 +295,4 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
     return true;
   }
-}
-
-function pathOf(event: MarketEvent): string {
-  const scheme = MARKET_ROUTES.get(event.type);
-  if (event.type === "missed" || event.type === "connected") return `${scheme}://`;
-  const symbol = event.type === "gap" ? null : event.symbol;
-  if (symbol === null) return `${scheme}://${(event as { channel: number }).channel}`;
-  return `${scheme}://${/[%/]/.test(symbol) ? symbol.replace(/[%/]/g, encodeURIComponent) : symbol}`;
 }

@@ -127,3 +127,12 @@ export function parseMarketLine(
   if (parsed["type"] === "missed") parsed["here"] = false;
   return parsed as unknown as MarketEvent;
 }
+
+/** @internal The path under which an event is emitted. */
+export function pathOf(event: MarketEvent): string {
+  const scheme = MARKET_ROUTES.get(event.type);
+  if (event.type === "missed" || event.type === "connected") return `${scheme}://`;
+  const symbol = event.type === "gap" ? null : event.symbol;
+  if (symbol === null) return `${scheme}://${(event as { channel: number }).channel}`;
+  return `${scheme}://${/[%/]/.test(symbol) ? symbol.replace(/[%/]/g, encodeURIComponent) : symbol}`;
+}

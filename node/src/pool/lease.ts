@@ -78,6 +78,11 @@ export class ObjectLease<T extends object> implements Lease {
   ) {}
 }
 
+/** @internal Of an object of a user's class, its lease. */
+export const LEASE = Symbol("millpond.lease");
+/** @internal */
+export type Leased = object & { [LEASE]?: Lease };
+
 const places = new WeakMap<Lease, { readonly count: number; readonly at: { stack?: string } }>();
 
 /** @internal Remembers the caller that asked for this loan. */

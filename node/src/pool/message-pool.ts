@@ -4,6 +4,8 @@ import {
   DISCARD,
   END,
   LAST_STAMP,
+  LEASE,
+  type Leased,
   type Lease,
   LOOK_CLOSER,
   ObjectLease,
@@ -28,12 +30,22 @@ import {
   WrongPoolError,
 } from "./pool-error.js";
 import type { MessagePoolOptions, Pooled } from "./pool-options.js";
-import { LEASE, type Leased, MOST, PoolStock } from "./pool-stock.js";
+import { MOST, PoolStock } from "./pool-stock.js";
 
 /** Of a stamp: lent, and nothing but to be cleared when it comes back. */
 const SIMPLY_LENT = LOOK_CLOSER + 1;
 const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
-const OPTIONS = ["factory", "reset", "clear", "overflow", "checked", "samplePlaces", "warmup", "warnAfterMs", "shrinkEveryMs"];
+const OPTIONS = [
+  "factory",
+  "reset",
+  "clear",
+  "overflow",
+  "checked",
+  "samplePlaces",
+  "warmup",
+  "warnAfterMs",
+  "shrinkEveryMs",
+];
 
 /**
  * Lends messages and takes them back, last in, first out.

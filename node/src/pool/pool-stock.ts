@@ -1,5 +1,17 @@
 import { PoolWatch } from "./pool-watch.js";
-import { countOf, DISCARD, END, type Lease, type Lender, LOOK_CLOSER, ObjectLease, PLAIN, RESERVED } from "./lease.js";
+import {
+  countOf,
+  DISCARD,
+  END,
+  LEASE,
+  type Lease,
+  type Leased,
+  type Lender,
+  LOOK_CLOSER,
+  ObjectLease,
+  PLAIN,
+  RESERVED,
+} from "./lease.js";
 import { PooledMessage } from "./message.js";
 import { PoolExhaustedError, requireDuration, requireInteger } from "./pool-error.js";
 import type { Leak, MessagePoolOptions, PoolStats } from "./pool-options.js";
@@ -7,10 +19,6 @@ import { SlotTable } from "./slot-table.js";
 
 let ids = 0;
 
-/** @internal Of an object of a user's class, its lease. */
-export const LEASE = Symbol("millpond.lease");
-/** @internal */
-export type Leased = object & { [LEASE]?: Lease };
 /** From so many messages on a pool grows by half of them at once, so that they lie side by side. */
 const FIRST_BLOCK = 256;
 /** No more at once: a third of a mebibyte. */
@@ -72,12 +80,9 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     this._look();
   }
 
-  /** @internal */
-  abstract _handleOf(lease: Lease): number;
-  /** @internal */
-  abstract _keep(lease: Lease): void;
-  /** @internal */
-  abstract _giveBack(lease: Lease): void;
+  /** @internal */ abstract _handleOf(lease: Lease): number;
+  /** @internal */ abstract _keep(lease: Lease): void;
+  /** @internal */ abstract _giveBack(lease: Lease): void;
 
   /** Makes messages ahead, until `count` exist. Returns how many exist. */
   warmup(count: number): number {

@@ -1,11 +1,29 @@
 // Does the same random operations with a MessageSystem and with the model, and compares everything that can be seen.
 import assert from "node:assert/strict";
-import { type Message, MessagePool, MessageSystem, type MessageSystemOptions, type Place, type Priority } from "millpond";
+import {
+  type Message,
+  MessagePool,
+  MessageSystem,
+  type MessageSystemOptions,
+  type Place,
+  type Priority,
+} from "millpond";
 import { type Body, type Config, Model, type Outcome, Party, type Policy, type Ticket } from "./bus-model.js";
 import type { Random } from "./random.js";
 import { VirtualClock } from "./virtual-clock.js";
 
-const TEMPLATES = ["s", "s/{x}", "s/{y}/*", "q", "q/{k}", "t/{region}/{tenant}", "t/{tenant}/*", "*", "{scheme}//{sym}", "b://{sym}"];
+const TEMPLATES = [
+  "s",
+  "s/{x}",
+  "s/{y}/*",
+  "q",
+  "q/{k}",
+  "t/{region}/{tenant}",
+  "t/{tenant}/*",
+  "*",
+  "{scheme}//{sym}",
+  "b://{sym}",
+];
 const PATHS = ["s", "s/1", "s/1/2", "q", "q/a", "q/b", "t/eu/acme", "b://AAPL", "other"];
 const PRIORITIES: readonly Priority[] = ["critical", "high", "medium", "low"];
 const POLICIES: readonly Policy[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
@@ -157,7 +175,10 @@ export class BusDriver {
       ...(signal === undefined ? {} : { signal: this.#signals[signal]!.signal }),
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
     };
-    const system = this.#system as unknown as Record<typeof mode, (path: string, body: unknown, options?: object) => unknown>;
+    const system = this.#system as unknown as Record<
+      typeof mode,
+      (path: string, body: unknown, options?: object) => unknown
+    >;
     this.#both(op, () => (plain ? system[mode](path, body) : system[mode](path, body, options)), expected);
   }
 
@@ -200,7 +221,11 @@ export class BusDriver {
     }
     if (observer) this.#undo.set(party, this.#system.subscribe(template, run as never, { name, ...queue }));
     else if (config.once) this.#undo.set(party, this.#system.once(template, run as never, { name, retries, ...queue }));
-    else this.#undo.set(party, this.#system.on(template, run as never, { name, ...queue, ...(config.retries > 0 ? { retries } : {}) }));
+    else
+      this.#undo.set(
+        party,
+        this.#system.on(template, run as never, { name, ...queue, ...(config.retries > 0 ? { retries } : {}) }),
+      );
     this.#model.parties.push(party);
   }
 
@@ -337,7 +362,10 @@ export class BusDriver {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(signal === undefined ? {} : { signal: this.#signals[signal]!.signal }),
     });
-    this.#watch(op, asked.then(() => "place"));
+    this.#watch(
+      op,
+      asked.then(() => "place"),
+    );
     if (ticket === undefined) return;
     const entry: { ticket: Ticket; place: Place | undefined } = { ticket, place: undefined };
     this.#places.push(entry);
@@ -362,7 +390,14 @@ export class BusDriver {
       return;
     }
     const body = this.#body();
-    const how = { op: body.id, mode: "send", lane: 2, signal: undefined, aborted: false, timeoutMs: undefined } as const;
+    const how = {
+      op: body.id,
+      mode: "send",
+      lane: 2,
+      signal: undefined,
+      aborted: false,
+      timeoutMs: undefined,
+    } as const;
     const expected = this.#model.send(place.path, body, { ...how, ticket });
     this.#both(body.id, () => place.send(body), expected);
   }
@@ -455,7 +490,9 @@ export class BusDriver {
     return this.#model.parties
       .map((party) => {
         const { template, observer, config, number, running, reserved } = party;
-        const queued = party.queue.map((lane) => lane.map((item) => `${item.body.id}${item.body.key}${item.signal ?? ""}`).join(" "));
+        const queued = party.queue.map((lane) =>
+          lane.map((item) => `${item.body.id}${item.body.key}${item.signal ?? ""}`).join(" "),
+        );
         return `p${number} ${template} ${observer} ${JSON.stringify(config)} ${running} ${reserved} [${queued.join("|")}]`;
       })
       .join("\n");

@@ -140,7 +140,9 @@ export class Model {
   }
 
   handlerOf(path: string): Party | undefined {
-    const fitting = this.parties.filter((one) => !one.observer && !one.removed && matches(one.template, path) !== undefined);
+    const fitting = this.parties.filter(
+      (one) => !one.observer && !one.removed && matches(one.template, path) !== undefined,
+    );
     return fitting.sort((a, b) => (rank(a.template) < rank(b.template) ? -1 : 1))[0];
   }
 
@@ -344,7 +346,13 @@ export class Model {
 
   place(path: string, ticket: Omit<Ticket, "party" | "state" | "until">, aborted: boolean): Ticket | undefined {
     const party = this.handlerOf(path);
-    const error = this.#refusing ? "SystemClosedError" : aborted ? "Aborted" : party === undefined ? "NoHandlerError" : "";
+    const error = this.#refusing
+      ? "SystemClosedError"
+      : aborted
+        ? "Aborted"
+        : party === undefined
+          ? "NoHandlerError"
+          : "";
     if (error !== "") {
       this.outcomes.set(ticket.op, { error });
       return undefined;
@@ -455,7 +463,7 @@ export class Model {
   }
 
   advance(ms: number): void {
-    for (const end = this.now + ms; this.now < end; ) {
+    for (const end = this.now + ms; this.now < end;) {
       this.now++;
       for (const item of [...this.items]) {
         if (item.deadline === this.now && !item.gaveUp) this.giveUp(item, "RequestTimeoutError", true);
@@ -471,7 +479,7 @@ export class Model {
 
   /** Everything that can start without being asked starts. */
   turn(): void {
-    for (let moved = true; moved; ) {
+    for (let moved = true; moved;) {
       moved = false;
       for (const party of this.parties) {
         if (party.config.queue === undefined) continue;
