@@ -5,6 +5,7 @@ import { requireSignal } from "./check-options.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Mailbox } from "./mailbox.js";
 import { type Middleware, wrap } from "./middleware.js";
+import { ObserverGroup } from "./observer-group.js";
 import { PathRouter } from "./path-router.js";
 import { Receiver, type Run } from "./receiver.js";
 import { RetryPolicy } from "./retry.js";
@@ -31,8 +32,9 @@ export class Registry {
   readonly fixed = new Map<string, Receiver>();
   readonly #handlers = new PathRouter<Receiver>();
   /** Observers of templates of one shape, each with a route of its own. */
-  readonly #observers = new PathRouter<Set<Receiver>>();
-  readonly #groups = new Map<string, { readonly template: string; readonly receivers: Set<Receiver> }>();
+  readonly #observers = new PathRouter<ObserverGroup>();
+  readonly #groups = new Map<string, ObserverGroup>();
+  readonly #found: ObserverGroup[] = [];
   readonly #middleware: { readonly scheme: string | undefined; readonly middleware: Middleware }[] = [];
   /** The names in use, and the number that the next receiver of that name tries first. */
   readonly #names = new Map<string, number>();
@@ -72,9 +74,13 @@ export class Registry {
   }
 
   #watching(path: string): readonly Receiver[] {
-    const sets: Set<Receiver>[] = [];
-    this.#observers.matchAll(path, sets);
-    return sets.length === 0 ? NONE : sets.flatMap((receivers) => [...receivers]);
+    const found = this.#found;
+    found.length = 0;
+    this.#observers.matchAll(path, found);
+    if (found.length === 0) return NONE;
+    let all = found[0]!;
+    for (let at = 1; at < found.length; at++) all = all.and(found[at]!, this.version);
+    return all.list;
   }
 
   /** Returns the undo. */
@@ -105,18 +111,18 @@ export class Registry {
     const { shape } = receiver.route;
     let group = this.#groups.get(shape);
     if (group === undefined) {
-      group = { template, receivers: new Set() };
+      group = new ObserverGroup(template);
       this.#groups.set(shape, group);
-      this.#observers.add(receiver.route, group.receivers);
+      this.#observers.add(receiver.route, group);
     }
-    group.receivers.add(receiver);
+    group.add(receiver);
     return this.#enter(receiver, options);
   }
 
   /** Removes what `template` has, or of it what was registered with `handler`. Returns how many. */
   remove(template: string, handler: unknown): number {
     const there = [this.fixed.get(template), this.#handlers.get(template)];
-    there.push(...(this.#groups.get(new Route(template).shape)?.receivers ?? []));
+    there.push(...(this.#groups.get(new Route(template).shape)?.list ?? []));
     let removed = 0;
     for (const receiver of there) {
       if (receiver?.route.template !== template || (handler !== undefined && receiver.handler !== handler)) continue;
@@ -136,7 +142,7 @@ export class Registry {
   /** Starts what waits in the queues, now. Returns how many handlers were started. */
   flush(): number {
     let started = 0;
-    for (const { mailbox } of [...this.#receivers]) started += mailbox?.flush() ?? 0;
+    for (const { mailbox } of this.#receivers) started += mailbox?.flush() ?? 0;
     return started;
   }
 
@@ -207,8 +213,8 @@ export class Registry {
     if (receiver.retired) return;
     const { shape } = receiver.route;
     const group = this.#groups.get(shape)!;
-    group.receivers.delete(receiver);
-    if (group.receivers.size === 0) {
+    group.remove(receiver);
+    if (group.list.length === 0) {
       this.#groups.delete(shape);
       this.#observers.delete(group.template);
     }

@@ -290,7 +290,10 @@ export class BusDriver {
       if (item === undefined) continue;
       const gates = this.#gates.get(party)!;
       const same = ({ message }: Gate): boolean =>
-        (message.body as Body).id === item.body.id && message.attempt === item.attempt && message.meta === item.meta;
+        (message.body as Body).id === item.body.id &&
+        message.attempt === item.attempt &&
+        message.meta === item.meta &&
+        message.path === item.path;
       const [gate] = gates.splice(gates.findIndex(same), 1) as [Gate];
       const { message } = gate;
       const refused = "MessageInUseError";

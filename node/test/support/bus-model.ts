@@ -41,6 +41,7 @@ export interface Item {
   wakeAt: number;
   /** Which rest this was. */
   rest: number;
+  readonly order: number;
   answered: boolean;
   gaveUp: boolean;
   kept: boolean;
@@ -54,6 +55,7 @@ export interface Ticket {
   readonly deadline: number | undefined;
   readonly holdMs: number;
   until: number;
+  readonly order: number;
   state: "waits" | "held" | "gone";
 }
 
@@ -131,6 +133,7 @@ export class Model {
   held = new Map<number, "caller" | "bus">();
   #nested = -2;
   #rests = 0;
+  #order = 0;
 
   /** lenient: while messages are out, it cannot be known which sends are a handler's. */
   constructor(private readonly lenient = false) {}
@@ -238,6 +241,7 @@ export class Model {
       attempt: 1,
       wakeAt: 0,
       rest: 0,
+      order: ++this.#order,
       answered: false,
       gaveUp: false,
       kept: false,
@@ -344,7 +348,11 @@ export class Model {
     }
   }
 
-  place(path: string, ticket: Omit<Ticket, "party" | "state" | "until">, aborted: boolean): Ticket | undefined {
+  place(
+    path: string,
+    ticket: Omit<Ticket, "party" | "state" | "until" | "order">,
+    aborted: boolean,
+  ): Ticket | undefined {
     const party = this.handlerOf(path);
     const error = this.#refusing
       ? "SystemClosedError"
@@ -357,7 +365,7 @@ export class Model {
       this.outcomes.set(ticket.op, { error });
       return undefined;
     }
-    const made: Ticket = { ...ticket, party: party!, state: "waits", until: 0 };
+    const made: Ticket = { ...ticket, party: party!, state: "waits", until: 0, order: ++this.#order };
     this.tickets.push(made);
     if (party!.config.queue === undefined) {
       made.state = "held";
@@ -458,8 +466,11 @@ export class Model {
   }
 
   abort(signal: number): void {
-    for (const item of [...this.items]) if (item.signal === signal) this.giveUp(item, "Aborted", false);
-    for (const ticket of [...this.tickets]) if (ticket.signal === signal) this.endTicket(ticket, "Aborted");
+    const told = [...this.items, ...this.tickets].filter((one) => one.signal === signal);
+    for (const one of told.sort((a, b) => a.order - b.order)) {
+      if ("holdMs" in one) this.endTicket(one, "Aborted");
+      else this.giveUp(one, "Aborted", false);
+    }
   }
 
   advance(ms: number): void {
