@@ -194,7 +194,10 @@ test("routes in a worker: hits = sends, bodies equal, none twice", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system, undefined, { ringBytes: 1 << 20 });
   bridge.forward("calc://*");
-  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: bridge.port });
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), {
+    workerData: bridge.port,
+    transferList: bridge.transferList,
+  });
   const count = 20_000 * SCALE;
   const hits = new Uint8Array(count);
   for (let first = 0; first < count; first += 1_000) {

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { MessageSystem, MpscRing, QueueFullError, RemoteError, SettingError, SpscRing, WorkerBridge } from "millpond";
+import {
+  MessageSystem,
+  MpscRing,
+  RemoteError,
+  RequestTimeoutError,
+  SettingError,
+  SpscRing,
+  WorkerBridge,
+} from "millpond";
 
 const ended = (worker: Worker): Promise<number> =>
   new Promise((resolve, reject) => worker.once("exit", resolve).once("error", reject));
@@ -75,7 +83,10 @@ test("a route may live in a worker: replies, errors and calls back come across",
   const bridge = new WorkerBridge(system, undefined, { ringBytes: 4_096 });
   bridge.forward("calc://*");
   system.on("main://echo/{n}", (message) => [message.param("n"), message.body]);
-  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: bridge.port });
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), {
+    workerData: bridge.port,
+    transferList: bridge.transferList,
+  });
   const end = ended(worker);
   const replies = await Promise.all(Array.from({ length: 40 }, (_, n) => system.send("calc://double", n)));
   assert.deepEqual(
@@ -88,8 +99,8 @@ test("a route may live in a worker: replies, errors and calls back come across",
   await assert.rejects(system.send("calc://unsendable") as Promise<unknown>, RemoteError);
   await assert.rejects(system.send("calc://nobody") as Promise<unknown>, /no handler/);
   assert.equal(((await system.send("calc://large", 1_500)) as string).length, 1_500);
-  await assert.rejects(system.send("calc://large", 10_000) as Promise<unknown>, /bytes/);
-  await assert.rejects(system.send("calc://double", "x".repeat(9_000)) as Promise<unknown>, QueueFullError);
+  assert.equal(((await system.send("calc://large", 100_000)) as string).length, 100_000);
+  assert.equal(await system.send("calc://length", "x".repeat(100_000)), 100_000);
   assert.deepEqual(await system.send("calc://back/7", { deep: [1n] }), ["7", { deep: [1n] }]);
   for (let round = 0; round < 50; round++) {
     assert.equal(((await system.send("calc://large", (round * 37) % 1_500)) as string).length, (round * 37) % 1_500);
@@ -97,7 +108,38 @@ test("a route may live in a worker: replies, errors and calls back come across",
   await system.send("calc://stop");
   assert.equal(await end, 0);
   const unanswered = system.send("calc://double", 1) as Promise<unknown>;
-  await Promise.all([assert.rejects(unanswered, /closed/), bridge.close()]);
-  await assert.rejects(system.send("calc://double", 1) as Promise<unknown>, /closed/);
+  await Promise.all([assert.rejects(unanswered, /closed|ended/), bridge.close()]);
+  await assert.rejects(system.send("calc://double", 1) as Promise<unknown>, /closed|ended/);
   assert.equal(system.pool.stats().inUse, 0);
+});
+
+test("meta, traces, aborts, long bodies and moved buffers cross the bridge; the worker's exit fails its calls at once", async () => {
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system, undefined, { ringBytes: 4_096 });
+  bridge.forward("calc://*", { transfer: ({ body }) => (body instanceof ArrayBuffer ? [body] : []) });
+  let aborted = (_: unknown): void => {};
+  const told = new Promise((resolve) => (aborted = resolve));
+  system.on("main://aborted", (message) => void aborted(message.body));
+  const { port: workerData, transferList } = bridge;
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData, transferList });
+  const end = ended(worker);
+  const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01";
+  assert.deepEqual(await system.send("calc://beside", 0, { meta: { note: 1 }, traceparent }), [
+    { note: 1 },
+    traceparent,
+  ]);
+  const buffer = new ArrayBuffer(1 << 20);
+  assert.equal(await system.send("calc://bytes", buffer), 1 << 20);
+  assert.equal(buffer.byteLength, 0);
+  await assert.rejects(system.send("calc://length", () => 0) as Promise<unknown>, /could not be cloned/);
+  await assert.rejects(system.request("calc://hang", "late", { timeoutMs: 20 }), RequestTimeoutError);
+  assert.equal(await told, "late");
+  const pending = system.send("calc://hang", 1) as Promise<unknown>;
+  const dying = system.send("calc://die") as Promise<unknown>;
+  await assert.rejects(pending, RemoteError);
+  await assert.rejects(dying, RemoteError);
+  await assert.rejects(system.send("calc://double", 1) as Promise<unknown>, RemoteError);
+  assert.equal(await end, 3);
+  assert.equal(system.pool.stats().inUse, 0);
+  await bridge.close();
 });

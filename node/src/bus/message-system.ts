@@ -205,7 +205,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     requireDuration("timeoutMs", timeoutMs);
     this.registry.close();
     const { dispatcher } = this;
-    for (const place of [...dispatcher.places]) place._end(new SystemClosedError(place.path));
+    // Those who wait first, so that they do not get the places of those who hold some.
+    for (const held of [false, true]) {
+      for (const place of [...dispatcher.places])
+        if (place.held === held) place._end(new SystemClosedError(place.path));
+    }
     if (dispatcher.inside !== false) {
       const refused = Promise.reject<boolean>(new CloseInHandlerError());
       refused.catch(() => {});

@@ -10,8 +10,9 @@ export type {
   MarketSide,
   MarketStatus,
   MarketTrade,
+  MarketTradeBreak,
 } from "./market-event.js";
-export type { ClearView, GapView, QuoteView, StatusView, TradeView } from "./market-layout.js";
+export type { ClearView, GapView, QuoteView, StatusView, TradeBreakView, TradeView } from "./market-layout.js";
 export { MarketRing, type MarketRingAccount, type WriterState } from "./market-ring.js";
 export { MarketRingError } from "./ring-error.js";
 export type { RingWake } from "./ring-feed.js";

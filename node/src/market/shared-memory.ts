@@ -14,7 +14,11 @@ interface Addon {
 /** @internal The pages of a market ring, read-only, from where C++ puts them: huge pages first. */
 export async function mapRing(name: string): Promise<ArrayBuffer> {
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(name) || name.includes(".reader") || name.endsWith(".lock")) {
-    throw new SettingError("ring", name, "1 to 64 letters, digits, '-', '_' or '.', without .reader or .lock at the end");
+    throw new SettingError(
+      "ring",
+      name,
+      "1 to 64 letters, digits, '-', '_' or '.', without .reader or .lock at the end",
+    );
   }
   const addon = await load();
   for (const folder of [...hugePageMounts(), FOLDER]) {

@@ -47,8 +47,11 @@ abstract class ThreadRing {
   /** Gives the slot of `front` back to the producers. */
   abstract release(): void;
 
-  /** Copies a message of at most `slotBytes` in. False when the ring is full. */
+  /** Copies a message of at most `slotBytes` in. False when the ring is full. Throws SettingError for a longer one. */
   tryPush(message: Uint8Array): boolean {
+    if (message.length > this.slotBytes) {
+      throw new SettingError("message", `${message.length} bytes`, `at most ${this.slotBytes} bytes`);
+    }
     const offset = this.claim();
     if (offset < 0) return false;
     this.bytes.set(message, offset);

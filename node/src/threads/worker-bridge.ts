@@ -1,29 +1,44 @@
 import { deserialize, serialize } from "node:v8";
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { BusError, QueueFullError } from "../bus/bus-error.js";
-import { FrameRing } from "./frame-ring.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import type { RouteMap } from "../bus/path-types.js";
+import { Deque } from "../pool/deque.js";
+import type { Message } from "../pool/message.js";
+import { requireKnown } from "../pool/pool-error.js";
+import { FrameRing } from "./frame-ring.js";
 
 const CALL = 0;
 const REPLY = 1;
 const FAILURE = 2;
+const ABORT = 3;
+/** The frame lies in the port: it is too long for the ring, or has something to transfer. */
+const BY_PORT = 4;
 /** Frames that one turn of the event loop handles. */
 const TURN = 256;
 /** How long a side sleeps before it looks whether it was closed. */
 const NAP_MS = 1_000;
+/** Frames that may wait for room in the ring, before calls are refused. */
+const MOST_UNSENT = 1_024;
 
-/** What the other thread needs to build its end: pass it as `workerData`. */
+/** What the other thread needs to build its end: pass it as `workerData`, and `transferList` too. */
 export interface BridgePort {
   readonly send: SharedArrayBuffer;
   readonly receive: SharedArrayBuffer;
+  readonly control: MessagePort;
 }
 
 export interface WorkerBridgeOptions {
-  /** Bytes of each direction's ring, 65,536 unless said otherwise; rounded up to a power of two. */
+  /** Bytes of each direction's ring, 65,536 by default; rounded up to a power of two. Longer frames take another way. */
   readonly ringBytes?: number;
 }
 
-/** The handler on the other side failed. Its message, and its stack as `cause`, come across; its class does not. */
+export interface ForwardOptions {
+  /** What of a message is moved to the other thread instead of copied: array buffers, message ports. */
+  readonly transfer?: (message: Message) => readonly (ArrayBuffer | MessagePort)[];
+}
+
+/** The handler on the other side failed, or the other side ended. Its message, and its stack as `cause`, come across; its class does not. */
 export class RemoteError extends BusError {
   readonly code = "BUS_REMOTE";
   override readonly name = "RemoteError";
@@ -33,23 +48,31 @@ interface Pending {
   readonly path: string;
   resolve(reply: unknown): void;
   reject(error: unknown): void;
+  done(): void;
 }
 
 /**
- * Joins the message systems of two threads: a route of one may live in the other. Bodies and replies are copied by the
- * structured clone of `node:v8`.
+ * Joins the message systems of two threads: a route of one may live in the other. Bodies, meta and replies are copied by the
+ * structured clone of `node:v8`, or moved; traces and aborts come across. When the other thread ends, pending and later calls
+ * reject at once.
  *
  * Threads: one end on each, over two rings in shared memory; the receiving side sleeps in Atomics.waitAsync and is only
  *          notified when it does.
  * Memory:  the rings; a pending reply a call.
  */
 export class WorkerBridge<Routes extends RouteMap<Routes>> {
+  /** What `new Worker` is given as `workerData`. */
+  readonly port: BridgePort;
+  /** What `new Worker` is given as `transferList`. */
+  readonly transferList: MessagePort[];
   readonly #out: FrameRing;
   readonly #in: FrameRing;
+  readonly #control: MessagePort;
   readonly #pending = new Map<number, Pending>();
-  readonly #unsent: (() => boolean)[] = [];
+  readonly #running = new Map<number, AbortController>();
+  readonly #unsent = new Deque<Uint8Array>();
   #calls = 0;
-  #closed = false;
+  #ended: string | undefined;
   readonly #loop: Promise<void>;
 
   /** Without `port` it makes the rings; `port` of that end is what the other thread is given. */
@@ -58,92 +81,118 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     port?: BridgePort,
     options: WorkerBridgeOptions = {},
   ) {
+    requireKnown("bridge options", options, ["ringBytes"]);
     const bytes = options.ringBytes ?? 65_536;
     this.#out = port === undefined ? FrameRing.create(bytes) : new FrameRing(port.receive);
     this.#in = port === undefined ? FrameRing.create(bytes) : new FrameRing(port.send);
+    const { port1, port2 } = new MessageChannel();
+    this.#control = port?.control ?? port1;
+    this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
+    this.transferList = [port2];
+    this.#control.on("close", () => this.#end("the other side of the bridge has ended"));
+    this.#control.unref();
     this.#loop = this.#run();
   }
 
-  get port(): BridgePort {
-    return { send: this.#out.buffer, receive: this.#in.buffer };
-  }
-
   /** Messages that `template` matches are handled by the system of the other thread. Returns the undo. */
-  forward<Template extends keyof Routes & string>(template: Template): () => void {
-    return this.system.on(template, (message) => this.#call(message.path, message.body) as never);
+  forward<Template extends keyof Routes & string>(template: Template, options: ForwardOptions = {}): () => void {
+    requireKnown("forward options", options, ["transfer"]);
+    return this.system.on(template, ((message: Message) =>
+      this.#call(message, options.transfer?.(message) ?? [])) as never);
   }
 
-  /** Ends this side. Calls without a reply fail; the other side's calls to it find no answer. */
+  /** Ends this side. Calls without a reply fail, on both sides. */
   async close(): Promise<void> {
-    this.#closed = true;
-    this.#in.wake();
+    this.#end("the bridge is closed");
     await this.#loop;
-    for (const { path, reject } of this.#pending.values()) reject(new RemoteError("the bridge was closed", path));
-    this.#pending.clear();
   }
 
-  #call(path: string, body: unknown): Promise<unknown> {
-    if (this.#closed) return Promise.reject(new RemoteError("the bridge is closed", path));
+  #end(why: string): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = why;
+    this.#control.close();
+    this.#in.wake();
+    for (const { path, reject, done } of [...this.#pending.values()]) {
+      done();
+      reject(new RemoteError(why, path));
+    }
+    this.#pending.clear();
+    for (const running of this.#running.values()) running.abort(new RemoteError(why, ""));
+  }
+
+  #call(message: Message, transfer: readonly (ArrayBuffer | MessagePort)[]): Promise<unknown> {
+    const { path, body, meta, traceparent, signal } = message;
+    if (this.#ended !== undefined) return Promise.reject(new RemoteError(this.#ended, path));
+    if (this.#unsent.length >= MOST_UNSENT) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
-    const frame = serialize([CALL, call, path, body]);
-    if (!this.#out.tryPush(frame)) return Promise.reject(new QueueFullError(path, this.#out.longest));
-    return new Promise((resolve, reject) => this.#pending.set(call, { path, resolve, reject }));
+    return new Promise((resolve, reject) => {
+      this.#send([CALL, call, path, body, meta, traceparent], transfer);
+      const abort = (): void => {
+        this.#pending.delete(call);
+        this.#send([ABORT, call], []);
+        reject(signal!.reason);
+      };
+      const done = (): void => signal?.removeEventListener("abort", abort);
+      signal?.addEventListener("abort", abort, { once: true });
+      this.#pending.set(call, { path, resolve, reject, done });
+    });
+  }
+
+  /** Throws what cannot be cloned. A frame that finds no room waits for it; all frames stay in order. */
+  #send(frame: unknown[], transfer: readonly (ArrayBuffer | MessagePort)[]): void {
+    if (this.#ended !== undefined) return;
+    let bytes = transfer.length > 0 ? undefined : serialize(frame);
+    if (bytes === undefined || bytes.length > this.#out.longest) {
+      // First the port: who finds the mark in the ring finds the frame in the port.
+      this.#control.postMessage(frame, transfer as never);
+      bytes = serialize([BY_PORT]);
+    }
+    if (this.#unsent.length > 0 || !this.#out.tryPush(bytes)) {
+      this.#unsent.push(bytes);
+      this.#in.wake();
+    }
   }
 
   async #run(): Promise<void> {
     // Handlers that are registered in the turn that made this end are there before the first call.
     await new Promise<void>((resolve) => setImmediate(resolve));
-    while (!this.#closed) {
-      this.#resend();
-      const handled = this.#in.poll((frame) => this.#handle(deserialize(frame)), TURN);
+    while (this.#ended === undefined) {
+      while (this.#unsent.length > 0 && this.#out.tryPush(this.#unsent.peek()!)) this.#unsent.shift();
+      const handled = this.#in.poll((frame) => this.#handle(deserialize(frame) as unknown[]), TURN);
       if (handled > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       else if (this.#unsent.length > 0) await new Promise<void>((resolve) => setTimeout(resolve, 1));
       else await this.#in.waitAsync(NAP_MS);
     }
   }
 
-  #handle(frame: unknown): void {
+  #handle(given: unknown[]): void {
+    if (this.#ended !== undefined) return;
+    const frame = given[0] === BY_PORT ? (receiveMessageOnPort(this.#control)?.message as unknown[]) : given;
     const [kind, call, ...rest] = frame as [number, number, ...unknown[]];
-    if (kind === CALL) {
-      const [path, body] = rest as [string, unknown];
-      new Promise((resolve) => resolve(this.system.send(path as never, body as never))).then(
-        (reply) => this.#answer(() => serialize([REPLY, call, reply]), call),
-        (error) => this.#fail(call, error),
-      );
-      return;
-    }
-    const pending = this.#pending.get(call);
-    this.#pending.delete(call);
-    if (kind === REPLY) pending?.resolve(rest[0]);
-    else pending?.reject(new RemoteError(String(rest[0]), pending.path, { cause: rest[1] }));
-  }
-
-  #fail(call: number, error: unknown): void {
-    const [text, stack] = error instanceof Error ? [error.message, error.stack] : [String(error), undefined];
-    this.#answer(() => serialize([FAILURE, call, text, stack]), call);
-  }
-
-  /** A reply is never lost: one that finds no room waits for it. */
-  #answer(make: () => Uint8Array, call: number): void {
-    let frame: Uint8Array;
-    try {
-      frame = make();
-      if (frame.length > this.#out.longest)
-        throw new Error(`a reply of ${frame.length} bytes: the ring takes ${this.#out.longest}`);
-    } catch (error) {
-      this.#fail(call, error);
-      return;
-    }
-    if (this.#unsent.length > 0 || !this.#out.tryPush(frame)) {
-      this.#unsent.push(() => this.#out.tryPush(frame));
-      this.#in.wake();
+    if (kind === CALL) this.#serve(call, rest as [string, unknown, unknown, string | undefined]);
+    else if (kind === ABORT) {
+      this.#running.get(call)?.abort(new RemoteError("the sender no longer waits", ""));
+    } else {
+      const pending = this.#pending.get(call);
+      this.#pending.delete(call);
+      pending?.done();
+      if (kind === REPLY) pending?.resolve(rest[0]);
+      else pending?.reject(new RemoteError(String(rest[0]), pending.path, { cause: rest[1] }));
     }
   }
 
-  #resend(): void {
-    let sent = 0;
-    while (sent < this.#unsent.length && this.#unsent[sent]!()) sent++;
-    this.#unsent.splice(0, sent);
+  #serve(call: number, [path, body, meta, traceparent]: [string, unknown, unknown, string | undefined]): void {
+    const controller = new AbortController();
+    this.#running.set(call, controller);
+    const options = { meta, signal: controller.signal, ...(traceparent === undefined ? {} : { traceparent }) };
+    new Promise((resolve) => resolve(this.system.send(path as never, body as never, options)))
+      .then((reply) => this.#send([REPLY, call, reply], []))
+      .catch((error: unknown) => {
+        const [text, stack] = error instanceof Error ? [error.message, error.stack] : [String(error), undefined];
+        this.#send([FAILURE, call, text, stack], []);
+      })
+      .finally(() => this.#running.delete(call))
+      .catch(() => {});
   }
 }

@@ -514,7 +514,9 @@ export class Model {
 
   close(): void {
     this.closing = true;
-    for (const ticket of [...this.tickets]) this.endTicket(ticket, "SystemClosedError");
+    for (const state of ["waits", "held"]) {
+      for (const ticket of [...this.tickets]) if (ticket.state === state) this.endTicket(ticket, "SystemClosedError");
+    }
   }
 
   get idle(): boolean {

@@ -9,4 +9,12 @@ system.on("calc://fail", async () => Promise.reject(new Error("as asked")));
 system.on("calc://unsendable", () => () => 0);
 system.on("calc://large", (message) => "x".repeat(message.body as number));
 system.on("calc://back/{n}", (message) => system.send(`main://echo/${message.param("n")}`, message.body));
+system.on("calc://length", (message) => (message.body as string | ArrayBuffer as { length?: number }).length);
+system.on("calc://bytes", (message) => (message.body as ArrayBuffer).byteLength);
+system.on("calc://beside", (message) => [message.meta, message.traceparent]);
+system.on("calc://hang", (message) => {
+  message.signal?.addEventListener("abort", () => void system.send("main://aborted", message.body));
+  return new Promise(() => {});
+});
+system.on("calc://die", () => process.exit(3));
 system.on("calc://stop", () => void setImmediate(() => bridge.close()));
