@@ -46,6 +46,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   /** Where messages come from and return to. */
   readonly pool: MessagePool;
   private readonly fixed: Map<string, Receiver>;
+  /** @internal */
   protected readonly dispatcher: Dispatcher;
   readonly #warmup: number;
 

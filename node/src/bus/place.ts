@@ -4,7 +4,6 @@ import { requireSignal } from "./check-options.js";
 import type { Deadline } from "./deadlines.js";
 import { DONE, RUNNING, WAITING } from "./delivery.js";
 import type { Dispatcher } from "./dispatcher.js";
-import type { PlaceRequest } from "./mailbox.js";
 import type { Receiver } from "./receiver.js";
 import type { ReadyOptions, SendOptions } from "./system-options.js";
 
@@ -14,7 +13,7 @@ const HOLD_MS = 5_000;
  * A place in the queue of a handler. It belongs to the caller until it is used or released, or until its signal, its time
  * limit or `close` takes it back. Those who wait for places get them in order.
  */
-export class Place<Body = unknown, Reply = unknown> implements PlaceRequest {
+export class Place<Body = unknown, Reply = unknown> {
   /** @internal */
   state = WAITING;
   #cause: unknown;

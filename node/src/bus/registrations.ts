@@ -24,11 +24,16 @@ type ObservedOf<Routes, Template extends string> = Observed<
 
 /** The half of a MessageSystem that receives: handlers, observers, and what is made of these. */
 export abstract class Registrations<Routes extends RouteMap<Routes>> {
+  /** @internal */
   protected abstract readonly dispatcher: Dispatcher;
+  /** @internal */
+  protected readonly registry: Registry;
   readonly #streams = new Set<MessageStream<never, never>>();
 
   /** @internal */
-  protected constructor(protected readonly registry: Registry) {}
+  protected constructor(registry: Registry) {
+    this.registry = registry;
+  }
 
   /**
    * Handles the messages that `template` matches; of all templates with a handler the most specific one gets a message. Each

@@ -28,7 +28,7 @@ export interface Envelope {
  * Threads: one thread; nothing of it is shared.
  * Memory:  one object, allocated when its pool first needs it.
  */
-export class Message<Body = unknown, Meta = unknown, Params extends string = string> implements Lease {
+export class Message<Body = unknown, Meta = unknown, Params extends string = string> {
   // Few fields and no base class: a plain message costs no more than any other small object. Fields of the hot path are set
   // once and first in the constructor, so that the compiler knows what they hold.
   /** @internal */ _stamp: number;
