@@ -509,3 +509,42 @@ test("pauses between retries grow and are drawn at random", async () => {
   assert.equal(at.length, 4);
   assert.ok(at[3]! - at[2]! >= 4.5);
 });
+
+test("series of one family differ, and observers count what they were sent", async () => {
+  const system = new MessageSystem();
+  system.on("a/{n}", () => 0);
+  for (let n = 0; n < 3; n++) system.subscribe("a/{n}", () => 0);
+  system.send("a/1");
+  await turn();
+  const lines = system
+    .prometheus()
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith("#"));
+  const series = lines.map((line) => line.slice(0, line.lastIndexOf(" ")));
+  assert.equal(new Set(series).size, series.length);
+  assert.deepEqual(
+    system.stats().receivers.map(({ name, sent, handled }) => [name, sent, handled]),
+    [
+      ["a/{n}", 1, 1],
+      ["a/{n}#2", 1, 1],
+      ["a/{n}#3", 1, 1],
+      ["a/{n}#4", 1, 1],
+    ],
+  );
+});
+
+test("queues give their memory back, however much passed through them", async () => {
+  const system = new MessageSystem({ asyncContext: false, pool: 0 });
+  const { opened, open } = gate();
+  system.on("wait", () => opened, { queue: { capacity: 2, overflow: "wait" } });
+  const sent = Array.from({ length: 20_000 }, (_, n) => system.send("wait", n));
+  open();
+  await Promise.all(sent);
+  globalThis.gc!();
+  const before = process.memoryUsage().heapUsed;
+  for (let round = 0; round < 100; round++) {
+    await Promise.all(Array.from({ length: 500 }, (_, n) => system.send("wait", n)));
+  }
+  globalThis.gc!();
+  assert.ok(process.memoryUsage().heapUsed - before < 2e6);
+});

@@ -140,3 +140,56 @@ test("what the gateway says of refusals, and lines without end, are errors and n
     await new Promise((resolve) => setImmediate(resolve));
   served.stop();
 });
+
+test("the end of a loop closes the client", async () => {
+  const served = await gateway((socket) => socket.write(QUOTE + TRADE));
+  const market = new MarketData({ port: served.port, reconnectMs: 1 });
+  let closed = (): void => {};
+  const gone = new Promise<void>((resolve) => (closed = resolve));
+  for await (const event of market) {
+    if (event.type !== "trade") continue;
+    served.sockets[0]!.once("close", closed);
+    break;
+  }
+  await gone;
+  assert.equal(served.sockets.length, 1);
+  served.stop();
+});
+
+test("a token is the first line", async () => {
+  const served = await gateway(() => {});
+  using market = new MarketData({ port: served.port, token: "secret", subscribe: ["AAPL"] });
+  while (!served.requests.join("").includes("AAPL")) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(served.requests.join("").startsWith('{"token":"secret"}\n'));
+  assert.equal(market.account().by, "tcp");
+  served.stop();
+});
+
+test("a symbol with a slash reaches its route, and events that nothing takes are counted", async () => {
+  const served = await gateway((socket) => socket.write(QUOTE.replace("AAPL", "BRK/B") + TRADE + CLEAR));
+  const system = new MessageSystem();
+  const seen: unknown[] = [];
+  system.on(
+    "bbo://{symbol}",
+    (message) => void seen.push(message.param("symbol"), (message.body as MarketQuote).symbol),
+  );
+  const done = system.waitFor("clear://0");
+  using market = new MarketData({ port: served.port, system });
+  await done;
+  assert.deepEqual(seen, ["BRK%2FB", "BRK/B"]);
+  const { received, delivered, undelivered } = market.account();
+  assert.deepEqual([received, delivered, undelivered], [4, 2, 2]);
+  served.stop();
+});
+
+test("with a ring that cannot be read the network is used, and the ring looked for again", async () => {
+  const served = await gateway((socket) => socket.write(TRADE));
+  using market = new MarketData({ ring: `absent-${process.pid}`, port: served.port, reconnectMs: 1 });
+  const events = await take(market, 2);
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ["connected", "trade"],
+  );
+  assert.equal(market.account().by, "tcp");
+  served.stop();
+});
