@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, MarketRing, MarketRingError, type MarketRingHandler } from "millpond";
 import { RingWriter } from "./support/ring-writer.js";
@@ -401,3 +403,25 @@ for (const hours of [1, -1]) {
     assert.equal(ring.writerState(), "alive");
   });
 }
+
+test("with a ring and a port, events come by the ring again once it is there", { skip: addon }, async () => {
+  const name = `node-back-${process.pid}`;
+  const path = `/dev/shm/millpond.${name}`;
+  const server = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const writer = new RingWriter(64, 1);
+  writer.name(0, "AAPL");
+  try {
+    using market = new MarketData({ ring: name, port, reconnectMs: 1 });
+    while (market.account().by !== "tcp") await new Promise((resolve) => setImmediate(resolve));
+    writeFileSync(path, writer.bytes);
+    while (market.account().by !== "ring") await new Promise((resolve) => setImmediate(resolve));
+    const before = market.account().connections;
+    while (market.account().connections === before) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(market.account().by, "ring");
+  } finally {
+    rmSync(path, { force: true });
+    server.close();
+  }
+});

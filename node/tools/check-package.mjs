@@ -28,7 +28,8 @@ try {
     run(join(root, "node_modules/.bin/attw"), [tarball, "--profile", "node16", "--no-color", "--no-emoji"], root),
   );
 
-  if (process.argv.includes("--types")) console.log(run(process.execPath, [join(root, "tools/check-types.mjs"), tarball], root));
+  if (process.argv.includes("--types"))
+    console.log(run(process.execPath, [join(root, "tools/check-types.mjs"), tarball], root));
 
   // The addon is a package of its own; without it the ring is refused by a named error.
   const shm = join(root, "shm");
