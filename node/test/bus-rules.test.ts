@@ -548,3 +548,24 @@ test("queues give their memory back, however much passed through them", async ()
   globalThis.gc!();
   assert.ok(process.memoryUsage().heapUsed - before < 2e6);
 });
+
+test("one signal for many messages and registrations is one listener, and ends all of them", async () => {
+  const warnings: unknown[] = [];
+  const listen = (warning: unknown): void => void warnings.push(warning);
+  process.on("warning", listen);
+  const system = new MessageSystem();
+  const abort = new AbortController();
+  const { opened, open } = gate();
+  system.on("q", () => opened, { queue: { capacity: 100 } });
+  for (let n = 0; n < 20; n++) system.on(`a/${n}`, () => 0, { signal: abort.signal });
+  const sent = Array.from({ length: 50 }, (_, n) => system.send("q", n, { signal: abort.signal }) as Promise<unknown>);
+  await turn();
+  abort.abort(new Error("all of them"));
+  for (const one of sent) await assert.rejects(one, /all of them/);
+  assert.equal(system.has("a/7"), false);
+  open();
+  await turn();
+  process.off("warning", listen);
+  assert.deepEqual(warnings, []);
+  assert.equal(system.pool.stats().inUse, 0);
+});

@@ -2,6 +2,7 @@ import type { Envelope, Message } from "../pool/message.js";
 import type { Deadline } from "./deadlines.js";
 import type { Scope } from "./platform.js";
 import type { Receiver } from "./receiver.js";
+import { unwatchSignal, watchSignal } from "./signals.js";
 
 /** @internal Waits for room in a queue. */
 export const WAITING = 0;
@@ -77,7 +78,7 @@ export class Delivery implements Envelope {
   listen(signal: AbortSignal, abort: (delivery: Delivery) => void): void {
     this.sender = signal;
     this.#listener = () => abort(this);
-    signal.addEventListener("abort", this.#listener, { once: true });
+    watchSignal(signal, this.#listener);
   }
 
   /** The sender no longer waits for the handler. */
@@ -115,7 +116,7 @@ export class Delivery implements Envelope {
   finish(): void {
     this.state = DONE;
     this.deadline?.done();
-    if (this.#listener !== undefined) this.sender!.removeEventListener("abort", this.#listener);
+    if (this.#listener !== undefined) unwatchSignal(this.sender, this.#listener);
   }
 
   /** Makes it ready for another message. */

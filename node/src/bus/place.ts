@@ -6,6 +6,7 @@ import { DONE, RUNNING, WAITING } from "./delivery.js";
 import type { Dispatcher } from "./dispatcher.js";
 import type { Receiver } from "./receiver.js";
 import type { ReadyOptions, SendOptions } from "./system-options.js";
+import { unwatchSignal, watchSignal } from "./signals.js";
 
 const HOLD_MS = 5_000;
 
@@ -31,7 +32,7 @@ export class Place<Body = unknown, Reply = unknown> {
   ) {
     const { signal, timeoutMs = Number.POSITIVE_INFINITY } = options;
     this.#abort = () => this._end(signal!.reason);
-    signal?.addEventListener("abort", this.#abort, { once: true });
+    if (signal !== undefined) watchSignal(signal, this.#abort);
     this.#limit(timeoutMs);
     if (receiver.mailbox === undefined) this.granted();
     else receiver.mailbox.ask(this);
@@ -94,7 +95,7 @@ export class Place<Body = unknown, Reply = unknown> {
     this.state = DONE;
     this.#cause = cause;
     this.#deadline?.done();
-    this.options.signal?.removeEventListener("abort", this.#abort);
+    unwatchSignal(this.options.signal, this.#abort);
     this.dispatcher.places.delete(this as unknown as Place);
   }
 

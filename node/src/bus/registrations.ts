@@ -10,6 +10,7 @@ import type { BodyOf, PathsOf, ReplyOf, RouteMap } from "./path-types.js";
 import type { Run } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type * as Options from "./system-options.js";
+import { unwatchSignal, watchSignal } from "./signals.js";
 
 type HandlerOf<Routes, Template extends string> = Options.Handler<
   Template,
@@ -113,10 +114,10 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
       const end = (settle: () => void): void => {
         undo();
         deadline?.done();
-        signal?.removeEventListener("abort", abort);
+        unwatchSignal(signal, abort);
         settle();
       };
-      signal?.addEventListener("abort", abort, { once: true });
+      if (signal !== undefined) watchSignal(signal, abort);
     });
   }
 
@@ -136,11 +137,11 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     this.#streams.add(stream as never);
     stream._begin(() => {
       this.#streams.delete(stream as never);
-      options.signal?.removeEventListener("abort", close);
+      unwatchSignal(options.signal, close);
       undo();
     });
     if (options.signal?.aborted === true) close();
-    else options.signal?.addEventListener("abort", close, { once: true });
+    else if (options.signal !== undefined) watchSignal(options.signal, close);
     return stream;
   }
 

@@ -10,6 +10,7 @@ import { PathRouter } from "./path-router.js";
 import { Receiver, type Run } from "./receiver.js";
 import { RetryPolicy } from "./retry.js";
 import type { HandlerOptions } from "./system-options.js";
+import { unwatchSignal, watchSignal } from "./signals.js";
 
 const NONE: readonly Receiver[] = [];
 const FOR_HANDLERS = ["name", "signal", "queue", "retries", "middleware"];
@@ -194,9 +195,9 @@ export class Registry {
     this.version++;
     const { remove } = receiver;
     if (signal?.aborted === true) remove();
-    else signal?.addEventListener("abort", remove, { once: true });
+    else if (signal !== undefined) watchSignal(signal, remove);
     return () => {
-      signal?.removeEventListener("abort", remove);
+      unwatchSignal(signal, remove);
       remove();
     };
   }
