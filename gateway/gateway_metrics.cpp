@@ -11,13 +11,20 @@
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/build_info.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/report_json.hpp"
+#include "gateway/health/report_metrics.hpp"
 
 namespace millpond::gateway {
 void Gateway::list_metrics() {
     for (const auto& pipeline : pipelines_) list_pipeline(*pipeline);
     for (const auto& sink : sinks_) list_sink(*sink);
+    const auto [version, commit] = build_info();
+    listed_.push_back(registry_.add_gauge({"millpond_build_info",
+                                           "1; the labels name what the program was built from.",
+                                           {{"version", std::string{version}}, {"commit", std::string{commit}}}},
+                                          [] { return 1.0; }));
 }
 
 void Gateway::list_pipeline(const Pipeline& pipeline) {
@@ -35,10 +42,10 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
         pipeline.instruments().refused()));
     listed_.push_back(registry_.add_latency(
         {"millpond_wire_to_ring_seconds", "From the kernel's or the card's receive time to shared memory.", ring},
-        publisher.latencies().wire));
+        publisher.latencies().wire, metrics::LatencyForm::histogram));
     listed_.push_back(registry_.add_latency(
         {"millpond_receive_to_ring_seconds", "From the end of the receive call to shared memory.", ring},
-        publisher.latencies().in_process));
+        publisher.latencies().in_process, metrics::LatencyForm::histogram));
     if (const auto* capture = pipeline.capture()) {
         const auto count = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
             listed_.push_back(registry_.add_counter(
@@ -143,8 +150,11 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
 }
 
 http::Page Gateway::page(const http::Request& request) const {
-    if (request.path == "/metrics") return {std::string{metrics::Registry::kContentType}, registry_.prometheus_text()};
     const auto state = health();
+    if (request.path == "/metrics") {
+        return {std::string{metrics::Registry::kContentType},
+                registry_.prometheus_text() + health::report_metrics(*state)};
+    }
     if (request.path == "/api/health") return {.type = "application/json", .body = health::report_json(*state)};
     if (request.path != "/health") return {};
     return {.type = "text/plain", .body = health::report_line(*state), .good = health::is_good(*state)};

@@ -24,6 +24,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
@@ -105,7 +106,7 @@ void DemoOptions::add_to(CLI::App& options) {
     options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
         ->type_name("bbo28|quotes|miax-tom|itch");
     options.add_option("--demo-rate", rate, "quotes a second of the generated market")
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->capture_default_str();
 }
 

@@ -13,6 +13,7 @@
 #include "apps/millpond/doctor/machine.hpp"
 #include "apps/millpond/doctor/observe.hpp"
 #include "apps/millpond/http_get.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "gateway/config/config.hpp"
 #include "gateway/config/read.hpp"
 
@@ -122,7 +123,7 @@ Command doctor_command(CLI::App& program) {
     command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
         ->type_name("NAME");
     command->add_option("--seconds", options->seconds, "look for at most so long")
-        ->check(CLI::PositiveNumber)
+        ->check(positive_number())
         ->capture_default_str();
     command->add_option("--format", options->format, "how findings are printed")
         ->check(CLI::IsMember({"text", "json"}))

@@ -13,7 +13,7 @@
 #include "apps/millpond/fix_engine/print_application.hpp"
 #include "apps/millpond/fix_flags.hpp"
 #include "apps/millpond/fix_run.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {

@@ -30,7 +30,7 @@
 #include "apps/millpond/fix_flags.hpp"
 #include "apps/millpond/fix_run.hpp"
 #include "apps/millpond/fix_script.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {
@@ -198,7 +198,7 @@ Command fix_initiator_command(CLI::App& fix) {
     command->add_option("--script", options->script, "a message a line; - is stdin (-)")->type_name("FILE");
     command->add_option("--linger", options->linger, "wait for answers behind the script's end before the Logout (1)")
         ->type_name("SECONDS")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_between(0, 1e6));
     command->add_option("--expect", options->expect, "wait for so many messages instead")
         ->type_name("N")
         ->check(whole_number());

@@ -16,7 +16,7 @@
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_engine/fix_printer.hpp"
 #include "apps/millpond/fix_text.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "apps/millpond/fix_commands.hpp"
 #include "apps/millpond/fix_engine/admin_server.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {

@@ -13,10 +13,10 @@
 #include <millpond/feed/generated_feed.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/sending.hpp"
 #include "apps/millpond/speed.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
-#include "apps/millpond/whole_number.hpp"
 #include "gateway/midnight.hpp"
 
 namespace millpond::app {
@@ -102,7 +102,7 @@ Command generate_command(CLI::App& program) {
         ->type_name("FORMAT")
         ->capture_default_str();
     command->add_option("--rate", options->rate, "changes of a best bid or offer a second")
-        ->check(CLI::Range(1e-3, 1e9))
+        ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
     command->add_option("--speed", options->speed, "N times that rate, or max: as fast as it goes")
         ->type_name("N|max")
@@ -114,7 +114,7 @@ Command generate_command(CLI::App& program) {
         ->check(whole_number())
         ->capture_default_str();
     command->add_option("--duration", options->duration_s, "end after so many seconds at this rate (0: never)")
-        ->check(CLI::NonNegativeNumber)
+        ->check(number_between(0, 1e9))
         ->capture_default_str();
     command->add_option("--pack", options->pack, "changes in a datagram, as far as they fit")
         ->check(whole_number(1, 1000))

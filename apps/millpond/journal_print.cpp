@@ -23,7 +23,7 @@
 #include "apps/millpond/progress.hpp"
 #include "apps/millpond/stop_signal.hpp"
 #include "apps/millpond/utc_text.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {

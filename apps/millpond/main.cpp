@@ -1,12 +1,21 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/misuse.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "gateway/build_info.hpp"
 
 namespace {
 
@@ -21,10 +30,36 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
     } catch (const millpond::app::UsageError& error) {
         fmt::print(stderr, "millpond: {}\n", error.what());
         return kMisused;
+    } catch (const std::filesystem::filesystem_error& error) {
+        fmt::print(stderr, "millpond: {}: {}\n", error.path1().string(), error.code().message());
+        return kFailed;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "millpond: not enough memory\n");
+        return kFailed;
     } catch (const std::exception& error) {
         fmt::print(stderr, "millpond: {}\n", error.what());
         return kFailed;
     }
+    return kMisused;
+}
+
+/// Help where only a group of commands was named, else what is wrong and where the help is.
+int explain(const CLI::App& program, std::span<char* const> arguments, const CLI::ParseError& error) {
+    const auto& command = millpond::app::chosen(program, arguments);
+    std::string parents;
+    for (const auto* up = command.get_parent(); up != nullptr; up = up->get_parent()) {
+        parents = up->get_name() + (parents.empty() ? "" : " ") + parents;
+    }
+    const auto name = parents + (parents.empty() ? "" : " ") + command.get_name();
+    const bool only_commands = std::ranges::none_of(arguments, [](const char* word) { return *word == '-'; });
+    const bool group = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+    const auto depth = static_cast<std::size_t>(std::ranges::count(name, ' '));
+    if (only_commands && group && arguments.size() == depth) {
+        fmt::print("{}", command.help(parents));
+        return 0;
+    }
+    fmt::print(stderr, "{}: {}\nRun `{} --help` for more information.\n", name,
+               millpond::app::misuse(program, arguments, error), name);
     return kMisused;
 }
 
@@ -33,7 +68,8 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
     CLI::App program{"Message plumbing for trading systems.", "millpond"};
-    program.set_version_flag("--version", MILLPOND_VERSION);
+    const auto [version, commit] = millpond::gateway::build_info();
+    program.set_version_flag("--version", fmt::format("millpond {} ({})", version, commit), "print version and commit");
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{
         millpond::app::completion_command(program), millpond::app::config_command(program),
@@ -43,10 +79,12 @@ int main(int argc, char** argv) {
         millpond::app::replay_command(program),     millpond::app::tail_command(program),
         millpond::app::top_command(program),
     };
+    millpond::app::check_unsigned_options(program);
     try {
         program.parse(argc, argv);
     } catch (const CLI::ParseError& outcome) {
-        return program.exit(outcome) == 0 ? 0 : kMisused;  // --help and --version come here too, with exit code 0
+        if (outcome.get_exit_code() == 0) return program.exit(outcome);  // --help, --version
+        return explain(program, {argv + 1, static_cast<std::size_t>(argc - 1)}, outcome);
     }
     return run_chosen(commands);
 }

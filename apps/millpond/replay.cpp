@@ -18,6 +18,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/replay_ring.hpp"
 #include "apps/millpond/sending.hpp"
 #include "apps/millpond/speed.hpp"
@@ -27,7 +28,6 @@
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "apps/millpond/traffic/request_server.hpp"
 #include "apps/millpond/utc_text.hpp"
-#include "apps/millpond/whole_number.hpp"
 
 namespace millpond::app {
 namespace {
@@ -221,7 +221,7 @@ Command replay_command(CLI::App& program) {
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
         "A capture's datagrams leave as they came. Of a journal, --to sends the quotes as our quotes datagrams, which\n"
         "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
-        "`millpond tail NAME` and any subscriber reads without a gateway.");
+        "`millpond tail --ring NAME` and any subscriber reads without a gateway.");
     auto options = std::make_shared<Options>();
     command
         ->add_option("FILE", options->file,

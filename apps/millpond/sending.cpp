@@ -11,6 +11,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/stop_signal.hpp"
 
 namespace millpond::app {
@@ -45,14 +46,14 @@ std::string bar(double fraction) {
 }  // namespace
 
 void SendingOptions::add_to(CLI::App& options) {
-    const CLI::Range fraction{0.0, 1.0};
+    const auto fraction = number_between(0, 1);
     options.add_option("--to", to, "address to send to, ADDRESS:PORT, unicast or multicast")->required();
     options.add_option("--interface", interface, "interface that multicast leaves by");
-    options.add_option("--ttl", ttl, "hops that multicast may go")->capture_default_str()->check(CLI::Range(0, 255));
+    options.add_option("--ttl", ttl, "hops that multicast may go")->capture_default_str()->check(whole_number(0, 255));
     options.add_flag("--no-loop-back", no_loop_back, "keep multicast from the subscribers on this machine");
     options.add_option("--batch", batch, "datagrams a system call may take")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1024));
+        ->check(whole_number(1, 1'024));
     options.add_flag("--spin", spin, "spin before each datagram instead of sleeping: exact times for a whole core");
     options.add_option("--drop", faults.drop, "fraction of the datagrams to lose, 0 to 1")
         ->capture_default_str()

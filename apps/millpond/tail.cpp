@@ -6,20 +6,25 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
+#include <millpond/market/ring_error.hpp>
+#include <millpond/market/ring_name.hpp>
 #include <millpond/market/ring_reader.hpp>
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/event_lines.hpp"
 #include "apps/millpond/stop_signal.hpp"
-#include "apps/millpond/whole_number.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {
@@ -46,6 +51,7 @@ class Tail {
 public:
     explicit Tail(const Options& options)
         : wanted_(options.symbols.begin(), options.symbols.end()),
+          count_(options.count),
           printer_(format_of(options.format)),
           reader_({.name = options.ring, .visible_as = "tail"}) {}
 
@@ -62,7 +68,9 @@ public:
     void on(const feed::Status& status) { print(status, status.instrument); }
     void on(const feed::Clear& clear) { print(clear, clear.instrument); }
     void on(const feed::Gap& gap) { print(gap, feed::kNoInstrument); }
-    void on(const queue::MissedRange& missed) { printer_.write(missed); }
+    void on(const queue::MissedRange& missed) {
+        if (!done()) printer_.write(missed);
+    }
 
     /// Prints the lines that have come together; false when nobody reads them.
     [[nodiscard]] bool flush() {
@@ -72,7 +80,8 @@ public:
     }
 
     [[nodiscard]] const EventLines& printer() const noexcept { return printer_; }
-    [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
+    /// As many events as asked for are printed.
+    [[nodiscard]] bool done() const noexcept { return count_ != 0 && printed_ == count_; }
     [[nodiscard]] market::WriterState writer() noexcept { return reader_.writer_state(); }
     [[nodiscard]] market::RingAccount account() const noexcept { return reader_.account(); }
 
@@ -81,7 +90,7 @@ private:
 
     template <class Event>
     void print(const Event& event, feed::InstrumentId id) {
-        if (id != feed::kNoInstrument && !wants(id)) return;
+        if (done() || (id != feed::kNoInstrument && !wants(id))) return;
         printer_.write(event, number_from_reader_ ? reader_.current() : reader_.account().since - 1);
         ++printed_;
     }
@@ -98,6 +107,7 @@ private:
 
     std::set<std::string, std::less<>> wanted_;
     std::vector<bool> is_wanted_;
+    std::uint64_t count_;
     EventLines printer_;
     market::RingReader reader_;
     bool number_from_reader_{false};
@@ -112,15 +122,43 @@ void print_end(Tail& tail, std::string_view why) {
                account.queued);
 }
 
+/// Names of the rings on this machine.
+std::vector<std::string> rings() {
+    std::vector<std::string> names;
+    const std::string prefix{market::kRingPrefix.substr(1)};
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) {
+        const auto name = entry.path().filename().string();
+        if (name.starts_with(prefix) && name.find(".reader", prefix.size()) == std::string::npos) {
+            names.push_back(name.substr(prefix.size()));
+        }
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+/// Throws std::runtime_error that lists the rings there are when there is none of this name.
+Tail open(const Options& options) {
+    try {
+        return Tail{options};
+    } catch (const market::RingError& error) {
+        if (error.fault() != market::RingFault::not_found) throw;
+        const auto there = rings();
+        throw std::runtime_error(fmt::format(
+            "no ring '{}'; {}", options.ring,
+            there.empty() ? "no gateway runs on this machine" : fmt::format("there are: {}", fmt::join(there, ", "))));
+    }
+}
+
 int run(const Options& options) {
     const auto& stop = stop_on_signal();
-    Tail tail{options};
+    auto tail = open(options);
     if (!put_out(tail.printer().head())) return 0;
     tail.join();
     core::Idle idle{core::Poll::block, {.longest_wait = std::chrono::milliseconds{5}}};
     auto state = market::WriterState::alive;
     while (tail.flush() && !stop.load(std::memory_order_relaxed)) {
-        if (options.count != 0 && tail.printed() >= options.count) {
+        if (tail.done()) {
             print_end(tail, "as many events as asked for");
             return 0;
         }

@@ -113,6 +113,7 @@ public:
     void delivered(std::uint64_t, std::size_t) override { ++count; }
     void failed(std::uint64_t, const std::string& reason) override { throw std::runtime_error(reason); }
     void error(const std::string& text) override { throw std::runtime_error(text); }
+    void connected(bool) override {}
     std::uint64_t count{0};
 };
 

@@ -120,6 +120,7 @@ public:
     void delivered(std::uint64_t, std::size_t) override { ++delivered_; }
     void failed(std::uint64_t, const std::string& reason) override { throw std::runtime_error(reason); }
     void error(const std::string& text) override { throw std::runtime_error(text); }
+    void connected(bool) override {}
 
 private:
     kafka::Producer producer_;

@@ -51,6 +51,16 @@ std::string_view to_string(Stage stage) noexcept {
     return "unknown";
 }
 
+std::string_view to_string(Severity severity) noexcept {
+    switch (severity) {
+        case Severity::debug: return "debug";
+        case Severity::info: return "info";
+        case Severity::warning: return "warning";
+        case Severity::error: return "error";
+    }
+    return "unknown";
+}
+
 std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     std::vector<Finding> found;
     const auto tell = [&](Stage stage, Severity severity, std::int64_t since, std::string text) {

@@ -31,6 +31,7 @@ enum class Stage : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
+[[nodiscard]] std::string_view to_string(Severity severity) noexcept;
 
 struct Finding {
     Stage stage{Stage::link};

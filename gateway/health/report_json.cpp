@@ -21,23 +21,13 @@ using lines::json_string;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-std::string_view word_of(Severity severity) {
-    switch (severity) {
-        case Severity::debug: return "debug";
-        case Severity::info: return "info";
-        case Severity::warning: return "warning";
-        case Severity::error: return "error";
-    }
-    return "unknown";
-}
-
 /// 0 is "never".
 std::string time_or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
 
 std::string json_of(const Finding& finding) {
     const auto [meaning, action] = advice(finding.stage);
     return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
-                       to_string(finding.stage), word_of(finding.severity), json_string(finding.of), finding.since,
+                       to_string(finding.stage), to_string(finding.severity), json_string(finding.of), finding.since,
                        json_string(finding.text), json_string(meaning), json_string(action));
 }
 

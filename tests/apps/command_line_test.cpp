@@ -2,27 +2,82 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/apps/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
 
-TEST(CommandLine, WithoutASubcommandItSaysHowItIsUsedAndExitsWithTwo) {
-    const auto outcome = run({});
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("--help"));
+TEST(CommandLine, ABareProgramOrGroupOfCommandsPrintsItsHelp) {
+    const auto bare = run({});
+    EXPECT_EQ(bare.exit_code, 0);
+    EXPECT_THAT(bare.out, AllOf(HasSubstr("Usage: millpond"), HasSubstr("gateway"), HasSubstr("tail")));
+    const auto group = run({"fix"});
+    EXPECT_EQ(group.exit_code, 0);
+    EXPECT_THAT(group.out, AllOf(HasSubstr("Usage: millpond fix"), HasSubstr("acceptor")));
 }
 
-TEST(CommandLine, AnUnknownSubcommandExitsWithTwo) { EXPECT_EQ(run({"gateaway"}).exit_code, 2); }
+TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
+    const auto refused = [](const std::vector<std::string>& arguments) {
+        const auto outcome = run(arguments);
+        EXPECT_EQ(outcome.exit_code, 2);
+        EXPECT_EQ(outcome.out, "");
+        return outcome.err;
+    };
+    EXPECT_EQ(refused({"gateaway"}),
+              "millpond: unknown command 'gateaway'; did you mean 'gateway'?\n"
+              "Run `millpond --help` for more information.\n");
+    EXPECT_THAT(refused({"fix", "sesions", "list"}),
+                StartsWith("millpond fix: unknown command 'sesions'; did you mean 'sessions'?\n"));
+    EXPECT_THAT(refused({"tail", "--symbol", "gateaway", "--rin", "x"}),
+                StartsWith("millpond tail: unknown option '--rin'; did you mean '--ring'?\n"));
+    EXPECT_THAT(refused({"zzzzzzzz"}), HasSubstr("unknown command 'zzzzzzzz'; known are: completion, config"));
+}
 
-TEST(CommandLine, VersionIsTheProjects) {
+TEST(CommandLine, ANumberOutOfItsBoundsIsRefusedWithReadableBounds) {
+    struct Case {
+        std::vector<std::string> arguments;
+        std::string expected;
+    };
+    for (const auto& [arguments, expected] : {
+             Case{{"tail", "--count", "-1"}, "expects a whole number from 0 on, found '-1'"},
+             Case{{"tail", "--count", "99999999999999999999"}, "found '99999999999999999999'"},
+             Case{{"generate", "--to", "127.0.0.1:9", "--rate", "-1"},
+                  "expects a number from 0.001 to 1000000000, found '-1'"},
+             Case{{"generate", "--to", "127.0.0.1:9", "--rate", "nan"}, "found 'nan'"},
+             Case{{"gateway", "--demo", "--demo-rate", "0"}, "expects a number above 0, found '0'"},
+             Case{{"doctor", "--seconds", "x"}, "expects a number above 0, found 'x'"},
+             Case{{"top", "--interval-ms", "0"}, "expects a whole number from 100 to 3600000, found '0'"},
+         }) {
+        const auto outcome = run(arguments);
+        EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(expected));
+        EXPECT_LT(outcome.err.size(), 200U) << outcome.err;
+    }
+}
+
+TEST(CommandLine, AnUnknownRingListsTheExistingOnes) {
+    GatewayRun gateway{{.ring = unique_ring("there")}};
+    const auto outcome = run({"tail", "--ring", "not-there"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("millpond: no ring 'not-there'; there are: "), HasSubstr(gateway.ring()),
+                                   Not(HasSubstr("reader"))));
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
+TEST(CommandLine, VersionNamesTheProjectsVersionAndTheCommit) {
     const auto outcome = run({"--version"});
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_EQ(outcome.out, MILLPOND_VERSION "\n");
+    EXPECT_THAT(outcome.out, MatchesRegex("millpond " MILLPOND_VERSION " \\(([0-9a-f]{10,}(-dirty)?|unknown)\\)\n"));
 }
 
 TEST(CommandLine, HelpOfASubcommandHasAnExample) {

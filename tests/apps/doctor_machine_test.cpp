@@ -20,9 +20,11 @@
 namespace millpond::app::doctor {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 /// A made-up machine: a folder that holds /proc and /sys.
 class Machine {
@@ -71,7 +73,8 @@ TEST(DoctorMachine, APinnedCoreThatOthersMayUseIsNamedWithTheBootLine) {
     const auto shared = machine.finding("isolated cores", {.pinned = {1, 2}});
     EXPECT_EQ(shared.level, Level::advice);
     EXPECT_THAT(shared.what, HasSubstr("other work may use: 1"));
-    EXPECT_THAT(shared.mend, HasSubstr("isolcpus=1 nohz_full=1"));
+    EXPECT_THAT(shared.mend, AllOf(HasSubstr("\"$GRUB_CMDLINE_LINUX isolcpus=1 nohz_full=1"),
+                                   HasSubstr("> /etc/default/grub.d/millpond.cfg"), Not(HasSubstr("reboot"))));
     EXPECT_EQ(machine.with(kIsolated, "").finding("isolated cores", {}).level, Level::advice);
 }
 

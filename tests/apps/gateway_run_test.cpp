@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -73,7 +74,9 @@ TEST(Gateway, EndsCleanlyAndLeavesNoNameBehind) {
     EXPECT_EQ(gateway.shared_names().size(), 2U);
     test::LineClient client{gateway.tcp_port("tcp")};
     EXPECT_THAT(gateway.page("/health"), HasSubstr("200 OK"));
-    EXPECT_THAT(gateway.page("/metrics"), HasSubstr("millpond_wire_to_ring_seconds"));
+    EXPECT_THAT(gateway.page("/metrics"),
+                AllOf(HasSubstr("millpond_wire_to_ring_seconds_bucket{"), HasSubstr("millpond_build_info{commit=\""),
+                      HasSubstr("# TYPE millpond_finding gauge")));
     EXPECT_THAT(gateway.page("/nothing"), HasSubstr("404 Not Found"));
     const auto outcome = gateway.end();
     EXPECT_EQ(outcome.exit_code, 0);
@@ -208,6 +211,22 @@ TEST(Gateway, TailPrintsTheBoardThenEventsAndSaysWhatBecameOfThem) {
     EXPECT_THAT(outcome.err,
                 HasSubstr("the stream is over; writer closed; published 501 = delivered 501 + filtered 0 + "
                           "missed 0 + queued 0"));
+}
+
+TEST(Gateway, TailPrintsExactlyAsManyEventsAsAskedFor) {
+    GatewayRun gateway{{.ring = unique_ring("count"), .format = "quotes"}};
+    market::RingReader reader{{.name = gateway.ring()}};
+    Counter counter;
+    reader.join(counter);
+    generate(gateway, 500, reader, counter, 500);
+    // More quotes than asked for are on the board at once.
+    for (const auto* const count : {"1", "7", "99"}) {
+        const auto outcome = run({"tail", "--ring", gateway.ring(), "--format", "csv", "--count", count});
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        const auto lines = std::ranges::count(outcome.out, '\n');
+        EXPECT_EQ(lines, 1 + std::stol(count)) << "the head and " << count << " rows";
+    }
+    EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
 }  // namespace

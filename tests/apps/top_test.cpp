@@ -1,8 +1,21 @@
+#include "apps/millpond/top/top_text.hpp"
+
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 
@@ -15,6 +28,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string metrics_address(const GatewayRun& gateway) {
@@ -28,8 +42,9 @@ TEST(Top, ShowsFeedsRingsAndSinksOnceAsTablesOrAsJson) {
     const auto address = metrics_address(gateway);
     const auto table = run({"top", "--once", "--gateway", address});
     EXPECT_EQ(table.exit_code, 0) << table.err;
-    EXPECT_THAT(table.out, AllOf(StartsWith("good\n"), HasSubstr("\nf  "), HasSubstr(gateway.ring()),
-                                 HasSubstr("wire to ring"), HasSubstr("reader lines"), HasSubstr("\nlines  ")));
+    EXPECT_THAT(table.out,
+                AllOf(StartsWith("healthy\n"), HasSubstr("\nf  "), HasSubstr(gateway.ring()), HasSubstr("wire to ring"),
+                      ContainsRegex("\nlines +test-top"), HasSubstr("\nlines  ")));
     const auto json = run({"top", "--once", "--format", "json", "--gateway", address});
     EXPECT_EQ(json.exit_code, 0) << json.err;
     EXPECT_THAT(json.out, AllOf(StartsWith("{\"now\":"), HasSubstr("\"feeds\":[{\"name\":\"f\"")));
@@ -51,6 +66,119 @@ TEST(Top, ShowsHowFullPoolsAre) {
         full = run({"top", "--once", "--gateway", metrics_address(gateway)}).out;
     } while (!std::regex_search(full, refused) && core::monotonic_nanos() < deadline);
     EXPECT_TRUE(std::regex_search(full, refused)) << full;
+    EXPECT_EQ(gateway.end().exit_code, 0);
+}
+
+/// A report with so many feeds, sinks and findings; enough of it for the tables.
+std::string report(int count) {
+    std::string findings;
+    std::string feeds;
+    std::string sinks;
+    for (int i = 0; i < count; ++i) {
+        const char* const comma = i == 0 ? "" : ",";
+        findings +=
+            fmt::format(R"({}{{"stage":"gap","severity":"warning","of":"feed 'feed{}'","since":0,"text":"{:0>120}"}})",
+                        comma, i, i);
+        feeds += fmt::format(
+            R"({}{{"name":"feed{}","packets_per_second":{},"quotes_per_second":{},"last_packet":0,"delay_ns":null,)"
+            R"("missing":{},"undecodable":0,"kernel_drops":0,"instruments_halted":0,"instruments_incomplete":0}})",
+            comma, i, i, i, count - i);
+        sinks += fmt::format(
+            R"({}{{"name":"sink{}","type":"tcp","clients":1,"connected":null,"ended":false,"behind":false,"queued":0,)"
+            R"("lag_ns":{},"delivered_per_second":{},"conflated":0,"missed":0,"last_error":null}})",
+            comma, i, i, i);
+    }
+    const std::string latency{R"({"recent":{"count":1,"p50":1,"p90":1,"p99":1,"p999":1,"max":1}})"};
+    const auto ring = fmt::format(
+        R"({{"name":"main","published_per_second":1,"instruments":1,"max_instruments":2,"memory":{{"mapped":1,"huge":0,)"
+        R"("locked":0}},"wire":{0},"in_process":{0},"readers":[{{"name":"r","behind":0,"missed":0,"alive":false}}]}})",
+        latency);
+    return fmt::format(R"({{"now":1000,"findings":[{}],"feeds":[{}],"rings":[{}],"pools":[],"sinks":[{}]}})", findings,
+                       feeds, ring, sinks);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    std::istringstream in{text};
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+}
+
+TEST(Top, FitsTheTerminalAndKeepsWhatIsWrong) {
+    for (const auto& [width, height] : {std::pair{80U, 24U}, {40U, 24U}, {80U, 10U}, {200U, 60U}, {20U, 3U}}) {
+        for (const int count : {0, 1, 5, 40}) {
+            const auto lines = lines_of(top_text(report(count), {.width = width, .height = height}));
+            EXPECT_LE(lines.size(), height) << width << "x" << height << ", " << count;
+            for (const auto& line : lines) EXPECT_LE(line.size(), width) << line;
+            ASSERT_FALSE(lines.empty());
+            EXPECT_THAT(lines.front(), StartsWith(count == 0 ? "healthy" : fmt::format("{} warning", count)));
+        }
+    }
+    const auto small = top_text(report(40), {.width = 80, .height = 24});
+    EXPECT_THAT(small, AllOf(HasSubstr("gap: feed 'feed0'"), ContainsRegex("  [0-9]+ more"), HasSubstr("sink0")));
+}
+
+TEST(Top, RowsAreSortedOnRequest) {
+    const auto first_sink = [](TopOrder order) {
+        const auto text = top_text(report(3), {.order = order});
+        const auto at = text.find("\nsink") + 1;
+        return text.substr(at, text.find(' ', at) - at);
+    };
+    EXPECT_EQ(first_sink(TopOrder::configured), "sink0");
+    EXPECT_EQ(first_sink(TopOrder::rate), "sink2");
+    EXPECT_EQ(first_sink(TopOrder::lag), "sink2");
+    EXPECT_EQ(first_sink(TopOrder::name), "sink0");
+    const auto by_missed = top_text(report(3), {.order = TopOrder::missed});
+    EXPECT_LT(by_missed.find("\nfeed0"), by_missed.find("\nfeed2"));
+}
+
+TEST(Top, ColoursMarkOnlyWhatIsWrong) {
+    EXPECT_THAT(top_text(report(1), {.colour = true}),
+                AllOf(HasSubstr("\033[33m1 warning\033[0m"), HasSubstr("\033[31mdead")));
+    EXPECT_THAT(top_text(report(0), {.colour = true}), HasSubstr("\033[32mhealthy\033[0m"));
+    EXPECT_THAT(top_text(report(1)), Not(HasSubstr("\033")));
+}
+
+TEST(Top, OnATerminalQEndsItAndTheTerminalIsAsBefore) {
+    GatewayRun gateway{{.ring = unique_ring("keys"), .format = "quotes"}};
+    int master = -1;
+    int slave = -1;
+    const winsize size{.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0};
+    ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+    termios before{};
+    ASSERT_EQ(tcgetattr(slave, &before), 0);
+    const auto child = fork();
+    ASSERT_NE(child, -1);
+    if (child == 0) {
+        for (const int fd : {0, 1, 2}) dup2(slave, fd);
+        const auto address = metrics_address(gateway);
+        execl(MILLPOND_PROGRAM, "millpond", "top", "--gateway", address.c_str(), nullptr);
+        _exit(127);
+    }
+    std::string screen;
+    const auto shows = [&](std::string_view text) {
+        while (screen.find(text) == std::string::npos) {
+            pollfd ready{.fd = master, .events = POLLIN, .revents = 0};
+            std::array<char, 4096> buffer;
+            if (poll(&ready, 1, 60'000) != 1) return false;
+            const auto got = read(master, buffer.data(), buffer.size());
+            if (got <= 0) return false;
+            screen.append(buffer.data(), static_cast<std::size_t>(got));
+        }
+        return true;
+    };
+    EXPECT_TRUE(shows("q quit")) << screen;
+    EXPECT_THAT(screen, HasSubstr("healthy"));
+    EXPECT_EQ(write(master, "q", 1), 1);
+    EXPECT_TRUE(shows("\033[?1049l")) << screen;
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    termios after{};
+    EXPECT_EQ(tcgetattr(slave, &after), 0);
+    EXPECT_EQ(after.c_lflag, before.c_lflag);
+    close(master);
+    close(slave);
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 

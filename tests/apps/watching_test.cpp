@@ -51,10 +51,11 @@ const std::set<std::string>& shown() {
     static const auto names = [] {
         const auto folder = std::filesystem::temp_directory_path() / unique_ring("watched");
         std::filesystem::create_directories(folder);
-        GatewayRun gateway{{.ring = unique_ring("watched"),
-                            .format = "itch",
-                            .more = {"--tcp", "listen=127.0.0.1:0", "--csv", "path=" + (folder / "x.csv").string(),
-                                     "--udp", "to=127.0.0.1:9", "--capture", folder.string()}}};
+        GatewayRun gateway{
+            {.ring = unique_ring("watched"),
+             .format = "itch",
+             .more = {"--tcp", "listen=127.0.0.1:0", "--csv", "path=" + (folder / "x.csv").string(), "--udp",
+                      "to=127.0.0.1:9", "--mqtt", "broker=127.0.0.1:1", "--capture", folder.string()}}};
         const memory::BlockPool pool{64, 64, {.name = "orders"}};
         metrics::Registry registry;
         const auto listed = metrics::add_pool(registry, pool);

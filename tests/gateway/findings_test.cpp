@@ -10,8 +10,10 @@
 
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/health/advice.hpp"
 #include "gateway/health/link.hpp"
 #include "gateway/health/report_json.hpp"
+#include "gateway/health/report_metrics.hpp"
 
 namespace millpond::gateway::health {
 namespace {
@@ -22,6 +24,7 @@ using ::testing::EndsWith;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -277,6 +280,27 @@ TEST(Link, TheLoopbackInterfaceIsUpAndKnownByItsAddress) {
     EXPECT_EQ(interface_of(net::SocketAddress::parse("127.0.0.1:1")), "lo");
     EXPECT_EQ(link_is_up("lo"), true);
     EXPECT_EQ(link_is_up("no-such-link"), std::nullopt);
+}
+
+TEST(Findings, EachIsASeriesOfMetricsOnceWhateverItsNameHolds) {
+    State state;
+    state.now = kNow;
+    state.feeds = {good_feed()};
+    EXPECT_THAT(report_metrics(state), AllOf(HasSubstr("# TYPE millpond_finding gauge\n"), Not(HasSubstr("} 1"))));
+    state.feeds.front().name = "a\"b\\c";
+    state.feeds.front().missing = {.count = 3, .before = 0, .since = kNow, .last = kNow};
+    state.feeds.push_back(state.feeds.front());
+    EXPECT_THAT(report_metrics(state),
+                EndsWith("# TYPE millpond_finding gauge\n"
+                         R"(millpond_finding{of="feed 'a\"b\\c'",severity="warning",stage="gap"} 1)"
+                         "\n"));
+}
+
+TEST(Findings, EachStageHasAMeaningAndAdvice) {
+    for (int stage = 0; to_string(static_cast<Stage>(stage)) != "unknown"; ++stage) {
+        EXPECT_NE(advice(static_cast<Stage>(stage)).meaning, "") << to_string(static_cast<Stage>(stage));
+        EXPECT_NE(advice(static_cast<Stage>(stage)).action, "") << to_string(static_cast<Stage>(stage));
+    }
 }
 
 }  // namespace

@@ -21,6 +21,7 @@ struct Counted final : Producer::Reports {
     void delivered(std::uint64_t, std::size_t) override { ++deliveries; }
     void failed(std::uint64_t, const std::string&) override { ++failures; }
     void error(const std::string&) override {}
+    void connected(bool) override {}
     std::uint64_t deliveries{0};
     std::uint64_t failures{0};
 };

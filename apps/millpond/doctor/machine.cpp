@@ -74,22 +74,25 @@ private:
         findings_.push_back({std::move(check), level, std::move(what), std::move(mend)});
     }
 
+    /// Adds to the kernel's options, never replaces them, and leaves the time of the restart to the operator.
+    static std::string isolate(const std::string& cores) {
+        return fmt::format(
+            "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus={0} nohz_full={0} rcu_nocbs={0}\"' "
+            "> /etc/default/grub.d/millpond.cfg && update-grub; it takes effect with the next restart of the machine",
+            cores);
+    }
+
     void isolated_cores() {
         isolated_ = parse_cpus(text_of(root_ / "sys/devices/system/cpu/isolated").value_or(""));
         std::set<std::uint32_t> shared;
         std::ranges::set_difference(needs_.pinned, isolated_, std::inserter(shared, shared.end()));
         if (isolated_.empty() && needs_.pinned.empty()) {
-            found(
-                "isolated cores", Level::advice, "no core is kept free for receive threads, and none is pinned",
-                "echo 'GRUB_CMDLINE_LINUX=\"isolcpus=1 nohz_full=1 rcu_nocbs=1\"' >> /etc/default/grub && update-grub "
-                "&& reboot; then pin = 1 in [[ring]]");
+            found("isolated cores", Level::advice, "no core is kept free for receive threads, and none is pinned",
+                  isolate("1") + "; set pin = 1 in [[ring]]");
         } else if (!shared.empty()) {
             const auto list = fmt::format("{}", fmt::join(shared, ","));
             found("isolated cores", Level::advice,
-                  fmt::format("receive threads are pinned to cores that other work may use: {}", list),
-                  fmt::format("echo 'GRUB_CMDLINE_LINUX=\"isolcpus={0} nohz_full={0} rcu_nocbs={0}\"' >> "
-                              "/etc/default/grub && update-grub && reboot",
-                              list));
+                  fmt::format("receive threads are pinned to cores that other work may use: {}", list), isolate(list));
         } else {
             good("isolated cores",
                  fmt::format("isolated: {}; pinned: {}", fmt::join(isolated_, ","),

@@ -81,6 +81,7 @@ private:
     void delivered(std::uint64_t number, std::size_t bytes) override;
     void failed(std::uint64_t number, const std::string& reason) override;
     void error(const std::string& text) override;
+    void connected(bool up) override { counters_.connected.set(up ? 1 : 0); }
 
     void run(const std::stop_token& stop);
     /// Makes the producer when there is none, sends what the journal has, takes reports; how many records it read.

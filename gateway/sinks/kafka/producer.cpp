@@ -41,6 +41,7 @@ constexpr std::string_view kOurs[] = {
     "compression.codec",
     "compression.type",
     "enable.gapless.guarantee",
+    "statistics.interval.ms",
 };
 
 constexpr std::int64_t kNanosPerMilli = 1'000'000;
@@ -70,6 +71,7 @@ Conf make_conf(const Options& options) {
     set("message.timeout.ms", "0");
     set("queue.buffering.max.messages", std::to_string(options.window + 1));
     set("queue.buffering.max.kbytes", "2097151");
+    set("statistics.interval.ms", "250");  // they say whether a broker is connected
     if (!options.password.empty()) set("sasl.password", options.password);
     rd_kafka_conf_set_log_cb(conf.get(), [](const rd_kafka_t*, int, const char*, const char*) {});
     return conf;
@@ -90,6 +92,12 @@ void on_error(rd_kafka_t* handle, int error, const char* reason, void* opaque) {
     std::array<char, 512> text{};
     rd_kafka_fatal_error(handle, text.data(), text.size());
     reports_of(opaque).error(text.data());
+}
+
+/// Source: librdkafka's STATISTICS.md: the state of a broker is "UP" once it is connected and has accepted the client.
+int on_statistics(rd_kafka_t*, char* json, std::size_t bytes, void* opaque) {
+    reports_of(opaque).connected(std::string_view{json, bytes}.find(R"("state":"UP")") != std::string_view::npos);
+    return 0;  // librdkafka frees the text
 }
 
 /// Eight bytes, the highest first, as Kafka's LongSerializer writes them.
@@ -126,6 +134,7 @@ Producer::Producer(const Options& options, Reports& reports) {
     rd_kafka_conf_set_opaque(conf.get(), &reports);
     rd_kafka_conf_set_dr_msg_cb(conf.get(), on_delivery);
     rd_kafka_conf_set_error_cb(conf.get(), on_error);
+    rd_kafka_conf_set_stats_cb(conf.get(), on_statistics);
     std::array<char, 512> text{};
     handle_ = rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), text.data(), text.size());
     if (handle_ == nullptr) throw std::invalid_argument(text.data());

@@ -29,6 +29,7 @@ struct Counters {
     core::Tally lost;
     core::Tally position;
     core::Tally in_flight;
+    core::Tally connected;
 
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>
@@ -42,6 +43,7 @@ struct Counters {
         visitor("lost_total", "Journal records that were gone or damaged when their turn came.", lost);
         visitor("position", "All records of the journal up to this number are delivered.", position);
         visitor("in_flight", "Messages that are not acknowledged yet.", in_flight);
+        visitor("connected", "1 while a broker is connected.", connected);
     }
 };
 
@@ -67,6 +69,8 @@ public:
         virtual void delivered(std::uint64_t number, std::size_t bytes) = 0;
         virtual void failed(std::uint64_t number, const std::string& reason) = 0;
         virtual void error(const std::string& text) = 0;
+        /// Whether a broker is connected; several times a second.
+        virtual void connected(bool up) = 0;
 
     protected:
         ~Reports() = default;

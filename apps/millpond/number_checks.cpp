@@ -1,0 +1,67 @@
+#include "apps/millpond/number_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace millpond::app {
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// good: whether a finite number will do. The text of the result says what was expected; empty when all is good.
+template <class Good>
+CLI::Validator number_where(std::string expected, Good good) {
+    return CLI::Validator{[expected, good](const std::string& text) {
+                              const auto number = parse<double>(text);
+                              if (number && std::isfinite(*number) && good(*number)) return std::string{};
+                              return fmt::format("expects {}, found '{}'", expected, text);
+                          },
+                          ""};
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest) {
+    const auto check = [lowest, highest](const std::string& text) -> std::string {
+        const auto number = parse<std::uint64_t>(text);
+        // A 0 in front would be read as octal.
+        const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
+        if (is_decimal && *number >= lowest && *number <= highest) return {};
+        return highest == UINT64_MAX
+                   ? fmt::format("expects a whole number from {} on, found '{}'", lowest, text)
+                   : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
+    };
+    return CLI::Validator{check, ""};
+}
+
+CLI::Validator positive_number() {
+    return number_where("a number above 0", [](double number) { return number > 0; });
+}
+
+CLI::Validator number_between(double least, double most) {
+    return number_where(fmt::format("a number from {} to {}", least, most),
+                        [least, most](double number) { return number >= least && number <= most; });
+}
+
+void check_unsigned_options(CLI::App& program) {
+    for (auto* option : program.get_options()) {
+        if (option->get_type_name().starts_with("UINT")) option->check(whole_number());
+    }
+    for (auto* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+        check_unsigned_options(*command);
+    }
+}
+
+}  // namespace millpond::app

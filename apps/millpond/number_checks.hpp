@@ -1,0 +1,23 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+
+/// Checks of numbers on the command line. The parser alone takes -1 for the largest unsigned number, and its own ranges
+/// print bounds of 300 digits.
+namespace millpond::app {
+
+/// Decimal digits only, from `lowest` to `highest`. CLI11 alone also reads a number beyond 2^64 as 2^64 - 1, and 010 as 8.
+[[nodiscard]] CLI::Validator whole_number(std::uint64_t lowest = 0, std::uint64_t highest = UINT64_MAX);
+
+/// A finite number above 0.
+[[nodiscard]] CLI::Validator positive_number();
+
+/// A finite number within both bounds.
+[[nodiscard]] CLI::Validator number_between(double least, double most);
+
+/// Adds whole_number to every option of the program and its subcommands whose value is unsigned.
+void check_unsigned_options(CLI::App& program);
+
+}  // namespace millpond::app

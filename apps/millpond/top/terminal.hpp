@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+
+#include <termios.h>
+
+namespace millpond::app {
+
+/// The terminal as a screen that is drawn over and keys that come one at a time. It is as before when this goes.
+///
+/// Threads: one.
+class Terminal {
+public:
+    /// Whether standard input and output are a terminal.
+    [[nodiscard]] static bool available() noexcept;
+
+    /// Takes the terminal's other screen; available() only.
+    Terminal();
+    ~Terminal();
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+
+    struct Size {
+        std::size_t width;
+        std::size_t height;
+    };
+    /// 80 x 24 where the terminal does not report one.
+    [[nodiscard]] Size size() const noexcept;
+
+    /// Draws the lines over what was there.
+    void draw(std::string_view text) const;
+
+    /// The next key; 0 when none came in time, or a signal did.
+    [[nodiscard]] char key(std::chrono::milliseconds longest) const noexcept;
+
+private:
+    termios before_{};
+};
+
+}  // namespace millpond::app

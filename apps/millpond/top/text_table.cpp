@@ -1,0 +1,93 @@
+#include "apps/millpond/top/text_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace millpond::app {
+namespace {
+
+constexpr std::size_t kSpace = 2;  // between columns
+
+std::string_view escape_of(Tone tone) {
+    switch (tone) {
+        case Tone::plain: return "";
+        case Tone::good: return "\033[32m";
+        case Tone::notice: return "\033[36m";
+        case Tone::warning: return "\033[33m";
+        case Tone::error: return "\033[31m";
+        case Tone::heading: return "\033[1m";
+        case Tone::faint: return "\033[2m";
+    }
+    return "";
+}
+
+std::string placed(const std::string& text, std::size_t width, bool left) {
+    const auto cut = text.substr(0, width);
+    return left ? fmt::format("{:<{}}", cut, width) : fmt::format("{:>{}}", cut, width);
+}
+
+}  // namespace
+
+std::string toned(std::string_view text, Tone tone, bool colour) {
+    if (!colour || tone == Tone::plain || text.empty()) return std::string{text};
+    return fmt::format("{}{}\033[0m", escape_of(tone), text);
+}
+
+std::vector<std::size_t> TextTable::widths(std::size_t width) const {
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+        auto longest = columns_[i].title.size();
+        for (const auto& row : rows_) longest = std::max(longest, row[i].text.size());
+        result.push_back(longest);
+    }
+    const auto total = [&] {
+        const auto shown = static_cast<std::size_t>(std::ranges::count_if(result, [](auto one) { return one != 0; }));
+        return std::accumulate(result.begin(), result.end(), std::size_t{0}) + (shown - 1) * kSpace;
+    };
+    while (width != 0 && total() > width) {
+        std::size_t least = 0;
+        for (std::size_t i = 1; i < columns_.size(); ++i) {
+            if (result[i] != 0 && (least == 0 || columns_[i].worth <= columns_[least].worth)) least = i;
+        }
+        if (least == 0) {  // only the first column is left
+            result[0] = width;
+            break;
+        }
+        // A long text to the left is shortened before its column goes.
+        constexpr std::size_t kReadable = 16;
+        const auto over = total() - width;
+        if (columns_[least].left && result[least] >= over + kReadable) {
+            result[least] -= over;
+        } else {
+            result[least] = 0;
+        }
+    }
+    return result;
+}
+
+std::vector<std::string> TextTable::lines(std::size_t width, std::size_t most, bool colour) const {
+    const auto wide = widths(width);
+    std::vector<std::string> result;
+    const auto write = [&](auto&& cell_of) {
+        std::string line;
+        for (std::size_t i = 0; i < columns_.size(); ++i) {
+            if (wide[i] == 0) continue;
+            const Cell& cell = cell_of(i);
+            if (!line.empty()) line += std::string(kSpace, ' ');
+            line += toned(placed(cell.text, wide[i], columns_[i].left), cell.tone, colour);
+        }
+        if (!colour) line.erase(line.find_last_not_of(' ') + 1);
+        result.push_back(std::move(line));
+    };
+    std::vector<Cell> titles;
+    for (const auto& column : columns_) titles.push_back({column.title, Tone::heading});
+    write([&](std::size_t i) -> const Cell& { return titles[i]; });
+    const auto shown = rows_.size() <= most ? rows_.size() : std::max<std::size_t>(most, 1) - 1;
+    for (std::size_t r = 0; r < shown; ++r) write([&](std::size_t i) -> const Cell& { return rows_[r][i]; });
+    if (shown < rows_.size()) result.push_back(toned(fmt::format("  {} more", rows_.size() - shown), Tone::faint, colour));
+    return result;
+}
+
+}  // namespace millpond::app

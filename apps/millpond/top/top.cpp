@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/http_get.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/stop_signal.hpp"
+#include "apps/millpond/top/terminal.hpp"
+#include "apps/millpond/top/text_table.hpp"
+#include "apps/millpond/top/top_text.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    std::string gateway{"127.0.0.1:9464"};
+    std::string token_env;
+    std::string format{"table"};
+    bool once{false};
+    std::uint32_t interval_ms{1'000};
+};
+
+std::string token_of(const Options& options) {
+    if (options.token_env.empty()) return {};
+    const char* token = std::getenv(options.token_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
+    if (token == nullptr) throw UsageError(fmt::format("--token-env: variable '{}' is not set", options.token_env));
+    return token;
+}
+
+net::SocketAddress address_of(const Options& options) {
+    try {
+        return net::SocketAddress::parse(options.gateway);
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(fmt::format("--gateway: {}", error.what()));
+    }
+}
+
+constexpr std::string_view kKeys = "q quit   sort by: n name  r rate  l lag  m missed  c configuration";
+
+/// The order that a key asks for.
+std::optional<TopOrder> order_of(char key) {
+    switch (key) {
+        case 'n': return TopOrder::name;
+        case 'r': return TopOrder::rate;
+        case 'l': return TopOrder::lag;
+        case 'm': return TopOrder::missed;
+        case 'c': return TopOrder::configured;
+        default: return std::nullopt;
+    }
+}
+
+bool wants_colour() {
+    const char* const no_colour = std::getenv("NO_COLOR");  // NOLINT(concurrency-mt-unsafe): one thread
+    return no_colour == nullptr || *no_colour == '\0';
+}
+
+/// A screen that is drawn again and again until `q` or a signal. A gateway that does not answer is no end: nothing old
+/// stays on the screen meanwhile.
+int watch(const Options& options, const net::SocketAddress& gateway, const std::string& token,
+          const std::atomic<bool>& stop) {
+    const Terminal terminal;
+    const bool colour = wants_colour();
+    auto order = TopOrder::configured;
+    std::string health;
+    std::string error;
+    auto next = std::chrono::steady_clock::now();
+    while (!stop.load(std::memory_order_relaxed)) {
+        if (std::chrono::steady_clock::now() >= next) {
+            try {
+                health = http_get(gateway, "/api/health", token);
+                error.clear();
+            } catch (const std::runtime_error& failure) {
+                error = fmt::format("no answer: {}; retrying", failure.what());
+            }
+            next = std::chrono::steady_clock::now() + std::chrono::milliseconds{options.interval_ms};
+        }
+        const auto [width, height] = terminal.size();
+        auto text = error.empty()
+                        ? top_text(health, {.width = width, .height = height - 1, .colour = colour, .order = order})
+                        : toned(error.substr(0, width), Tone::error, colour) + '\n';
+        terminal.draw(text + toned(kKeys.substr(0, width), Tone::faint, colour));
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - std::chrono::steady_clock::now());
+        const char key = terminal.key(std::max(left, std::chrono::milliseconds{1}));
+        if (key == 'q') return 0;
+        order = order_of(key).value_or(order);
+    }
+    return 0;
+}
+
+int run(const Options& options) {
+    const auto gateway = address_of(options);
+    const auto token = token_of(options);
+    const auto& stop = stop_on_signal();
+    if (!options.once && options.format == "table" && Terminal::available())
+        return watch(options, gateway, token, stop);
+    for (;;) {
+        const auto health = http_get(gateway, "/api/health", token);
+        fmt::print("{}", options.format == "json" ? health : top_text(health));
+        std::fflush(stdout);
+        if (options.once) return 0;
+        std::this_thread::sleep_for(std::chrono::milliseconds{options.interval_ms});
+        if (stop.load(std::memory_order_relaxed)) return 0;
+    }
+}
+
+}  // namespace
+
+Command top_command(CLI::App& program) {
+    auto* command = program.add_subcommand("top", "Show a running gateway: rates, latencies, lag, losses, findings.");
+    command->footer(
+        "Reads /api/health where a gateway serves its metrics or its page. On a terminal, `q` ends it, and n, r, l, m "
+        "and c\n"
+        "sort feeds and sinks by name, rate, lag, missed events, or as configured. NO_COLOR switches colours off.\n"
+        "Examples:\n"
+        "  millpond top\n"
+        "  millpond top --gateway 127.0.0.1:9465 --token-env MILLPOND_TOKEN\n"
+        "  millpond top --once --format json | jq .first");
+    auto options = std::make_shared<Options>();
+    command->add_option("--gateway", options->gateway, "where it serves its metrics or its page")
+        ->type_name("ADDRESS:PORT")
+        ->capture_default_str();
+    command->add_option("--token-env", options->token_env, "variable of the environment that holds the token")
+        ->type_name("NAME");
+    command->add_option("--format", options->format, "tables, or the JSON as it is")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    command->add_flag("--once", options->once, "print once and exit");
+    command->add_option("--interval-ms", options->interval_ms, "milliseconds between two updates")
+        ->check(whole_number(100, 3'600'000))
+        ->capture_default_str();
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

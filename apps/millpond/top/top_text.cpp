@@ -1,0 +1,324 @@
+#include "apps/millpond/top/top_text.hpp"
+
+#include <fmt/format.h>
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/millpond/top/text_table.hpp"
+
+namespace millpond::app {
+namespace {
+
+using Tree = boost::property_tree::ptree;
+
+std::string text(const Tree& tree, const char* key) { return tree.get<std::string>(key); }
+
+/// 1234567 is "1.23M".
+std::string amount(double value) {
+    constexpr double kThousand = 1e3;
+    constexpr double kLongest = 1e5;  // written out below
+    if (value < kLongest) return fmt::format("{:.0f}", value);
+    for (const char* const unit : {"k", "M", "G", "T"}) {
+        value /= kThousand;
+        if (value < kThousand) return fmt::format("{:.2f}{}", value, unit);
+    }
+    return fmt::format("{:.2f}P", value / kThousand);
+}
+std::string amount(const Tree& tree, const char* key) { return amount(tree.get<double>(key)); }
+
+/// Something that should be 0.
+Cell loss(const Tree& tree, const char* key, Tone tone = Tone::error) {
+    const auto value = tree.get<double>(key);
+    return {amount(value), value > 0 ? tone : Tone::plain};
+}
+
+std::string span(double nanos) {
+    const auto size = std::abs(nanos);
+    if (size < 1e3) return fmt::format("{:.0f}ns", nanos);
+    if (size < 1e6) return fmt::format("{:.1f}us", nanos / 1e3);
+    if (size < 1e9) return fmt::format("{:.1f}ms", nanos / 1e6);
+    return fmt::format("{:.1f}s", nanos / 1e9);
+}
+/// "-" where there is none.
+std::string span(const Tree& tree, const char* key) {
+    return text(tree, key) == "null" ? "-" : span(tree.get<double>(key));
+}
+
+std::string mebibytes(const Tree& tree, const char* key) {
+    return fmt::format("{:.1f}M", tree.get<double>(key) / (1024.0 * 1024.0));
+}
+
+/// How many are connected to a sink, or whether it is connected; "-" where it is neither.
+Cell peers_of(const Tree& sink) {
+    if (const auto connected = text(sink, "connected"); connected != "null") {
+        return connected == "true" ? Cell{"up"} : Cell{"down", Tone::error};
+    }
+    const auto clients = text(sink, "clients");
+    return {clients == "null" ? "-" : clients};
+}
+
+Tone tone_of(const std::string& severity) {
+    if (severity == "error") return Tone::error;
+    return severity == "warning" ? Tone::warning : Tone::notice;
+}
+
+using Rows = std::vector<const Tree*>;
+
+Rows rows_of(const Tree& list) {
+    Rows rows;
+    for (const auto& [name, row] : list) rows.push_back(&row);
+    return rows;
+}
+
+/// The greatest first; names by the alphabet.
+Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag, const char* missed) {
+    auto rows = rows_of(list);
+    const auto number = [](const Tree& row, const char* key) {
+        return text(row, key) == "null" ? -1.0 : row.get<double>(key);
+    };
+    const auto by = [&](const char* key) {
+        std::ranges::stable_sort(
+            rows, [&](const Tree* left, const Tree* right) { return number(*left, key) > number(*right, key); });
+    };
+    switch (order) {
+        case TopOrder::configured: break;
+        case TopOrder::name:
+            std::ranges::stable_sort(rows, {}, [](const Tree* row) { return text(*row, "name"); });
+            break;
+        case TopOrder::rate: by(rate); break;
+        case TopOrder::lag: by(lag); break;
+        case TopOrder::missed: by(missed); break;
+    }
+    return rows;
+}
+
+class Page {
+public:
+    Page(const Tree& tree, const TopView& view) : tree_(tree), now_(tree.get<double>("now")), view_(view) {}
+
+    std::string write() {
+        const std::vector<TextTable> tables{findings(), feeds(), sinks(), latencies(), rings(), readers(), pools()};
+        const auto most = fitting(tables);
+        std::string out = summary() + '\n';
+        for (std::size_t i = 0; i < tables.size(); ++i) {
+            if (tables[i].rows() == 0 || most[i] == 0) continue;
+            if (i != 0) out += '\n';
+            for (const auto& line : tables[i].lines(view_.width, most[i], view_.colour)) out += line + '\n';
+        }
+        return out;
+    }
+
+private:
+    /// How many rows of each table there is room for; 0 leaves it out.
+    [[nodiscard]] std::vector<std::size_t> fitting(const std::vector<TextTable>& tables) const {
+        constexpr std::size_t kFewest = 2;  // one and how many more
+        std::vector<std::size_t> most;
+        for (const auto& table : tables) most.push_back(table.rows());
+        if (view_.height == 0) return most;
+        const auto lines = [&] {
+            std::size_t sum = 1;
+            for (std::size_t i = 0; i < most.size(); ++i) {
+                if (most[i] != 0) sum += most[i] + (i == 0 ? 1 : 2);
+            }
+            return sum;
+        };
+        while (lines() > view_.height) {
+            const auto longest = std::ranges::max_element(most);
+            if (*longest > kFewest) {
+                --*longest;
+                continue;
+            }
+            const auto last = std::find_if(most.rbegin(), most.rend(), [](auto rows) { return rows != 0; });
+            if (last == most.rend()) break;
+            *last = 0;
+        }
+        return most;
+    }
+
+    std::string summary() {
+        std::string words;
+        auto worst = Tone::good;
+        for (const auto& [severity, plural] : std::array<std::pair<const char*, const char*>, 3>{
+                 {{"error", "errors"}, {"warning", "warnings"}, {"info", "notices"}}}) {
+            const auto& all = tree_.get_child("findings");
+            const auto count = std::ranges::count_if(
+                all, [&](const auto& one) { return text(one.second, "severity") == severity; });
+            if (count == 0) continue;
+            if (words.empty()) worst = tone_of(severity);
+            words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, count == 1 && *severity != 'i' ? severity : plural);
+        }
+        return toned(words.empty() ? "healthy" : words, worst, view_.colour);
+    }
+
+    [[nodiscard]] TextTable findings() const {
+        TextTable table{{{"FINDING", true, 3}, {"AGE", false, 2}, {"WHAT", true, 1}}};
+        for (const auto* one : rows_of(tree_.get_child("findings"))) {
+            table.add({{fmt::format("{}: {}", text(*one, "stage"), text(*one, "of")), tone_of(text(*one, "severity"))},
+                       {span(now_ - one->get<double>("since"))},
+                       {text(*one, "text")}});
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable feeds() const {
+        TextTable table{{{"FEED", true, 9},
+                         {"PACKETS/S", false, 5},
+                         {"QUOTES/S", false, 8},
+                         {"LAST", false, 7},
+                         {"DELAY", false, 4},
+                         {"MISSING", false, 8},
+                         {"REJECTED", false, 6},
+                         {"DROPS", false, 6},
+                         {"HALTED", false, 2},
+                         {"INCOMPLETE", false, 3}}};
+        for (const auto* feed :
+             sorted(tree_.get_child("feeds"), view_.order, "quotes_per_second", "delay_ns", "missing")) {
+            const bool ever = text(*feed, "last_packet") != "null";
+            table.add({{text(*feed, "name")},
+                       {amount(*feed, "packets_per_second")},
+                       {amount(*feed, "quotes_per_second")},
+                       {ever ? span(now_ - feed->get<double>("last_packet")) : "never"},
+                       {span(*feed, "delay_ns")},
+                       loss(*feed, "missing"),
+                       loss(*feed, "undecodable"),
+                       loss(*feed, "kernel_drops"),
+                       {amount(*feed, "instruments_halted")},
+                       loss(*feed, "instruments_incomplete", Tone::warning)});
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable sinks() const {
+        TextTable table{{{"SINK", true, 9},
+                         {"TYPE", true, 4},
+                         {"PEERS", false, 6},
+                         {"DELIVERED/S", false, 7},
+                         {"QUEUED", false, 5},
+                         {"LAG", false, 8},
+                         {"CONFLATED", false, 3},
+                         {"MISSED", false, 8},
+                         {"LAST ERROR", true, 2}}};
+        for (const auto* sink :
+             sorted(tree_.get_child("sinks"), view_.order, "delivered_per_second", "lag_ns", "missed")) {
+            const auto error = text(*sink, "last_error");
+            table.add({{text(*sink, "name"), text(*sink, "ended") == "true" ? Tone::error : Tone::plain},
+                       {text(*sink, "type")},
+                       peers_of(*sink),
+                       {amount(*sink, "delivered_per_second")},
+                       {amount(*sink, "queued")},
+                       {span(*sink, "lag_ns"), text(*sink, "behind") == "true" ? Tone::error : Tone::plain},
+                       {amount(*sink, "conflated")},
+                       loss(*sink, "missed"),
+                       {error == "null" ? "" : error}});
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable latencies() const {
+        TextTable table{{{"LATENCY, NEWEST SECONDS", true, 9},
+                         {"P50", false, 8},
+                         {"P90", false, 3},
+                         {"P99", false, 7},
+                         {"P99.9", false, 6},
+                         {"MAX", false, 5}}};
+        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
+            for (const auto& [stage, title] : std::array<std::pair<const char*, const char*>, 2>{
+                     {{"wire", "wire to ring"}, {"in_process", "receive to ring"}}}) {
+                const auto& recent = ring->get_child(stage).get_child("recent");
+                std::vector<Cell> row{{fmt::format("{} '{}'", title, text(*ring, "name"))}};
+                const bool any = recent.get<double>("count") > 0;
+                for (const char* const key : {"p50", "p90", "p99", "p999", "max"}) {
+                    row.push_back({any ? span(recent, key) : "-"});
+                }
+                table.add(std::move(row));
+            }
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable rings() const {
+        TextTable table{{{"RING", true, 9},
+                         {"EVENTS/S", false, 8},
+                         {"INSTRUMENTS", false, 7},
+                         {"MAPPED", false, 5},
+                         {"HUGE", false, 4},
+                         {"LOCKED", false, 3}}};
+        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
+            table.add({{text(*ring, "name")},
+                       {amount(*ring, "published_per_second")},
+                       {fmt::format("{}/{}", text(*ring, "instruments"), text(*ring, "max_instruments"))},
+                       {mebibytes(*ring, "memory.mapped")},
+                       {mebibytes(*ring, "memory.huge")},
+                       {mebibytes(*ring, "memory.locked")}});
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable readers() const {
+        TextTable table{{{"READER", true, 9}, {"RING", true, 4}, {"BEHIND", false, 7}, {"MISSED", false, 8}, {"STATE", true, 6}}};
+        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
+            for (const auto* reader : rows_of(ring->get_child("readers"))) {
+                const bool alive = text(*reader, "alive") == "true";
+                table.add({{text(*reader, "name")},
+                           {text(*ring, "name")},
+                           {amount(*reader, "behind")},
+                           loss(*reader, "missed"),
+                           alive ? Cell{"alive"} : Cell{"dead", Tone::error}});
+            }
+            if (!ring->get<bool>("readers_complete", true)) {
+                table.add({{"more, not listed"}, {text(*ring, "name")}, {"-"}, {"-"}, {"-"}});
+            }
+        }
+        return table;
+    }
+
+    [[nodiscard]] TextTable pools() const {
+        TextTable table{{{"POOL", true, 9},
+                         {"OF", true, 8},
+                         {"USED", false, 6},
+                         {"CAPACITY", false, 4},
+                         {"FULL", false, 7},
+                         {"REFUSED", false, 8}}};
+        for (const auto* pool : rows_of(tree_.get_child("pools"))) {
+            const auto capacity = pool->get<double>("capacity");
+            const auto full = capacity == 0 ? 0 : pool->get<double>("used") / capacity * 100;
+            table.add({{text(*pool, "name")},
+                       {text(*pool, "of")},
+                       {amount(*pool, "used")},
+                       {amount(*pool, "capacity")},
+                       {fmt::format("{:.1f}%", full)},
+                       loss(*pool, "refused")});
+        }
+        return table;
+    }
+
+    const Tree& tree_;
+    double now_;
+    TopView view_;
+};
+
+}  // namespace
+
+std::string top_text(const std::string& health_json, const TopView& view) {
+    Tree tree;
+    try {
+        std::istringstream in{health_json};
+        boost::property_tree::read_json(in, tree);
+        return Page{tree, view}.write();
+    } catch (const boost::property_tree::ptree_error& error) {
+        throw std::runtime_error(fmt::format("the answer is not a gateway's health report: {}", error.what()));
+    }
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace millpond::app {
+
+/// What rows of feeds and sinks are sorted by.
+enum class TopOrder : std::uint8_t { configured, name, rate, lag, missed };
+
+struct TopView {
+    std::size_t width{0};   ///< Characters; 0: as many as it takes.
+    std::size_t height{0};  ///< Lines; 0: as many as it takes.
+    bool colour{false};
+    TopOrder order{TopOrder::configured};
+};
+
+/// A gateway's /api/health as text for a terminal: what is wrong, feeds, sinks, rings, latencies, readers and pools. What
+/// is wrong comes first and is kept where the height does not suffice for all. Throws std::runtime_error when the JSON is
+/// not a gateway's.
+[[nodiscard]] std::string top_text(const std::string& health_json, const TopView& view = {});
+
+}  // namespace millpond::app
