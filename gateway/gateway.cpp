@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include <millpond/core/clock.hpp>
+#include <millpond/core/moment.hpp>
 #include <millpond/feed/event_json.hpp>
 
 namespace millpond::gateway {
@@ -18,14 +18,15 @@ namespace millpond::gateway {
 Gateway::Gateway(const Config& config, Log& log) : log_(log), config_(config), admin_token_(config.admin_token) {
     rescue_left_rings(config);
     for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say()));
-    open_sinks(config);
-    monitor_ = std::make_unique<health::Monitor>(pipelines_, watched_, core::utc_nanos());
+    for (const auto& sink : prepare_sinks(config)) sink.open();
+    monitor_ = std::make_unique<health::Monitor>(pipelines_, watched_, core::MomentClock{}.now());
     list_metrics();
     if (!config.metrics.empty()) serve_metrics(config.metrics);
     report();
 }
 
 Gateway::~Gateway() {
+    desk_.close();  // the thread of the metrics may wait there
     for (const auto& pipeline : pipelines_) pipeline->stop();
     for (const auto& sink : sinks_) sink->stop();
     for (const auto& sink : sinks_) tell_account(*sink);
@@ -42,7 +43,7 @@ void Gateway::tell_account(const Consumer& sink) {
 
 Say Gateway::say_of(const std::string& sink) {
     return [this, &error = errors_[sink]](Severity severity, std::string_view cause, const std::string& text) {
-        if (severity >= Severity::warning) error.say(text, core::utc_nanos());
+        if (severity >= Severity::warning) error.say(text, core::MomentClock{}.now());
         log_.say(severity, cause, text);
     };
 }
@@ -87,13 +88,14 @@ void Gateway::start() {
 }
 
 void Gateway::watch() {
+    const auto now = core::MomentClock{}.now();
     for (const auto& pipeline : pipelines_) {
-        pipeline->set_midnights(core::utc_nanos());
+        pipeline->set_midnights(now.utc_ns);
         Notice notice;
         while (pipeline->notices().take(notice)) tell(*pipeline, notice);
         tell_losses(*pipeline);
     }
-    monitor_->look(core::utc_nanos());
+    monitor_->look(now);
     log_.tell_suppressed();
 }
 

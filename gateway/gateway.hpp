@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +26,7 @@
 #include "gateway/pipeline.hpp"
 #include "gateway/reload.hpp"
 #include "gateway/sink.hpp"
+#include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/token.hpp"
 
 namespace millpond::gateway {
@@ -55,9 +58,10 @@ public:
     void watch();
 
     /// Closes the sinks that `next` does not have, opens those that are new, and opens anew those that changed. All
-    /// others, the rings and the receive threads are not touched; what of `next` needs a restart is refused. A sink
-    /// that cannot be opened is refused too. Throws ConfigError, with nothing changed, for secrets that cannot be had.
-    Reloaded reconfigure(const Config& next);
+    /// others, the rings and the receive threads are not touched; what of `next` needs a restart is refused. All that
+    /// a sink needs is looked at before any is closed: where something is missing, what runs is left as it was. Throws
+    /// ConfigError, with nothing changed, for secrets and certificates that cannot be had.
+    Reloaded reconfigure(Config next);
     /// Where the admin's wishes come in; whoever watches answers them.
     [[nodiscard]] ReloadDesk& desk() noexcept { return desk_; }
 
@@ -75,12 +79,18 @@ private:
     [[nodiscard]] Say say();
     /// Writes down what a dead gateway's rings still hold, before their names are taken over.
     void rescue_left_rings(const Config& config);
-    void open_sinks(const Config& config);
+    /// A sink whose secrets and certificates were read and are good; `open` may still fail for a file or an address.
+    struct PreparedSink {
+        std::string name;
+        std::function<void()> open;
+    };
+    /// In the order in which they are to be opened. Throws ConfigError.
+    [[nodiscard]] std::vector<PreparedSink> prepare_sinks(const Config& config);
     /// Runs it; holds: for how long it may hold an event on purpose.
     template <class Settings>
     void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
                   std::chrono::nanoseconds holds = {});
-    void open_kafka(const KafkaConfig& settings);
+    void open_kafka(const KafkaConfig& settings, kafka::Options options);
     /// Number of the newest record of a journal that runs. Throws ConfigError when none of this name does.
     [[nodiscard]] const core::Tally& newest_record_of(const std::string& journal) const;
     /// What a sink says is logged, and what it complains of is kept for its health.
@@ -93,8 +103,12 @@ private:
     void list_sink(const Consumer& sink);
     void tell_account(const Consumer& sink);
     void close_sink(std::size_t place);
-    /// Opens and starts the one sink of `single`; false, with the reason among what is refused, when that fails.
-    bool open_late(const Config& single, const std::string& name, Reloaded& result);
+    /// Opens and starts it. Why not, if that fails.
+    [[nodiscard]] std::optional<std::string> open_late(const PreparedSink& sink);
+    /// Takes what cannot be had out of `next`, in favour of what runs under the same name.
+    void keep_what_cannot_change(Config& next, Reloaded& result) const;
+    /// Opens what `next` has and `config_` has not.
+    void open_new_sinks(const Config& next, const Config& before, Reloaded& result);
     /// What a POST does.
     [[nodiscard]] http::Page act(const http::Request& request, std::string_view authorization);
     void report() const;

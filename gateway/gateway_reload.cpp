@@ -6,6 +6,7 @@
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,8 +16,7 @@
 
 #include "gateway/gateway.hpp"
 #include "gateway/lines/json_string.hpp"
-#include "gateway/tls.hpp"
-#include "gateway/token.hpp"
+#include "gateway/reload_check.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -38,18 +38,6 @@ void for_each_sink_list(Visitor&& visit) {
     std::apply([&](auto... lists) { (visit(lists), ...); }, kSinkLists);
 }
 
-/// Throws ConfigError for a token or a certificate that cannot be had, before anything is closed for it.
-void try_secrets(const Config& config) {
-    for (const auto& sink : config.tcp) {
-        static_cast<void>(Token{sink.token});
-        static_cast<void>(TlsContext{sink.tls});
-    }
-    for (const auto& sink : config.web) {
-        static_cast<void>(Token{sink.token});
-        static_cast<void>(TlsContext{sink.tls});
-    }
-}
-
 std::string list_of(const std::vector<std::string>& texts) {
     std::string list;
     for (const auto& text : texts) list += (list.empty() ? "" : ",") + lines::json_string(text);
@@ -69,14 +57,17 @@ std::vector<std::string> what_needs_a_restart(const Config& now, const Config& n
     compare(next.capture == now.capture && next.capture_rotate_bytes == now.capture_rotate_bytes &&
                 next.capture_keep == now.capture_keep && next.capture_buffer == now.capture_buffer,
             "capture");
+    compare(next.file_mode == now.file_mode, "file_mode");
     return changed;
 }
 
 }  // namespace
 
-Reloaded Gateway::reconfigure(const Config& next) {
-    try_secrets(next);
+Reloaded Gateway::reconfigure(Config next) {
     Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
+    next.file_mode = config_.file_mode;
+    static_cast<void>(prepare_sinks(next));  // throws for what cannot be had
+    keep_what_cannot_change(next, result);
     std::set<std::string> gone;
     for_each_sink_list([&](auto list) {
         for (const auto& sink : new_in(config_.*list, next.*list)) gone.insert(sink.name);
@@ -90,20 +81,43 @@ Reloaded Gateway::reconfigure(const Config& next) {
         result.done.push_back(fmt::format("sink '{}' is closed", sinks_[i]->name()));
         close_sink(i);
     }
-    for_each_sink_list([&](auto list) {
-        auto kept = config_.*list;
-        std::erase_if(kept, [&](const auto& sink) { return gone.contains(sink.name); });
-        for (const auto& sink : new_in(next.*list, kept)) {
-            Config single;
-            (single.*list).push_back(sink);
-            if (open_late(single, sink.name, result)) kept.push_back(sink);
-        }
-        config_.*list = std::move(kept);
-    });
+    const auto before = config_;
+    for_each_sink_list(
+        [&](auto list) { std::erase_if(config_.*list, [&](const auto& sink) { return gone.contains(sink.name); }); });
+    open_new_sinks(next, before, result);
     monitor_->set_sinks(watched_);
     for (const auto& text : result.done) log_.info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_.warning("reload " + text, "reload: {}", text);
     return result;
+}
+
+void Gateway::open_new_sinks(const Config& next, const Config& before, Reloaded& result) {
+    for_each_sink_list([&](auto list) {
+        const auto open = [&](const auto& sink) {
+            Config single;
+            single.file_mode = config_.file_mode;
+            (single.*list).push_back(sink);
+            std::optional<std::string> failure;
+            try {
+                failure = open_late(prepare_sinks(single).front());
+            } catch (const std::exception& error) {
+                failure = error.what();  // a secret that was there when it was looked at
+            }
+            if (!failure) (config_.*list).push_back(sink);
+            return failure;
+        };
+        for (const auto& sink : new_in(next.*list, config_.*list)) {
+            const auto failure = open(sink);
+            if (!failure) {
+                result.done.push_back(fmt::format("sink '{}' runs", sink.name));
+                continue;
+            }
+            const auto old = std::ranges::find(before.*list, sink.name, [](const auto& one) { return one.name; });
+            const bool restored = old != (before.*list).end() && !open(*old);
+            result.refused.push_back(fmt::format("sink '{}' {}: {}", sink.name,
+                                                 restored ? "runs with its old settings" : "is left out", *failure));
+        }
+    });
 }
 
 void Gateway::close_sink(std::size_t place) {
@@ -116,23 +130,47 @@ void Gateway::close_sink(std::size_t place) {
     sinks_.erase(sinks_.begin() + static_cast<std::ptrdiff_t>(place));
 }
 
-bool Gateway::open_late(const Config& single, const std::string& name, Reloaded& result) {
+std::optional<std::string> Gateway::open_late(const PreparedSink& sink) {
     const auto before = sinks_.size();
     try {
-        open_sinks(single);
+        sink.open();
         list_sink(*sinks_.back());
         sinks_.back()->start();
-        result.done.push_back(fmt::format("sink '{}' runs", name));
-        return true;
+        return std::nullopt;
     } catch (const std::exception& error) {
         if (sinks_.size() != before) {
-            listed_of_sink_.erase(name);
+            listed_of_sink_.erase(sink.name);
             watched_.pop_back();
             sinks_.pop_back();
         }
-        result.refused.push_back(fmt::format("sink '{}' is left out: {}", name, error.what()));
-        return false;
+        return error.what();
     }
+}
+
+void Gateway::keep_what_cannot_change(Config& next, Reloaded& result) const {
+    std::set<std::string> kept;
+    const ReloadCheck check{config_};
+    for_each_sink_list([&](auto list) {
+        for (const auto& sink : new_in(next.*list, config_.*list)) {
+            auto obstacle = check.obstacle(sink);
+            if constexpr (requires { sink.journal; }) {
+                if (kept.contains(sink.journal)) obstacle = fmt::format("journal '{}' does not change", sink.journal);
+            }
+            if (!obstacle) continue;
+            bool runs = false;
+            for_each_sink_list([&](auto other) {
+                for (const auto& one : config_.*other) runs = runs || one.name == sink.name;
+            });
+            result.refused.push_back(
+                fmt::format("sink '{}' is left {}: {}", sink.name, runs ? "as it was" : "out", *obstacle));
+            kept.insert(sink.name);
+        }
+    });
+    for_each_sink_list([&](auto list) {
+        std::erase_if(next.*list, [&](const auto& sink) { return kept.contains(sink.name); });
+        std::ranges::copy_if(config_.*list, std::back_inserter(next.*list),
+                             [&](const auto& sink) { return kept.contains(sink.name); });
+    });
 }
 
 http::Page Gateway::act(const http::Request& request, std::string_view authorization) {
@@ -142,6 +180,7 @@ http::Page Gateway::act(const http::Request& request, std::string_view authoriza
         return {.type = "text/plain", .body = "the admin's token is needed\n", .status = 401};
     }
     const auto result = desk_.ask(kPatience);
+    if (!result && desk_.is_closed()) return {.type = "text/plain", .body = "the gateway is stopping\n", .status = 503};
     if (!result) return {.type = "text/plain", .body = "no answer yet; the log will tell\n", .status = 202};
     return {
         .type = "application/json",

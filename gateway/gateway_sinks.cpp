@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/market/ring_error.hpp>
@@ -29,7 +30,7 @@ namespace {
 /// How long a dead gateway's ring is waited for while the journal's disk takes nothing.
 constexpr std::int64_t kRescuePatienceNs = 2'000'000'000;
 
-journal::Options journal_options(const JournalConfig& sink) {
+journal::Options journal_options(const JournalConfig& sink, mode_t file_mode) {
     return {.name = sink.name,
             .writer = {.folder = sink.folder,
                        .ring = sink.ring,
@@ -38,7 +39,8 @@ journal::Options journal_options(const JournalConfig& sink) {
                        .keep_bytes = sink.keep_bytes,
                        .keep_for = std::chrono::hours{sink.keep_hours},
                        .sync = sink.sync,
-                       .sync_interval = std::chrono::milliseconds{sink.sync_ms}}};
+                       .sync_interval = std::chrono::milliseconds{sink.sync_ms},
+                       .file_mode = file_mode}};
 }
 
 /// Of what sends lines to subscribers: tcp and web.
@@ -56,6 +58,7 @@ Options line_options(const auto& sink) {
 }
 
 mqtt::Options mqtt_options(const MqttConfig& sink) {
+    if (sink.tls.on) check_client_files(sink.tls.authority, sink.tls.certificate, sink.tls.key);
     return {.name = sink.name,
             .host = sink.host,
             .port = sink.port,
@@ -76,10 +79,31 @@ mqtt::Options mqtt_options(const MqttConfig& sink) {
             .reconnect_longest = std::chrono::milliseconds{sink.reconnect_most_ms}};
 }
 
-kafka::Options kafka_options(const KafkaConfig& sink) {
+kafka::Options kafka_options(const KafkaConfig& sink, mode_t file_mode) {
     auto options = unchecked_kafka_options(sink);
     options.password = read_secret(sink.password, "password");
+    options.file_mode = file_mode;
+    kafka::check(options);
     return options;
+}
+
+csv::Options csv_options(const CsvConfig& sink, mode_t file_mode) {
+    return {.name = sink.name,
+            .path = sink.path,
+            .mode = sink.mode,
+            .rotate_bytes = sink.rotate_bytes,
+            .keep = sink.keep,
+            .flush = std::chrono::milliseconds{sink.flush_ms},
+            .file_mode = file_mode};
+}
+
+udp::Options udp_options(const UdpConfig& sink) {
+    return {.name = sink.name,
+            .to = sink.to,
+            .interface = sink.interface,
+            .channel = sink.channel,
+            .mode = sink.mode,
+            .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}};
 }
 
 }  // namespace
@@ -104,8 +128,7 @@ const core::Tally& Gateway::newest_record_of(const std::string& journal) const {
     throw ConfigError(fmt::format("journal '{}' does not run", journal));
 }
 
-void Gateway::open_kafka(const KafkaConfig& settings) {
-    auto options = kafka_options(settings);
+void Gateway::open_kafka(const KafkaConfig& settings, kafka::Options options) {
     options.newest_record = &newest_record_of(settings.journal);
     sinks_.push_back(kafka::open(options, say_of(settings.name)));
     watched_.push_back({.thread = sinks_.back().get(), .error = &errors_[settings.name], .holds = {}});
@@ -122,7 +145,7 @@ void Gateway::rescue_left_rings(const Config& config) {
             continue;
         }
         SinkThread left{{.ring = sink.ring, .name = sink.name},
-                        std::make_unique<journal::JournalSink>(journal_options(sink), say()),
+                        std::make_unique<journal::JournalSink>(journal_options(sink, config.file_mode), say()),
                         say()};
         const auto until = core::monotonic_nanos() + kRescuePatienceNs;
         while (left.account().queued != 0 && core::monotonic_nanos() < until) left.round(core::monotonic_nanos());
@@ -134,57 +157,56 @@ void Gateway::rescue_left_rings(const Config& config) {
     }
 }
 
-void Gateway::open_sinks(const Config& config) {
-    for (const auto& sink : config.journals) {
-        const auto say = say_of(sink.name);
-        auto made = std::make_unique<journal::JournalSink>(journal_options(sink), say);
-        run_sink(sink, std::move(made), say);
+std::vector<Gateway::PreparedSink> Gateway::prepare_sinks(const Config& config) {
+    std::vector<PreparedSink> prepared;
+    const auto add = [&](const auto& sink, auto open) {
+        prepared.push_back({sink.name, [this, sink, open = std::move(open)] { open(sink, say_of(sink.name)); }});
+    };
+    for (const auto& journal : config.journals) {
+        add(journal, [this, options = journal_options(journal, config.file_mode)](const auto& sink, const Say& say) {
+            run_sink(sink, std::make_unique<journal::JournalSink>(options, say), say);
+        });
     }
-    for (const auto& sink : config.kafka) open_kafka(sink);
-    for (const auto& sink : config.tcp) {
-        const auto say = say_of(sink.name);
-        auto made = std::make_unique<tcp::TcpSink>(line_options<tcp::Options>(sink), say);
-        log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
-        if (tcp_address_.empty()) tcp_address_ = made->address();
-        run_sink(sink, std::move(made), say);
+    for (const auto& kafka : config.kafka) {
+        add(kafka, [this, options = kafka_options(kafka, config.file_mode)](const auto& sink, const Say&) {
+            open_kafka(sink, options);
+        });
     }
-    for (const auto& sink : config.web) {
-        const auto say = say_of(sink.name);
-        auto made = std::make_unique<web::WebSink>(
-            line_options<web::Options>(sink), [this](const http::Request& request) { return page(request); }, say);
-        log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
-                  made->address().to_string());
-        if (web_address_.empty()) web_address_ = made->address();
-        run_sink(sink, std::move(made), say);
+    for (const auto& tcp : config.tcp) {
+        add(tcp, [this, options = line_options<tcp::Options>(tcp)](const auto& sink, const Say& say) {
+            auto made = std::make_unique<tcp::TcpSink>(options, say);
+            log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
+            if (tcp_address_.empty()) tcp_address_ = made->address();
+            run_sink(sink, std::move(made), say);
+        });
     }
-    for (const auto& sink : config.csv) {
-        const auto say = say_of(sink.name);
-        run_sink(sink,
-                 std::make_unique<csv::CsvSink>(csv::Options{.name = sink.name,
-                                                             .path = sink.path,
-                                                             .mode = sink.mode,
-                                                             .rotate_bytes = sink.rotate_bytes,
-                                                             .keep = sink.keep,
-                                                             .flush = std::chrono::milliseconds{sink.flush_ms}},
-                                                say),
-                 say, std::chrono::milliseconds{sink.flush_ms});
+    for (const auto& web : config.web) {
+        add(web, [this, options = line_options<web::Options>(web)](const auto& sink, const Say& say) {
+            auto made = std::make_unique<web::WebSink>(
+                options, [this](const http::Request& request) { return page(request); }, say);
+            log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
+                      made->address().to_string());
+            if (web_address_.empty()) web_address_ = made->address();
+            run_sink(sink, std::move(made), say);
+        });
     }
-    for (const auto& sink : config.udp) {
-        const auto say = say_of(sink.name);
-        run_sink(sink,
-                 std::make_unique<udp::UdpSink>(udp::Options{.name = sink.name,
-                                                             .to = sink.to,
-                                                             .interface = sink.interface,
-                                                             .channel = sink.channel,
-                                                             .mode = sink.mode,
-                                                             .heartbeat = std::chrono::milliseconds{sink.heartbeat_ms}},
-                                                static_cast<std::uint64_t>(core::utc_nanos()), say),
-                 say);
+    for (const auto& csv : config.csv) {
+        add(csv, [this, options = csv_options(csv, config.file_mode)](const auto& sink, const Say& say) {
+            run_sink(sink, std::make_unique<csv::CsvSink>(options, say), say, options.flush);
+        });
     }
-    for (const auto& sink : config.mqtt) {
-        const auto say = say_of(sink.name);
-        run_sink(sink, mqtt::open(mqtt_options(sink), say), say);
+    for (const auto& udp : config.udp) {
+        add(udp, [this, options = udp_options(udp)](const auto& sink, const Say& say) {
+            const auto session = static_cast<std::uint64_t>(core::utc_nanos());
+            run_sink(sink, std::make_unique<udp::UdpSink>(options, session, say), say);
+        });
     }
+    for (const auto& mqtt : config.mqtt) {
+        add(mqtt, [this, options = mqtt_options(mqtt)](const auto& sink, const Say& say) {
+            run_sink(sink, mqtt::open(options, say), say);
+        });
+    }
+    return prepared;
 }
 
 }  // namespace millpond::gateway

@@ -190,7 +190,8 @@ void Pipeline::open_capture(const Config& config, Say say) {
                                                           .name = config_.name,
                                                           .buffer_bytes = config.capture_buffer,
                                                           .rotate_bytes = config.capture_rotate_bytes,
-                                                          .keep = config.capture_keep},
+                                                          .keep = config.capture_keep,
+                                                          .file_mode = config.file_mode},
                                          std::move(feeds), std::move(say));
 }
 

@@ -21,15 +21,28 @@ struct Reloaded {
 /// Threads: ask on any; is_wished and answer on the one that watches the gateway.
 class ReloadDesk {
 public:
-    /// Asks, and waits for the answer at most so long; nothing when none came.
+    /// Asks, and waits for the answer at most so long; nothing when none came, or the desk is closed.
     [[nodiscard]] std::optional<Reloaded> ask(std::chrono::seconds patience) {
         std::unique_lock lock{mutex_};
+        if (closed_) return std::nullopt;
         wished_ = true;
         answer_.reset();
-        answered_.wait_for(lock, patience, [this] { return answer_.has_value(); });
+        answered_.wait_for(lock, patience, [this] { return answer_.has_value() || closed_; });
         return std::exchange(answer_, std::nullopt);
     }
 
+    /// No request is answered any more; one that waits returns.
+    void close() {
+        {
+            const std::lock_guard lock{mutex_};
+            closed_ = true;
+        }
+        answered_.notify_all();
+    }
+    [[nodiscard]] bool is_closed() {
+        const std::lock_guard lock{mutex_};
+        return closed_;
+    }
     [[nodiscard]] bool is_wished() {
         const std::lock_guard lock{mutex_};
         return wished_;
@@ -47,6 +60,7 @@ private:
     std::mutex mutex_;
     std::condition_variable answered_;
     bool wished_{false};
+    bool closed_{false};
     std::optional<Reloaded> answer_;
 };
 

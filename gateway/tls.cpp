@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <string>
 #include <system_error>
 
@@ -81,6 +82,21 @@ TlsContext::TlsContext(const TlsOptions& options) {
     } catch (...) {
         SSL_CTX_free(context_);
         throw;
+    }
+}
+
+void check_client_files(const std::string& authority, const std::string& certificate, const std::string& key) {
+    const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{SSL_CTX_new(TLS_client_method()), SSL_CTX_free};
+    if (context == nullptr) throw ConfigError("tls: " + reason());
+    if (!authority.empty() && SSL_CTX_load_verify_locations(context.get(), authority.c_str(), nullptr) != 1) {
+        refuse("authority", authority);
+    }
+    if (!certificate.empty() && SSL_CTX_use_certificate_chain_file(context.get(), certificate.c_str()) != 1) {
+        refuse("certificate", certificate);
+    }
+    if (!key.empty() && (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+                         SSL_CTX_check_private_key(context.get()) != 1)) {
+        refuse("key", key);
     }
 }
 

@@ -41,4 +41,8 @@ private:
     ssl_ctx_st* context_{nullptr};
 };
 
+/// Throws ConfigError that names the first of a client's PEM files that cannot be used; those that are empty are not
+/// looked at.
+void check_client_files(const std::string& authority, const std::string& certificate, const std::string& key);
+
 }  // namespace millpond::gateway

@@ -65,11 +65,9 @@ function emptyText(shown) {
 
 const link = new Link({
   report(next) {
-    const restarted = report !== null && report.started !== next.started;
     report = next;
     tokenMissing = false;
     clockAhead = report.now / 1e6 - Date.now();
-    if (restarted) names.restart();
     showReport();
   },
   open() {

@@ -28,12 +28,12 @@ Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, Say say
       feeds_(std::move(feeds)),
       say_(std::move(say)),
       ring_(options_.buffer_bytes),
-      file_((std::filesystem::path{options_.folder} / (options_.name + ".pcap")).string()) {
+      file_((std::filesystem::path{options_.folder} / (options_.name + ".pcap")).string(), options_.file_mode) {
     std::error_code error;
     std::filesystem::create_directories(options_.folder, error);
     if (error || !begin_file()) {
         throw std::system_error(error ? error.value() : errno, std::generic_category(),
-                                fmt::format("capture: cannot open '{}'", file_.path()));
+                                fmt::format("capture: cannot open '{}'{}", file_.path(), core::why_not_opened(errno)));
     }
     thread_ = std::thread{[this] { run(); }};
 }

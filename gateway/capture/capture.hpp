@@ -34,6 +34,7 @@ public:
         std::size_t buffer_bytes{std::size_t{16} * 1024 * 1024};
         std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
         std::uint64_t keep{0};  ///< Full files that are kept, the oldest goes first; 0: all.
+        mode_t file_mode{core::kFileMode};
     };
     struct Counts {
         core::Tally datagrams;

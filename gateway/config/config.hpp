@@ -226,6 +226,7 @@ struct Config {
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of so many bytes is full.
     std::uint64_t capture_keep{0};                             ///< Full files kept a ring; 0: all.
     std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes a ring that wait for the disk.
+    std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<TcpConfig> tcp;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/file_mode.hpp"
 #include "gateway/config/key_bounds.hpp"
 
 namespace millpond::gateway {
@@ -62,6 +63,9 @@ constexpr Key<Config> kTopKeys[] = {
      [](Config& c, const Value& v) { c.capture_keep = v.integer(0, 1'000'000); }},
     {"capture_buffer", "BYTES", "what may wait for the capture's disk, a ring (16MiB)",
      [](Config& c, const Value& v) { c.capture_buffer = v.bytes(); }},
+    {"file_mode", "0600|0640|0644|0660|0664",
+     "permissions of the files that csv, journals, captures and kafka create, whatever the umask (0640)",
+     [](Config& c, const Value& v) { c.file_mode = v.choice<std::uint32_t>(config::kFileModes); }},
     {"poll", "spin|block|adaptive",
      "how receive threads wait: never sleep, always sleep, or spin briefly and then sleep (adaptive)",
      [](Config& c, const Value& v) { c.poll = v.choice<core::Poll>(kPolls); }},

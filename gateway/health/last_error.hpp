@@ -1,8 +1,9 @@
 #pragma once
 
-#include <cstdint>
 #include <mutex>
 #include <string>
+
+#include <millpond/core/moment.hpp>
 
 namespace millpond::gateway::health {
 
@@ -13,12 +14,12 @@ class LastError {
 public:
     struct Said {
         std::string text;
-        std::int64_t at_utc_ns{0};  ///< 0: nothing was ever said.
+        core::Moment at;  ///< Zero: nothing was ever said.
     };
 
-    void say(const std::string& text, std::int64_t now_utc_ns) {
+    void say(const std::string& text, core::Moment now) {
         const std::lock_guard lock{mutex_};
-        said_ = {text, now_utc_ns};
+        said_ = {text, now};
     }
     [[nodiscard]] Said read() const {
         const std::lock_guard lock{mutex_};

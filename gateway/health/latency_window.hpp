@@ -13,7 +13,7 @@ namespace millpond::gateway::health {
 /// What a histogram has counted in the newest 5 to 10 seconds, and in all.
 class LatencyWindow {
 public:
-    [[nodiscard]] LatencyState look(const metrics::LatencyHistogram& histogram, std::int64_t now_utc_ns);
+    [[nodiscard]] LatencyState look(const metrics::LatencyHistogram& histogram, std::int64_t now_ns);
 
 private:
     // As the histogram was 5 to 10 seconds ago, and up to 5.

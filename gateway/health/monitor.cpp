@@ -52,9 +52,9 @@ void Monitor::Rate::see(std::uint64_t now_count, double span_seconds) noexcept {
 }
 
 Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const std::vector<WatchedSink>& sinks,
-                 std::int64_t now_utc_ns)
+                 core::Moment now)
     : pipelines_(pipelines) {
-    state_.started = now_utc_ns;
+    state_.started = now.monotonic_ns;
     for (const auto& pipeline : pipelines_) {
         ring_memory_.push_back({.reader = std::make_unique<market::RingReader>(
                                     market::RingReaderOptions{.name = pipeline->config().name, .own = true}),
@@ -71,7 +71,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             feed.format = word_of(config.format);
             feed.listen = line.receiver().report().local.to_string();
             feed.interface = config.interface.empty() ? interface_of(config.listen) : config.interface;
-            feed.started = now_utc_ns;
+            feed.started = now.monotonic_ns;
             feed.patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs;
             if (!config.line_b.empty()) {
                 line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
@@ -82,7 +82,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
         });
     }
     set_sinks(sinks);
-    look(now_utc_ns);
+    look(now);
 }
 
 void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
@@ -114,24 +114,26 @@ std::shared_ptr<const State> Monitor::state() const {
     return shown_;
 }
 
-void Monitor::look(std::int64_t now_utc_ns) {
-    if (looked_ != 0 && now_utc_ns - looked_ < kLookEveryNs) return;
-    const bool counts = counted_ == 0 || now_utc_ns - counted_ >= kCountEveryNs;
-    const double span = counts && counted_ != 0 ? static_cast<double>(now_utc_ns - counted_) / kSecondNs : 0.0;
-    looked_ = now_utc_ns;
-    if (counts) counted_ = now_utc_ns;
-    state_.now = now_utc_ns;
+void Monitor::look(core::Moment moment) {
+    const auto now = moment.monotonic_ns;
+    if (looked_ != 0 && now - looked_ < kLookEveryNs) return;
+    const bool counts = counted_ == 0 || now - counted_ >= kCountEveryNs;
+    const double span = counts && counted_ != 0 ? static_cast<double>(now - counted_) / kSecondNs : 0.0;
+    looked_ = now;
+    if (counts) counted_ = now;
+    state_.now = now;
+    state_.utc_offset_ns = moment.utc_ns - now;
     std::size_t feed = 0;
     std::size_t way = 0;
     for (std::size_t i = 0; i < pipelines_.size(); ++i) {
-        look_at_feeds(*pipelines_[i], now_utc_ns, span, feed);
-        look_at_ring(i, now_utc_ns, span);
+        look_at_feeds(*pipelines_[i], now, span, feed);
+        look_at_ring(i, now, span);
         if (!counts) continue;
-        look_at_ways(*pipelines_[i], now_utc_ns, way);
-        look_at_board(i, now_utc_ns);
+        look_at_ways(*pipelines_[i], now, way);
+        look_at_board(i, now);
     }
-    look_at_pools(pipelines_, now_utc_ns, state_.pools);
-    for (std::size_t i = 0; i < sinks_.size(); ++i) look_at_sink(i, now_utc_ns, span);
+    look_at_pools(pipelines_, now, state_.pools);
+    for (std::size_t i = 0; i < sinks_.size(); ++i) look_at_sink(i, now, span);
     auto shown = std::make_shared<const State>(state_);
     const std::lock_guard lock{mutex_};
     shown_ = std::move(shown);
@@ -175,7 +177,7 @@ void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
             state.incomplete.see(rebuild->is_wanted(), now);
             auto failure = rebuild->last_failure();
             state.rebuild_failure =
-                failure.at_utc_ns >= state.incomplete.since ? std::move(failure.text) : std::string{};
+                failure.at.monotonic_ns >= state.incomplete.since ? std::move(failure.text) : std::string{};
         }
         state.undecodable.see(line.decoder().counters().malformed.read(), now);
         line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
@@ -244,7 +246,7 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
     state.lost.see(state.account.missed, now);
     auto said = error->read();
     state.last_error = std::move(said.text);
-    state.last_error_at = said.at_utc_ns;
+    state.last_error_at = said.at.monotonic_ns;
     thread->visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
         if (name == "clients") state.clients = tally.read();
         if (name == "connected") state.connected = tally.read() != 0;

@@ -33,12 +33,12 @@ struct WatchedSink {
 class Monitor {
 public:
     Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const std::vector<WatchedSink>& sinks,
-            std::int64_t now_utc_ns);
+            core::Moment now);
 
     /// Others are to be looked at from now on; what is known of those that stay is kept. On the thread that looks.
     void set_sinks(const std::vector<WatchedSink>& sinks);
     /// To be called as often as one likes; looks ten times a second.
-    void look(std::int64_t now_utc_ns);
+    void look(core::Moment now);
     [[nodiscard]] std::shared_ptr<const State> state() const;
 
 private:

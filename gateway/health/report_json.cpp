@@ -21,27 +21,33 @@ using lines::json_string;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
-/// 0 is "never".
-std::string time_or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
+/// Makes a State's times UTC.
+struct Utc {
+    std::int64_t offset_ns;
+    [[nodiscard]] std::int64_t operator()(std::int64_t time_ns) const noexcept { return time_ns + offset_ns; }
+    [[nodiscard]] std::string or_null(std::int64_t time_ns) const {
+        return time_ns == 0 ? "null" : fmt::format("{}", (*this)(time_ns));
+    }
+};
 
-std::string json_of(const Finding& finding) {
+std::string json_of(const Finding& finding, Utc utc) {
     const auto [meaning, action] = advice(finding.stage);
     return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
-                       to_string(finding.stage), to_string(finding.severity), json_string(finding.of), finding.since,
+                       to_string(finding.stage), to_string(finding.severity), json_string(finding.of), utc(finding.since),
                        json_string(finding.text), json_string(meaning), json_string(action));
 }
 
-std::string json_of(const LineState& line) {
+std::string json_of(const LineState& line, Utc utc) {
     return fmt::format(
         R"({{"name":"{}","listen":{},"packets":{},"used":{},"missing":{},"kernel_drops":{},"last_packet":{}}})",
         line.name, json_string(line.listen), line.packets, line.used, line.missing, line.kernel_drops,
-        time_or_null(line.last_packet));
+        utc.or_null(line.last_packet));
 }
 
-template <class Part>
-std::string list_of(const std::vector<Part>& parts);
+template <class Part, class... More>
+std::string list_of(const std::vector<Part>& parts, More... more);
 
-std::string json_of(const FeedState& feed) {
+std::string json_of(const FeedState& feed, Utc utc) {
     return fmt::format(
         R"({{"name":{},"ring":{},"format":"{}","listen":{},"interface":{},"packets":{},"bytes":{},"quotes":{},)"
         R"("packets_per_second":{:.1f},"quotes_per_second":{:.1f},"last_packet":{},"delay_ns":{},"missing":{},)"
@@ -49,10 +55,10 @@ std::string json_of(const FeedState& feed) {
         R"("lines":{}}})",
         json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
         json_string(feed.interface), feed.packets, feed.bytes, feed.quotes, feed.packets_per_second,
-        feed.quotes_per_second, time_or_null(feed.last_packet),
+        feed.quotes_per_second, utc.or_null(feed.last_packet),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
         feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete,
-        list_of(feed.lines));
+        list_of(feed.lines, utc));
 }
 
 std::string json_of(const LatencyState::Percentiles& values) {
@@ -80,12 +86,12 @@ std::string json_of(const PoolState& pool) {
 }
 
 std::string json_of(const RingState& ring);
-std::string json_of(const SinkState& sink);
+std::string json_of(const SinkState& sink, Utc utc);
 
-template <class Part>
-std::string list_of(const std::vector<Part>& parts) {
+template <class Part, class... More>
+std::string list_of(const std::vector<Part>& parts, More... more) {
     std::string list{"["};
-    for (const auto& part : parts) list += (list.size() == 1 ? "" : ",") + json_of(part);
+    for (const auto& part : parts) list += (list.size() == 1 ? "" : ",") + json_of(part, more...);
     return list + "]";
 }
 
@@ -100,7 +106,7 @@ std::string json_of(const RingState& ring) {
         json_of(ring.wire), json_of(ring.in_process), list_of(ring.readers), ring.readers_complete);
 }
 
-std::string json_of(const SinkState& sink) {
+std::string json_of(const SinkState& sink, Utc utc) {
     return fmt::format(
         R"({{"name":{},"type":"{}","ring":{},"clients":{},"connected":{},"ended":{},"behind":{},"lag_ns":{},"published":{},)"
         R"("delivered":{},"delivered_per_second":{:.1f},"filtered":{},"conflated":{},"missed":{},"queued":{},)"
@@ -110,7 +116,7 @@ std::string json_of(const SinkState& sink) {
         sink.connected ? fmt::format("{}", *sink.connected) : "null", sink.ended, sink.behind.holds, sink.lag_ns,
         sink.account.published, sink.account.delivered, sink.delivered_per_second, sink.account.filtered,
         sink.account.conflated, sink.account.missed, sink.account.queued, sink.account.snapshot,
-        sink.last_error.empty() ? "null" : json_string(sink.last_error), time_or_null(sink.last_error_at));
+        sink.last_error.empty() ? "null" : json_string(sink.last_error), utc.or_null(sink.last_error_at));
 }
 
 /// 2020-01-30T14:30:00Z
@@ -135,16 +141,18 @@ std::string report_line(const State& state) {
     if (all.empty()) return "good\n";
     const auto& first = all.front();
     return fmt::format("{}{}: {}: {} (since {})\n", is_good(state) ? "good, but " : "", to_string(first.stage),
-                       first.of, first.text, time_text(first.since));
+                       first.of, first.text, time_text(Utc{state.utc_offset_ns}(first.since)));
 }
 
 std::string report_json(const State& state) {
     const auto all = findings(state, state.now);
+    const Utc utc{state.utc_offset_ns};
     return fmt::format(
         R"({{"now":{},"started":{},"good":{},"first":{},"findings":{},"feeds":{},"rings":{},"pools":{},"sinks":{}}})"
         "\n",
-        state.now, state.started, is_good(state), all.empty() ? "null" : json_of(all.front()), list_of(all),
-        list_of(state.feeds), list_of(state.rings), list_of(state.pools), list_of(state.sinks));
+        utc(state.now), utc(state.started), is_good(state), all.empty() ? "null" : json_of(all.front(), utc),
+        list_of(all, utc), list_of(state.feeds, utc), list_of(state.rings), list_of(state.pools),
+        list_of(state.sinks, utc));
 }
 
 }  // namespace millpond::gateway::health

@@ -12,7 +12,8 @@
 
 #include "gateway/account.hpp"
 
-/// What is known of a gateway's feeds, rings and sinks at one moment. Times are UTC nanoseconds; 0 is "never".
+/// What is known of a gateway's feeds, rings and sinks at one moment. Times are nanoseconds of the monotonic clock,
+/// so that setting the system's clock changes no age; 0 is "never".
 namespace millpond::gateway::health {
 
 /// Something that comes in bursts, as one.
@@ -171,6 +172,7 @@ struct SinkState {
 
 struct State {
     std::int64_t now{0};
+    std::int64_t utc_offset_ns{0};  ///< UTC less the monotonic clock, at `now`.
     std::int64_t started{0};
     std::vector<FeedState> feeds;
     std::vector<RingState> rings;

@@ -27,6 +27,21 @@ constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kLongestHead = 8'192;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostAtOnce = 100;
+// What a client still sends behind the last answer is read, or the kernel would reset the connection under the answer.
+constexpr std::chrono::seconds kDrainPatience{1};
+constexpr std::size_t kMostDrained = std::size_t{1} << 20U;
+
+/// What to answer to bytes that are no request; `unknown` where nobody is there to answer.
+bhttp::status status_of(beast::error_code error, const beast::flat_buffer& buffer) {
+    if (error.category() != make_error_code(bhttp::error::end_of_stream).category()) return bhttp::status::unknown;
+    if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message) return bhttp::status::unknown;
+    if (error == bhttp::error::body_limit) return bhttp::status::payload_too_large;
+    if (error != bhttp::error::header_limit && error != bhttp::error::buffer_overflow)
+        return bhttp::status::bad_request;
+    const auto* const begin = static_cast<const char*>(buffer.data().data());
+    const bool line_ends = std::string_view{begin, buffer.size()}.find('\n') != std::string_view::npos;
+    return line_ends ? bhttp::status::request_header_fields_too_large : bhttp::status::uri_too_long;
+}
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -66,11 +81,25 @@ void Session::read() {
 void Session::close() { stream_.tcp().close(); }
 
 void Session::on_read(beast::error_code error) {
-    if (error) return;  // gone, silent or nonsense: the connection closes with this object
+    if (error) {
+        // Gone or silent: the connection closes with this object.
+        if (const auto status = status_of(error, buffer_); status != bhttp::status::unknown) turn_away(status);
+        return;
+    }
     response_ = {};
     response_.version(parser_->get().version());
     response_.keep_alive(parser_->get().keep_alive());
-    if (!answer()) return;  // it is a WebSocket from here on
+    if (answer()) send();  // else it is a WebSocket from here on
+}
+
+void Session::turn_away(bhttp::status status) {
+    response_ = {};
+    response_.keep_alive(false);
+    refuse(status, view(bhttp::obsolete_reason(status)));
+    send();
+}
+
+void Session::send() {
     response_.set("X-Content-Type-Options", "nosniff");
     response_.set("Referrer-Policy", "no-referrer");
     response_.prepare_payload();
@@ -158,6 +187,17 @@ void Session::on_written(beast::error_code error) {
     if (error) return;
     if (response_.keep_alive()) return read();
     static_cast<void>(stream_.tcp().socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, error));
+    if (!error) drain();
+}
+
+void Session::drain() {
+    if (drained_ > kMostDrained) return;
+    stream_.tcp().expires_after(kDrainPatience);
+    stream_.tcp().async_read_some(boost::asio::buffer(ignored_),
+                                  [self = shared_from_this()](beast::error_code error, std::size_t bytes) {
+                                      self->drained_ += bytes;
+                                      if (!error) self->drain();
+                                  });
 }
 
 }  // namespace millpond::gateway::http

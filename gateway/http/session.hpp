@@ -9,6 +9,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -39,7 +40,12 @@ private:
     [[nodiscard]] bool answer();
     bool refuse(boost::beast::http::status status, std::string_view reason);
     void show(Page page);
+    /// Answers what is no request, and ends the connection.
+    void turn_away(boost::beast::http::status status);
+    void send();
     void on_written(boost::beast::error_code error);
+    /// Reads what still comes, for a moment.
+    void drain();
     [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
 
     Stream stream_;
@@ -48,6 +54,8 @@ private:
     const Access& access_;
     Allowance allowance_;
     boost::beast::flat_buffer buffer_;
+    std::array<char, 4'096> ignored_;
+    std::size_t drained_{0};
     std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
     boost::beast::http::response<boost::beast::http::string_body> response_;
 };

@@ -176,7 +176,7 @@ bool BookRebuild::ask(std::uint64_t last) {
 
 bool BookRebuild::gave_up(const std::string& why) {
     failures_.add();
-    failure_.say(why, core::utc_nanos());
+    failure_.say(why, core::MomentClock{}.now());
     if (say_) {
         say_(Severity::warning, options_.feed + ".rebuild",
              fmt::format("feed '{}': its books stay incomplete: {}; tried again", options_.feed, why));

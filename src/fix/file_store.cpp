@@ -79,11 +79,9 @@ bool FileStore::add_link(bool make) {
     const auto file = segment_path(path_, number);
     if (!make && !std::filesystem::exists(file)) return false;
     Link link;
-    link.region = memory::Region::file(file, memory_bytes(segment_bytes_),
-                                       {.prefault = options_.prefault,
-                                        .exclusive = number == 0,
-                                        .own = true,
-                                        .mode = options_.file_mode});
+    link.region = memory::Region::file(
+        file, memory_bytes(segment_bytes_),
+        {.prefault = options_.prefault, .exclusive = number == 0, .own = true, .mode = options_.file_mode});
     if (const auto segment = StoreSegment::open(link.region.bytes())) {
         if (segment->data.size() != segment_bytes_) {
             throw std::invalid_argument(file.string() + " is a segment of " + std::to_string(segment->data.size()) +

@@ -20,7 +20,8 @@ std::string shown(std::string_view stream, std::size_t piece_bytes, const Secret
     return readable(text);
 }
 
-const std::string kLogon = message_of("FIX.4.4", "35=A|34=1|49=A|56=B|98=0|108=30|95=7|96=p|554=x|553=me|554=secret|925=next|");
+const std::string kLogon =
+    message_of("FIX.4.4", "35=A|34=1|49=A|56=B|98=0|108=30|95=7|96=p|554=x|553=me|554=secret|925=next|");
 
 TEST(SecretMask, PasswordsAndTheRawDataOfALogonAreHiddenAndTheLengthStays) {
     const auto text = shown(kLogon, kLogon.size());

@@ -28,6 +28,7 @@ TEST(Config, EveryTableOfAFileIsRead) {
     const auto config = from_toml(R"(
         log_level = "warning"
         log_format = "json"
+        file_mode = "0600"
         quiet = true
         metrics = "off"
         poll = "spin"
@@ -79,6 +80,7 @@ TEST(Config, EveryTableOfAFileIsRead) {
     )");
     EXPECT_EQ(config.log_level, Severity::warning);
     EXPECT_EQ(config.log_format, LogFormat::json);
+    EXPECT_EQ(config.file_mode, 0600U);
     EXPECT_TRUE(config.quiet);
     ASSERT_EQ(config.rings.size(), 2U);
     EXPECT_EQ(config.rings[0].capacity, 1024U);

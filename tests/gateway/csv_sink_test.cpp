@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/gateway/events.hpp"
@@ -233,6 +234,7 @@ TEST_F(CsvSinkTest, ADiskThatFillsUpAndGetsRoomLosesNoRowAndTearsNone) {
         }
         EXPECT_GT(sink->counters().write_errors.read(), 0U);
         EXPECT_GT(sink->held(), 0U);
+        EXPECT_EQ(text_of(file).back(), '\n');  // no half row on the full disk
         std::filesystem::remove(ballast);
         sink->step(now += kSecondNs);
         EXPECT_EQ(sink->held(), 0U);
@@ -245,6 +247,56 @@ TEST_F(CsvSinkTest, ADiskThatFillsUpAndGetsRoomLosesNoRowAndTearsNone) {
         expected += "1700000000000000000,AAPL,1.0000,100,1.0100,100,0.0100,0,\n";
     }
     EXPECT_EQ(text, expected);
+}
+
+TEST_F(CsvSinkTest, AFileThatAnotherSinkWritesIsRefusedAndLeftAsItIs) {
+    auto sink = open();
+    sink->on(quote_of(0, 10'000), 1);
+    sink->step(kSecondNs);
+    const auto before = text_of(path());
+    try {
+        open();
+        FAIL() << "two sinks write one file";
+    } catch (const std::system_error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("another process or sink writes it"));
+    }
+    EXPECT_EQ(text_of(path()), before);
+    EXPECT_FALSE(std::filesystem::exists(path() + ".1"));
+    sink.reset();
+    open();  // the lock went with it
+    EXPECT_TRUE(std::filesystem::exists(path() + ".1"));
+}
+
+TEST_F(CsvSinkTest, ASymbolicLinkIsNotFollowed) {
+    const auto victim = folder_ / "victim";
+    for (const bool exists : {false, true}) {
+        if (exists) std::ofstream{victim} << "precious";
+        std::filesystem::create_symlink(victim, path());
+        try {
+            open();
+            FAIL() << "followed";
+        } catch (const std::system_error& error) {
+            EXPECT_THAT(error.what(), HasSubstr("it is a symbolic link"));
+        }
+        EXPECT_EQ(std::filesystem::exists(victim), exists);
+        std::filesystem::remove(path());
+    }
+    EXPECT_EQ(text_of(victim), "precious");
+}
+
+TEST_F(CsvSinkTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
+    for (const mode_t mask : {0000U, 0077U}) {
+        const auto before = umask(mask);
+        for (const mode_t mode : {0640U, 0664U, 0600U}) {
+            auto sink = open({.file_mode = mode});
+            struct stat facts{};
+            ASSERT_EQ(stat(path().c_str(), &facts), 0);
+            EXPECT_EQ(facts.st_mode & 07777U, mode);
+            sink.reset();
+            std::filesystem::remove(path());
+        }
+        umask(before);
+    }
 }
 
 TEST_F(CsvSinkTest, AFileThatCannotBeOpenedIsRefusedByName) {

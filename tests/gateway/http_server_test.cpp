@@ -65,9 +65,25 @@ TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNobody) {
     LineClient silent{server_.address().port()};
     LineClient half{server_.address().port()};
     half.send_text("GET /go");
-    EXPECT_EQ(answer("\x01\x02 nonsense\r\n\r\n"), "");
-    EXPECT_EQ(answer("GET /good HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n"), "");
+    EXPECT_THAT(answer("\x01\x02 nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
     EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, WhatIsMalformedOrTooLargeIsAnsweredAndTheConnectionClosed) {
+    const auto head = [](const std::string& rest) {
+        return "GET /good HTTP/1.1\r\nHost: localhost\r\n" + rest + "\r\n";
+    };
+    const auto refused = [](const char* status) {
+        return AllOf(StartsWith(std::string{"HTTP/1.1 "} + status), HasSubstr("Connection: close\r\n"));
+    };
+    EXPECT_THAT(answer("GET\r\n\r\n"), refused("400 "));
+    EXPECT_THAT(answer("GET /good HTTP/9.9\r\n\r\n"), refused("400 "));
+    EXPECT_THAT(answer(head("no colon\r\n")), refused("400 "));
+    EXPECT_THAT(answer(head("Content-Length: many\r\n")), refused("400 "));
+    EXPECT_THAT(answer(head("X: " + std::string(20'000, 'x') + "\r\n")), refused("431 "));
+    EXPECT_THAT(answer("GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), refused("414 "));
+    EXPECT_THAT(answer(head("Content-Length: 20000\r\n") + std::string(20'000, 'x')), refused("413 "));
+    EXPECT_THAT(answer(head("Connection: close\r\n")), HasSubstr("fine"));
 }
 
 TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {

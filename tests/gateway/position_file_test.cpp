@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include <sys/stat.h>
+
 #include "tests/gateway/certificate.hpp"
 
 namespace millpond::gateway::kafka {
@@ -52,6 +54,19 @@ TEST_F(PositionFileTest, AWriteThatIsTornAnywhereLeavesTheOneBefore) {
         flip(kSlotBytes + byte);
         EXPECT_EQ(read(), 0U) << byte;
     }
+}
+
+TEST_F(PositionFileTest, ItHasTheModeThatIsAskedForAndFollowsNoLink) {
+    const auto before = umask(0);
+    {
+        const PositionFile file{path_, 0600};
+    }
+    umask(before);
+    EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms{0600});
+    std::filesystem::remove(path_);
+    std::filesystem::create_symlink(folder_ / "elsewhere", path_);
+    EXPECT_THROW(PositionFile{path_}, std::system_error);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "elsewhere"));
 }
 
 TEST_F(PositionFileTest, OnlyOneMayHaveIt) {

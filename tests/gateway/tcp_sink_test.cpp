@@ -271,6 +271,25 @@ TEST_F(TcpSinkTest, AClientThatTakesNothingForTooLongIsToldAndDisconnected) {
     EXPECT_EQ(sink_->counters().clients.read(), 0U);
 }
 
+TEST_F(TcpSinkTest, AClientThatReadsSlowlyButSteadilyStays) {
+    // A large send buffer: the socket says that it has room only after a third of it has gone out.
+    make(Options{.listen = net::SocketAddress::parse("127.0.0.1:0"), .backlog = 64, .stall = std::chrono::seconds{10}});
+    auto slow = connect(16'384);
+    while (sink_->counters().missed.read() == 0) {
+        publish(1'000);
+        sink_->step(core::monotonic_nanos());
+    }
+    const auto begin = core::monotonic_nanos();
+    for (std::int64_t second = 1; second <= 40; ++second) {
+        slow.skip_at_most(4'000);
+        sink_->wait(std::chrono::milliseconds{1});
+        sink_->step(begin + second * 1'000'000'000);
+        ASSERT_EQ(sink_->counters().stalled.read(), 0U) << "after " << second << " s";
+    }
+    // Now it takes nothing any more.
+    ASSERT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, 60'000'000'000));
+}
+
 TEST_F(TcpSinkTest, NonsenseIsAnsweredAndTheNextRequestWorks) {
     open();
     auto client = connect();
@@ -310,6 +329,19 @@ TEST_F(TcpSinkTest, AnOverlongRequestEndsTheConnectionWithItsReason) {
     }));
     EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have 4096 bytes"));
     EXPECT_EQ(sink_->counters().overlong.read(), 1U);
+}
+
+TEST_F(TcpSinkTest, AnOverlongRequestThatEndsInALineEndsTheConnectionToo) {
+    open();
+    for (const std::size_t size : {4'097U, 6'000U, 8'000U}) {
+        auto client = connect();
+        client.send_text(std::string(size, 'x') + "\n{\"account\":true}\n");
+        client.send_no_more();
+        ASSERT_TRUE(run_until_over(client)) << size;
+        EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have 4096 bytes")) << size;
+        EXPECT_TRUE(run_until([&] { return sink_->counters().clients.read() == 0; })) << size;
+    }
+    EXPECT_EQ(sink_->counters().overlong.read(), 3U);
 }
 
 TEST_F(TcpSinkTest, AClientThatOnlyListensMayCloseItsSide) {

@@ -25,11 +25,14 @@ constexpr std::int64_t kRetryNs = 250'000'000;
 
 }  // namespace
 
-CsvSink::CsvSink(const Options& options, Say say) : options_(options), say_(std::move(say)), file_(options.path) {
+CsvSink::CsvSink(const Options& options, Say say)
+    : options_(options), say_(std::move(say)), file_(options.path, options.file_mode) {
     rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
     if (!begin_file()) {
-        throw std::system_error(errno, std::generic_category(),
-                                fmt::format("csv sink '{}': cannot open '{}'", options_.name, options_.path));
+        const int error = errno;
+        throw std::system_error(error, std::generic_category(),
+                                fmt::format("csv sink '{}': cannot open '{}'{}", options_.name, options_.path,
+                                            core::why_not_opened(error)));
     }
 }
 
@@ -129,7 +132,7 @@ void CsvSink::write_out(std::int64_t now_ns) {
         const auto text = std::string_view{rows_}.substr(0, splits_.empty() ? rows_.size() : splits_.front());
         if (text.empty()) continue;
         errno = ENOSPC;  // a write of no bytes sets none
-        const auto written = file_.write(text);
+        const auto written = file_.write_lines(text);
         if (written == 0) return static_cast<void>(refused("write", now_ns));
         note_written(written);
     } while (has_work());

@@ -22,6 +22,7 @@ struct Options {
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
     std::uint64_t keep{0};  ///< Renamed files that are kept, the oldest goes first; 0: all.
     std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
+    mode_t file_mode{core::kFileMode};
 };
 
 /// Written by the sink's thread, read on any.

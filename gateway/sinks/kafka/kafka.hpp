@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/created_file.hpp>
 #include <millpond/core/tally.hpp>
 
 #include "gateway/consumer.hpp"
@@ -33,6 +34,7 @@ struct Options {
     std::string password{};                                         ///< For SASL.
     std::vector<std::pair<std::string, std::string>> properties{};  ///< librdkafka's, as they are.
     std::optional<std::uint32_t> pin{};
+    mode_t file_mode{core::kFileMode};  ///< Of the position file.
 };
 
 /// Whether this build has librdkafka.
@@ -41,6 +43,9 @@ struct Options {
 /// Throws std::invalid_argument that names a property which librdkafka does not know or refuses, or on which what the
 /// sink promises depends.
 void check(const Options& options);
+
+/// The same, and the files that properties name are read. Makes a producer that is never used.
+void check_files(const Options& options);
 
 /// The sink of kafka_sink.hpp. Throws as check, also for files named by properties that are missing or bad, and what
 /// opening the journal and the position file throws.

@@ -37,7 +37,7 @@ KafkaSink::KafkaSink(const Options& options, Say say)
     : options_(options),
       say_(std::move(say)),
       topic_(options.topic, TopicRules::kafka),
-      position_(options.position_file),
+      position_(options.position_file, options.file_mode),
       reader_(options.journal),
       start_(position_.record()),
       settled_(start_),

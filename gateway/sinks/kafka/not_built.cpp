@@ -9,6 +9,8 @@ bool is_built() noexcept { return false; }
 
 void check(const Options&) {}
 
+void check_files(const Options&) {}
+
 std::unique_ptr<Consumer> open(const Options& options, Say) {
     throw std::runtime_error("kafka sink '" + options.name + "': this build has no librdkafka");
 }

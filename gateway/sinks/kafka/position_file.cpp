@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/created_file.hpp>
 #include <millpond/journal/crc32c.hpp>
 
 namespace millpond::gateway::kafka {
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::uint64_t kMagic = 0x00314E534F50504DULL;  // "MPPOSN1\0"
 constexpr std::size_t kSlots = 2;
-constexpr mode_t kMode = 0640;
 
 static_assert(std::endian::native == std::endian::little);
 using Slot = std::array<std::uint64_t, 4>;
@@ -44,8 +44,8 @@ std::optional<std::string> refusal_of(int file) {
 
 }  // namespace
 
-PositionFile::PositionFile(const std::filesystem::path& path)
-    : path_(path), fd_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, kMode)) {
+PositionFile::PositionFile(const std::filesystem::path& path, mode_t mode)
+    : path_(path), fd_(core::open_or_create(path.c_str(), O_RDWR | O_NONBLOCK, mode)) {
     if (fd_ < 0) fail(path_, "open it");
     if (const auto refusal = refusal_of(fd_)) {
         ::close(fd_);

@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 
+#include <sys/types.h>
+
+#include <millpond/core/created_file.hpp>
+
 namespace millpond::gateway::kafka {
 
 /// The number of a journal's record, kept in a file of 64 bytes that holds a whole one whenever the process or the
@@ -19,8 +23,9 @@ namespace millpond::gateway::kafka {
 /// Threads: one.
 class PositionFile {
 public:
-    /// Makes the file where it is missing. Throws std::system_error that names it; also when another process has it.
-    explicit PositionFile(const std::filesystem::path& path);
+    /// Makes the file, with the permissions `mode`, where it is missing. Throws std::system_error that names it; also
+    /// when another process has it.
+    explicit PositionFile(const std::filesystem::path& path, mode_t mode = core::kFileMode);
     ~PositionFile();
     PositionFile(const PositionFile&) = delete;
     PositionFile& operator=(const PositionFile&) = delete;

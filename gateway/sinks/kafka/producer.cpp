@@ -129,6 +129,15 @@ Headers headers_of(const Record& record) {
 
 void check(const Options& options) { static_cast<void>(make_conf(options)); }
 
+void check_files(const Options& options) {
+    auto conf = make_conf(options);
+    std::array<char, 512> text{};
+    auto* const producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), text.data(), text.size());
+    if (producer == nullptr) throw std::invalid_argument(text.data());
+    static_cast<void>(conf.release());  // it is the producer's now
+    rd_kafka_destroy(producer);
+}
+
 Producer::Producer(const Options& options, Reports& reports) {
     auto conf = make_conf(options);
     rd_kafka_conf_set_opaque(conf.get(), &reports);

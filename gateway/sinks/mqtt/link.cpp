@@ -42,11 +42,11 @@ Link::Link(const Options& options, Say say)
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     try {
         static_cast<void>(connectable());  // whether the settings are good
+        thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
     } catch (...) {
         ::close(wake_);
         throw;
     }
-    thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
 }
 
 Link::~Link() {

@@ -24,7 +24,9 @@ public:
     /// Sends what the socket takes.
     Flow pump(std::int64_t now_ns);
 
-    /// When bytes went out last, or there was nothing to send.
+    /// The peer has taken something of what the kernel holds.
+    void note_alive(std::int64_t now_ns) noexcept { alive_ns_ = now_ns; }
+    /// When bytes went out last, or the peer took some, or there was nothing to send.
     [[nodiscard]] std::int64_t alive_ns() const noexcept { return alive_ns_; }
     [[nodiscard]] std::uint64_t bytes_sent() const noexcept { return bytes_sent_; }
 

@@ -23,6 +23,7 @@ constexpr std::size_t kLongestRequest = 4'096;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
+constexpr std::int64_t kLooksAStall = 8;  // whether the client takes anything, in the time that it may take nothing
 
 }  // namespace
 
@@ -77,10 +78,12 @@ void Connection::read_requests(std::int64_t now_ns) {
 
 void Connection::obey_lines(std::int64_t now_ns) {
     std::size_t begin = 0;
+    bool overlong = false;
     for (auto end = input_.find('\n'); end != std::string::npos; end = input_.find('\n', begin)) {
         const auto line = std::string_view{input_}.substr(begin, end - begin);
         begin = end + 1;
-        if (line.size() > kLongestRequest) break;
+        overlong = line.size() > kLongestRequest;
+        if (overlong) break;
         if (!allowance_.admit(now_ns)) {
             shared_.counters.bad_requests.add();
             client_.subscriber().end("too many requests");
@@ -94,7 +97,7 @@ void Connection::obey_lines(std::int64_t now_ns) {
         }
     }
     input_.erase(0, begin);
-    if (input_.size() > kLongestRequest) {
+    if (overlong || input_.size() > kLongestRequest) {
         shared_.counters.overlong.add();
         input_.clear();
         client_.subscriber().end(fmt::format("a request line may have {} bytes", kLongestRequest));
@@ -105,7 +108,11 @@ void Connection::obey_lines(std::int64_t now_ns) {
 
 void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     const auto stall = shared_.options.stall;
-    if (flow != Flow::blocked || now_ns - client_.alive_ns() <= stall.count()) return;
+    if (flow != Flow::blocked) return;
+    if (taken_.is_due(now_ns, stall.count() / kLooksAStall) && taken_.moved(client_.stream().socket())) {
+        client_.note_alive(now_ns);
+    }
+    if (now_ns - client_.alive_ns() <= stall.count()) return;
     shared_.counters.stalled.add();
     client_.subscriber().end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
     shared_.say(Severity::warning, shared_.options.name + ".stalled",

@@ -5,6 +5,7 @@
 
 #include "gateway/http/allowance.hpp"
 #include "gateway/lines/counters.hpp"
+#include "gateway/lines/taken_watch.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sinks/tcp/client.hpp"
 #include "gateway/sinks/tcp/options.hpp"
@@ -54,6 +55,7 @@ private:
     std::string input_;
     bool deaf_{false};  // it sends no more requests
     std::int64_t ending_since_ns_{0};
+    lines::TakenWatch taken_;
     http::Allowance allowance_;
     lines::Counted counted_;
 };

@@ -38,7 +38,9 @@ int epoll_with(int listener) {
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0) {
-        throw std::system_error(errno, std::generic_category(), "epoll");
+        const int error = errno;
+        if (epoll >= 0) close(epoll);
+        throw std::system_error(error, std::generic_category(), "epoll");
     }
     return epoll;
 }

@@ -26,6 +26,7 @@ namespace websocket = boost::beast::websocket;
 constexpr std::size_t kLongestRequest = 4'096;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostRequestsAtOnce = 200;
+constexpr std::int64_t kLooksAStall = 8;  // whether the client takes anything, in the time that it may take nothing
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
 
@@ -158,7 +159,12 @@ void Client::on_written(beast::error_code error) {
 
 void Client::end_if_stalled(std::int64_t now_ns) {
     const auto stall = shared_.options.stall;
-    if (!writing_ || now_ns - alive_ns_ <= stall.count()) return;
+    if (!writing_) return;
+    if (taken_.is_due(now_ns, stall.count() / kLooksAStall) &&
+        taken_.moved(socket_.next_layer().tcp().socket().native_handle())) {
+        alive_ns_ = now_ns;
+    }
+    if (now_ns - alive_ns_ <= stall.count()) return;
     shared_.counters.stalled.add();
     shared_.say(Severity::warning, shared_.options.name + ".stalled",
                 fmt::format("web sink '{}': client {} took nothing for too long and is disconnected",

@@ -15,6 +15,7 @@
 #include "gateway/http/stream.hpp"
 #include "gateway/lines/counters.hpp"
 #include "gateway/lines/subscriber.hpp"
+#include "gateway/lines/taken_watch.hpp"
 #include "gateway/sink.hpp"
 #include "gateway/sinks/web/options.hpp"
 
@@ -69,6 +70,7 @@ private:
     lines::Subscriber subscriber_;
     std::string peer_;
     boost::beast::flat_buffer input_;
+    lines::TakenWatch taken_;
     http::Allowance allowance_;
     bool open_{false};     // the WebSocket is agreed
     bool asked_{false};    // a whole request waits in input_

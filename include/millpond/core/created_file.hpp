@@ -31,7 +31,7 @@ inline constexpr mode_t kFileMode = 0640;
         const int there = ::open(path, flags | O_NOFOLLOW | O_CLOEXEC);
         if (there >= 0 || (errno != ENOENT && errno != ELOOP)) return there;
         if (errno == ENOENT) continue;
-        struct stat target {};
+        struct stat target{};
         if (stat(path, &target) != 0 || S_ISREG(target.st_mode)) {
             errno = ELOOP;
             return -1;

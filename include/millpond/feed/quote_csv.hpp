@@ -60,8 +60,7 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
         QuoteFlag flag;
         std::string_view word;
     };
-    constexpr std::array kWords{Word{kIncomplete, "incomplete"}, Word{kHalted, "halted"},
-                                Word{kNotFirm, "not_firm"}};
+    constexpr std::array kWords{Word{kIncomplete, "incomplete"}, Word{kHalted, "halted"}, Word{kNotFirm, "not_firm"}};
     const auto* const begin = out;
     for (const auto& [flag, word] : kWords) {
         if ((flags & flag) == 0) continue;

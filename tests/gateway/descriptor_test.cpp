@@ -1,0 +1,80 @@
+// Constructors that run out of descriptors half-way leave none open.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <millpond/net/udp_receiver.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/capture/capture.hpp"
+#include "gateway/http_server.hpp"
+#include "gateway/sinks/csv/csv_sink.hpp"
+#include "gateway/sinks/journal/journal_sink.hpp"
+#include "gateway/sinks/mqtt/mqtt.hpp"
+#include "gateway/sinks/tcp/tcp_sink.hpp"
+#include "gateway/sinks/web/web_sink.hpp"
+#include "tests/support/descriptor_limit.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using test::failures_without_leak;
+
+class Descriptors : public ::testing::Test {
+protected:
+    Descriptors() { std::filesystem::create_directories(folder_); }
+    ~Descriptors() override { std::filesystem::remove_all(folder_); }
+
+    std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} /
+                                  ("millpond_descriptors_" + std::to_string(getpid()))};
+    Say say_{[](Severity, std::string_view, const std::string&) {}};
+    net::SocketAddress any_{net::SocketAddress::parse("127.0.0.1:0")};
+};
+
+TEST_F(Descriptors, OfATcpSink) {
+    EXPECT_GE(failures_without_leak([&] { const tcp::TcpSink sink{{.listen = any_}, say_}; }), 2);
+}
+
+TEST_F(Descriptors, OfAWebSink) {
+    EXPECT_GE(failures_without_leak([&] {
+                  const web::WebSink sink{{.listen = any_}, [](const http::Request&) { return http::Page{}; }, say_};
+              }),
+              2);
+}
+
+TEST_F(Descriptors, OfAnHttpServer) {
+    EXPECT_GE(failures_without_leak(
+                  [&] { const HttpServer server{"metrics", any_, [](const http::Request&) { return http::Page{}; }}; }),
+              2);
+}
+
+TEST_F(Descriptors, OfACsvSinkAJournalAndACapture) {
+    EXPECT_GE(failures_without_leak([&] { const csv::CsvSink sink{{.path = folder_ / "quotes.csv"}, say_}; }), 1);
+    EXPECT_GE(failures_without_leak([&] {
+                  const journal::JournalSink sink{
+                      {.writer = {.folder = folder_ / "journal", .ring = "r", .segment_bytes = 1U << 20U}}, say_};
+              }),
+              2);
+    EXPECT_GE(
+        failures_without_leak([&] { const Capture capture{{.folder = folder_ / "capture", .name = "r"}, {}, say_}; }),
+        1);
+}
+
+TEST_F(Descriptors, OfAnMqttSink) {
+    if (!mqtt::is_built()) GTEST_SKIP() << "built without libmosquitto";
+    EXPECT_GE(failures_without_leak([&] { static_cast<void>(mqtt::open({.port = 9}, say_)); }), 1);
+}
+
+TEST_F(Descriptors, OfUdpSockets) {
+    EXPECT_GE(failures_without_leak([&] { const net::UdpReceiver receiver{{.local = any_}}; }), 1);
+    EXPECT_GE(
+        failures_without_leak([&] { const net::UdpSender sender{{.to = net::SocketAddress::parse("127.0.0.1:9")}}; }),
+        1);
+}
+
+}  // namespace
+}  // namespace millpond::gateway
