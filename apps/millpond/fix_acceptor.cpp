@@ -70,6 +70,10 @@ EngineConfig config_of(const Options& options) {
         listen = net::SocketAddress::parse(fmt::format(
             "{}:{}", options.address.empty() ? listen.host() : options.address, options.port.value_or(listen.port())));
     }
+    // The echo is there for QuickFIX's acceptance scripts.
+    if (options.echo) {
+        for (auto& session : config.sessions) session.quickfix_replies = true;
+    }
     complete(config);
     return config;
 }

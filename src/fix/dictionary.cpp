@@ -19,7 +19,8 @@ FieldSet::Member& FieldSet::member(Tag tag) {
         is_member_[tag / kBits] |= std::uint64_t{1} << (tag % kBits);
         for (auto word = tag / kBits + 1; word < members_before_.size(); ++word) ++members_before_[word];
     }
-    return *members_.insert(at, Member{.tag = tag, .required = false, .group = nullptr});
+    const auto place = static_cast<std::uint16_t>(members_.size());
+    return *members_.insert(at, Member{.tag = tag, .required = false, .place = place, .group = nullptr});
 }
 
 void FieldSet::add(Tag tag, bool required) {

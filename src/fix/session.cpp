@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <string>
+
+#include <millpond/fix/wire_bounds.hpp>
 
 namespace millpond::fix {
 namespace {
@@ -20,6 +23,10 @@ SessionConfig checked(SessionConfig config) {
     if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
     if (config.version == Version::fixt11 && config.default_appl_ver_id.empty()) {
         throw std::invalid_argument("a FIXT.1.1 session needs a default_appl_ver_id");
+    }
+    if (config.heartbeat_seconds < 0 || config.heartbeat_seconds > kMaxHeartbeatSeconds) {
+        throw std::invalid_argument("heartbeat_seconds of " + std::to_string(config.heartbeat_seconds) +
+                                    " is not from 0 to " + std::to_string(kMaxHeartbeatSeconds));
     }
     return config;
 }
@@ -77,6 +84,7 @@ void Session::on_connect(core::Moment now) {
     state_ = State::awaiting_logon;
     closing_ = false;
     logout_sent_ = false;
+    ending_.reset();
     test_request_sent_ = false;
     connected_ns_ = now.monotonic_ns;
     last_received_ns_ = now.monotonic_ns;
@@ -99,13 +107,14 @@ void Session::on_connect(core::Moment now) {
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
     // Whether the numbers began anew is the peer's to know: it shall begin anew too.
-    const bool both_begin = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
-    send_logon(now, both_begin);
+    reset_sent_ = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
+    send_logon(now, reset_sent_);
 }
 
 void Session::on_disconnect(core::Moment now) {
     state_ = State::disconnected;
     closing_ = false;
+    ending_.reset();
     held_.clear();
     resend_ = {};
     if (reset_wanted_ || config_.reset_on_disconnect) {
@@ -123,7 +132,7 @@ std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now
             if (frame.error().error == FrameError::incomplete) break;
             done += frame.error().skip;
             tallies_.garbled.add();
-            if (state_ == State::awaiting_logon) disconnect(Disconnect::logon_refused);
+            if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
             continue;
         }
         done += frame->bytes.size();
@@ -154,10 +163,15 @@ void Session::on_timer(core::Moment now) {
     switch (state_) {
         case State::disconnected: return;
         case State::awaiting_logon:
-            if (now.monotonic_ns >= connected_ns_ + config_.logon_timeout_ns) disconnect(Disconnect::logon_timeout);
+            if (now.monotonic_ns >= connected_ns_ + config_.logon_timeout_ns) {
+                handler_->on_logon_refused({.reason = "no Logon in time"});
+                disconnect(Disconnect::logon_timeout);
+            }
             return;
         case State::awaiting_logout:
-            if (now.monotonic_ns >= logout_ns_ + config_.logout_timeout_ns) disconnect(Disconnect::logout_timeout);
+            if (now.monotonic_ns >= logout_ns_ + config_.logout_timeout_ns) {
+                disconnect(ending_.value_or(Disconnect::logout_timeout));
+            }
             return;
         case State::active: break;
     }

@@ -1,27 +1,16 @@
 #include <millpond/fix/session.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
+
+#include <millpond/fix/wire_bounds.hpp>
+
+#include "reason_text.hpp"
+#include "sequence_of.hpp"
 
 namespace millpond::fix {
 namespace {
 
-constexpr std::string_view kNotEncrypted = "0";
-
-/// "<before><first><between><second>" in `room`.
-std::string_view words(std::span<char> room, std::string_view before, std::uint64_t first, std::string_view between,
-                       std::uint64_t second) noexcept {
-    auto* at = room.data();
-    auto* end = room.data() + room.size();
-    std::memcpy(at, before.data(), before.size());
-    at = std::to_chars(at + before.size(), end, first).ptr;
-    std::memcpy(at, between.data(), between.size());
-    at = std::to_chars(at + between.size(), end, second).ptr;
-    return {room.data(), static_cast<std::size_t>(at - room.data())};
-}
+std::string_view comp_id_text(Tag tag) noexcept { return tag == tag::kSenderCompId ? "49" : "56"; }
 
 }  // namespace
 
@@ -29,7 +18,7 @@ void Session::on_frame(const Frame& frame, core::Moment now) {
     const auto message = parser_.parse(frame, spill_);
     if (!message) {
         tallies_.garbled.add();
-        if (state_ == State::awaiting_logon) disconnect(Disconnect::logon_refused);
+        if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
         return;
     }
     tallies_.received.add();
@@ -46,125 +35,75 @@ void Session::on_message(const Message& message, core::Moment now) {
         on_message_before_logon(message, now);
         return;
     }
+    if (ending_ && message.msg_type() != "5") return;
     if (message.begin_string() != begin_string(config_.version)) {
         send_logout("Incorrect BeginString", now);
         return;
     }
-    const auto sequence = message.unsigned_integer(tag::kMsgSeqNum);
+    const auto sequence = sequence_of(message);
     if (!sequence) {
         // Without a number nothing can be rejected or asked for again.
-        send_logout("MsgSeqNum is missing", now);
+        send_logout(message.has(tag::kMsgSeqNum) ? kBadSequence : "MsgSeqNum is missing", now);
         return;
     }
     on_numbered({message, *sequence, now});
 }
 
-bool Session::is_right_peer(const Message& message) const noexcept {
-    return message.text(tag::kSenderCompId) == config_.target_comp_id &&
-           message.text(tag::kTargetCompId) == config_.sender_comp_id;
+/// kInvalid when both are right.
+Tag Session::wrong_comp_id(const Message& message) const noexcept {
+    if (message.text(tag::kSenderCompId) != config_.target_comp_id) return tag::kSenderCompId;
+    if (message.text(tag::kTargetCompId) != config_.sender_comp_id) return tag::kTargetCompId;
+    return tag::kInvalid;
 }
 
 bool Session::is_timely(const Message& message, core::Moment now) const noexcept {
     if (config_.max_latency_ns == 0) return true;
     const auto sent = message.utc_timestamp_ns(tag::kSendingTime);
-    return sent && std::abs(*sent - now.utc_ns) <= config_.max_latency_ns;
-}
-
-void Session::on_message_before_logon(const Message& message, core::Moment now) {
-    const auto sequence = message.unsigned_integer(tag::kMsgSeqNum);
-    const bool may_enter = message.begin_string() == begin_string(config_.version) && sequence &&
-                           is_right_peer(message) && is_timely(message, now);
-    if (may_enter && message.msg_type() == "5" && config_.role == Role::initiator) {
-        // The acceptor says why it does not let us in.
-        handler_->on_reject(message);
-        disconnect(Disconnect::logon_refused);
-        return;
-    }
-    if (!may_enter || message.msg_type() != "A" || validator_.check(message) || !handler_->may_log_on(message)) {
-        disconnect(Disconnect::logon_refused);
-        return;
-    }
-    on_first_logon({message, *sequence, now});
-}
-
-void Session::on_first_logon(const Inbound& in) {
-    const bool acceptor = config_.role == Role::acceptor;
-    const bool resets = in.message.boolean(tag::kResetSeqNumFlag).value_or(false);
-    const auto interval = in.message.integer(tag::kHeartBtInt);
-    if (in.message.text(tag::kEncryptMethod) != kNotEncrypted || interval.value_or(-1) < 0 ||
-        (resets && in.sequence != 1)) {
-        disconnect(Disconnect::logon_refused);
-        return;
-    }
-    if (acceptor) {
-        heartbeat_ns_ = *interval * 1'000'000'000;
-        if (resets || config_.reset_on_logon) store_->reset(in.now.utc_ns);
-    } else if (resets) {
-        store_->set_next_target(1);
-    }
-    const auto expected = store_->next_target();
-    if (in.sequence < expected && !in.message.boolean(tag::kPossDupFlag).value_or(false)) {
-        on_too_low(in);
-        return;
-    }
-    const auto next_expected = in.message.unsigned_integer(tag::kNextExpectedMsgSeqNum);
-    const auto ours = store_->next_sender();
-    if (next_expected && *next_expected > ours) {
-        std::array<char, 128> room;
-        send_logout(
-            words(room, "NextExpectedMsgSeqNum too high, expected at most ", ours, " but received ", *next_expected),
-            in.now);
-        disconnect(Disconnect::logon_refused);
-        return;
-    }
-    // In front of the answer, which already carries what we expect next.
-    if (in.sequence == expected) take_number(in.sequence);
-    if (acceptor) send_logon(in.now, resets);
-    state_ = State::active;
-    application_is_on_ = true;
-    handler_->on_logon();
-    if (next_expected && *next_expected < ours) begin_resend(*next_expected, ours - 1, in.now);
-    if (in.sequence > expected) {
-        highest_seen_ = in.sequence;
-        if (config_.send_next_expected) {
-            // With 789 the peer knows from our Logon what is missing in front of its own, which it does not fill.
-            early_logon_ = in.sequence;
-            requested_to_ = in.sequence - 1;
-            progress_ns_ = in.now.monotonic_ns;
-        } else {
-            request_missing(in.sequence, in.now);
-        }
-    }
-}
-
-/// A Logon of a session that is logged on: only one that begins both numbers anew makes sense.
-void Session::on_logon_again(const Inbound& in) {
-    if (in.message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence == 1) {
-        store_->reset(in.now.utc_ns);
-        held_.clear();
-        requested_to_ = 0;
-        highest_seen_ = 0;
-        early_logon_ = 0;
-        resend_ = {};
-        store_->set_next_target(2);
-        send_logon(in.now, true);
-        return;
-    }
-    if (in.sequence == store_->next_target()) take_number(in.sequence);
-    send_reject(in, RejectReason::other);
+    // No difference: that of two centuries does not fit.
+    return sent && *sent >= now.utc_ns - config_.max_latency_ns && *sent <= now.utc_ns + config_.max_latency_ns;
 }
 
 /// Whether sender, target and time are right; else both a Reject and a Logout went out.
 bool Session::passes_identity(const Inbound& in) {
     auto reason = RejectReason::comp_id_problem;
-    if (is_right_peer(in.message)) {
+    std::string_view tag_text;
+    if (const auto wrong = wrong_comp_id(in.message); wrong != tag::kInvalid) {
+        tag_text = comp_id_text(wrong);
+    } else {
         if (is_timely(in.message, in.now)) return true;
         reason = RejectReason::sending_time_accuracy;
+        tag_text = "52";
     }
     if (in.sequence == store_->next_target()) take_number(in.sequence);
-    send_reject(in, reason);
-    send_logout({}, in.now);
+    send_full_reject(in, reason, tag_text);
+    send_reply_logout(fix::text(reason), in.now);
     return false;
+}
+
+/// Whether a message that comes once more says when it was first sent; else it was rejected.
+bool Session::passes_poss_dup(const Inbound& in) {
+    if (!in.message.boolean(tag::kPossDupFlag).value_or(false) || in.message.msg_type() == "4") return true;
+    const auto original = in.message.utc_timestamp_ns(tag::kOrigSendingTime);
+    if (original && original <= in.message.utc_timestamp_ns(tag::kSendingTime)) return true;
+    if (in.sequence == store_->next_target()) take_number(in.sequence);
+    if (!original) {
+        send_reject(in, Rejection{RejectReason::required_tag_missing, "122"});
+        return false;
+    }
+    send_full_reject(in, RejectReason::sending_time_accuracy, "122");
+    send_reply_logout(fix::text(RejectReason::sending_time_accuracy), in.now);
+    return false;
+}
+
+std::optional<Rejection> Session::check(const Message& message) noexcept {
+    if (config_.version == Version::fixt11) {
+        // The dictionary is that of one application version.
+        const auto version = message.text(tag::kApplVerId);
+        if (version && *version != config_.default_appl_ver_id) {
+            return Rejection{RejectReason::invalid_application_version, "1128"};
+        }
+    }
+    return validator_.check(message);
 }
 
 void Session::on_numbered(const Inbound& in) {
@@ -175,15 +114,20 @@ void Session::on_numbered(const Inbound& in) {
                             (type == "A" && in.message.boolean(tag::kResetSeqNumFlag).value_or(false));
     // What waits for its turn is looked at when it is its turn.
     if (in.sequence == expected || any_number) {
-        if (const auto rejection = validator_.check(in.message)) {
+        if (const auto rejection = check(in.message)) {
             if (in.sequence == expected) take_number(in.sequence);
-            send_reject(in, *rejection);
+            if (rejection->reason == RejectReason::invalid_msg_type) {
+                send_full_reject(in, rejection->reason, "35");
+            } else {
+                send_reject(in, *rejection);
+            }
             return;
         }
     }
     const bool has_identity =
         in.message.has(tag::kSenderCompId) && in.message.has(tag::kTargetCompId) && in.message.has(tag::kSendingTime);
     if (has_identity && !passes_identity(in)) return;
+    if (in.sequence == expected && !passes_poss_dup(in)) return;
     if (in.sequence == expected || any_number) {
         on_in_turn(in);
     } else if (in.sequence > expected) {
@@ -204,26 +148,21 @@ void Session::on_too_high(const Inbound& in) {
 }
 
 void Session::on_too_low(const Inbound& in) {
-    const auto expected = store_->next_target();
     if (!in.message.boolean(tag::kPossDupFlag).value_or(false)) {
-        std::array<char, 96> room;
-        send_logout(words(room, "MsgSeqNum too low, expecting ", expected, " but received ", in.sequence), in.now);
-        disconnect(Disconnect::sequence_too_low);
+        ReasonText text;
+        text.add("MsgSeqNum too low, expecting ").add(store_->next_target());
+        text.add(" but received ").add(in.sequence);
+        const bool before_logon = state_ == State::awaiting_logon;
+        send_logout(text.text(), in.now);
+        if (before_logon) {
+            handler_->on_logon_refused({tag::kMsgSeqNum, text.text()});
+            disconnect(Disconnect::sequence_too_low);
+        } else {
+            ending_ = Disconnect::sequence_too_low;  // the Logout's answer may have a number that is too low, too
+        }
         return;
     }
-    if (in.message.msg_type() != "4") {
-        const auto original = in.message.utc_timestamp_ns(tag::kOrigSendingTime);
-        if (!original) {
-            send_reject(in, Rejection{RejectReason::required_tag_missing, "122"});
-            return;
-        }
-        if (original > in.message.utc_timestamp_ns(tag::kSendingTime)) {
-            send_reject(in, RejectReason::sending_time_accuracy);
-            send_logout({}, in.now);
-            return;
-        }
-    }
-    tallies_.duplicates.add();
+    if (passes_poss_dup(in)) tallies_.duplicates.add();
 }
 
 void Session::on_in_turn(const Inbound& in) {
@@ -258,8 +197,8 @@ void Session::on_resend_request(const Inbound& in) {
     const auto newest = store_->next_sender() - 1;
     const auto first = in.message.unsigned_integer(tag::kBeginSeqNo).value_or(0);
     auto last = in.message.unsigned_integer(tag::kEndSeqNo).value_or(0);
-    if (first == 0) {
-        send_reject(in, Rejection{RejectReason::value_incorrect, "7"});
+    if (first == 0 || first > kMaxSequence || last > kMaxSequence) {
+        send_reject(in, Rejection{RejectReason::value_incorrect, last > kMaxSequence ? "16" : "7"});
         return;
     }
     // 0 asks for all, as 999999 did up to FIX 4.1.
@@ -272,8 +211,15 @@ void Session::on_resend_request(const Inbound& in) {
 void Session::on_sequence_reset(const Inbound& in) {
     const auto expected = store_->next_target();
     const auto next = in.message.unsigned_integer(tag::kNewSeqNo).value_or(0);
-    if (next < expected) {
-        send_reject(in, RejectReason::value_incorrect);
+    const bool fills = in.message.boolean(tag::kGapFillFlag).value_or(false);
+    if (fills && next <= in.sequence) {
+        ReasonText text;
+        text.add("attempt to lower sequence number, invalid value NewSeqNo=").add(next);
+        send_full_reject(in, RejectReason::value_incorrect, "36", text.text());
+        return;
+    }
+    if (next < expected || next > kMaxSequence) {
+        send_full_reject(in, RejectReason::value_incorrect, "36");
         return;
     }
     store_->set_next_target(next);
@@ -283,16 +229,21 @@ void Session::on_sequence_reset(const Inbound& in) {
 void Session::on_logout_message(const Inbound& in) {
     if (in.sequence == store_->next_target()) take_number(in.sequence);
     const auto reason = in.message.text(tag::kText).value_or("");
-    send_logout({}, in.now);  // unless this one answers ours
+    const bool answers_ours = logout_sent_;
+    if (!answers_ours) send_reply_logout("Logout received", in.now);
     tell_logout(reason);
     if (config_.reset_on_logout) store_->reset(in.now.utc_ns);
-    disconnect(Disconnect::logged_out);
+    if (answers_ours || config_.quickfix_replies) {
+        disconnect(ending_.value_or(Disconnect::logged_out));
+    } else {
+        ending_ = Disconnect::logged_out;  // the peer began, so it closes the connection
+    }
 }
 
 void Session::take_number(std::uint64_t sequence) noexcept { store_->set_next_target(sequence + 1); }
 
 void Session::process_held(core::Moment now) {
-    while (!closing_ && state_ != State::awaiting_logon) {
+    while (!closing_ && !ending_ && state_ != State::awaiting_logon) {
         if (store_->next_target() == early_logon_) take_number(early_logon_);
         const auto bytes = held_.take(store_->next_target());
         if (!bytes) break;
@@ -305,7 +256,7 @@ void Session::process_held(core::Moment now) {
             on_message(*message, now);
         }
     }
-    if (closing_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;
+    if (closing_ || ending_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;
     // All that was asked for has come. Is there another gap, or the next part of this one?
     requested_to_ = 0;
     if (store_->next_target() <= highest_seen_) request_missing(highest_seen_ + 1, now);

@@ -1,10 +1,9 @@
 #include <millpond/fix/session.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstring>
 #include <utility>
+
+#include "reason_text.hpp"
 
 namespace millpond::fix {
 namespace {
@@ -99,9 +98,19 @@ void Session::send_logout(std::string_view reason, core::Moment now) {
     write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, reason); });
 }
 
-void Session::send_reject(const Inbound& in, const Rejection& rejection) {
+/// A Logout behind a Reject, or in answer to a Logout.
+void Session::send_reply_logout(std::string_view text, core::Moment now) {
+    send_logout(config_.quickfix_replies ? std::string_view{} : text, now);
+}
+
+void Session::send_full_reject(const Inbound& in, RejectReason reason, std::string_view tag_text,
+                               std::string_view text) {
+    send_reject(in, Rejection{reason, config_.quickfix_replies ? std::string_view{} : tag_text}, text);
+}
+
+void Session::send_reject(const Inbound& in, const Rejection& rejection, std::string_view text) {
     tallies_.rejected.add();
-    const auto words = fix::text(rejection.reason);
+    const auto words = text.empty() ? fix::text(rejection.reason) : text;
     const bool has_reference = config_.version >= Version::fix42;
     write_admin(
         "3", in.now,
@@ -111,18 +120,9 @@ void Session::send_reject(const Inbound& in, const Rejection& rejection) {
                 writer.add<tag::kText>(words);
             } else {
                 // Before FIX 4.2 the text is the only place to name the field.
-                std::array<char, 128> room;
-                auto* at = room.data();
-                const auto put = [&](std::string_view part) {
-                    const auto fits = std::min(part.size(), room.size() - static_cast<std::size_t>(at - room.data()));
-                    std::memcpy(at, part.data(), fits);
-                    at += fits;
-                };
-                put(words);
-                put(" (");
-                put(rejection.tag_text);
-                put(")");
-                writer.add<tag::kText>(std::string_view{room.data(), static_cast<std::size_t>(at - room.data())});
+                ReasonText named;
+                named.add(words).add(" (").add(rejection.tag_text).add(")");
+                writer.add<tag::kText>(named.text());
             }
             if (!has_reference) return;
             add_unless_empty(writer, tag::kRefTagId, rejection.tag_text);

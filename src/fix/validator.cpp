@@ -222,6 +222,7 @@ std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& encl
 std::optional<Rejection> Validator::check_instance(Walk& walk, const FieldSet& enclosing,
                                                    const FieldSet& group) noexcept {
     Seen seen{group};
+    std::uint16_t place = 0;
     for (bool first = true; !walk.done(); first = false) {
         const auto& field = walk.field();
         const auto* member = group.find(field.tag);
@@ -230,6 +231,11 @@ std::optional<Rejection> Validator::check_instance(Walk& walk, const FieldSet& e
             if (enclosing.has(field.tag)) break;
             return walk.rejection(RejectReason::tag_repeated, field);
         }
+        if (options_.members_are_in_order && member->place < place) {
+            if (enclosing.has(field.tag)) break;
+            return walk.rejection(RejectReason::group_fields_out_of_order, field);
+        }
+        place = member->place;
         if (const auto wrong = check_value(walk, field)) return wrong;
         if (member->group) {
             if (const auto wrong = check_group(walk, group, *member)) return wrong;

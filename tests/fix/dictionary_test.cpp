@@ -124,7 +124,7 @@ TEST_F(DictionaryCheck, GroupsMayNestAndMayBeEmpty) {
     EXPECT_EQ(wrong_with("D", "11=a|40=1|453=0|58=t|"), "");
     EXPECT_EQ(wrong_with("D", "11=a|453=2|448=x|452=1|802=2|523=s|523=t|448=y|452=2|40=1|"), "");
     EXPECT_EQ(wrong_with("D", "11=a|453=2|448=x|452=1|802=3|523=s|523=t|448=y|452=2|40=1|"), "16 802");
-    EXPECT_EQ(wrong_with("D", "11=a|453=2|448=x|802=1|523=s|452=1|448=y|802=0|452=2|40=1|"), "");
+    EXPECT_EQ(wrong_with("D", "11=a|453=2|448=x|452=1|802=1|523=s|448=y|452=2|802=0|40=1|"), "");
 }
 
 TEST_F(DictionaryCheck, HopsInTheHeaderAreAGroup) {

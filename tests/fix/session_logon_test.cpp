@@ -63,29 +63,118 @@ TEST(SessionLogon, FixtCarriesTheDefaultApplicationVersion) {
     EXPECT_EQ(without.closed_, Disconnect::logon_refused);
 }
 
-/// Each is answered by nothing but the end of the connection.
-TEST(SessionLogon, WhatIsNoLogonForThisSessionClosesTheConnectionWithoutAWord) {
-    const auto refused = [](const std::string& bytes) {
-        Peer peer;
-        peer.session_.on_connect(peer.now_);
-        peer.give_bytes(bytes);
-        EXPECT_EQ(peer.sent(), "") << readable(bytes);
-        EXPECT_EQ(peer.logons_, 0);
-        EXPECT_EQ(peer.store_.next_target(), 1U);
-        return peer.closed_ == Disconnect::logon_refused;
+/// What a session of 20240102-03:04:05 makes of the bytes that come first.
+struct Refused {
+    std::string sent;
+    std::string why;  ///< "TAG reason"
+};
+
+Refused refused(const std::string& bytes, SessionConfig config = {}) {
+    Peer peer{std::move(config)};
+    peer.session_.on_connect(peer.now_);
+    static_cast<void>(peer.sent());
+    peer.give_bytes(bytes);
+    EXPECT_EQ(peer.closed_, Disconnect::logon_refused) << readable(bytes);
+    EXPECT_EQ(peer.logons_, 0);
+    EXPECT_EQ(peer.store_.next_target(), 1U);
+    EXPECT_EQ(peer.refusals_.size(), 1U);
+    return {peer.sent(), peer.refusals_.empty() ? "" : peer.refusals_.front()};
+}
+
+const std::string kNow = "52=20240102-03:04:05|";
+
+TEST(SessionLogon, WhoeverIsNotThePeerIsClosedWithoutAWord) {
+    const auto silent = [](const std::string& bytes, const std::string& why) {
+        const auto outcome = refused(bytes);
+        EXPECT_EQ(outcome.sent, "") << readable(bytes);
+        EXPECT_EQ(outcome.why, why) << readable(bytes);
     };
-    const std::string time = "52=20240102-03:04:05|";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=0|34=1|49=YOU|" + time + "56=WE|"))) << "not a logon";
-    EXPECT_TRUE(refused(message_of("FIX.3.9", "35=A|34=1|49=YOU|" + time + "56=WE|98=0|108=30|"))) << "version";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=HE|" + time + "56=WE|98=0|108=30|"))) << "sender";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=YOU|" + time + "56=THEM|98=0|108=30|"))) << "target";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=YOU|52=20010101-00:00:00|56=WE|98=0|108=30|"))) << "time";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=YOU|" + time + "56=WE|98=0|"))) << "no HeartBtInt";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=YOU|" + time + "56=WE|98=0|108=-1|"))) << "HeartBtInt";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|34=1|49=YOU|" + time + "56=WE|98=1|108=30|"))) << "encryption";
-    EXPECT_TRUE(refused(message_of("FIX.4.4", "35=A|49=YOU|" + time + "56=WE|98=0|108=30|"))) << "no number";
-    EXPECT_TRUE(refused(delimited("8=FIX.4.4|9=40|35=A|34=1|49=YOU|") + std::string(60, 'x') + delimited("|10=000|")));
-    EXPECT_TRUE(refused("GET / HTTP/1.1\r\n\r\n"));
+    silent(message_of("FIX.4.4", "35=0|34=1|49=YOU|" + kNow + "56=WE|"), "35 first message is not a Logon");
+    silent(message_of("FIX.3.9", "35=A|34=1|49=YOU|" + kNow + "56=WE|98=0|108=30|"),
+           "8 BeginString is not the session's");
+    silent(message_of("FIX.4.4", "35=A|34=1|49=HE|" + kNow + "56=WE|98=0|108=30|"), "49 CompID is not the session's");
+    silent(message_of("FIX.4.4", "35=A|34=1|49=YOU|" + kNow + "56=THEM|98=0|108=30|"),
+           "56 CompID is not the session's");
+    silent(delimited("8=FIX.4.4|9=40|35=A|34=1|49=YOU|") + std::string(60, 'x') + delimited("|10=000|"),
+           "0 garbled message");
+    silent("GET / HTTP/1.1\r\n\r\n", "0 garbled message");
+}
+
+TEST(SessionLogon, ALogonOfThePeerThatIsWrongIsRejectedAndLoggedOutWithTheReason) {
+    const auto answered = [](const std::string& fields, const std::string& tag, const std::string& code,
+                             const std::string& text) {
+        const auto outcome = refused(message_of("FIX.4.4", "35=A|" + fields));
+        EXPECT_EQ(outcome.sent, "35=3|34=1|45=1|58=" + text + "|371=" + tag + "|372=A|373=" + code +
+                                    "|\n35=5|34=2|58=" + text + "|\n");
+        EXPECT_EQ(outcome.why, tag + " " + text);
+    };
+    const std::string header = "34=1|49=YOU|" + kNow + "56=WE|";
+    answered("34=1|49=YOU|52=20010101-00:00:00|56=WE|98=0|108=30|", "52", "10", "SendingTime accuracy problem");
+    answered(header + "98=0|", "108", "1", "Required tag missing");
+    answered(header + "98=1|108=30|", "98", "5", "EncryptMethod is not supported: only 0 is");
+    for (const auto* interval : {"-1", "2147483648", "99999999999", "9223372036854775807"}) {
+        answered(header + "98=0|108=" + interval + "|", "108", "5",
+                 "HeartBtInt is not a number of seconds from 0 to 2147483647");
+    }
+    answered(header + "98=0|108=18446744073709551615|", "108", "6", "Incorrect data format for value");
+}
+
+TEST(SessionLogon, ALogonWithoutAUsableNumberIsLoggedOutWithTheReason) {
+    for (const auto* number : {"", "34=9007199254740992|", "34=18446744073709551615|", "34=18446744073709551616|"}) {
+        const auto outcome =
+            refused(message_of("FIX.4.4", "35=A|" + std::string{number} + "49=YOU|" + kNow + "56=WE|98=0|108=30|"));
+        EXPECT_EQ(outcome.sent, "35=5|34=1|58=MsgSeqNum is not a number from 0 to 9007199254740991|\n") << number;
+        EXPECT_EQ(outcome.why, "34 MsgSeqNum is not a number from 0 to 9007199254740991");
+    }
+}
+
+TEST(SessionLogon, TheLongestHeartBtIntIsKeptAndNothingOverflows) {
+    Peer peer;
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", "98=0|108=2147483647|");
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=2147483647|\n");
+    const auto interval = 2'147'483'647 * kSecond;
+    EXPECT_EQ(peer.session_.next_deadline_ns(), peer.now_.monotonic_ns + interval);
+    peer.pass(interval);
+    EXPECT_EQ(peer.sent(), "35=0|34=2|\n");
+    EXPECT_THROW(Peer{{.heartbeat_seconds = 2'147'483'648}}, std::invalid_argument);
+    EXPECT_THROW(Peer{{.heartbeat_seconds = -1}}, std::invalid_argument);
+}
+
+TEST(SessionLogon, WithQuickFixRepliesARefusedLogonIsNotAnswered) {
+    for (const auto* fields : {"34=1|52=20010101-00:00:00|98=0|108=30|", "34=1|52=20240102-03:04:05|98=1|108=30|",
+                               "34=18446744073709551615|52=20240102-03:04:05|98=0|108=30|"}) {
+        const auto outcome =
+            refused(message_of("FIX.4.4", "35=A|49=YOU|56=WE|" + std::string{fields}), {.quickfix_replies = true});
+        EXPECT_EQ(outcome.sent, "");
+    }
+}
+
+TEST(SessionLogon, AnotherDefaultApplVerIdIsRefusedOnEitherSide) {
+    for (const auto role : {Role::acceptor, Role::initiator}) {
+        const auto outcome = refused(message_of("FIXT.1.1", "35=A|34=1|49=YOU|" + kNow + "56=WE|98=0|108=30|1137=7|"),
+                                     {.version = Version::fixt11, .role = role});
+        EXPECT_NE(outcome.sent.find("58=DefaultApplVerID is not 9|371=1137|372=A|373=5|\n35=5|"), std::string::npos)
+            << outcome.sent;
+        EXPECT_EQ(outcome.why, "1137 DefaultApplVerID is not 9");
+    }
+}
+
+TEST(SessionLogon, AnInitiatorIsToldWhyBeforeTheLogoutComes) {
+    Peer peer{{.role = Role::initiator}};
+    peer.session_.on_connect(peer.now_);
+    peer.give("3", "45=1|58=no such user|371=553|");
+    EXPECT_FALSE(peer.closed_);
+    peer.give("5", "58=logon refused|");
+    EXPECT_EQ(peer.rejects_, (std::vector<std::string>{"3", "5"}));
+    EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    EXPECT_EQ(peer.refusals_, std::vector<std::string>{"0 logon refused"});
+}
+
+TEST(SessionLogon, AnInitiatorAnswersAFirstMessageThatIsNoLogonWithALogout) {
+    const auto outcome =
+        refused(message_of("FIX.4.4", "35=0|34=1|49=YOU|" + kNow + "56=WE|"), {.role = Role::initiator});
+    EXPECT_EQ(outcome.sent, "35=5|34=2|58=first message is not a Logon|\n");
 }
 
 TEST(SessionLogon, TheApplicationMayRefuseUserAndPassword) {
@@ -94,6 +183,13 @@ TEST(SessionLogon, TheApplicationMayRefuseUserAndPassword) {
     peer.session_.on_connect(peer.now_);
     peer.give("A", "98=0|108=30|553=me|554=wrong|");
     EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.refusals_, std::vector<std::string>{"0 not authorized"});
+    Peer twice;  // wrong in itself as well: still no number is used up for a stranger
+    twice.password_ = "right";
+    twice.session_.on_connect(twice.now_);
+    twice.give("A", "98=1|108=30|553=me|554=wrong|");
+    EXPECT_EQ(twice.sent(), "");
     Peer other;
     other.password_ = "right";
     other.session_.on_connect(other.now_);
@@ -146,6 +242,25 @@ TEST(SessionLogon, ResetSeqNumFlagBeginsBothNumbersAnew) {
     EXPECT_EQ(wrong.closed_, Disconnect::logon_refused);
 }
 
+TEST(SessionLogon, AnAnswerWithResetSeqNumFlagThatWasNotAskedForBeginsBothNumbersAgain) {
+    Peer peer{{.role = Role::initiator}};
+    peer.store_.set_next_target(10);
+    peer.store_.set_next_sender(20);
+    peer.session_.on_connect(peer.now_);
+    EXPECT_EQ(peer.sent(), "35=A|34=20|98=0|108=30|\n");
+    peer.give("A", 1, "98=0|108=30|141=Y|");
+    EXPECT_EQ(peer.session_.state(), Session::State::active);
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+    // Our Logon counts as the first message.
+    ASSERT_TRUE(peer.order("1"));
+    EXPECT_EQ(peer.sent(), "35=D|34=2|11=1|55=MSFT|\n");
+    // A peer that expects it with the number 1 asks for that.
+    peer.give("2", 2, "7=1|16=0|");
+    EXPECT_EQ(peer.sent(),
+              "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=2|123=Y|\n"
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=1|55=MSFT|\n");
+}
+
 TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnBeginsBothNumbersAnew) {
     Peer peer;
     peer.log_on();
@@ -162,7 +277,7 @@ TEST(SessionLogon, ASecondLogonWithoutResetIsRejected) {
     Peer peer;
     peer.log_on();
     peer.give("A", "98=0|108=30|");
-    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Other|372=A|373=99|\n");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Other|371=35|372=A|373=99|\n");
     EXPECT_EQ(peer.store_.next_target(), 3U);
 }
 
@@ -236,6 +351,19 @@ TEST(SessionLogon, ANextExpectedMsgSeqNumThatWasNeverSentEndsInALogout) {
     peer.give("A", 1, "98=0|108=30|789=7|");
     EXPECT_EQ(peer.sent(), "35=5|34=1|58=NextExpectedMsgSeqNum too high, expected at most 1 but received 7|\n");
     EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    for (const std::string number : {"0", "2", "18446744073709551615"}) {
+        Peer other;
+        other.session_.on_connect(other.now_);
+        other.give("A", 1, "98=0|108=30|789=" + number + "|");
+        EXPECT_EQ(other.sent(), "35=5|34=1|58=NextExpectedMsgSeqNum too " +
+                                    std::string{number == "0" ? "low" : "high"} + ", expected at most 1 but received " +
+                                    number + "|\n");
+        EXPECT_EQ(other.refusals_.size(), 1U);
+    }
+    Peer at_bound;
+    at_bound.session_.on_connect(at_bound.now_);
+    at_bound.give("A", 1, "98=0|108=30|789=1|");
+    EXPECT_EQ(at_bound.sent(), "35=A|34=1|98=0|108=30|\n");
 }
 
 /// A store whose memory another machine moves on: what it knows is what it read last.

@@ -91,6 +91,9 @@ public:
     bool congested() const override { return congested_; }
     bool may_log_on(const Message& logon) override { return !password_ || logon.text(554) == *password_; }
     void on_logon() override { ++logons_; }
+    void on_logon_refused(const LogonRefusal& why) override {
+        refusals_.push_back(std::to_string(why.tag) + " " + std::string{why.reason});
+    }
     void on_logout(std::string_view text) override { logouts_.emplace_back(text); }
     Verdict on_message(const Message& message) override {
         delivered_.push_back(message.unsigned_integer(34).value_or(0));
@@ -117,6 +120,7 @@ public:
     std::vector<std::string> logouts_;
     std::vector<std::string> rejects_;
     std::vector<LostHistory> lost_;
+    std::vector<std::string> refusals_;  // "TAG reason"
     std::vector<std::uint64_t> delivered_;
     std::vector<std::string> sent_;
     std::vector<std::string> whole_;

@@ -193,7 +193,7 @@ TEST(SessionSequenceReset, AResetIgnoresItsOwnNumberAndOnlyGoesForward) {
     EXPECT_EQ(peer.store_.next_target(), 25U);
     EXPECT_EQ(peer.sent(), "");
     peer.give("4", 0, "36=1|123=N|");
-    EXPECT_EQ(peer.sent(), "35=3|34=2|45=0|58=Value is incorrect (out of range) for this tag|372=4|373=5|\n");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=0|58=Value is incorrect (out of range) for this tag|371=36|372=4|373=5|\n");
     EXPECT_EQ(peer.store_.next_target(), 25U);
 }
 

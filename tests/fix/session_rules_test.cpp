@@ -61,14 +61,39 @@ TEST(SessionHeartbeat, AnIntervalOfZeroMeansNone) {
     EXPECT_EQ(peer.sent(), "");
 }
 
-TEST(SessionLogout, IsAnsweredAndTheConnectionClosed) {
+TEST(SessionLogout, IsAnsweredAndThePeerClosesTheConnection) {
     Peer peer;
     peer.log_on();
     peer.give("5", "58=bye|");
-    EXPECT_EQ(peer.sent(), "35=5|34=2|\n");
-    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+    EXPECT_EQ(peer.sent(), "35=5|34=2|58=Logout received|\n");
     EXPECT_EQ(peer.logouts_, std::vector<std::string>{"bye"});
     EXPECT_EQ(peer.store_.next_target(), 3U);
+    EXPECT_FALSE(peer.closed_);
+    EXPECT_EQ(peer.session_.ending(), Disconnect::logged_out);
+    // Nothing is exchanged any more.
+    EXPECT_FALSE(peer.order("late"));
+    peer.give("D", 3, "11=a|");
+    peer.give("1", 4, "112=x|");
+    EXPECT_TRUE(peer.delivered_.empty());
+    EXPECT_EQ(peer.sent(), "");
+    peer.session_.on_disconnect(peer.now_);
+    EXPECT_EQ(peer.logouts_.size(), 1U);
+    EXPECT_FALSE(peer.session_.ending());
+}
+
+TEST(SessionLogout, APeerThatDoesNotCloseTheConnectionIsNotWaitedForLongerThanTheTimeout) {
+    Peer peer;
+    peer.log_on();
+    peer.give("5", "");
+    peer.pass(2 * kSecond - 1);
+    EXPECT_FALSE(peer.closed_);
+    peer.pass(1);
+    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+    Peer quickfix{{.quickfix_replies = true}};
+    quickfix.log_on();
+    quickfix.give("5", "");
+    EXPECT_EQ(quickfix.sent(), "35=5|34=2|\n");
+    EXPECT_EQ(quickfix.closed_, Disconnect::logged_out);
 }
 
 TEST(SessionLogout, OursIsOverWhenItIsAnsweredOrTheTimeoutPasses) {
@@ -93,8 +118,8 @@ TEST(SessionLogout, IsAnsweredWhateverItsNumber) {
     Peer peer;
     peer.log_on();
     peer.give("5", 20, "");
-    EXPECT_EQ(peer.sent(), "35=5|34=2|\n");
-    EXPECT_EQ(peer.closed_, Disconnect::logged_out);
+    EXPECT_EQ(peer.sent(), "35=5|34=2|58=Logout received|\n");
+    EXPECT_EQ(peer.session_.ending(), Disconnect::logged_out);
 }
 
 TEST(SessionLogout, AResetWhileLoggedOnWaitsForIt) {

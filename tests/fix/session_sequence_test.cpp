@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <millpond/fix/wire_bounds.hpp>
+
 #include "tests/fix/session_peer.hpp"
 
 namespace millpond::fix {
@@ -76,7 +78,114 @@ TEST(SessionSequence, ATooLowNumberWithoutPossDupFlagEndsTheSession) {
     peer.give("0", "");
     peer.give("0", 2, "");
     EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum too low, expecting 3 but received 2|\n");
+    // The answer is waited for; nothing else counts, and the answer's own number may be wrong.
+    EXPECT_FALSE(peer.closed_);
+    peer.give("D", 3, "11=a|");
+    peer.give("0", 2, "");
+    EXPECT_TRUE(peer.delivered_.empty());
+    EXPECT_EQ(peer.store_.next_target(), 3U);
+    peer.give("5", 3, "");
     EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
+    EXPECT_EQ(peer.sent(), "");
+    Peer silent;
+    silent.log_on();
+    silent.give("0", 1, "");
+    silent.pass(2 * kSecond);
+    EXPECT_EQ(silent.closed_, Disconnect::sequence_too_low);
+}
+
+TEST(SessionSequence, ANumberBeyondTheBoundEndsInALogoutAndNothingWraps) {
+    for (const auto* number : {"9007199254740992", "18446744073709551615", "18446744073709551616"}) {
+        Peer peer;
+        peer.log_on();
+        peer.give_whole("35=D|34=" + std::string{number} + "|49=YOU|52=" + peer.time() + "|56=WE|11=a|");
+        EXPECT_EQ(peer.sent(), "35=5|34=2|58=MsgSeqNum is not a number from 0 to 9007199254740991|\n");
+        EXPECT_EQ(peer.store_.next_target(), 2U);
+    }
+    Peer peer;
+    peer.log_on();
+    peer.give("D", kMaxSequence, "11=a|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    peer.give("4", 2, "36=9007199254740991|123=Y|", poss_dup(peer));
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{kMaxSequence});
+    EXPECT_EQ(peer.store_.next_target(), kMaxSequence + 1);
+}
+
+TEST(SessionSequence, ANewSeqNoBeyondTheBoundIsRejected) {
+    for (const auto* fill : {"", "123=Y|"}) {
+        for (const auto* number : {"9007199254740992", "18446744073709551615"}) {
+            Peer peer;
+            peer.log_on();
+            peer.give("4", "36=" + std::string{number} + "|" + fill);
+            EXPECT_EQ(peer.sent(),
+                      "35=3|34=2|45=2|58=Value is incorrect (out of range) for this tag|371=36|372=4|373=5|\n");
+            EXPECT_EQ(peer.store_.next_target(), 2U);
+        }
+        Peer peer;
+        peer.log_on();
+        peer.give("4", "36=9007199254740991|" + std::string{fill});
+        EXPECT_EQ(peer.sent(), "");
+        EXPECT_EQ(peer.store_.next_target(), kMaxSequence);
+    }
+}
+
+TEST(SessionSequence, AResendRequestBeyondTheBoundIsRejected) {
+    const auto answer = [](std::string_view body) {
+        Peer peer;
+        peer.log_on();
+        peer.give("2", body);
+        EXPECT_EQ(peer.store_.next_target(), 3U);
+        return peer.sent();
+    };
+    const std::string before = "35=3|34=2|45=2|58=Value is incorrect (out of range) for this tag|371=";
+    for (const std::string number : {"9007199254740992", "18446744073709551615"}) {
+        EXPECT_EQ(answer("7=" + number + "|16=0|"), before + "7|372=2|373=5|\n");
+        EXPECT_EQ(answer("7=1|16=" + number + "|"), before + "16|372=2|373=5|\n");
+    }
+    EXPECT_EQ(answer("7=0|16=0|"), before + "7|372=2|373=5|\n");
+    EXPECT_EQ(answer("7=9007199254740991|16=0|"), "");
+    EXPECT_EQ(answer("7=1|16=9007199254740991|"), "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=2|123=Y|\n");
+}
+
+TEST(SessionSequence, AGapFillThatDoesNotGoForwardIsRejected) {
+    for (const auto* number : {"1", "2"}) {
+        Peer peer;
+        peer.log_on();
+        peer.give("4", 2, "36=" + std::string{number} + "|123=Y|");
+        EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=attempt to lower sequence number, invalid value NewSeqNo=" +
+                                   std::string{number} + "|371=36|372=4|373=5|\n");
+        EXPECT_EQ(peer.store_.next_target(), 2U);
+        peer.give("1", 2, "112=x|");
+        EXPECT_EQ(peer.sent(), "35=0|34=3|112=x|\n");
+    }
+}
+
+TEST(SessionSequence, APossDupInItsTurnSaysWhenItWasFirstSent) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 2, "11=a|", "43=Y|");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Required tag missing|371=122|372=D|373=1|\n");
+    EXPECT_TRUE(peer.delivered_.empty());
+    EXPECT_EQ(peer.store_.next_target(), 3U);
+    peer.give("D", 3, "11=a|", poss_dup(peer));
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{3});
+    peer.give("D", 4, "11=a|", poss_dup(peer, 1'000'000));
+    EXPECT_EQ(peer.sent(),
+              "35=3|34=3|45=4|58=SendingTime accuracy problem|371=122|372=D|373=10|\n"
+              "35=5|34=4|58=SendingTime accuracy problem|\n");
+    EXPECT_EQ(peer.delivered_.size(), 1U);
+    EXPECT_EQ(peer.store_.next_target(), 5U);
+}
+
+TEST(SessionSequence, APossDupThatWasHeldIsLookedAtInItsTurn) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 3, "11=b|", "43=Y|");
+    EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
+    peer.give("D", 2, "11=a|");
+    EXPECT_EQ(peer.delivered_, std::vector<std::uint64_t>{2});
+    EXPECT_EQ(peer.sent(), "35=3|34=3|45=3|58=Required tag missing|371=122|372=D|373=1|\n");
+    EXPECT_EQ(peer.store_.next_target(), 4U);
 }
 
 TEST(SessionSequence, APossDupWithoutOrigSendingTimeIsRejected) {
@@ -93,7 +202,9 @@ TEST(SessionSequence, APossDupSentBeforeItsOriginalIsRejectedAndLoggedOut) {
     peer.log_on();
     peer.give("D", "11=a|");
     peer.give("D", 2, "11=a|", poss_dup(peer, 10 * kSecond));
-    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=SendingTime accuracy problem|372=D|373=10|\n35=5|34=3|\n");
+    EXPECT_EQ(peer.sent(),
+              "35=3|34=2|45=2|58=SendingTime accuracy problem|371=122|372=D|373=10|\n"
+              "35=5|34=3|58=SendingTime accuracy problem|\n");
     peer.give("5", 3, "");
     EXPECT_EQ(peer.closed_, Disconnect::logged_out);
     EXPECT_EQ(peer.sent(), "");

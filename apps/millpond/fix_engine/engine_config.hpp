@@ -36,6 +36,7 @@ struct AcceptorConfig {
     net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:5001")};
     std::uint64_t max_connections{256};
     std::uint64_t max_before_logon{64};
+    std::uint64_t max_before_logon_per_address{16};
     std::uint64_t first_message_seconds{10};
     std::vector<std::string> allow{};
     TlsFiles tls{};
@@ -61,6 +62,7 @@ struct SessionSettings {
     bool fields_have_values{true};
     bool user_fields_are_known{true};
     bool fields_are_in_order{true};
+    bool members_are_in_order{true};
 
     std::uint64_t heartbeat_seconds{30};
     std::uint64_t logon_seconds{10};
@@ -74,6 +76,7 @@ struct SessionSettings {
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
     bool appl_ver_id_in_business_reject{false};
+    bool quickfix_replies{false};
     bool send_last_processed{false};
     bool send_next_expected{false};
     std::uint64_t resend_chunk{0};

@@ -111,6 +111,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.reset_on_logout = settings.reset_on_logout;
     config.reset_on_disconnect = settings.reset_on_disconnect;
     config.appl_ver_id_in_business_reject = settings.appl_ver_id_in_business_reject;
+    config.quickfix_replies = settings.quickfix_replies;
     config.send_last_processed = settings.send_last_processed;
     config.send_next_expected = settings.send_next_expected;
     config.resend_request_chunk = settings.resend_chunk;
@@ -119,7 +120,8 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.held_bytes = settings.held_bytes;
     config.validation = {.fields_have_values = settings.fields_have_values,
                          .user_fields_are_known = settings.user_fields_are_known,
-                         .fields_are_in_order = settings.fields_are_in_order};
+                         .fields_are_in_order = settings.fields_are_in_order,
+                         .members_are_in_order = settings.members_are_in_order};
     config.schedule = schedule_of(settings);
     options.store = {.bytes = settings.store_bytes,
                      .file = settings.store,

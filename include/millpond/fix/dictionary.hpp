@@ -35,6 +35,7 @@ public:
     struct Member {
         Tag tag{0};
         bool required{false};
+        std::uint16_t place{0};           ///< In the order in which the fields were added.
         std::unique_ptr<FieldSet> group;  ///< Of a field that counts a repeating group's instances; else null.
     };
 

@@ -83,6 +83,9 @@ public:
     void reset(core::Moment now);
 
     [[nodiscard]] State state() const noexcept { return state_; }
+    /// Why the connection is about to end though it is still there: the peer may answer our Logout, or close the
+    /// connection after we answered its Logout.
+    [[nodiscard]] std::optional<Disconnect> ending() const noexcept { return ending_; }
     [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
     [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
 
@@ -116,15 +119,20 @@ private:
         [[nodiscard]] bool empty() const noexcept { return next > last; }
     };
 
-    // What comes in: session_inbound.cpp
+    // What comes in: session_inbound.cpp, and until the Logon is complete session_logon.cpp
     void on_frame(const Frame& frame, core::Moment now);
     void on_message(const Message& message, core::Moment now);
     void on_message_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);
+    [[nodiscard]] bool may_begin(const Inbound& in);
+    void refuse_logon(const LogonRefusal& why);
+    void refuse_logon(const Inbound& in, const Rejection& rejection, std::string_view text = {});
     void on_logon_again(const Inbound& in);
-    [[nodiscard]] bool is_right_peer(const Message& message) const noexcept;
+    [[nodiscard]] Tag wrong_comp_id(const Message& message) const noexcept;
     [[nodiscard]] bool is_timely(const Message& message, core::Moment now) const noexcept;
     [[nodiscard]] bool passes_identity(const Inbound& in);
+    [[nodiscard]] bool passes_poss_dup(const Inbound& in);
+    [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept;
     void on_numbered(const Inbound& in);
     void on_too_high(const Inbound& in);
     void on_too_low(const Inbound& in);
@@ -141,8 +149,12 @@ private:
     void send_logon(core::Moment now, bool reset);
     void send_heartbeat(std::string_view test_req_id, core::Moment now);
     void send_logout(std::string_view text, core::Moment now);
-    void send_reject(const Inbound& in, const Rejection& rejection);
-    void send_reject(const Inbound& in, RejectReason reason) { send_reject(in, Rejection{reason, {}}); }
+    /// text: in place of the reason's words.
+    void send_reject(const Inbound& in, const Rejection& rejection, std::string_view text = {});
+    /// The same with a field that QuickFIX does not name.
+    void send_full_reject(const Inbound& in, RejectReason reason, std::string_view tag_text,
+                          std::string_view text = {});
+    void send_reply_logout(std::string_view text, core::Moment now);
     void send_business_reject(const Inbound& in, Verdict verdict);
     void continue_resend(core::Moment now);
     void resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now);
@@ -196,7 +208,9 @@ private:
     bool closing_{false};       // a disconnect was asked for: nothing more is taken or sent
     bool reset_wanted_{false};  // by `reset` while logged on
     bool logout_sent_{false};
-    bool application_is_on_{false};  // it was told of the logon and not yet of the logout
+    bool reset_sent_{false};            // our Logon had ResetSeqNumFlag
+    std::optional<Disconnect> ending_;  // only a Logout, or the end of the connection, is waited for
+    bool application_is_on_{false};     // it was told of the logon and not yet of the logout
     std::int64_t heartbeat_ns_{0};
     // Monotonic times, as progress_ns_ below.
     std::int64_t connected_ns_{0};

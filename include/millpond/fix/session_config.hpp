@@ -24,7 +24,8 @@ struct SessionConfig {
     std::string username{};             ///< Of the initiator's Logon; empty: not sent.
     std::string password{};
 
-    std::int64_t heartbeat_seconds{30};  ///< What the initiator asks for; 0: none. An acceptor follows its peer.
+    /// What the initiator asks for, up to kMaxHeartbeatSeconds; 0: none. An acceptor follows its peer.
+    std::int64_t heartbeat_seconds{30};
     std::int64_t logon_timeout_ns{10'000'000'000};
     std::int64_t logout_timeout_ns{2'000'000'000};
     /// How far SendingTime may lie from our time; 0: not compared.
@@ -41,6 +42,10 @@ struct SessionConfig {
     bool send_last_processed{false};  ///< LastMsgSeqNumProcessed(369) in every header.
     /// DefaultApplVerID(1137) in BusinessMessageReject, with FIXT 1.1: what QuickFIX sends, and no dictionary knows.
     bool appl_ver_id_in_business_reject{false};
+    /// Replies as QuickFIX's acceptance scripts expect them, which leave out what the standard's test cases ask for: no
+    /// RefTagID where the reason names the field, no Text in a Logout behind a Reject or in answer to a Logout, no
+    /// reply to a Logon that is refused, and the connection is closed with the answer to a Logout.
+    bool quickfix_replies{false};
     bool send_next_expected{false};  ///< NextExpectedMsgSeqNum(789) in Logon, and no ResendRequest after it.
 
     /// A resend that brings nothing new for so long is asked for once more: a part of it may have been garbled.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include <millpond/fix/message.hpp>
+#include <millpond/fix/tag.hpp>
 
 namespace millpond::fix {
 
@@ -20,6 +21,12 @@ enum class Disconnect : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view name(Disconnect reason) noexcept;
+
+/// Why a Logon was not accepted, by us or by the peer.
+struct LogonRefusal {
+    Tag tag{tag::kInvalid};     ///< The field at fault; kInvalid where none is.
+    std::string_view reason{};  ///< In words, or the peer's. Lives as long as the call.
+};
 
 /// What the application makes of a message. The numbers are those of BusinessRejectReason(380).
 enum class Verdict : std::int8_t {
@@ -60,6 +67,8 @@ public:
         return true;
     }
     virtual void on_logon() {}
+    /// No Logon came about; `disconnect` follows.
+    virtual void on_logon_refused(const LogonRefusal& why) { static_cast<void>(why); }
     virtual void on_logout(std::string_view text) { static_cast<void>(text); }
     /// An application message in its turn. It may be sent once more (PossDupFlag=Y) only if the process died in here.
     [[nodiscard]] virtual Verdict on_message(const Message& message) = 0;

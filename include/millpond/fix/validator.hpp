@@ -55,6 +55,7 @@ public:
         bool fields_have_values{true};     ///< Whether `58=` is rejected.
         bool user_fields_are_known{true};  ///< Whether a tag from 5000 on must be in the dictionary.
         bool fields_are_in_order{true};    ///< Whether header, body and trailer must follow one another.
+        bool members_are_in_order{true};   ///< Whether a group's fields must come in the dictionary's order.
     };
 
     /// session: header, trailer and session-level messages. application: the other messages; the same object below
