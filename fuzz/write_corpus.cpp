@@ -134,6 +134,18 @@ int main(int argc, char** argv) {
     write(root / "fix_group", 0, "11=x|1=2|2=a|4=1|5=b|6=c|7=2|2=d|2=e|2=f|3=g|");
     write(root / "fix_session", 0,
           "D\x02|11=a|\nD\x04|11=b|\n1\x05|112=x|\n2\x06|7=1|16=0|\n4\x07|123=Y|36=12|\n5\x0c|\n");
+    // Numbers at the bounds of what a session takes, and at those of 64 bits.
+    int seed = 1;
+    for (const std::string number :
+         {"9007199254740991", "9007199254740992", "9223372036854775807", "18446744073709551615"}) {
+        write(root / "fix_session", seed++,
+              "2\x02|7=" + number + "|16=0|\n2\x03|7=1|16=" + number + "|\n4\x04|36=" + number +
+                  "|123=Y|\nD\x05|11=a|\n");
+        write(root / "fix_session", seed++,
+              "D\x02|11=a|34=" + number + "|\nA\x01|98=0|108=" + number + "|141=Y|\nA\x02|98=0|108=30|789=" + number +
+                  "|\n");
+        write(root / "fix_session", seed++, "4\x02|36=" + number + "|\nD\x03|43=Y|122=16780101-00:00:00|11=a|\n");
+    }
     write(root / "fix_dictionary", 0,
           "<fix type='FIX' major='4' minor='4'><header><field name='B' required='Y'/></header><trailer/><messages>"
           "<message name='O' msgcat='app' msgtype='D'><component name='C' required='N'/></message></messages>"

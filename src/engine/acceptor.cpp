@@ -7,7 +7,7 @@
 
 namespace millpond::engine {
 
-Acceptor::Acceptor(IoThread& io, const Options& options) : listener_(std::make_unique<Listener>(io, options)) {
+Acceptor::Acceptor(IoThread& io, const Options& options) : listener_(std::make_shared<Listener>(io, options)) {
     io.call([&] { listener_->begin(); });
 }
 
@@ -58,6 +58,10 @@ std::vector<metrics::Registration> Acceptor::add_metrics(metrics::Registry& regi
     turned_away("full", tallies.full);
     turned_away("silent", tallies.silent);
     turned_away("handshake", tallies.handshakes_failed);
+    turned_away("no_store", tallies.no_store);
+    list.push_back(registry.add_counter(
+        {"millpond_fix_reclaimed_total", "Disconnected dynamic sessions removed to make room.", port},
+        tallies.reclaimed));
     return list;
 }
 

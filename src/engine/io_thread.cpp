@@ -64,13 +64,25 @@ void IoThread::start() {
             return;
         }
         ready.set_value();
-        while (!stopping_.load(std::memory_order_relaxed)) round(kLongestWaitNanos);
+        while (!stopping_.load(std::memory_order_relaxed)) guarded_round();
     });
     try {
         outcome.get();
     } catch (...) {
         thread_.join();
         throw;
+    }
+}
+
+void IoThread::guarded_round() {
+    if (!options_.on_exception) {
+        round(kLongestWaitNanos);
+        return;
+    }
+    try {
+        round(kLongestWaitNanos);
+    } catch (...) {
+        options_.on_exception(std::current_exception());
     }
 }
 
@@ -203,30 +215,46 @@ bool IoThread::round(std::int64_t longest_wait_ns) {
 }
 
 bool IoThread::run_posted() {
-    if (!has_posted_.load(std::memory_order_relaxed)) return false;
-    {
+    if (ran_ == running_.size()) {
+        if (!has_posted_.load(std::memory_order_relaxed)) return false;
+        running_.clear();
+        ran_ = 0;
         const std::lock_guard guard{posted_lock_};
         running_.swap(posted_);
         has_posted_.store(false, std::memory_order_relaxed);
     }
-    for (auto& work : running_) work();
-    running_.clear();
+    // What throws is done with; the rest of them is left for the next round.
+    while (ran_ < running_.size()) {
+        const auto work = std::move(running_[ran_++]);
+        work();
+    }
     return true;
 }
 
 bool IoThread::run_ready(core::Moment now) {
-    return ready_.take_all([&](std::size_t slot) {
-        if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(now);
-    });
+    try {
+        return ready_.take_all([&](std::size_t slot) {
+            if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(now);
+        });
+    } catch (...) {
+        // Which of them are left is not known; a signal too many does no harm.
+        for (std::size_t slot = 0; slot < participants_.size(); ++slot) ready_.signal(slot);
+        throw;
+    }
 }
 
 void IoThread::run_timers(core::Moment now) {
     // What on_timer calls may ask for an earlier time meanwhile.
     next_deadline_ = detail::kNever;
-    for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
-        if (participants_[slot] == nullptr) continue;
-        if (deadlines_[slot] <= now.monotonic_ns) deadlines_[slot] = participants_[slot]->on_timer(now);
-        next_deadline_ = std::min(next_deadline_, deadlines_[slot]);
+    try {
+        for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
+            if (participants_[slot] == nullptr) continue;
+            if (deadlines_[slot] <= now.monotonic_ns) deadlines_[slot] = participants_[slot]->on_timer(now);
+            next_deadline_ = std::min(next_deadline_, deadlines_[slot]);
+        }
+    } catch (...) {
+        next_deadline_ = 0;
+        throw;
     }
 }
 

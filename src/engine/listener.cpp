@@ -62,6 +62,7 @@ void Acceptor::Listener::begin() {
 }
 
 void Acceptor::Listener::end() {
+    ended_ = true;
     io_->unwatch(socket_, *this);
     strangers_.clear();
     farewell_.clear();
@@ -106,17 +107,43 @@ void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
         tallies_.accepted.add();
         const auto peer = net::SocketAddress::from_kernel(address);
         if (!options_.allowed.contains(peer)) {
-            tallies_.not_allowed.add();
+            count_refusal({.reason = RefusalReason::not_allowed}, peer);
             ::close(socket);
-        } else if (strangers_.size() >= options_.max_before_logon ||
-                   strangers_.size() + roster_.claimed() >= options_.max_connections) {
-            tallies_.full.add();
-            ::close(socket);
-        } else {
-            take(socket, peer, now);
+            continue;
         }
+        make_room(peer, now);
+        if (strangers_.size() + roster_.claimed() >= options_.max_connections) {
+            count_refusal({.reason = RefusalReason::full, .detail = "max_connections"}, peer);
+            ::close(socket);
+            continue;
+        }
+        take(socket, peer, now);
     }
     io_->wants_timer(slot_, next_deadline_ns());
+}
+
+void Acceptor::Listener::make_room(const net::SocketAddress& peer, core::Moment now) {
+    const auto host = peer.with_port(0);
+    const auto is_same = [&](const std::unique_ptr<Stranger>& one) {
+        return one->connection->peer().with_port(0) == host;
+    };
+    const auto any = [](const std::unique_ptr<Stranger>&) { return true; };
+    const auto close_oldest = [&](const auto& among, std::string_view bound) {
+        auto& oldest = **std::ranges::find_if(strangers_, among);
+        look_at(oldest, now);  // its Logon may have come
+        if (oldest.connection != nullptr) turn_away(oldest, {.reason = RefusalReason::full, .detail = bound}, now);
+        forget_strangers();
+    };
+    while (!strangers_.empty() && static_cast<std::size_t>(std::ranges::count_if(strangers_, is_same)) >=
+                                      std::max<std::size_t>(options_.max_before_logon_per_address, 1)) {
+        close_oldest(is_same, "max_before_logon_per_address");
+    }
+    while (!strangers_.empty() && strangers_.size() >= options_.max_before_logon) {
+        close_oldest(any, "max_before_logon");
+    }
+    while (!strangers_.empty() && strangers_.size() + roster_.claimed() >= options_.max_connections) {
+        close_oldest(any, "max_connections");
+    }
 }
 
 void Acceptor::Listener::take(int socket, const net::SocketAddress& peer, core::Moment now) {
@@ -133,15 +160,20 @@ void Acceptor::Listener::on_ready(Connection& connection, core::Moment now) {
     const auto found =
         std::ranges::find_if(strangers_, [&](const auto& one) { return one->connection.get() == &connection; });
     if (found == strangers_.end()) return;
-    auto& stranger = **found;
-    const bool alive = connection.receive(stranger.input);
+    look_at(**found, now);
+    forget_strangers();
+}
+
+void Acceptor::Listener::look_at(Stranger& stranger, core::Moment now) {
+    const bool alive = stranger.connection->receive(stranger.input);
     identify(stranger, now);
-    if (stranger.connection != nullptr && !alive) {
-        if (connection.transport().failed_to_begin()) tallies_.handshakes_failed.add();
-        connection.unwatch();
-        io_->retire(std::move(stranger.connection));
+    if (stranger.connection == nullptr || alive) return;
+    auto& transport = stranger.connection->transport();
+    if (transport.failed_to_begin()) {
+        count_refusal({.reason = RefusalReason::tls, .detail = transport.failure()}, stranger.connection->peer());
     }
-    forget_strangers(now);
+    stranger.connection->unwatch();
+    io_->retire(std::move(stranger.connection));
 }
 
 void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
@@ -149,18 +181,26 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
     if (bytes.empty()) return;
     const auto frame = fix::next_frame(bytes, options_.first_message_bytes);
     if (!frame && frame.error().error == fix::FrameError::incomplete) {
-        if (stranger.input.room().empty()) turn_away(stranger, tallies_.unknown, now);
-        return;
+        if (!stranger.input.room().empty()) return;
+        return turn_away(stranger, {.reason = RefusalReason::garbled, .detail = "too long"}, now);
     }
     const auto message = frame ? parser_.parse(*frame) : std::unexpected(frame.error().error);
-    if (!message || message->msg_type() != "A") return turn_away(stranger, tallies_.unknown, now);
-    auto host = roster_.claim(*message);
-    if (!host && host.error() == Roster::Refusal::unknown && make_by_template(*message)) host = roster_.claim(*message);
-    if (!host) {
-        const bool duplicate = host.error() == Roster::Refusal::duplicate;
-        return turn_away(stranger, duplicate ? tallies_.duplicate : tallies_.unknown, now);
+    if (!message) return turn_away(stranger, {.reason = RefusalReason::garbled}, now);
+    if (message->msg_type() != "A") {
+        return turn_away(
+            stranger, {.reason = RefusalReason::not_a_logon, .tag = fix::tag::kMsgType, .detail = message->msg_type()},
+            now);
     }
-    hand_over(stranger, *host, now);
+    auto host = roster_.claim(*message);
+    if (!host && host.error() == Roster::Refusal::unknown) {
+        if (const auto made = make_by_template(*message, now); !made) return turn_away(stranger, made.error(), now);
+        host = roster_.claim(*message);
+    }
+    if (host) {
+        hand_over(stranger, *host, now);
+    } else if (const auto busy = roster_.named_by(*message)) {
+        hand_to_busy(stranger, busy, now);
+    }
 }
 
 void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now) {
@@ -173,35 +213,96 @@ void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<Ses
     host->io().post([host, moved] { host->connect(std::move(moved->connection), moved->input, host->io().now()); });
 }
 
-void Acceptor::Listener::turn_away(Stranger& stranger, core::Tally& why, core::Moment now) {
-    why.add();
+void Acceptor::Listener::hand_to_busy(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now) {
+    if (&host->io() == io_) {
+        if (!host->claim_after_reading(now)) return turn_away(stranger, {.reason = RefusalReason::duplicate}, now);
+        return hand_over(stranger, host, now);
+    }
+    stranger.connection->unwatch();
+    auto moved = std::make_shared<Stranger>(std::move(stranger.connection), std::move(stranger.input));
+    host->io().post([host, moved, weak = weak_from_this()] {
+        const auto then = host->io().now();
+        if (host->claim_after_reading(then)) {
+            host->connect(std::move(moved->connection), moved->input, then);
+            return;
+        }
+        const auto listener = weak.lock();
+        if (listener == nullptr) return;
+        listener->io().post([moved, weak] {
+            const auto self = weak.lock();
+            if (self == nullptr || self->ended_) return;
+            moved->connection->watch(*self->io_, *self);
+            self->turn_away(*moved, {.reason = RefusalReason::duplicate}, self->io_->now());
+        });
+    });
+}
+
+void Acceptor::Listener::turn_away(Stranger& stranger, const Refusal& why, core::Moment now) {
+    count_refusal(why, stranger.connection->peer());
     farewell_.add(std::move(stranger.connection), now);
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
-bool Acceptor::Listener::make_by_template(const fix::Message& message) {
+void Acceptor::Listener::count_refusal(const Refusal& why, const net::SocketAddress& peer) {
+    switch (why.reason) {
+        case RefusalReason::not_allowed: tallies_.not_allowed.add(); break;
+        case RefusalReason::full: tallies_.full.add(); break;
+        case RefusalReason::silent: tallies_.silent.add(); break;
+        case RefusalReason::tls: tallies_.handshakes_failed.add(); break;
+        case RefusalReason::duplicate: tallies_.duplicate.add(); break;
+        case RefusalReason::no_store: tallies_.no_store.add(); break;
+        default: tallies_.unknown.add(); break;
+    }
+    if (options_.observer == nullptr) return;
+    auto told = why;
+    told.peer = peer;
+    options_.observer->on_refused(told);
+}
+
+std::expected<void, Refusal> Acceptor::Listener::make_by_template(const fix::Message& message, core::Moment now) {
     const auto id = message.text(fix::tag::kSenderCompId).value_or("");
+    Refusal refusal{.reason = RefusalReason::unknown_session, .tag = roster_.fault_of(message), .detail = id};
     for (auto& from : templates_) {
         auto session = from.model;
         if (fix::begin_string(session.config.version) != message.begin_string() ||
             message.text(fix::tag::kTargetCompId) != session.config.sender_comp_id || !is_plain(id)) {
             continue;
         }
-        std::erase_if(from.made, [](const auto& one) { return one.expired(); });
-        if (from.made.size() >= from.most) {
-            tallies_.full.add();
+        if (from.made.size() >= from.most && !reclaim(from, now)) {
+            refusal = {.reason = RefusalReason::full, .detail = "max_dynamic"};
             continue;
         }
         session.config.role = fix::Role::acceptor;
         session.config.target_comp_id = id;
         if (!session.store.file.empty()) session.store.file /= std::string{id} + ".store";
-        auto host = std::make_shared<SessionHost>(std::move(session), *from.application, *io_);
-        begin(*host, this);
-        from.made.push_back(host);
-        roster_.add(std::move(host));
-        return true;
+        try {
+            auto host = std::make_shared<SessionHost>(std::move(session), *from.application, *io_);
+            begin(*host, this);
+            from.made.push_back(host);
+            roster_.add(std::move(host));
+        } catch (const std::exception&) {
+            refusal = {.reason = RefusalReason::no_store, .detail = id};
+            continue;
+        }
+        return {};
     }
-    return false;
+    return std::unexpected(refusal);
+}
+
+bool Acceptor::Listener::reclaim(Template& from, core::Moment now) {
+    SessionHost* oldest = nullptr;
+    for (const auto& host : from.made) {
+        const bool loses_nothing = host->file() != nullptr || host->schedule_is_over(now.utc_ns);
+        if (host->claimed() || host->has_senders() || !loses_nothing) continue;
+        if (oldest == nullptr || host->last_connected_utc_ns() < oldest->last_connected_utc_ns()) oldest = host.get();
+    }
+    if (oldest == nullptr) return false;
+    tallies_.reclaimed.add();
+    if (options_.observer != nullptr) options_.observer->on_reclaimed(oldest->name());
+    end(*oldest);
+    roster_.remove(*oldest);
+    std::erase_if(from.made, [&](const auto& host) { return host.get() == oldest; });
+    return true;
 }
 
 void Acceptor::Listener::on_host_closed(Closed reason, core::Moment now) {
@@ -210,26 +311,26 @@ void Acceptor::Listener::on_host_closed(Closed reason, core::Moment now) {
 }
 
 /// Takes away connections that have found their session or gone, and sessions by template whose peer never logged on.
-void Acceptor::Listener::forget_strangers(core::Moment now) {
-    static_cast<void>(now);
+void Acceptor::Listener::forget_strangers() {
     std::erase_if(strangers_, [](const auto& one) { return one->connection == nullptr; });
-    for (const auto& from : templates_) {
-        for (const auto& weak : from.made) {
-            const auto host = weak.lock();
-            if (host == nullptr || host->claimed() || host->has_logged_on()) continue;
+    for (auto& from : templates_) {
+        std::erase_if(from.made, [&](const auto& host) {
+            if (host->claimed() || host->has_logged_on()) return false;
             end(*host);
             roster_.remove(*host);
-        }
+            return true;
+        });
     }
 }
 
 std::int64_t Acceptor::Listener::on_timer(core::Moment now) {
     const auto patience = std::chrono::nanoseconds{options_.first_message_timeout}.count();
     for (const auto& stranger : strangers_) {
-        if (now.monotonic_ns - stranger->connection->since_ns() >= patience) turn_away(*stranger, tallies_.silent, now);
+        if (now.monotonic_ns - stranger->connection->since_ns() >= patience)
+            turn_away(*stranger, {.reason = RefusalReason::silent}, now);
     }
     farewell_.run(now);
-    forget_strangers(now);
+    forget_strangers();
     return next_deadline_ns();
 }
 

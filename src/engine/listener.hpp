@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <vector>
 
@@ -19,7 +20,8 @@ namespace millpond::engine {
 class Acceptor::Listener final : public detail::Participant,
                                  public detail::Watcher,
                                  public ConnectionOwner,
-                                 public HostObserver {
+                                 public HostObserver,
+                                 public std::enable_shared_from_this<Listener> {
 public:
     Listener(IoThread& io, const Options& options);
     ~Listener() override;
@@ -38,7 +40,7 @@ public:
 
     void on_ready(std::uint32_t events, core::Moment now) override;
     void on_ready(Connection& connection, core::Moment now) override;
-    void on_signal(core::Moment now) override { forget_strangers(now); }
+    void on_signal(core::Moment) override { forget_strangers(); }
     std::int64_t on_timer(core::Moment now) override;
     void on_drain(core::Moment now, std::int64_t deadline_ns) override;
     bool drained() const noexcept override { return true; }
@@ -54,17 +56,26 @@ private:
         SessionOptions model;
         Application* application;
         std::size_t most;
-        std::vector<std::weak_ptr<SessionHost>> made;
+        std::vector<std::shared_ptr<SessionHost>> made;
     };
 
+    /// Closes the oldest connections without a Logon where `peer` would be one too many.
+    void make_room(const net::SocketAddress& peer, core::Moment now);
     void take(int socket, const net::SocketAddress& peer, core::Moment now);
+    /// Reads what has come. The stranger may have found its session, or be gone, afterwards.
+    void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, core::Moment now);
-    /// A session for whoever a template lets in. False: no template does.
-    bool make_by_template(const fix::Message& message);
+    /// A session for a peer that a template lets in; else why there is none.
+    [[nodiscard]] std::expected<void, Refusal> make_by_template(const fix::Message& message, core::Moment now);
+    /// Takes a disconnected session of the template away that loses nothing. False: there is none.
+    bool reclaim(Template& from, core::Moment now);
     void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
-    void turn_away(Stranger& stranger, core::Tally& why, core::Moment now);
-    void forget_strangers(core::Moment now);
+    /// Gives the stranger to a session that seems to be connected, if that finds that it is not.
+    void hand_to_busy(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
+    void turn_away(Stranger& stranger, const Refusal& why, core::Moment now);
+    void count_refusal(const Refusal& why, const net::SocketAddress& peer);
+    void forget_strangers();
     void begin(SessionHost& host, HostObserver* observer);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
 
@@ -72,6 +83,7 @@ private:
     Options options_;
     std::unique_ptr<TlsContext> tls_;
     std::size_t slot_{0};
+    bool ended_{false};
     int socket_{-1};
     std::uint16_t port_{0};
     fix::Parser parser_;

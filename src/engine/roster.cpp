@@ -39,6 +39,25 @@ std::shared_ptr<SessionHost> Roster::find(const fix::SessionConfig& identity) co
     return host == hosts_.end() ? nullptr : *host;
 }
 
+std::shared_ptr<SessionHost> Roster::named_by(const fix::Message& logon) const {
+    const std::lock_guard guard{lock_};
+    const auto host = std::ranges::find_if(hosts_, [&](const auto& one) { return asks_for(logon, one->config()); });
+    return host == hosts_.end() ? nullptr : *host;
+}
+
+fix::Tag Roster::fault_of(const fix::Message& logon) const {
+    const std::lock_guard guard{lock_};
+    const auto ours = logon.text(fix::tag::kTargetCompId);
+    const auto peers = logon.text(fix::tag::kSenderCompId);
+    auto fault = fix::tag::kTargetCompId;
+    for (const auto& host : hosts_) {
+        if (host->config().sender_comp_id != ours) continue;
+        if (host->config().target_comp_id == peers) return fix::tag::kBeginString;
+        fault = fix::tag::kSenderCompId;
+    }
+    return fault;
+}
+
 std::expected<std::shared_ptr<SessionHost>, Roster::Refusal> Roster::claim(const fix::Message& logon) const {
     const std::lock_guard guard{lock_};
     const auto host = std::ranges::find_if(hosts_, [&](const auto& one) { return asks_for(logon, one->config()); });

@@ -29,6 +29,10 @@ public:
     void remove(const SessionHost& host);
     /// The session with this identity; null when there is none.
     [[nodiscard]] std::shared_ptr<SessionHost> find(const fix::SessionConfig& identity) const;
+    /// The session that a Logon asks for; null when there is none.
+    [[nodiscard]] std::shared_ptr<SessionHost> named_by(const fix::Message& logon) const;
+    /// The field of a Logon that asks for no session: the one that differs from the session nearest to it.
+    [[nodiscard]] fix::Tag fault_of(const fix::Message& logon) const;
     /// The session that a Logon asks for, claimed for its connection.
     [[nodiscard]] std::expected<std::shared_ptr<SessionHost>, Refusal> claim(const fix::Message& logon) const;
     [[nodiscard]] std::vector<std::shared_ptr<SessionHost>> all() const;

@@ -6,23 +6,37 @@
 
 namespace millpond::engine {
 
-/// What is done between two looks at the connection: its output is written at the end.
-class SessionHost::Action {
+/// Marks the time in which what is sent waits for the end of an action. Where the action ends by an exception, the
+/// connection ends in the next round.
+class SessionHost::Acting {
 public:
-    Action(SessionHost& host, core::Moment now) noexcept
-        : host_(&host), now_(now), outermost_(!std::exchange(host.acting_, true)) {
-        host.stamp_ = now;
+    explicit Acting(SessionHost& host) noexcept : host_(&host) { host.acting_ = true; }
+    ~Acting() {
+        if (host_ != nullptr) host_->abandon_action();
     }
-    ~Action() {
-        if (outermost_) host_->finish_action(now_);
-    }
-    Action(const Action&) = delete;
-    Action& operator=(const Action&) = delete;
+    Acting(const Acting&) = delete;
+    Acting& operator=(const Acting&) = delete;
+
+    void complete() noexcept { std::exchange(host_, nullptr)->acting_ = false; }
 
 private:
     SessionHost* host_;
-    core::Moment now_;
-    bool outermost_;
 };
+
+/// What is done between two looks at the connection: its output is written at the end. Within another action it is a
+/// part of that. Throws what the application's callbacks throw.
+template <class Work>
+void SessionHost::act(core::Moment now, Work&& work) {
+    stamp_ = now;
+    if (acting_) {
+        work();
+        return;
+    }
+    Acting acting{*this};
+    work();
+    finish_action(now);
+    acting.complete();
+    tell_closed();
+}
 
 }  // namespace millpond::engine

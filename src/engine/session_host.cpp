@@ -92,12 +92,20 @@ void SessionHost::show_store() noexcept {
 
 void SessionHost::end() {
     observer_ = nullptr;
+    // The engine is being destroyed: what the application's callbacks throw has nowhere to go.
+    const auto quietly = [](const auto& call) {
+        try {
+            call();
+        } catch (...) {  // NOLINT(bugprone-empty-catch)
+        }
+    };
     if (connection_ != nullptr) {
         cut(Closed::shut_down);
-        let_go(io_->now());
+        quietly([&] { let_go(io_->now()); });
     }
     farewell_.clear();
     io_->leave(slot_);
+    quietly([&] { tell_closed(); });
 }
 
 core::Moment SessionHost::now() const noexcept {
@@ -110,6 +118,18 @@ bool SessionHost::may_be_connected(core::Moment now) const noexcept {
     return enabled_ && (!draining_ || !senders_idle()) && (!schedule || schedule->is_open(now.utc_ns));
 }
 
+bool SessionHost::schedule_is_over(std::int64_t utc_ns) const noexcept {
+    const auto& schedule = config().schedule;
+    return schedule && !schedule->same_session(store_->creation_utc_ns(), utc_ns);
+}
+
+bool SessionHost::claim_after_reading(core::Moment now) {
+    if (claim()) return true;
+    // The last bytes first, then the end behind them.
+    for (std::size_t turn = 0; turn < kReadsATurn && connection_ != nullptr; ++turn) on_ready(*connection_, now);
+    return claim();
+}
+
 void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuffer& read, core::Moment now) {
     connection_ = std::move(connection);
     peer_ = connection_->peer();
@@ -120,26 +140,28 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
     over_ = !input_.take_over(read);
     output_.clear();
     closing_ = Closed::none;
-    paused_ = was_congested_ = false;
+    paused_ = was_congested_ = refused_ = false;
     moved_ns_ = 0;
     rate_.begin(now.monotonic_ns);
     connections_.add();
     connected_ns_.set(static_cast<std::uint64_t>(now.utc_ns));
     last_closed_.store(Closed::none, std::memory_order_relaxed);
-    const Action action{*this, now};
-    connection_->watch(*io_, *this);
-    session_.on_connect(now);
-    take_input(now);
+    act(now, [&] {
+        connection_->watch(*io_, *this);
+        session_.on_connect(now);
+        take_input(now);
+    });
 }
 
 void SessionHost::on_ready(Connection& connection, core::Moment now) {
     if (&connection != connection_.get()) return;
-    const Action action{*this, now};
-    if (!output_.empty() || connection.transport().wants_writable()) {
-        flush();
-        if (!congested()) pump(now);
-    }
-    if (!paused_) read(now);
+    act(now, [&] {
+        if (!output_.empty() || connection.transport().wants_writable()) {
+            flush();
+            if (!congested()) pump(now);
+        }
+        if (!paused_) read(now);
+    });
 }
 
 void SessionHost::read(core::Moment now) {
@@ -261,9 +283,10 @@ void SessionHost::pump(core::Moment now) {
 }
 
 void SessionHost::on_signal(core::Moment now) {
-    const Action action{*this, now};
-    if (connection_ != nullptr && !paused_ && connection_->transport().holds_input()) read(now);
-    pump(now);
+    act(now, [&] {
+        if (connection_ != nullptr && !paused_ && connection_->transport().holds_input()) read(now);
+        pump(now);
+    });
 }
 
 void SessionHost::finish_action(core::Moment now) {
@@ -277,15 +300,44 @@ void SessionHost::finish_action(core::Moment now) {
     was_congested_ = was_congested_ || congested();
     if (connection_ != nullptr && (over_ || closing_ != Closed::none)) let_go(now);
     if (draining_) continue_drain(now);
-    acting_ = false;
     state_.store(session_.state(), std::memory_order_relaxed);
     pending_bytes_.set(output_.bytes());
     show_store();
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
+/// A callback threw in the middle of an action. What the session has taken and what not is not known.
+void SessionHost::abandon_action() noexcept {
+    acting_ = false;
+    flushing_ = false;
+    if (connection_ != nullptr) cut(Closed::application_error);
+    io_->wants_timer(slot_, 0);  // what is left to do is done in the next round
+}
+
+void SessionHost::on_logon_refused(const fix::LogonRefusal& why) {
+    refuse(RefusalReason::invalid_logon, why.tag, why.reason);
+}
+
+void SessionHost::refuse(RefusalReason reason, fix::Tag tag, std::string_view detail) {
+    if (std::exchange(refused_, true)) return;
+    application_->on_refused(*this, {.reason = reason, .peer = peer_, .tag = tag, .detail = detail});
+}
+
+/// Why the connection ends.
+Closed SessionHost::end_reason() const noexcept {
+    if (closing_ != Closed::none) return closing_;
+    if (connection_->transport().failed_to_begin()) return Closed::tls_failed;
+    const auto ending = session_.ending();
+    return ending ? closed_by(*ending) : Closed::by_peer;
+}
+
 void SessionHost::let_go(core::Moment now) {
-    const auto reason = closing_ == Closed::none ? Closed::by_peer : closing_;
+    const auto reason = end_reason();
+    if (reason == Closed::tls_failed) {
+        refuse(RefusalReason::tls, fix::tag::kInvalid, connection_->transport().failure());
+    } else if (reason == Closed::by_peer && session_.state() == fix::Session::State::awaiting_logon) {
+        refuse(RefusalReason::closed_by_peer, fix::tag::kInvalid, {});
+    }
     if (over_) {
         connection_->unwatch();
         io_->retire(std::move(connection_));
@@ -298,7 +350,6 @@ void SessionHost::let_go(core::Moment now) {
     moved_ns_ = 0;
     store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
     for (auto* sender : senders_) sender->on_disconnect();
-    session_.on_disconnect(now);
     {
         const std::lock_guard guard{peer_lock_};
         peer_text_.clear();
@@ -307,14 +358,21 @@ void SessionHost::let_go(core::Moment now) {
     closing_ = Closed::none;
     over_ = false;
     last_closed_.store(reason, std::memory_order_relaxed);
+    told_ = reason;
     give_up_claim();
-    application_->on_closed(*this, reason);
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
+    session_.on_disconnect(now);  // last: it calls the application
+}
+
+/// Last of all, so that an exception finds everything done.
+void SessionHost::tell_closed() {
+    if (const auto reason = std::exchange(told_, Closed::none); reason != Closed::none) {
+        application_->on_closed(*this, reason);
+    }
 }
 
 std::int64_t SessionHost::on_timer(core::Moment now) {
-    {
-        const Action action{*this, now};
+    act(now, [&] {
         if (connection_ != nullptr) {
             if (session_.next_deadline_ns() <= now.monotonic_ns) session_.on_timer(now);
             if (moved_ns_ != 0 && now.monotonic_ns - moved_ns_ >= limits_.stalled.count()) {
@@ -335,7 +393,7 @@ std::int64_t SessionHost::on_timer(core::Moment now) {
             }
         }
         farewell_.run(now);
-    }
+    });
     return next_deadline_ns();
 }
 

@@ -63,6 +63,9 @@ public:
     [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true, std::memory_order_acq_rel); }
     [[nodiscard]] bool claimed() const noexcept { return claimed_.load(std::memory_order_acquire); }
     void give_up_claim() noexcept { claimed_.store(false, std::memory_order_release); }
+    /// The same on the session's thread, after it has looked whether its connection has ended: a peer that comes again
+    /// may be seen before the end of its first connection is.
+    [[nodiscard]] bool claim_after_reading(core::Moment now);
     /// A connection for the claim that stands, and what was read of it.
     void connect(std::unique_ptr<Connection> connection, const InputBuffer& read, core::Moment now);
     [[nodiscard]] bool has_logged_on() const noexcept { return logons_.read() != 0; }
@@ -70,6 +73,10 @@ public:
     [[nodiscard]] bool may_be_connected(core::Moment now) const noexcept;
     [[nodiscard]] bool enabled() const noexcept { return enabled_; }
     [[nodiscard]] Application& application() noexcept { return *application_; }
+    [[nodiscard]] bool has_senders() const noexcept { return !senders_.empty(); }
+    [[nodiscard]] std::uint64_t last_connected_utc_ns() const noexcept { return connected_ns_.read(); }
+    /// Whether the schedule's run that its numbers belong to is over.
+    [[nodiscard]] bool schedule_is_over(std::int64_t utc_ns) const noexcept;
     /// Null: the messages are in memory.
     [[nodiscard]] fix::FileStore* file() const noexcept { return file_; }
     void count_failed_connect() noexcept { last_closed_.store(Closed::connect_failed, std::memory_order_relaxed); }
@@ -111,14 +118,17 @@ public:
     void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
     bool may_log_on(const fix::Message& logon) override { return enabled_ && application_->may_log_on(*this, logon); }
     void on_logon() override;
+    void on_logon_refused(const fix::LogonRefusal& why) override;
     void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
     fix::Verdict on_message(const fix::Message& message) override { return application_->on_message(*this, message); }
     void on_reject(const fix::Message& reject) override { application_->on_reject(*this, reject); }
     void on_history_lost(const fix::LostHistory& lost) override { application_->on_history_lost(*this, lost); }
 
 private:
-    class Action;
+    class Acting;
 
+    template <class Work>
+    void act(core::Moment now, Work&& work);
     /// The connection shall end with this action.
     void cut(Closed reason) noexcept;
     void read(core::Moment now);
@@ -126,7 +136,11 @@ private:
     void flush();
     void pump(core::Moment now);
     void finish_action(core::Moment now);
+    void abandon_action() noexcept;
     void let_go(core::Moment now);
+    [[nodiscard]] Closed end_reason() const noexcept;
+    void refuse(RefusalReason reason, fix::Tag tag, std::string_view detail);
+    void tell_closed();
     void continue_drain(core::Moment now);
     [[nodiscard]] bool senders_idle() const noexcept;
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
@@ -134,8 +148,6 @@ private:
     void show_store() noexcept;
     /// Has `work` done on the I/O thread if the session is still there then.
     void post(std::function<void(SessionHost&)> work);
-    /// The same as an action, at this moment.
-    void act(const std::function<void(core::Moment now)>& work);
 
     IoThread* io_;
     std::size_t slot_{0};
@@ -157,6 +169,8 @@ private:
     RateLimit rate_;
     bool paused_{false};            // not read: the peer sends more than its rate
     bool over_{false};              // nothing can be written or read any more
+    bool refused_{false};           // the application knows why the connection does not log on
+    Closed told_{Closed::none};     // the application is to be told of this end
     Closed closing_{Closed::none};  // the connection ends with this action, if it is not `none`
     bool acting_{false};
     mutable core::Moment stamp_;  // the newest time known: of the action, and again with each write in it

@@ -10,8 +10,7 @@ void SessionHost::on_drain(core::Moment now, std::int64_t deadline_ns) {
     draining_ = true;
     drain_deadline_ns_ = deadline_ns;
     for (auto* sender : senders_) sender->close();
-    const Action action{*this, now};
-    pump(now);
+    act(now, [&] { pump(now); });
 }
 
 void SessionHost::continue_drain(core::Moment now) {
@@ -30,6 +29,9 @@ void SessionHost::continue_drain(core::Moment now) {
     } else if (session_.state() == fix::Session::State::awaiting_logon) {
         cut(Closed::shut_down);
         let_go(now);
+    } else if (const auto ending = session_.ending()) {
+        cut(closed_by(*ending));
+        let_go(now);
     }
 }
 
@@ -45,15 +47,10 @@ void SessionHost::post(std::function<void(SessionHost&)> work) {
     });
 }
 
-void SessionHost::act(const std::function<void(core::Moment now)>& work) {
-    const auto now = io_->now();
-    const Action action{*this, now};
-    work(now);
-}
-
 void SessionHost::request_logout(std::string reason) {
     post([reason = std::move(reason)](SessionHost& host) {
-        host.act([&](core::Moment now) {
+        const auto now = host.io_->now();
+        host.act(now, [&] {
             host.enabled_ = false;
             if (host.observer_ != nullptr) host.observer_->on_host_enabled(false, now);
             host.session_.logout(reason, now);
@@ -69,7 +66,10 @@ void SessionHost::request_logon() {
 }
 
 void SessionHost::request_reset() {
-    post([](SessionHost& host) { host.act([&](core::Moment now) { host.session_.reset(now); }); });
+    post([](SessionHost& host) {
+        const auto now = host.io_->now();
+        host.act(now, [&] { host.session_.reset(now); });
+    });
 }
 
 void SessionHost::request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,

@@ -16,6 +16,8 @@ std::string_view name(Closed reason) noexcept {
         case Closed::slow_consumer: return "slow consumer";
         case Closed::too_many_messages: return "too many messages";
         case Closed::connect_failed: return "no connection";
+        case Closed::tls_failed: return "TLS handshake failed";
+        case Closed::application_error: return "application error";
         case Closed::store_failed: return "the store failed";
         case Closed::shut_down: return "shut down";
     }

@@ -86,6 +86,7 @@ public:
     bool wants_writable() const noexcept override { return wants_writable_; }
     bool holds_input() const noexcept override { return SSL_pending(ssl_.get()) > 0; }
     bool failed_to_begin() const noexcept override { return SSL_is_init_finished(ssl_.get()) == 0; }
+    std::string_view failure() const noexcept override { return failure_; }
 
     Moved receive(std::span<std::byte> into) noexcept override {
         const auto wanted = static_cast<int>(std::min<std::size_t>(into.size(), kRecordBytes));
@@ -119,6 +120,12 @@ private:
         wants_writable_ = false;
         if (result > 0) return {static_cast<std::size_t>(result)};
         const auto why = SSL_get_error(ssl_.get(), result);
+        if (why == SSL_ERROR_SSL) {
+            const auto verified = SSL_get_verify_result(ssl_.get());
+            const auto* const reason = verified == X509_V_OK ? ERR_reason_error_string(ERR_peek_error())
+                                                             : X509_verify_cert_error_string(verified);
+            if (reason != nullptr) failure_ = reason;
+        }
         ERR_clear_error();
         wants_writable_ = why == SSL_ERROR_WANT_WRITE;
         return {0, why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE};
@@ -129,6 +136,7 @@ private:
     std::array<char, kRecordBytes> scratch_;
     std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
     bool wants_writable_{false};
+    std::string_view failure_{"the peer closed the connection"};  // lives as long as the library
 };
 
 }  // namespace

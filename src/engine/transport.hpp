@@ -35,6 +35,8 @@ public:
     [[nodiscard]] virtual bool holds_input() const noexcept { return false; }
     /// Whether it ended before the first byte could pass.
     [[nodiscard]] virtual bool failed_to_begin() const noexcept { return false; }
+    /// Why, in words.
+    [[nodiscard]] virtual std::string_view failure() const noexcept { return {}; }
 };
 
 [[nodiscard]] std::unique_ptr<Transport> make_tcp_transport(int socket);

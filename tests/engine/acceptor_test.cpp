@@ -114,7 +114,7 @@ TEST_F(AcceptorTest, BytesMayComeOneByOne) {
     EXPECT_EQ(desk_.logons, 1);
 }
 
-TEST_F(AcceptorTest, WhoeverMatchesNoSessionIsClosedWithoutAWord) {
+TEST_F(AcceptorTest, WhoeverMatchesNoSessionIsClosedWithoutAReply) {
     const auto stranger = connect();
     give(stranger, message("FIX.4.4", "A", 1, "C", "98=0|108=30|"));
     EXPECT_TRUE(closed(stranger));
@@ -139,15 +139,18 @@ TEST_F(AcceptorTest, ASessionThatIsConnectedAlreadyIsNotDisturbed) {
     EXPECT_NE(take(first).find("112=still"), std::string::npos);
 }
 
-TEST_F(AcceptorTest, ALogoutIsAnsweredAndTheConnectionClosed) {
+TEST_F(AcceptorTest, ALogoutIsAnsweredAndThePeerClosesTheConnection) {
     const auto a = connect();
     log_on(a, "A");
     give(a, message("FIX.4.4", "5", 2, "A", ""));
     bool ended = false;
     EXPECT_NE(take(a, &ended).find("35=5"), std::string::npos);
-    EXPECT_TRUE(ended);
+    EXPECT_FALSE(ended);
     EXPECT_EQ(desk_.logouts, 1);
+    ::shutdown(a, SHUT_WR);
+    run();
     EXPECT_EQ(acceptor_.connected(), 0U);
+    EXPECT_EQ(acceptor_.sessions()[0]->status().last_closed, Closed::logged_out);
 }
 
 TEST_F(AcceptorTest, ALostConnectionFreesItsSessionAndTheNumbersGoOn) {

@@ -59,6 +59,8 @@ public:
         return text_;
     }
     void forget() { text_.clear(); }
+    /// Sends no more; the other side sees the end.
+    void end() { ::shutdown(socket_, SHUT_WR); }
     [[nodiscard]] bool over() const noexcept { return over_; }
 
 private:

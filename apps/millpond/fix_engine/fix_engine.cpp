@@ -4,12 +4,57 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
 #include "apps/millpond/fix_engine/session_admin.hpp"
 
 namespace millpond::app {
+namespace {
+
+constexpr std::size_t kLongestDetail = 160;
+
+/// What a peer has sent, fit for a line of the log.
+std::string printable(std::string_view text) {
+    std::string line{text.substr(0, kLongestDetail)};
+    for (auto& c : line) {
+        if (c < ' ' || c > '~') c = '?';
+    }
+    return line;
+}
+
+/// "127.0.0.1:4711: Logon refused: tag 108: HeartBtInt is ..."
+std::string line_of(const engine::Refusal& why) {
+    return fmt::format("{}: {}{}{}{}", why.peer.to_string(), name(why.reason),
+                       why.tag != 0 ? fmt::format(": tag {}", why.tag) : "", why.detail.empty() ? "" : ": ",
+                       printable(why.detail));
+}
+
+}  // namespace
+
+/// Logs the connections of an acceptor that found no session.
+class FixEngine::Strangers final : public engine::AcceptorObserver {
+public:
+    /// log: null where nothing is to be said.
+    Strangers(std::string acceptor, gateway::Log* log) : acceptor_(std::move(acceptor)), log_(log) {}
+
+    void on_refused(const engine::Refusal& why) override {
+        if (log_ == nullptr) return;
+        log_->say(gateway::Severity::warning, fmt::format("{}.refused.{}", acceptor_, name(why.reason)),
+                  fmt::format("{}: connection refused: {}", acceptor_, line_of(why)));
+    }
+    void on_reclaimed(const std::string& session) override {
+        if (log_ == nullptr) return;
+        log_->say(gateway::Severity::info, acceptor_ + ".reclaimed",
+                  fmt::format("{}: removed to make room: it is disconnected", session));
+    }
+
+private:
+    std::string acceptor_;
+    gateway::Log* log_;
+};
 
 /// An application with a log of what its session goes through.
 class FixEngine::Watched final : public engine::Application {
@@ -27,19 +72,33 @@ public:
         inner_->on_logon(link);
     }
     void on_logout(engine::SessionLink& link, std::string_view text) override {
-        say(gateway::Severity::info, link, "logged out", text);
+        say(gateway::Severity::info, link, "logged out", printable(text));
         inner_->on_logout(link, text);
+    }
+    void on_refused(engine::SessionLink& link, const engine::Refusal& why) override {
+        {
+            const std::lock_guard guard{lock_};
+            refused_.insert(&link);
+        }
+        say(gateway::Severity::warning, link, "not logged on", line_of(why));
+        inner_->on_refused(link, why);
     }
     void on_closed(engine::SessionLink& link, engine::Closed reason) override {
         const bool expected = reason == engine::Closed::logged_out || reason == engine::Closed::shut_down;
-        say(expected ? gateway::Severity::info : gateway::Severity::warning, link, "closed", name(reason));
+        if (!was_refused(link)) {
+            say(expected ? gateway::Severity::info : gateway::Severity::warning, link, "closed", name(reason));
+        }
         inner_->on_closed(link, reason);
     }
     fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override {
         return inner_->on_message(link, message);
     }
     void on_reject(engine::SessionLink& link, const fix::Message& reject) override {
-        say(gateway::Severity::warning, link, "rejected by the peer", reject.text(fix::tag::kText).value_or(""));
+        // Before the logon, on_refused says it.
+        if (link.session().state() != fix::Session::State::awaiting_logon) {
+            say(gateway::Severity::warning, link, "rejected by the peer",
+                printable(reject.text(fix::tag::kText).value_or("")));
+        }
         inner_->on_reject(link, reject);
     }
     void on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) override {
@@ -52,6 +111,10 @@ public:
     }
 
 private:
+    [[nodiscard]] bool was_refused(const engine::SessionLink& link) {
+        const std::lock_guard guard{lock_};
+        return refused_.erase(&link) != 0;
+    }
     void say(gateway::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail) {
         if (quiet_) return;
         const auto& session = link.handle().name();
@@ -63,6 +126,8 @@ private:
     gateway::Log* log_;
     bool quiet_;
     engine::WireTap* tap_;
+    std::mutex lock_;
+    std::set<const engine::SessionLink*> refused_;  // on_closed follows
 };
 
 namespace {
@@ -85,16 +150,19 @@ void say_what_is_kept(const SessionSettings& settings, gateway::Log& log) {
 
 FixEngine::FixEngine(const EngineConfig& config, const Applications& applications, gateway::Log& log)
     : dictionaries_(config.dictionaries) {
-    add_threads(config);
+    add_threads(config, log);
     for (const auto& settings : config.acceptors) {
+        strangers_.push_back(std::make_unique<Strangers>(settings.name, config.quiet ? nullptr : &log));
         engine::AllowList allowed;
         for (const auto& range : settings.allow) allowed.add(range);
         engine::Acceptor::Options options{.address = settings.listen.host(),
                                           .port = settings.listen.port(),
                                           .max_connections = settings.max_connections,
                                           .max_before_logon = settings.max_before_logon,
+                                          .max_before_logon_per_address = settings.max_before_logon_per_address,
                                           .first_message_timeout = std::chrono::seconds{settings.first_message_seconds},
-                                          .allowed = allowed};
+                                          .allowed = allowed,
+                                          .observer = strangers_.back().get()};
         if (!settings.tls.certificate.empty()) options.tls = tls_options(settings.tls);
         acceptors_.push_back(std::make_unique<engine::Acceptor>(*io_.front(), options));
         acceptor_names_.push_back(settings.name);
@@ -124,9 +192,16 @@ FixEngine::~FixEngine() {
     for (const auto& io : io_) io->stop();
 }
 
-void FixEngine::add_threads(const EngineConfig& config) {
+void FixEngine::add_threads(const EngineConfig& config, gateway::Log& log) {
     for (std::size_t i = 0; i < config.threads; ++i) {
         engine::IoThread::Options options{.name = fmt::format("fix-io-{}", i), .poll = config.poll};
+        options.on_exception = [&log](const std::exception_ptr& error) {
+            try {
+                std::rethrow_exception(error);
+            } catch (const std::exception& thrown) {
+                log.say(gateway::Severity::error, "fix.exception", fmt::format("exception: {}", thrown.what()));
+            }
+        };
         if (config.pin) options.cpu = static_cast<int>(*config.pin + i);
         if (config.realtime != 0) options.realtime_priority = static_cast<int>(config.realtime);
         io_.push_back(std::make_unique<engine::IoThread>(options));
@@ -195,9 +270,8 @@ void FixEngine::watch(std::chrono::milliseconds patience) {
 /// Sessions come by template, and go.
 void FixEngine::add_metrics_of_new_sessions() {
     const auto all = sessions();
-    std::erase_if(session_metrics_, [&](const auto& known) {
-        return std::ranges::none_of(all, [&](const auto& session) { return session->name() == known.first; });
-    });
+    std::erase_if(session_metrics_,
+                  [&](const auto& known) { return std::ranges::find(all, known.second.session) == all.end(); });
     for (const auto& session : all) {
         if (session_metrics_.contains(session->name())) continue;
         session_metrics_.emplace(session->name(), Listed{session, session->add_metrics(registry_)});

@@ -55,8 +55,9 @@ public:
 
 private:
     class Watched;
+    class Strangers;
 
-    void add_threads(const EngineConfig& config);
+    void add_threads(const EngineConfig& config, gateway::Log& log);
     void add_session(const SessionSettings& settings, const Applications& applications, std::size_t thread,
                      gateway::Log& log, bool quiet);
     void add_metrics_of_new_sessions();
@@ -66,6 +67,7 @@ private:
     std::vector<std::unique_ptr<engine::RawLog>> raw_logs_;  // one an I/O thread, or none
     std::vector<std::unique_ptr<Watched>> applications_;
     std::vector<std::unique_ptr<engine::IoThread>> io_;
+    std::vector<std::unique_ptr<Strangers>> strangers_;  // by acceptor
     std::vector<std::string> acceptor_names_;
     std::vector<std::string> acceptor_hosts_;
     std::vector<std::unique_ptr<engine::Acceptor>> acceptors_;

@@ -14,14 +14,28 @@
 #include <millpond/engine/allow_list.hpp>
 #include <millpond/engine/application.hpp>
 #include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/refusal.hpp>
 #include <millpond/engine/session_options.hpp>
 #include <millpond/engine/tls.hpp>
 #include <millpond/metrics/registry.hpp>
 
 namespace millpond::engine {
 
-/// Listens for FIX counterparties and lets them into their sessions. Whoever connects is matched by the BeginString and
-/// CompIDs of its Logon; one that matches nothing, or a session that is connected already, is closed without a word.
+/// Told what an acceptor does with connections that have no session, and with sessions by template.
+///
+/// Threads: the acceptor's I/O thread.
+class AcceptorObserver {
+public:
+    virtual void on_refused(const Refusal& why) { static_cast<void>(why); }
+    /// A disconnected session by template made room for another one.
+    virtual void on_reclaimed(const std::string& session) { static_cast<void>(session); }
+
+protected:
+    ~AcceptorObserver() = default;
+};
+
+/// Listens for FIX counterparties and lets them into their sessions. A connection is matched by the BeginString and
+/// CompIDs of its Logon; one that matches nothing, or a session that is connected already, is closed without a reply.
 ///
 /// Threads: constructed, used and destroyed on one thread, which may be the I/O thread's or any other; its work is done
 ///          on the I/O threads.
@@ -32,12 +46,15 @@ class Acceptor {
 public:
     struct Options {
         std::string address{"127.0.0.1"};
-        std::uint16_t port{0};                  ///< 0: any that is free.
-        std::size_t max_connections{256};       ///< With a session or without.
-        std::size_t max_before_logon{64};       ///< Connections that have not sent their Logon.
-        std::size_t first_message_bytes{4096};  ///< A Logon that is longer finds no session.
+        std::uint16_t port{0};             ///< 0: any that is free.
+        std::size_t max_connections{256};  ///< With a session or without.
+        /// Connections that have not sent their Logon; beyond it, the oldest of them is closed first.
+        std::size_t max_before_logon{64};
+        std::size_t max_before_logon_per_address{16};  ///< The same of one address.
+        std::size_t first_message_bytes{4096};         ///< A Logon that is longer finds no session.
         std::chrono::milliseconds first_message_timeout{10'000};
-        AllowList allowed{};  ///< Others are closed at once.
+        AllowList allowed{};                  ///< Others are closed at once.
+        AcceptorObserver* observer{nullptr};  ///< Outlives the acceptor.
         std::optional<TlsOptions> tls{};
     };
 
@@ -52,9 +69,10 @@ public:
     SessionHandle& add(SessionOptions session, Application& application, IoThread* on = nullptr);
 
     /// Any TargetCompID that no session has gets one of its own, made as `model` says but for that id. At most `most`
-    /// live at a time; one whose peer never logged on is taken away with its connection. A store in files lies in the
-    /// folder that model.store.file names, one file an id; ids with other characters than letters, digits, '-', '_' and
-    /// '.' are refused.
+    /// live at a time. One whose peer never logged on is taken away with its connection. Where there are `most`, the
+    /// disconnected one that connected longest ago and loses nothing makes room: its store is in a file, or its
+    /// schedule's run is over; and it has no sender. A store in files lies in the folder that model.store.file names,
+    /// one file an id; ids with other characters than letters, digits, '-', '_' and '.' are refused.
     void add_template(SessionOptions model, Application& application, std::size_t most);
 
     [[nodiscard]] std::uint16_t port() const noexcept;
@@ -70,16 +88,18 @@ public:
         core::Tally not_allowed;        ///< Closed: the address is not on the list.
         core::Tally unknown;            ///< Closed: the first message was no Logon of ours.
         core::Tally duplicate;          ///< Closed: the session is connected already.
-        core::Tally full;               ///< Closed: max_connections, max_before_logon or the template's.
+        core::Tally full;               ///< Closed: the bounds of connections, or the template's.
         core::Tally silent;             ///< Closed: no first message in time.
         core::Tally handshakes_failed;  ///< Closed: TLS did not come about.
+        core::Tally no_store;           ///< Closed: the store of a session by template could not be opened.
+        core::Tally reclaimed;          ///< Sessions by template that made room for others.
     };
     [[nodiscard]] const Tallies& tallies() const noexcept;
     [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 
 private:
     class Listener;
-    std::unique_ptr<Listener> listener_;
+    std::shared_ptr<Listener> listener_;
 };
 
 }  // namespace millpond::engine

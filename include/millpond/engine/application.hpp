@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include <millpond/engine/refusal.hpp>
 #include <millpond/engine/session_handle.hpp>
 #include <millpond/engine/session_status.hpp>
 #include <millpond/fix/session.hpp>
@@ -45,7 +46,10 @@ public:
     virtual void on_logout(SessionLink& link, std::string_view text) {
         static_cast<void>(link), static_cast<void>(text);
     }
-    /// The connection is gone, or none came about.
+    /// The session's connection did not log on; on_closed follows.
+    virtual void on_refused(SessionLink& link, const Refusal& why) { static_cast<void>(link), static_cast<void>(why); }
+    /// The connection is gone, or none came about. The last call of an action: what it throws leaves the engine as it
+    /// is, and IoThread::poll.
     virtual void on_closed(SessionLink& link, Closed reason) { static_cast<void>(link), static_cast<void>(reason); }
     [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,9 @@ public:
         core::Poll poll{core::Poll::block};
         std::optional<int> cpu{};                ///< Of the thread that `start` makes.
         std::optional<int> realtime_priority{};  ///< SCHED_FIFO, 1 to 99.
+        /// Called on the thread that `start` makes with what a callback threw; the thread goes on, and the session
+        /// whose callback it was loses its connection. Not set: such an exception ends the process, as from any thread.
+        std::function<void(std::exception_ptr)> on_exception{};
     };
 
     /// Throws std::system_error.
@@ -50,7 +54,8 @@ public:
     void start();
     /// Ends that thread; sessions keep their connections until they are destroyed.
     void stop();
-    /// Without `start`: does what is ready, waiting up to `patience` when nothing is.
+    /// Without `start`: does what is ready, waiting up to `patience` when nothing is. Throws what callbacks throw; what
+    /// was not done yet is done by the next call.
     void poll(std::chrono::milliseconds patience);
 
     /// Producers are refused from now on; what they have handed over is sent, then every session logs out. Returns when
@@ -95,7 +100,7 @@ private:
     class Runner;
 
     void wake_if_asleep() noexcept;
-    void run();
+    void guarded_round();
     bool round(std::int64_t longest_wait_ns);
     [[nodiscard]] bool run_posted();
     bool run_ready(core::Moment now);
@@ -122,6 +127,7 @@ private:
     std::mutex posted_lock_;
     std::vector<std::function<void()>> posted_;
     std::vector<std::function<void()>> running_;
+    std::size_t ran_{0};  // of running_
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

@@ -23,6 +23,8 @@ enum class Closed : std::uint8_t {
     slow_consumer,      ///< The peer takes too little of what it is sent.
     too_many_messages,  ///< The peer sends more than its rate.
     connect_failed,     ///< No connection: refused, unreachable, or not in time.
+    tls_failed,         ///< The TLS handshake failed.
+    application_error,  ///< A callback of the application threw.
     store_failed,       ///< The store's file could not be written through.
     shut_down,          ///< This side ends.
 };

@@ -1,0 +1,238 @@
+// Connections that do not log on: what is said of them on either side, and what they may cost.
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include "tests/engine/engine_pair.hpp"
+#include "tests/engine/fix_text.hpp"
+#include "tests/engine/raw_client.hpp"
+
+namespace millpond::engine {
+namespace {
+
+std::string text_of(const Refusal& why) {
+    return std::string{name(why.reason)} + "|" + std::to_string(why.tag) + "|" + std::string{why.detail};
+}
+
+struct Watching final : AcceptorObserver {
+    void on_refused(const Refusal& why) override {
+        said.push_back(text_of(why));
+        peers.push_back(why.peer.host());
+    }
+    void on_reclaimed(const std::string& session) override { reclaimed.push_back(session); }
+    std::vector<std::string> said;
+    std::vector<std::string> peers;
+    std::vector<std::string> reclaimed;
+};
+
+struct Desk : Counterparty {
+    bool may_log_on(SessionLink&, const fix::Message& logon) override { return logon.text(554) != "wrong"; }
+    void on_refused(SessionLink&, const Refusal& why) override {
+        said.push_back(text_of(why));
+        peers.push_back(why.peer.host());
+    }
+    std::vector<std::string> said;
+    std::vector<std::string> peers;
+};
+
+class RefusalTest : public testing::Test {
+protected:
+    void add(Acceptor& acceptor, std::string client = "A") {
+        acceptor.add(
+            {.config = {.sender_comp_id = "HOUSE", .target_comp_id = std::move(client)}, .dictionary = &dictionary_},
+            house_);
+    }
+    [[nodiscard]] bool is_closed(RawClient& client) {
+        return run_until(io_, [&] { return client.receive(), client.over(); });
+    }
+    /// Sends, and waits for the end of the connection; what has come.
+    std::string refused(const Acceptor& acceptor, const std::string& bytes) {
+        RawClient client{acceptor.port()};
+        client.send(bytes);
+        EXPECT_TRUE(is_closed(client));
+        return client.received();
+    }
+    [[nodiscard]] bool logs_on(RawClient& client, std::string_view id, int number = 1) {
+        client.send(message("FIX.4.4", "A", number, id, "98=0|108=30|"));
+        return run_until(io_, [&] { return client.received().find("35=A") != std::string::npos || client.over(); }) &&
+               !client.over();
+    }
+
+    fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
+    Watching watching_;
+    Desk house_;
+    IoThread io_;
+};
+
+TEST_F(RefusalTest, AnAcceptorNamesPeerFieldAndReasonOnceForEachConnection) {
+    Acceptor acceptor{io_, {.first_message_bytes = 512, .observer = &watching_}};
+    add(acceptor);
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "C", "98=0|108=30|")), "");
+    EXPECT_EQ(refused(acceptor, message("FIX.4.2", "A", 1, "A", "98=0|108=30|")), "");
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "0", 1, "A", "")), "");
+    EXPECT_EQ(refused(acceptor, "GET / HTTP/1.1\r\n\r\n"), "");
+    EXPECT_EQ(watching_.said,
+              (std::vector<std::string>{"unknown session|49|C", "unknown session|8|A",
+                                        "first message is not a Logon|35|0", "garbled first message|0|"}));
+    RawClient first{acceptor.port()};
+    ASSERT_TRUE(logs_on(first, "A"));
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 2, "A", "98=0|108=30|")), "");
+    EXPECT_EQ(watching_.said.back(), "session is connected already|0|");
+    for (const auto& peer : watching_.peers) EXPECT_EQ(peer, "127.0.0.1");
+    EXPECT_TRUE(house_.said.empty());
+}
+
+TEST_F(RefusalTest, AnInvalidLogonIsAnsweredAndTheApplicationIsToldOnce) {
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    add(acceptor);
+    const auto reply = refused(acceptor, message("FIX.4.4", "A", 1, "A", "98=0|108=99999999999|"));
+    EXPECT_NE(reply.find("35=3"), std::string::npos);
+    EXPECT_NE(reply.find("35=5"), std::string::npos);
+    EXPECT_NE(reply.find("58=HeartBtInt is not a number of seconds"), std::string::npos);
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "A", "98=0|108=30|553=u|554=wrong|")), "");
+    EXPECT_EQ(house_.said,
+              (std::vector<std::string>{"Logon refused|108|HeartBtInt is not a number of seconds from 0 to 2147483647",
+                                        "Logon refused|0|not authorized"}));
+    EXPECT_EQ(house_.peers, (std::vector<std::string>{"127.0.0.1", "127.0.0.1"}));
+    EXPECT_EQ(house_.closed, (std::vector<Closed>{Closed::logon_refused, Closed::logon_refused}));
+    EXPECT_TRUE(watching_.said.empty());
+}
+
+TEST_F(RefusalTest, AnInitiatorIsToldWhyItDidNotLogOn) {
+    Acceptor acceptor{io_, {}};
+    add(acceptor);
+    Desk desk;
+    Initiator initiator{io_};
+    const auto connect = [&](std::string target) {
+        initiator.add({.config = {.sender_comp_id = "A", .target_comp_id = std::move(target), .heartbeat_seconds = 5},
+                       .dictionary = &dictionary_},
+                      {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::hours{1}}}, desk);
+    };
+    connect("ELSEWHERE");
+    ASSERT_TRUE(run_until(io_, [&] { return desk.closed.size() == 1; }));
+    EXPECT_EQ(desk.said, std::vector<std::string>{"connection closed before the Logon was complete|0|"});
+    EXPECT_EQ(desk.peers, std::vector<std::string>{"127.0.0.1"});
+}
+
+TEST_F(RefusalTest, AnInitiatorIsToldTheReasonOfTheAcceptorsLogout) {
+    const auto strict = fix::Dictionary::session_level(fix::Version::fixt11);
+    Acceptor acceptor{io_, {}};
+    acceptor.add({.config = {.version = fix::Version::fixt11,
+                             .sender_comp_id = "HOUSE",
+                             .target_comp_id = "A",
+                             .default_appl_ver_id = "9"},
+                  .dictionary = &strict},
+                 house_);
+    Desk desk;
+    Initiator initiator{io_};
+    initiator.add({.config = {.version = fix::Version::fixt11,
+                              .sender_comp_id = "A",
+                              .target_comp_id = "HOUSE",
+                              .default_appl_ver_id = "7"},
+                   .dictionary = &strict},
+                  {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::hours{1}}}, desk);
+    ASSERT_TRUE(run_until(io_, [&] { return desk.closed.size() == 1; }));
+    EXPECT_EQ(house_.said, std::vector<std::string>{"Logon refused|1137|DefaultApplVerID is not 9"});
+    EXPECT_EQ(desk.said, std::vector<std::string>{"Logon refused|0|DefaultApplVerID is not 9"});
+}
+
+TEST_F(RefusalTest, IdleConnectionsDoNotKeepALogonOut) {
+    Acceptor acceptor{io_, {.first_message_timeout = std::chrono::hours{1}, .observer = &watching_}};
+    add(acceptor);
+    std::vector<RawClient> idle;
+    for (int i = 0; i < 80; ++i) idle.emplace_back(acceptor.port());
+    ASSERT_TRUE(run_until(io_, [&] { return acceptor.tallies().accepted.read() == 80; }));
+    EXPECT_EQ(acceptor.tallies().full.read(), 64U);  // 16 of one address stay
+    RawClient good{acceptor.port()};
+    EXPECT_TRUE(logs_on(good, "A"));
+    EXPECT_TRUE(is_closed(idle.front()));
+    idle.back().receive();
+    EXPECT_FALSE(idle.back().over());
+    EXPECT_EQ(watching_.said.front(), "too many connections|0|max_before_logon_per_address");
+}
+
+TEST_F(RefusalTest, ALogonThatHasComeIsReadBeforeItsConnectionCountsAsIdle) {
+    Acceptor acceptor{io_, {.max_before_logon_per_address = 1}};
+    for (const auto* id : {"A", "B", "C"}) add(acceptor, id);
+    std::vector<RawClient> clients;
+    for (const auto* id : {"A", "B", "C"}) {
+        clients.emplace_back(acceptor.port());
+        clients.back().send(message("FIX.4.4", "A", 1, id, "98=0|108=30|"));
+    }
+    // All three are accepted in one go.
+    EXPECT_TRUE(run_until(io_, [&] { return acceptor.connected() == 3; }));
+    EXPECT_EQ(acceptor.tallies().full.read(), 0U);
+}
+
+class Dynamic : public RefusalTest {
+protected:
+    ~Dynamic() override { std::filesystem::remove_all(folder_); }
+    SessionOptions model(bool in_files) {
+        SessionOptions options{.config = {.sender_comp_id = "HOUSE", .target_comp_id = "*"},
+                               .dictionary = &dictionary_,
+                               .store = {.bytes = 1U << 20U, .segments = 1}};
+        if (in_files) {
+            std::filesystem::create_directories(folder_);
+            options.store.file = folder_;
+        }
+        return options;
+    }
+    void come_and_go(Acceptor& acceptor, std::string_view id, int number = 1) {
+        RawClient client{acceptor.port()};
+        ASSERT_TRUE(logs_on(client, id, number));
+        client.end();
+        ASSERT_TRUE(run_until(io_, [&] { return acceptor.connected() == 0; }));
+    }
+    std::filesystem::path folder_{::testing::TempDir() + "millpond_dynamic_" + std::to_string(::getpid())};
+};
+
+TEST_F(Dynamic, DisconnectedSessionsWithAFileMakeRoomAndLoseNothing) {
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    acceptor.add_template(model(true), house_, 2);
+    for (const auto* id : {"ONE", "TWO", "THREE"}) come_and_go(acceptor, id);
+    EXPECT_EQ(watching_.reclaimed, std::vector<std::string>{"FIX.4.4:HOUSE->ONE"});
+    EXPECT_EQ(acceptor.sessions().size(), 2U);
+    // It comes again with the numbers of its file, and TWO makes room for it.
+    RawClient one{acceptor.port()};
+    ASSERT_TRUE(logs_on(one, "ONE", 2));
+    EXPECT_NE(one.received().find("\x01"
+                                  "34=2\x01"),
+              std::string::npos);
+    EXPECT_EQ(watching_.reclaimed.back(), "FIX.4.4:HOUSE->TWO");
+    EXPECT_EQ(acceptor.tallies().reclaimed.read(), 2U);
+}
+
+TEST_F(Dynamic, ConnectedSessionsAndThoseThatWouldLoseTheirNumbersStay) {
+    Acceptor files{io_, {.observer = &watching_}};
+    files.add_template(model(true), house_, 1);
+    RawClient connected{files.port()};
+    ASSERT_TRUE(logs_on(connected, "ONE"));
+    EXPECT_EQ(refused(files, message("FIX.4.4", "A", 1, "TWO", "98=0|108=30|")), "");
+    EXPECT_EQ(watching_.said, std::vector<std::string>{"too many connections|0|max_dynamic"});
+
+    Acceptor memory{io_, {.observer = &watching_}};
+    memory.add_template(model(false), house_, 1);
+    come_and_go(memory, "ONE");
+    EXPECT_EQ(refused(memory, message("FIX.4.4", "A", 1, "TWO", "98=0|108=30|")), "");
+    EXPECT_TRUE(watching_.reclaimed.empty());
+    RawClient again{memory.port()};
+    EXPECT_TRUE(logs_on(again, "ONE", 2));
+}
+
+TEST_F(Dynamic, AStoreThatCannotBeOpenedRefusesTheConnectionOnly) {
+    auto options = model(true);
+    options.store.file = "/proc/nowhere";
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    acceptor.add_template(options, house_, 2);
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "ONE", "98=0|108=30|")), "");
+    EXPECT_EQ(watching_.said, std::vector<std::string>{"store cannot be opened|0|ONE"});
+}
+
+}  // namespace
+}  // namespace millpond::engine
