@@ -29,23 +29,12 @@ import {
   UseAfterReleaseError,
   WrongPoolError,
 } from "./pool-error.js";
-import type { MessagePoolOptions, Pooled } from "./pool-options.js";
-import { MOST, PoolStock } from "./pool-stock.js";
+import { type Leak, type MessagePoolOptions, MOST, POOL_OPTIONS, type Pooled } from "./pool-options.js";
+import { PoolStock } from "./pool-stock.js";
 
 /** Of a stamp: lent, and nothing but to be cleared when it comes back. */
 const SIMPLY_LENT = LOOK_CLOSER + 1;
 const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
-const OPTIONS = [
-  "factory",
-  "reset",
-  "clear",
-  "overflow",
-  "checked",
-  "samplePlaces",
-  "warmup",
-  "warnAfterMs",
-  "shrinkEveryMs",
-];
 
 /**
  * Lends messages and takes them back, last in, first out.
@@ -70,7 +59,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together. */
   constructor(size: number | "auto" = 2_000, options: MessagePoolOptions<T, Body, Meta> = {}) {
-    requireKnown("pool options", options, OPTIONS);
+    requireKnown("pool options", options, POOL_OPTIONS);
     for (const name of ["factory", "reset", "clear"] as const) {
       if (options[name] !== undefined) requireFunction(name, options[name]);
     }
@@ -127,6 +116,16 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   /** The object of a loan, by handle. Throws UseAfterReleaseError when that loan is over, WrongPoolError for another pool's. */
   at(handle: number): Pooled<T, Body, Meta> {
     return this.#objectOf(this.#leaseOf(handle)) as Pooled<T, Body, Meta>;
+  }
+
+  /**
+   * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
+   * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
+   */
+  leaks(longerThanMs = 0): Leak[] {
+    const found = this._table.leaks(longerThanMs, this._id);
+    this._table.noteStamps();
+    return found;
   }
 
   /** The handle of an object on loan, for pools of a user's class (`message.handle` otherwise). */

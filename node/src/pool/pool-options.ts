@@ -51,3 +51,23 @@ export interface MessagePoolOptions<T extends object, Body, Meta> {
 
 /** What `acquire` gives: a Message of that body and meta, or the user's own class. */
 export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;
+
+/** @internal From so many messages on a pool grows by half of them at once, so that they lie side by side. */
+export const FIRST_BLOCK = 256;
+/** @internal No more at once: a third of a mebibyte. */
+export const LARGEST_BLOCK = 4_096;
+/** @internal The largest size, and that of "auto". */
+export const MOST = 2 ** 20;
+
+/** @internal */
+export const POOL_OPTIONS = [
+  "factory",
+  "reset",
+  "clear",
+  "overflow",
+  "checked",
+  "samplePlaces",
+  "warmup",
+  "warnAfterMs",
+  "shrinkEveryMs",
+];

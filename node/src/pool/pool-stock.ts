@@ -14,17 +14,17 @@ import {
 } from "./lease.js";
 import { PooledMessage } from "./message.js";
 import { PoolExhaustedError, requireDuration, requireInteger } from "./pool-error.js";
-import type { Leak, MessagePoolOptions, PoolStats } from "./pool-options.js";
+import {
+  FIRST_BLOCK,
+  LARGEST_BLOCK,
+  type Leak,
+  type MessagePoolOptions,
+  MOST,
+  type PoolStats,
+} from "./pool-options.js";
 import { SlotTable } from "./slot-table.js";
 
 let ids = 0;
-
-/** From so many messages on a pool grows by half of them at once, so that they lie side by side. */
-const FIRST_BLOCK = 256;
-/** No more at once: a third of a mebibyte. */
-const LARGEST_BLOCK = 4_096;
-/** @internal The largest size, and that of "auto". */
-export const MOST = 2 ** 20;
 
 /** The messages of a pool: how many there are, the place of each, and what they say when counted. */
 export abstract class PoolStock<T extends object, Body, Meta> implements Lender {
@@ -61,8 +61,7 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
   #floor = 0;
   readonly #watch: PoolWatch;
 
-  /** @internal */
-  protected constructor(capacity: number, auto: boolean, options: MessagePoolOptions<T, Body, Meta>) {
+  /** @internal */ protected constructor(capacity: number, auto: boolean, options: MessagePoolOptions<T, Body, Meta>) {
     this._id = ++ids;
     this.#capacity = requireInteger("pool size", capacity, 0, MOST);
     this._options = options;
@@ -83,6 +82,7 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
   /** @internal */ abstract _handleOf(lease: Lease): number;
   /** @internal */ abstract _keep(lease: Lease): void;
   /** @internal */ abstract _giveBack(lease: Lease): void;
+  /** @internal */ abstract leaks(longerThanMs?: number): Leak[];
 
   /** Makes messages ahead, until `count` exist. Returns how many exist. */
   warmup(count: number): number {
@@ -142,16 +142,6 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     return before - this._size;
   }
 
-  /**
-   * The messages that have been out for longer than `longerThanMs`, as seen by earlier calls of `leaks` or `trim`: call it from
-   * time to time. Plain messages are only counted, as `inUse`. Cost: one look at each message.
-   */
-  leaks(longerThanMs = 0): Leak[] {
-    const found = this._table.leaks(longerThanMs, this._id);
-    this._table.noteStamps();
-    return found;
-  }
-
   get capacity(): number {
     return this.#capacity;
   }
@@ -182,13 +172,11 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     return this._options.checked === true;
   }
 
-  /** @internal */
-  protected get _firstFree(): number {
+  /** @internal */ protected get _firstFree(): number {
     return this._special ? this._parked : this._head;
   }
 
-  /** @internal */
-  protected set _firstFree(slot: number) {
+  /** @internal */ protected set _firstFree(slot: number) {
     if (this._special) this._parked = slot;
     else this._head = slot;
   }
@@ -222,8 +210,7 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     return lease;
   }
 
-  /** @internal */
-  protected _construct(
+  /** @internal */ protected _construct(
     place?: { readonly slot: number; readonly stamp: number },
     path = "",
     body?: Body,
@@ -255,14 +242,12 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     this._pushFree(this._construct({ slot: lease._slot, stamp: lease._stamp }));
   }
 
-  /** @internal */
-  protected _pushFree(lease: Lease): void {
+  /** @internal */ protected _pushFree(lease: Lease): void {
     lease._link = this._firstFree;
     this._firstFree = lease._slot;
   }
 
-  /** @internal */
-  protected _popFree(): Lease {
+  /** @internal */ protected _popFree(): Lease {
     const lease = this._leases[this._firstFree]!;
     this._firstFree = lease._link;
     return lease;
@@ -294,15 +279,13 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     this._look();
   }
 
-  /** @internal */
-  protected _discard(lease: Lease): void {
+  /** @internal */ protected _discard(lease: Lease): void {
     this._straysInUse--;
     this._discarded++;
     if (lease._slot >= 0) this._table.vacate(lease._slot, lease._stamp);
   }
 
-  /** @internal */
-  protected _drop(lease: Lease): void {
+  /** @internal */ protected _drop(lease: Lease): void {
     this._size--;
     this._discarded++;
     this._otherLoans += countOf(lease) >> 1;
