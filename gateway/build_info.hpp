@@ -7,7 +7,8 @@ namespace millpond::gateway {
 /// What this program was built from.
 struct BuildInfo {
     std::string_view version;
-    std::string_view commit;  ///< Abbreviated hash, with "-dirty" behind it where files differed; "unknown" without git.
+    std::string_view
+        commit;  ///< Abbreviated hash, with "-dirty" behind it where files differed; "unknown" without git.
 };
 
 [[nodiscard]] BuildInfo build_info() noexcept;

@@ -20,10 +20,10 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/event_lines.hpp"
 #include "apps/millpond/journal_commands.hpp"
+#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/progress.hpp"
 #include "apps/millpond/stop_signal.hpp"
 #include "apps/millpond/utc_text.hpp"
-#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 namespace {

@@ -92,8 +92,8 @@ std::string page_of(const CLI::App& app) {
     const bool top = app.get_parent() == nullptr;
     const auto name = full_name(app, "-");
     auto page = fmt::format(".TH {} 1 \"\" \"millpond {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
-                            escaped(upper(name)), gateway::build_info().version, escaped(name), escaped(app.get_description()),
-                            synopsis(app));
+                            escaped(upper(name)), gateway::build_info().version, escaped(name),
+                            escaped(app.get_description()), synopsis(app));
     page += ".SH OPTIONS\n" + option_paragraphs(app);
     if (top) {
         page += ".SH SUBCOMMANDS\n";

@@ -8,7 +8,8 @@
 /// print bounds of 300 digits.
 namespace millpond::app {
 
-/// Decimal digits only, from `lowest` to `highest`. CLI11 alone also reads a number beyond 2^64 as 2^64 - 1, and 010 as 8.
+/// Decimal digits only, from `lowest` to `highest`. CLI11 alone also reads a number beyond 2^64 as 2^64 - 1, and 010
+/// as 8.
 [[nodiscard]] CLI::Validator whole_number(std::uint64_t lowest = 0, std::uint64_t highest = UINT64_MAX);
 
 /// A finite number above 0.

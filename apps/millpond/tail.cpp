@@ -23,8 +23,8 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/event_lines.hpp"
-#include "apps/millpond/stop_signal.hpp"
 #include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {

@@ -33,8 +33,8 @@ struct Utc {
 std::string json_of(const Finding& finding, Utc utc) {
     const auto [meaning, action] = advice(finding.stage);
     return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
-                       to_string(finding.stage), to_string(finding.severity), json_string(finding.of), utc(finding.since),
-                       json_string(finding.text), json_string(meaning), json_string(action));
+                       to_string(finding.stage), to_string(finding.severity), json_string(finding.of),
+                       utc(finding.since), json_string(finding.text), json_string(meaning), json_string(action));
 }
 
 std::string json_of(const LineState& line, Utc utc) {

@@ -16,8 +16,10 @@ std::string label(std::string_view value) {
     std::string out;
     for (const char c : value) {
         if (c == '\\' || c == '"') out += '\\';
-        if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
     }
     return out;
 }

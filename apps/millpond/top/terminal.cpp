@@ -37,8 +37,10 @@ Terminal::Size Terminal::size() const noexcept {
 void Terminal::draw(std::string_view text) const {
     std::string screen{"\033[H"};
     for (const char c : text) {
-        if (c == '\n') screen += "\033[K\r\n";
-        else screen += c;
+        if (c == '\n')
+            screen += "\033[K\r\n";
+        else
+            screen += c;
     }
     screen += "\033[J";
     fmt::print("{}", screen);

@@ -86,7 +86,8 @@ std::vector<std::string> TextTable::lines(std::size_t width, std::size_t most, b
     write([&](std::size_t i) -> const Cell& { return titles[i]; });
     const auto shown = rows_.size() <= most ? rows_.size() : std::max<std::size_t>(most, 1) - 1;
     for (std::size_t r = 0; r < shown; ++r) write([&](std::size_t i) -> const Cell& { return rows_[r][i]; });
-    if (shown < rows_.size()) result.push_back(toned(fmt::format("  {} more", rows_.size() - shown), Tone::faint, colour));
+    if (shown < rows_.size())
+        result.push_back(toned(fmt::format("  {} more", rows_.size() - shown), Tone::faint, colour));
     return result;
 }
 

@@ -152,11 +152,12 @@ private:
         for (const auto& [severity, plural] : std::array<std::pair<const char*, const char*>, 3>{
                  {{"error", "errors"}, {"warning", "warnings"}, {"info", "notices"}}}) {
             const auto& all = tree_.get_child("findings");
-            const auto count = std::ranges::count_if(
-                all, [&](const auto& one) { return text(one.second, "severity") == severity; });
+            const auto count =
+                std::ranges::count_if(all, [&](const auto& one) { return text(one.second, "severity") == severity; });
             if (count == 0) continue;
             if (words.empty()) worst = tone_of(severity);
-            words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count, count == 1 && *severity != 'i' ? severity : plural);
+            words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count,
+                                 count == 1 && *severity != 'i' ? severity : plural);
         }
         return toned(words.empty() ? "healthy" : words, worst, view_.colour);
     }
@@ -266,7 +267,8 @@ private:
     }
 
     [[nodiscard]] TextTable readers() const {
-        TextTable table{{{"READER", true, 9}, {"RING", true, 4}, {"BEHIND", false, 7}, {"MISSED", false, 8}, {"STATE", true, 6}}};
+        TextTable table{
+            {{"READER", true, 9}, {"RING", true, 4}, {"BEHIND", false, 7}, {"MISSED", false, 8}, {"STATE", true, 6}}};
         for (const auto* ring : rows_of(tree_.get_child("rings"))) {
             for (const auto* reader : rows_of(ring->get_child("readers"))) {
                 const bool alive = text(*reader, "alive") == "true";
