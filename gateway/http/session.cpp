@@ -31,16 +31,15 @@ constexpr double kMostAtOnce = 100;
 constexpr std::chrono::seconds kDrainPatience{1};
 constexpr std::size_t kMostDrained = std::size_t{1} << 20U;
 
-/// What to answer to bytes that are no request; `unknown` where nobody is there to answer.
-bhttp::status status_of(beast::error_code error, const beast::flat_buffer& buffer) {
+/// The answer to a malformed or oversized request; `unknown` when the client is gone. has_target: its first line is
+/// known.
+bhttp::status status_of(beast::error_code error, bool has_target) {
     if (error.category() != make_error_code(bhttp::error::end_of_stream).category()) return bhttp::status::unknown;
     if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message) return bhttp::status::unknown;
     if (error == bhttp::error::body_limit) return bhttp::status::payload_too_large;
     if (error != bhttp::error::header_limit && error != bhttp::error::buffer_overflow)
         return bhttp::status::bad_request;
-    const auto* const begin = static_cast<const char*>(buffer.data().data());
-    const bool line_ends = std::string_view{begin, buffer.size()}.find('\n') != std::string_view::npos;
-    return line_ends ? bhttp::status::request_header_fields_too_large : bhttp::status::uri_too_long;
+    return has_target ? bhttp::status::request_header_fields_too_large : bhttp::status::uri_too_long;
 }
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
@@ -83,7 +82,8 @@ void Session::close() { stream_.tcp().close(); }
 void Session::on_read(beast::error_code error) {
     if (error) {
         // Gone or silent: the connection closes with this object.
-        if (const auto status = status_of(error, buffer_); status != bhttp::status::unknown) turn_away(status);
+        if (const auto status = status_of(error, !parser_->get().target().empty()); status != bhttp::status::unknown)
+            turn_away(status);
         return;
     }
     response_ = {};

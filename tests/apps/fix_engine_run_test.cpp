@@ -65,7 +65,7 @@ TEST_F(FixEngineRun, OrdersOfAScriptAreSentAndTheirFillsPrinted) {
     EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged on\n"));
     EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE 2 ExecutionReport AvgPx=10.5 ClOrdID=a CumQty=100"));
     EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE 3 ExecutionReport AvgPx=100 ClOrdID=b CumQty=7"));
-    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged out\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("FIX.4.4:DESK->VENUE logged out: Logout received\n"));
 }
 
 TEST_F(FixEngineRun, ALineThatIsNoMessageIsToldWithItsNumber) {

@@ -107,7 +107,7 @@ TEST(Generate, MisuseIsTwoAndNamesTheOption) {
     EXPECT_THAT(format.err, HasSubstr("--format: 'fix' is none of bbo28, quotes, miax-tom, itch"));
     const auto fraction = run({"generate", "--to", "127.0.0.1:9", "--count", "1", "--drop", "1.5"});
     EXPECT_EQ(fraction.exit_code, 2);
-    EXPECT_THAT(fraction.err, HasSubstr("--drop: Value 1.5 not in range"));
+    EXPECT_THAT(fraction.err, HasSubstr("--drop: expects a number from 0 to 1, found '1.5'"));
     EXPECT_EQ(run({"generate", "--to", "127.0.0.1:9", "--symbols", "0"}).exit_code, 2);
 }
 

@@ -47,7 +47,8 @@ protected:
     void expect_named(const Said& said, const Found& found, const std::function<void()>& again = [] {}) {
         EXPECT_THAT(health_with(said.stage),
                     AllOf(HasSubstr(said.status), HasSubstr(said.what), HasSubstr("since 20")));
-        EXPECT_THAT(run({"top", "--once"}).out, AllOf(HasSubstr(said.stage), HasSubstr(said.what)));
+        const auto title = said.stage.substr(0, said.stage.rfind(": "));
+        EXPECT_THAT(run({"top", "--once"}).out, AllOf(HasSubstr(title), HasSubstr(said.what)));
         const auto finding = "{\"check\":\"" + found.check + "\",\"level\":\"" + found.level + "\"";
         const auto deadline = core::monotonic_nanos() + 60'000'000'000;
         Outcome outcome;

@@ -26,7 +26,7 @@ JournalSink::JournalSink(const Options& options, Say say)
       writer_(options.writer, core::utc_nanos()),
       servant_([this](const std::stop_token& stop) { service(stop); }) {
     for (const auto& segment : writer_.set_aside_segments()) {
-        say_(Severity::error, options_.name + ".set aside",
+        say_(Severity::error, fmt::format("{}.set aside {}", options_.name, segment),
              fmt::format("journal sink '{}': {}", options_.name, segment));
     }
 }
