@@ -295,6 +295,18 @@ TEST_F(SessionChangeOfLines, EachLineConfirmsItsOwn) {
     expect_untouched(2);
 }
 
+TEST_F(SessionChangeOfLines, AStrayDatagramThatALineHoldsIsCountedWhenTheOtherLineChangesTheSession) {
+    both(orders("LIVE", 1, 1));
+    take(1, orders("STRAY", 1, 1, "MSFT"));  // held
+    take(0, orders("NEXT", 1, 1));
+    take(0, orders("NEXT", 2, 1));
+    expect_changed(2);
+    take(1, orders("STRAY", 1, 1, "MSFT"));  // the account in take() is the proof
+    take(1, orders("NEXT", 1, 1));
+    expect_changed(2);
+    EXPECT_EQ(table_.size(), 1U);
+}
+
 TEST_F(SessionChangeOfLines, LinesMayChangeAtDifferentMoments) {
     both(orders("LIVE", 1, 3));
     take(0, orders("NEXT", 1, 1));

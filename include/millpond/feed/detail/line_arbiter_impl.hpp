@@ -105,7 +105,11 @@ bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, st
         begin_session(numbers.session, arrival, target);
         return true;
     }
-    if (line.sessions.is_new(target.session())) line.sessions.enter(target.session());
+    if (line.sessions.is_new(target.session())) {
+        // Another line has changed the session meanwhile: what this one held before that is not its successor.
+        if (line.sessions.holding() && !(line.sessions.held().session == target.session())) drop_stray(line);
+        line.sessions.enter(target.session());
+    }
     if (line.sessions.holding() && !(line.sessions.held().session == numbers.session)) drop_stray(line);
     const auto verdict = line.sessions.observe({.session = numbers.session,
                                                 .first = numbers.first,
