@@ -66,7 +66,7 @@ bool for_each_object(std::string_view ring_name, Visitor&& visit) {
     const std::unique_ptr<DIR, CloseFolder> folder{opendir(kFolder)};
     if (!folder) return true;
     for (std::size_t names = 0; names < kMostNames; ++names) {
-        const auto* entry = readdir(folder.get());
+        const auto* entry = readdir(folder.get());  // NOLINT(concurrency-mt-unsafe): this call's own folder
         if (entry == nullptr) return true;
         const auto pid = pid_of(entry->d_name, prefix);
         if (pid && !visit(dirfd(folder.get()), entry->d_name, *pid)) return false;
