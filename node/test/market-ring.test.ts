@@ -407,7 +407,8 @@ for (const hours of [1, -1]) {
 test("with a ring and a port, events come by the ring again once it is there", { skip: addon }, async () => {
   const name = `node-back-${process.pid}`;
   const path = `/dev/shm/millpond.${name}`;
-  const server = createServer((socket) => void socket.on("error", () => {})).listen(0, "127.0.0.1");
+  // A socket that is not read does not see its end, and keeps the process alive.
+  const server = createServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   const writer = new RingWriter(64, 1);
