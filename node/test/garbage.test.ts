@@ -133,7 +133,7 @@ await clean(
     watched.flush();
   },
   handled,
-  "an observer's handle costs about 300 bytes a message here",
+  "an observer's handle costs a few bytes a message here",
 );
 
 const ring = SpscRing.create(1_024, 128);
