@@ -10,11 +10,13 @@
 namespace millpond::engine {
 namespace {
 
-TEST(Descriptors, OfAnIoThread) {
+using test::Descriptors;
+
+TEST_F(Descriptors, OfAnIoThread) {
     EXPECT_GE(test::failures_without_leak([] { const IoThread io; }), 2);
 }
 
-TEST(Descriptors, OfAnAcceptor) {
+TEST_F(Descriptors, OfAnAcceptor) {
     IoThread io;
     EXPECT_GE(test::failures_without_leak([&] { const Acceptor acceptor{io, {}}; }), 1);
 }

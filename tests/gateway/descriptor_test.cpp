@@ -24,7 +24,7 @@ namespace {
 
 using test::failures_without_leak;
 
-class Descriptors : public ::testing::Test {
+class Descriptors : public test::Descriptors {
 protected:
     Descriptors() { std::filesystem::create_directories(folder_); }
     ~Descriptors() override { std::filesystem::remove_all(folder_); }
