@@ -11,11 +11,11 @@ if(NOT commit)
     set(commit unknown)
 endif()
 file(CONFIGURE OUTPUT "${OUT}" CONTENT [[
-#include "gateway/build_info.hpp"
+#include "service/build_info.hpp"
 
-namespace millpond::gateway {
+namespace millpond::service {
 
 BuildInfo build_info() noexcept { return {"@VERSION@", "@commit@"}; }
 
-}  // namespace millpond::gateway
+}  // namespace millpond::service
 ]] @ONLY)

@@ -15,7 +15,8 @@
 
 namespace millpond::gateway {
 
-Gateway::Gateway(const Config& config, Log& log) : log_(log), config_(config), admin_token_(config.admin_token) {
+Gateway::Gateway(const Config& config, service::Log& log)
+    : log_(log), config_(config), admin_token_(config.admin_token) {
     rescue_left_rings(config);
     for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say()));
     for (const auto& sink : prepare_sinks(config)) sink.open();
@@ -41,16 +42,17 @@ void Gateway::tell_account(const Consumer& sink) {
               account.queued);
 }
 
-Say Gateway::say_of(const std::string& sink) {
-    return [this, &error = errors_[sink]](Severity severity, std::string_view cause, const std::string& text) {
-        if (severity >= Severity::warning) error.say(text, core::MomentClock{}.now());
+service::Say Gateway::say_of(const std::string& sink) {
+    return [this, &error = errors_[sink]](service::Severity severity, std::string_view cause, const std::string& text) {
+        if (severity >= service::Severity::warning) error.say(text, core::MomentClock{}.now());
         log_.say(severity, cause, text);
     };
 }
 
-Say Gateway::say() {
-    return
-        [this](Severity severity, std::string_view cause, const std::string& text) { log_.say(severity, cause, text); };
+service::Say Gateway::say() {
+    return [this](service::Severity severity, std::string_view cause, const std::string& text) {
+        log_.say(severity, cause, text);
+    };
 }
 
 void Gateway::report() const {

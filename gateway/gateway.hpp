@@ -16,18 +16,18 @@
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/config/config.hpp"
-#include "gateway/consumer.hpp"
 #include "gateway/health/last_error.hpp"
 #include "gateway/health/monitor.hpp"
-#include "gateway/http/page.hpp"
-#include "gateway/http_server.hpp"
-#include "gateway/log.hpp"
-#include "gateway/pipeline.hpp"
+#include "gateway/receive/pipeline.hpp"
 #include "gateway/reload.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/settings/config.hpp"
+#include "gateway/sinks/consumer.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
-#include "gateway/token.hpp"
+#include "gateway/sinks/sink.hpp"
+#include "service/http/page.hpp"
+#include "service/http/server.hpp"
+#include "service/log.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway {
 
@@ -47,7 +47,7 @@ struct Totals {
 class Gateway {
 public:
     /// config: complete(). Throws std::exception's heirs with one precise sentence; nothing is left behind then.
-    Gateway(const Config& config, Log& log);
+    Gateway(const Config& config, service::Log& log);
     /// Ends everything: receive threads first, then sinks, then the rings, whose names go.
     ~Gateway();
     Gateway(const Gateway&) = delete;
@@ -76,7 +76,7 @@ public:
     [[nodiscard]] net::SocketAddress web_address() const noexcept { return web_address_; }
 
 private:
-    [[nodiscard]] Say say();
+    [[nodiscard]] service::Say say();
     /// Writes down what a dead gateway's rings still hold, before their names are taken over.
     void rescue_left_rings(const Config& config);
     /// A sink whose secrets and certificates were read and are good; `open` may still fail for a file or an address.
@@ -88,13 +88,13 @@ private:
     [[nodiscard]] std::vector<PreparedSink> prepare_sinks(const Config& config);
     /// Runs it; holds: for how long it may hold an event on purpose.
     template <class Settings>
-    void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
+    void run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const service::Say& say,
                   std::chrono::nanoseconds holds = {});
     void open_kafka(const KafkaConfig& settings, kafka::Options options);
     /// Number of the newest record of a journal that runs. Throws ConfigError when none of this name does.
     [[nodiscard]] const core::Tally& newest_record_of(const std::string& journal) const;
     /// What a sink says is logged, and what it complains of is kept for its health.
-    [[nodiscard]] Say say_of(const std::string& sink);
+    [[nodiscard]] service::Say say_of(const std::string& sink);
     void serve_metrics(const net::SocketAddress& listen);
     void list_metrics();
     void list_pipeline(const Pipeline& pipeline);
@@ -122,9 +122,9 @@ private:
     void tell_gap(const std::string& feed, const Notice& notice);
     void tell_losses(Pipeline& pipeline);
 
-    Log& log_;
+    service::Log& log_;
     Config config_;
-    Token admin_token_;
+    service::Token admin_token_;
     ReloadDesk desk_;
     std::vector<std::unique_ptr<Pipeline>> pipelines_;
     std::map<std::string, health::LastError> errors_;  // of each sink
@@ -137,7 +137,7 @@ private:
     std::map<std::string, std::vector<metrics::Registration>> listed_of_sink_;
     std::map<std::string, std::uint64_t> seen_;
     std::unique_ptr<health::Monitor> monitor_;
-    std::unique_ptr<HttpServer> http_;
+    std::unique_ptr<http::Server> http_;
 };
 
 }  // namespace millpond::gateway

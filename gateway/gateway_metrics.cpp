@@ -11,16 +11,16 @@
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/build_info.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/report_json.hpp"
 #include "gateway/health/report_metrics.hpp"
+#include "service/build_info.hpp"
 
 namespace millpond::gateway {
 void Gateway::list_metrics() {
     for (const auto& pipeline : pipelines_) list_pipeline(*pipeline);
     for (const auto& sink : sinks_) list_sink(*sink);
-    const auto [version, commit] = build_info();
+    const auto [version, commit] = service::build_info();
     listed_.push_back(registry_.add_gauge({"millpond_build_info",
                                            "1; the labels name what the program was built from.",
                                            {{"version", std::string{version}}, {"commit", std::string{commit}}}},
@@ -144,7 +144,7 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
             return act(request, authorization);
         };
     }
-    http_ = std::make_unique<HttpServer>(
+    http_ = std::make_unique<http::Server>(
         "metrics", listen, [this](const http::Request& request) { return page(request); }, std::move(acts));
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }

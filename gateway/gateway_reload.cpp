@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "gateway/gateway.hpp"
-#include "gateway/lines/json_string.hpp"
 #include "gateway/reload_check.hpp"
+#include "service/json_string.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -40,7 +40,7 @@ void for_each_sink_list(Visitor&& visit) {
 
 std::string list_of(const std::vector<std::string>& texts) {
     std::string list;
-    for (const auto& text : texts) list += (list.empty() ? "" : ",") + lines::json_string(text);
+    for (const auto& text : texts) list += (list.empty() ? "" : ",") + service::json_string(text);
     return "[" + list + "]";
 }
 

@@ -11,18 +11,18 @@
 #include <millpond/market/ring_error.hpp>
 #include <millpond/market/ring_reader.hpp>
 
-#include "gateway/config/value.hpp"
 #include "gateway/gateway.hpp"
-#include "gateway/sink_thread.hpp"
+#include "gateway/settings/value.hpp"
 #include "gateway/sinks/csv/csv_sink.hpp"
 #include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
+#include "gateway/sinks/sink_thread.hpp"
 #include "gateway/sinks/tcp/tcp_sink.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
 #include "gateway/sinks/web/web_sink.hpp"
-#include "gateway/tls.hpp"
-#include "gateway/token.hpp"
+#include "service/tls.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -53,12 +53,12 @@ Options line_options(const auto& sink) {
             .max_clients = sink.max_clients,
             .send_buffer = sink.send_buffer,
             .stall = std::chrono::seconds{sink.stall_seconds},
-            .token = Token{sink.token},
-            .tls = TlsContext{sink.tls}};
+            .token = service::Token{sink.token},
+            .tls = service::TlsContext{sink.tls}};
 }
 
 mqtt::Options mqtt_options(const MqttConfig& sink) {
-    if (sink.tls.on) check_client_files(sink.tls.authority, sink.tls.certificate, sink.tls.key);
+    if (sink.tls.on) service::check_client_files(sink.tls.authority, sink.tls.certificate, sink.tls.key);
     return {.name = sink.name,
             .host = sink.host,
             .port = sink.port,
@@ -70,7 +70,7 @@ mqtt::Options mqtt_options(const MqttConfig& sink) {
             .retain = sink.retain,
             .mode = sink.mode,
             .user = sink.user,
-            .password = read_secret(sink.password, "password"),
+            .password = service::read_secret(sink.password, "password"),
             .tls = sink.tls,
             .keepalive = std::chrono::seconds{sink.keepalive_seconds},
             .window = sink.window,
@@ -81,7 +81,7 @@ mqtt::Options mqtt_options(const MqttConfig& sink) {
 
 kafka::Options kafka_options(const KafkaConfig& sink, mode_t file_mode) {
     auto options = unchecked_kafka_options(sink);
-    options.password = read_secret(sink.password, "password");
+    options.password = service::read_secret(sink.password, "password");
     options.file_mode = file_mode;
     kafka::check(options);
     return options;
@@ -109,7 +109,7 @@ udp::Options udp_options(const UdpConfig& sink) {
 }  // namespace
 
 template <class Settings>
-void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const Say& say,
+void Gateway::run_sink(const Settings& settings, std::unique_ptr<Sink> sink, const service::Say& say,
                        std::chrono::nanoseconds holds) {
     const SinkThread::Options options{
         .ring = settings.ring, .name = settings.name, .poll = settings.poll, .pin = settings.pin, .holds = holds};
@@ -163,17 +163,18 @@ std::vector<Gateway::PreparedSink> Gateway::prepare_sinks(const Config& config) 
         prepared.push_back({sink.name, [this, sink, open = std::move(open)] { open(sink, say_of(sink.name)); }});
     };
     for (const auto& journal : config.journals) {
-        add(journal, [this, options = journal_options(journal, config.file_mode)](const auto& sink, const Say& say) {
-            run_sink(sink, std::make_unique<journal::JournalSink>(options, say), say);
-        });
+        add(journal,
+            [this, options = journal_options(journal, config.file_mode)](const auto& sink, const service::Say& say) {
+                run_sink(sink, std::make_unique<journal::JournalSink>(options, say), say);
+            });
     }
     for (const auto& kafka : config.kafka) {
-        add(kafka, [this, options = kafka_options(kafka, config.file_mode)](const auto& sink, const Say&) {
+        add(kafka, [this, options = kafka_options(kafka, config.file_mode)](const auto& sink, const service::Say&) {
             open_kafka(sink, options);
         });
     }
     for (const auto& tcp : config.tcp) {
-        add(tcp, [this, options = line_options<tcp::Options>(tcp)](const auto& sink, const Say& say) {
+        add(tcp, [this, options = line_options<tcp::Options>(tcp)](const auto& sink, const service::Say& say) {
             auto made = std::make_unique<tcp::TcpSink>(options, say);
             log_.info(sink.name, "tcp sink '{}': listens on {}", sink.name, made->address().to_string());
             if (tcp_address_.empty()) tcp_address_ = made->address();
@@ -181,7 +182,7 @@ std::vector<Gateway::PreparedSink> Gateway::prepare_sinks(const Config& config) 
         });
     }
     for (const auto& web : config.web) {
-        add(web, [this, options = line_options<web::Options>(web)](const auto& sink, const Say& say) {
+        add(web, [this, options = line_options<web::Options>(web)](const auto& sink, const service::Say& say) {
             auto made = std::make_unique<web::WebSink>(
                 options, [this](const http::Request& request) { return page(request); }, say);
             log_.info(sink.name, "web sink '{}': {}://{}/", sink.name, sink.tls.empty() ? "http" : "https",
@@ -191,18 +192,18 @@ std::vector<Gateway::PreparedSink> Gateway::prepare_sinks(const Config& config) 
         });
     }
     for (const auto& csv : config.csv) {
-        add(csv, [this, options = csv_options(csv, config.file_mode)](const auto& sink, const Say& say) {
+        add(csv, [this, options = csv_options(csv, config.file_mode)](const auto& sink, const service::Say& say) {
             run_sink(sink, std::make_unique<csv::CsvSink>(options, say), say, options.flush);
         });
     }
     for (const auto& udp : config.udp) {
-        add(udp, [this, options = udp_options(udp)](const auto& sink, const Say& say) {
+        add(udp, [this, options = udp_options(udp)](const auto& sink, const service::Say& say) {
             const auto session = static_cast<std::uint64_t>(core::utc_nanos());
             run_sink(sink, std::make_unique<udp::UdpSink>(options, session, say), say);
         });
     }
     for (const auto& mqtt : config.mqtt) {
-        add(mqtt, [this, options = mqtt_options(mqtt)](const auto& sink, const Say& say) {
+        add(mqtt, [this, options = mqtt_options(mqtt)](const auto& sink, const service::Say& say) {
             run_sink(sink, mqtt::open(options, say), say);
         });
     }

@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "gateway/config/value.hpp"
+#include "gateway/settings/value.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/udp/udp_sink.hpp"
-#include "gateway/token.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -68,7 +68,7 @@ void ReloadCheck::look_at(const JournalConfig& sink) const { need_writable_folde
 
 void ReloadCheck::look_at(const KafkaConfig& sink) const {
     auto options = unchecked_kafka_options(sink);
-    options.password = read_secret(sink.password, "password");
+    options.password = service::read_secret(sink.password, "password");
     kafka::check_files(options);
     const auto folder = std::filesystem::path{sink.position_file}.parent_path();
     if (!folder.empty() && folder != std::filesystem::path{sink.folder}) need_writable_folder(existing_part(folder));

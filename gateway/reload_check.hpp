@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "gateway/config/config.hpp"
+#include "gateway/settings/config.hpp"
 
 namespace millpond::gateway {
 

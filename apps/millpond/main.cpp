@@ -15,7 +15,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/misuse.hpp"
 #include "apps/millpond/number_checks.hpp"
-#include "gateway/build_info.hpp"
+#include "service/build_info.hpp"
 
 namespace {
 
@@ -68,7 +68,7 @@ int explain(const CLI::App& program, std::span<char* const> arguments, const CLI
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
     CLI::App program{"Message plumbing for trading systems.", "millpond"};
-    const auto [version, commit] = millpond::gateway::build_info();
+    const auto [version, commit] = millpond::service::build_info();
     program.set_version_flag("--version", fmt::format("millpond {} ({})", version, commit), "print version and commit");
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "apps/millpond/command.hpp"
-#include "gateway/build_info.hpp"
+#include "service/build_info.hpp"
 
 namespace millpond::app {
 namespace {
@@ -92,7 +92,7 @@ std::string page_of(const CLI::App& app) {
     const bool top = app.get_parent() == nullptr;
     const auto name = full_name(app, "-");
     auto page = fmt::format(".TH {} 1 \"\" \"millpond {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
-                            escaped(upper(name)), gateway::build_info().version, escaped(name),
+                            escaped(upper(name)), service::build_info().version, escaped(name),
                             escaped(app.get_description()), synopsis(app));
     page += ".SH OPTIONS\n" + option_paragraphs(app);
     if (top) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "config/nearest.hpp"
+#include "service/settings/nearest.hpp"
 
 namespace millpond::app {
 namespace {
@@ -19,7 +19,7 @@ const CLI::App* subcommand(const CLI::App& of, std::string_view name) {
 }
 
 std::string guess(std::string_view word, std::span<const std::string_view> known) {
-    const auto nearest = config::nearest(word, known);
+    const auto nearest = settings::nearest(word, known);
     return nearest.empty() ? std::string{} : fmt::format("; did you mean '{}'?", nearest);
 }
 

@@ -8,14 +8,15 @@
 namespace millpond::bench {
 
 /// A folder of its own that goes with it.
-class Folder {
+class millpond::test::Folder {
 public:
-    Folder() : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {
+    millpond::test::Folder()
+        : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {
         std::filesystem::create_directory(path_);
     }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() { std::filesystem::remove_all(path_); }
+    millpond::test::Folder(const millpond::test::Folder&) = delete;
+    millpond::test::Folder& operator=(const millpond::test::Folder&) = delete;
+    ~millpond::test::Folder() { std::filesystem::remove_all(path_); }
     [[nodiscard]] std::string operator/(const char* name) const { return path_ / name; }
 
 private:

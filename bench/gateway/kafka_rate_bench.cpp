@@ -96,7 +96,7 @@ private:
 };
 
 bench::Finding sink(const Bed& bed) {
-    kafka::KafkaSink sink{bed.options(), [](gateway::Severity, std::string_view, const std::string& text) {
+    kafka::KafkaSink sink{bed.options(), [](service::Severity, std::string_view, const std::string& text) {
                               throw std::runtime_error(text);  // no run is without its broker
                           }};
     sink.start();

@@ -21,14 +21,14 @@
 #include "bench/gateway/line_price.hpp"
 #include "bench/gateway/mqtt_client.hpp"
 #include "bench/harness/compare.hpp"
-#include "gateway/sink_thread.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
-#include "tests/gateway/mosquitto_broker.hpp"
+#include "gateway/sinks/sink_thread.hpp"
+#include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
 
 namespace {
 
 using namespace millpond;
-using gateway::test::MosquittoBroker;
+using test::MosquittoBroker;
 
 constexpr std::size_t kSymbols = 64;
 constexpr std::size_t kWindow = 1'024;
@@ -100,8 +100,8 @@ bench::Finding sink(const MosquittoBroker& broker, int qos) {
     for (std::size_t id = 0; id <= kSymbols; ++id) {
         writer.name(static_cast<feed::InstrumentId>(id), feed::Venue{"X"}, feed::Symbol{symbol_of(id)});
     }
-    const auto say = [](gateway::Severity severity, std::string_view, const std::string& text) {
-        if (severity != gateway::Severity::info) throw std::runtime_error(text);  // no run is without its broker
+    const auto say = [](service::Severity severity, std::string_view, const std::string& text) {
+        if (severity != service::Severity::info) throw std::runtime_error(text);  // no run is without its broker
     };
     gateway::SinkThread thread{
         {.ring = ring, .name = "mqtt"},
@@ -122,7 +122,7 @@ int main() {
         std::puts("mqtt_rate_bench: left out, mosquitto is not installed");
         return 0;
     }
-    const gateway::test::Folder folder{"mqtt_rate"};
+    const millpond::test::Folder folder{"mqtt_rate"};
     const MosquittoBroker broker{folder, "allow_anonymous true\nset_tcp_nodelay true\nmax_inflight_messages 0\n"};
     bench::compare(
         {.question = "What does a quote to mosquitto cost, by the sink and by the bare client?",

@@ -15,10 +15,10 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "bench/harness/timing.hpp"
-#include "gateway/config/config.hpp"
-#include "gateway/consumer.hpp"
 #include "gateway/gateway.hpp"
-#include "gateway/log.hpp"
+#include "gateway/settings/config.hpp"
+#include "gateway/sinks/consumer.hpp"
+#include "service/log.hpp"
 
 namespace millpond::bench {
 
@@ -60,7 +60,7 @@ public:
 private:
     static gateway::Config config_of(const Options& options) {
         gateway::Config config;
-        config.log_level = gateway::Severity::error;
+        config.log_level = service::Severity::error;
         config.quiet = true;
         config.metrics = {};
         config.poll = options.poll;
@@ -93,7 +93,7 @@ private:
         }
     }
 
-    gateway::Log log_{gateway::Severity::error, gateway::LogFormat::text, [](const std::string&) {}};
+    service::Log log_{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
     gateway::Gateway gateway_;
 };
 

@@ -23,14 +23,14 @@
 #include "bench/harness/compare.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/kafka/producer.hpp"
-#include "tests/gateway/kafka_broker.hpp"
-#include "tests/gateway/kafka_cluster.hpp"
+#include "tests/gateway/sinks/kafka/kafka_broker.hpp"
+#include "tests/gateway/sinks/kafka/kafka_cluster.hpp"
 
 namespace {
 
 using namespace millpond;
 namespace kafka = gateway::kafka;
-using gateway::test::KafkaBroker;
+using test::KafkaBroker;
 
 /// The cluster, and a topic of its own for each run.
 class Cluster {
@@ -52,9 +52,9 @@ public:
     [[nodiscard]] std::string folder_of(const std::string& topic) const { return folder_ / topic; }
 
 private:
-    gateway::test::Folder folder_{"wire_to_kafka"};
+    millpond::test::Folder folder_{"wire_to_kafka"};
     std::optional<KafkaBroker> real_;
-    std::optional<gateway::test::MockCluster> made_up_;
+    std::optional<test::MockCluster> made_up_;
     int topics_{0};
 };
 
@@ -62,7 +62,7 @@ private:
 class Consumer {
 public:
     Consumer(const std::string& brokers, const std::string& topic)
-        : handle_(gateway::test::kafka_handle(
+        : handle_(test::kafka_handle(
               RD_KAFKA_CONSUMER,
               {{"bootstrap.servers", brokers}, {"group.id", "bench"}, {"enable.auto.commit", "false"}})) {
         rd_kafka_poll_set_consumer(handle_.get());
@@ -93,7 +93,7 @@ private:
     struct Destroy {
         void operator()(rd_kafka_message_t* message) const noexcept { rd_kafka_message_destroy(message); }
     };
-    gateway::test::KafkaHandle handle_;
+    test::KafkaHandle handle_;
     std::unique_ptr<rd_kafka_message_t, Destroy> message_;
 };
 

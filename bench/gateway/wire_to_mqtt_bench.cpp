@@ -15,12 +15,12 @@
 #include "bench/gateway/one_way.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/harness/compare.hpp"
-#include "tests/gateway/mosquitto_broker.hpp"
+#include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
 
 namespace {
 
 using namespace millpond;
-using gateway::test::MosquittoBroker;
+using test::MosquittoBroker;
 
 constexpr const char* kTopic = "bbo/MILLPOND";
 
@@ -65,7 +65,7 @@ int main() {
         std::puts("wire_to_mqtt_bench: left out, mosquitto is not installed");
         return 0;
     }
-    const gateway::test::Folder folder{"wire_to_mqtt"};
+    const millpond::test::Folder folder{"wire_to_mqtt"};
     const MosquittoBroker broker{folder, "allow_anonymous true\nset_tcp_nodelay true\n"};
     bench::compare(
         {.question = "How long from the wire to an MQTT subscriber?",

@@ -51,39 +51,40 @@ std::string_view to_string(Stage stage) noexcept {
     return "unknown";
 }
 
-std::string_view to_string(Severity severity) noexcept {
+std::string_view to_string(service::Severity severity) noexcept {
     switch (severity) {
-        case Severity::debug: return "debug";
-        case Severity::info: return "info";
-        case Severity::warning: return "warning";
-        case Severity::error: return "error";
+        case service::Severity::debug: return "debug";
+        case service::Severity::info: return "info";
+        case service::Severity::warning: return "warning";
+        case service::Severity::error: return "error";
     }
     return "unknown";
 }
 
 std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     std::vector<Finding> found;
-    const auto tell = [&](Stage stage, Severity severity, std::int64_t since, std::string text) {
+    const auto tell = [&](Stage stage, service::Severity severity, std::int64_t since, std::string text) {
         found.push_back({stage, severity, fmt::format("feed '{}'", feed.name), since, std::move(text)});
     };
     if (feed.link_down.holds) {
-        tell(Stage::link, Severity::error, feed.link_down.since, fmt::format("interface {} is down", feed.interface));
+        tell(Stage::link, service::Severity::error, feed.link_down.since,
+             fmt::format("interface {} is down", feed.interface));
     }
     if (feed.not_joined.holds) {
-        tell(Stage::group_not_joined, Severity::error, feed.not_joined.since,
+        tell(Stage::group_not_joined, service::Severity::error, feed.not_joined.since,
              fmt::format("the group of {} is not joined{}", feed.listen, on_interface(feed)));
     }
     const bool watched = feed.patience_ns != 0 && !feed.session_over;
     if (watched && feed.last_packet == 0 && now - feed.started > feed.patience_ns) {
-        tell(Stage::no_packets, Severity::error, feed.started,
+        tell(Stage::no_packets, service::Severity::error, feed.started,
              fmt::format("nothing has come to {}{} since the start", feed.listen, on_interface(feed)));
     }
     if (watched && feed.last_packet != 0 && now - feed.last_packet > feed.patience_ns) {
-        tell(Stage::stale, Severity::error, feed.last_packet,
+        tell(Stage::stale, service::Severity::error, feed.last_packet,
              fmt::format("nothing has come for {}", seconds(now - feed.last_packet)));
     }
     if (feed.dropped.goes_on(now)) {
-        tell(Stage::kernel_drops, Severity::warning, feed.dropped.since,
+        tell(Stage::kernel_drops, service::Severity::warning, feed.dropped.since,
              fmt::format("the kernel dropped {} datagrams in front of a full socket buffer",
                          feed.dropped.count - feed.dropped.before));
     }
@@ -91,42 +92,43 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     for (const auto& line : feed.lines) {
         const auto since = std::max(line.last_packet, feed.started);
         if (!watched || now - since <= feed.patience_ns || now - feed.last_packet > feed.patience_ns) continue;
-        tell(Stage::line, Severity::warning, since,
+        tell(Stage::line, service::Severity::warning, since,
              fmt::format("line {} ({}) is silent, the other goes on: what that one loses is lost", line.name,
                          line.listen));
     }
     if (feed.undecodable.goes_on(now)) {
-        tell(Stage::undecodable, Severity::error, feed.undecodable.since,
+        tell(Stage::undecodable, service::Severity::error, feed.undecodable.since,
              fmt::format("{} datagrams were not decoded", feed.undecodable.count - feed.undecodable.before));
     }
     if (feed.missing.goes_on(now)) {
-        tell(Stage::gap, Severity::warning, feed.missing.since,
+        tell(Stage::gap, service::Severity::warning, feed.missing.since,
              fmt::format("{} sequence numbers are missing{}", feed.missing.count - feed.missing.before,
                          feed.dropped.count == 0
                              ? std::string{}
                              : fmt::format("; the kernel dropped {} datagrams since the start", feed.dropped.count)));
     }
     if (feed.quotes_incomplete.holds) {
-        tell(Stage::incomplete, Severity::warning, feed.quotes_incomplete.since,
+        tell(Stage::incomplete, service::Severity::warning, feed.quotes_incomplete.since,
              fmt::format("incomplete quotes: {}, the first for {}", feed.instruments_incomplete,
                          seconds(now - feed.quotes_incomplete.since)));
     }
     if (feed.incomplete.holds) {
-        tell(Stage::books_incomplete, Severity::warning, feed.incomplete.since,
+        tell(Stage::books_incomplete, service::Severity::warning, feed.incomplete.since,
              feed.rebuild_failure.empty()
                  ? std::string{"the books have a hole and are being built anew"}
                  : fmt::format("the books have a hole and could not be built anew: {}", feed.rebuild_failure));
     }
     if (feed.implausible_delay.holds && feed.delay_ns) {
         const auto ahead = *feed.delay_ns < 0;
-        tell(Stage::delay, Severity::warning, feed.implausible_delay.since,
+        tell(Stage::delay, service::Severity::warning, feed.implausible_delay.since,
              fmt::format("exchange times are {} {} receive times: check timezone and date of the feed, and the clocks",
                          seconds(ahead ? -*feed.delay_ns : *feed.delay_ns), ahead ? "ahead of" : "behind"));
     }
     if (feed.halted.holds) {
-        tell(Stage::halted, Severity::info, feed.halted.since, fmt::format("the venue says: {}", feed.channel_state));
+        tell(Stage::halted, service::Severity::info, feed.halted.since,
+             fmt::format("the venue says: {}", feed.channel_state));
     } else if (feed.some_halted.holds) {
-        tell(Stage::halted, Severity::info, feed.some_halted.since,
+        tell(Stage::halted, service::Severity::info, feed.some_halted.since,
              fmt::format("instruments that do not trade: {}", feed.instruments_halted));
     }
     return found;
@@ -134,37 +136,38 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
 
 std::vector<Finding> findings(const RingState& ring) {
     if (!ring.silent.holds) return {};
-    return {{Stage::receive_thread, Severity::error, fmt::format("ring '{}'", ring.name), ring.silent.since,
+    return {{Stage::receive_thread, service::Severity::error, fmt::format("ring '{}'", ring.name), ring.silent.since,
              fmt::format("the receive thread of ring '{}' is silent", ring.name)}};
 }
 
 std::vector<Finding> findings(const PoolState& pool) {
     if (pool.missing == 0) return {};
-    return {{Stage::table_full, Severity::error, pool.of, pool.full_since,
+    return {{Stage::table_full, service::Severity::error, pool.of, pool.full_since,
              fmt::format("the table of {} {} is full: {} messages found no room; raise {}", pool.capacity, pool.name,
                          pool.missing, pool.bound)}};
 }
 
 std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
     std::vector<Finding> found;
-    const auto tell = [&](Severity severity, std::int64_t since, std::string text, Stage stage = Stage::sink_behind) {
+    const auto tell = [&](service::Severity severity, std::int64_t since, std::string text,
+                          Stage stage = Stage::sink_behind) {
         found.push_back({stage, severity, fmt::format("sink '{}'", sink.name), since, std::move(text)});
     };
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
     if (sink.ended) {
-        tell(Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
+        tell(service::Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
     } else if (sink.behind.holds) {
-        tell(Severity::error, sink.behind.since,
+        tell(service::Severity::error, sink.behind.since,
              fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
     } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
-        tell(Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
+        tell(service::Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
     } else if (sink.stalled.goes_on(now)) {
-        tell(Severity::warning, sink.stalled.since,
+        tell(service::Severity::warning, sink.stalled.since,
              fmt::format("clients that took nothing and were disconnected: {}",
                          sink.stalled.count - sink.stalled.before));
     }
     if (sink.lost.goes_on(now)) {
-        tell(Severity::warning, sink.lost.since,
+        tell(service::Severity::warning, sink.lost.since,
              fmt::format("the ring overwrote {} events before it came to them, the last {} ago",
                          sink.lost.count - sink.lost.before, seconds(now - sink.lost.last)),
              Stage::sink_lost);

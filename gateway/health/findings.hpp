@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gateway/health/state.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::health {
 
@@ -31,12 +31,13 @@ enum class Stage : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
-[[nodiscard]] std::string_view to_string(Severity severity) noexcept;
+[[nodiscard]] std::string_view to_string(service::Severity severity) noexcept;
 
 struct Finding {
     Stage stage{Stage::link};
-    Severity severity{Severity::error};  ///< error: quotes do not arrive; warning: they may be wrong or late.
-    std::string of;                      ///< "feed 'a'", "sink 'csv'"
+    service::Severity severity{
+        service::Severity::error};  ///< error: quotes do not arrive; warning: they may be wrong or late.
+    std::string of;                 ///< "feed 'a'", "sink 'csv'"
     std::int64_t since{0};
     std::string text;
 

@@ -11,11 +11,11 @@
 
 #include <millpond/market/ring_reader.hpp>
 
-#include "gateway/consumer.hpp"
 #include "gateway/health/last_error.hpp"
 #include "gateway/health/latency_window.hpp"
 #include "gateway/health/state.hpp"
-#include "gateway/pipeline.hpp"
+#include "gateway/receive/pipeline.hpp"
+#include "gateway/sinks/consumer.hpp"
 
 namespace millpond::gateway::health {
 

@@ -11,7 +11,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/event_json.hpp>
 
-#include "gateway/new_session.hpp"
+#include "gateway/sinks/new_session.hpp"
 
 namespace millpond::gateway::health {
 namespace {

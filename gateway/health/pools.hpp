@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gateway/health/state.hpp"
-#include "gateway/pipeline.hpp"
+#include "gateway/receive/pipeline.hpp"
 
 namespace millpond::gateway::health {
 

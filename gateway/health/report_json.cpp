@@ -12,12 +12,12 @@
 
 #include "gateway/health/advice.hpp"
 #include "gateway/health/findings.hpp"
-#include "gateway/lines/json_string.hpp"
+#include "service/json_string.hpp"
 
 namespace millpond::gateway::health {
 namespace {
 
-using lines::json_string;
+using service::json_string;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 
@@ -133,7 +133,7 @@ std::string time_text(std::int64_t utc_ns) {
 bool is_good(const State& state) {
     const auto all = findings(state, state.now);
     return std::none_of(all.begin(), all.end(),
-                        [](const Finding& finding) { return finding.severity == Severity::error; });
+                        [](const Finding& finding) { return finding.severity == service::Severity::error; });
 }
 
 std::string report_line(const State& state) {

@@ -10,7 +10,7 @@
 
 #include <millpond/memory/region_options.hpp>
 
-#include "gateway/account.hpp"
+#include "gateway/sinks/account.hpp"
 
 /// What is known of a gateway's feeds, rings and sinks at one moment. Times are nanoseconds of the monotonic clock,
 /// so that setting the system's clock changes no age; 0 is "never".

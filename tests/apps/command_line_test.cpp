@@ -6,7 +6,7 @@
 
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -87,7 +87,7 @@ TEST(CommandLine, HelpOfASubcommandHasAnExample) {
 }
 
 TEST(ConfigCheck, AGoodFileIsSaidToBeGood) {
-    const ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n"};
+    const test::ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(outcome.out, file.path() +
@@ -96,7 +96,7 @@ TEST(ConfigCheck, AGoodFileIsSaidToBeGood) {
 }
 
 TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {
-    const ScratchFile file{"millpond_bad.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\nfromat = 'itch'\n"};
+    const test::ScratchFile file{"millpond_bad.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\nfromat = 'itch'\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.err,
@@ -105,7 +105,7 @@ TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {
 }
 
 TEST(ConfigCheck, AFileWithoutFeedsIsNoConfigurationOfAGateway) {
-    const ScratchFile file{"millpond_no_feed.toml", "[[tcp]]\n"};
+    const test::ScratchFile file{"millpond_no_feed.toml", "[[tcp]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.err, "millpond: " + file.path() + ": no [[feed]]: a gateway needs one\n");

@@ -27,7 +27,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "apps/millpond/port_turn.hpp"
+#include "apps/millpond/gateway/port_turn.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"

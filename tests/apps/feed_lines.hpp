@@ -15,8 +15,8 @@
 #include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "gateway/config/config.hpp"
-#include "gateway/pipeline.hpp"
+#include "gateway/receive/pipeline.hpp"
+#include "gateway/settings/config.hpp"
 #include "tests/apps/gateway_run.hpp"
 
 namespace millpond::app {

@@ -12,10 +12,10 @@
 
 #include <sys/stat.h>
 
-#include "apps/millpond/fix_engine/admin_server.hpp"
+#include "fixd/admin_server.hpp"
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -51,9 +51,9 @@ protected:
         return run(arguments);
     }
 
-    ScratchFile orders_{scratch_name("orders.txt"), kOrders};
-    std::string admin_ = ::testing::TempDir() + scratch_name("fix.sock");
-    std::string raw_ = ::testing::TempDir() + scratch_name("venue.log");
+    test::ScratchFile orders_{test::scratch_name("orders.txt"), kOrders};
+    std::string admin_ = ::testing::TempDir() + test::scratch_name("fix.sock");
+    std::string raw_ = ::testing::TempDir() + test::scratch_name("venue.log");
     Program venue_{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK", "--session",
                     "sender=VENUE,target=*", "--admin", admin_, "--raw-log", raw_, "--metrics", "127.0.0.1:0"}};
     std::string port_;
@@ -69,7 +69,7 @@ TEST_F(FixEngineRun, OrdersOfAScriptAreSentAndTheirFillsPrinted) {
 }
 
 TEST_F(FixEngineRun, ALineThatIsNoMessageIsToldWithItsNumber) {
-    const ScratchFile script{scratch_name("bad.txt"), "35=D|nonsense|\n55=MSFT|\n" + std::string{kOrders}};
+    const test::ScratchFile script{test::scratch_name("bad.txt"), "35=D|nonsense|\n55=MSFT|\n" + std::string{kOrders}};
     const auto outcome = trade(script.path());
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("millpond: line 1: expects TAG=VALUE, found 'nonsense'\n"));
@@ -99,7 +99,7 @@ TEST_F(FixEngineRun, SessionsAreListedAndSteeredWhileItRuns) {
             const auto field =
                 std::string{option} == "--next-out" ? std::string{number} + "\t-" : "-\t" + std::string{number};
             if (std::string{number} == "010") continue;  // octal to CLI11 only
-            EXPECT_THAT(ask_engine(admin_, "set-seq\tDESK\t" + field), HasSubstr("from 1 to 9007199254740991"));
+            EXPECT_THAT(fixd::ask_engine(admin_, "set-seq\tDESK\t" + field), HasSubstr("from 1 to 9007199254740991"));
         }
     }
     EXPECT_THAT(sessions({"list", "--json"}).out, HasSubstr("\"next_sender\":1,\"next_target\":1"));
@@ -159,7 +159,7 @@ TEST_F(FixEngineRun, MetricsTellOfSessionsAndTheRawLogOfEveryByte) {
 }
 
 TEST(FixEngineStore, TheFileOfAnotherSessionIsRefusedByName) {
-    const auto store = ::testing::TempDir() + scratch_name("bound.store");
+    const auto store = ::testing::TempDir() + test::scratch_name("bound.store");
     const auto acceptor = [&](const std::string& target) {
         return std::vector<std::string>{"fix", "acceptor",  "--port",
                                         "0",   "--session", "sender=V,target=" + target + ",store=" + store};
@@ -179,7 +179,7 @@ TEST(FixEngineStore, TheFileOfAnotherSessionIsRefusedByName) {
 }
 
 TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
-    const auto admin = ::testing::TempDir() + scratch_name("lost.sock");
+    const auto admin = ::testing::TempDir() + test::scratch_name("lost.sock");
     Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session",
                    "sender=VENUE,target=DESK,store_bytes=65536", "--admin", admin, "--metrics", "127.0.0.1:0"}};
     ASSERT_TRUE(venue.says("metrics at http://")) << venue.wait().err;
@@ -189,8 +189,9 @@ TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
     for (int i = 0; i < 500; ++i) {
         orders += "35=D|11=" + std::to_string(i) + "|55=MSFT|54=1|38=100|40=1|60=20240102-03:04:05|\n";
     }
-    const ScratchFile script{scratch_name("many.txt"), orders};
-    const ScratchFile one{scratch_name("one.txt"), "35=D|11=x|55=MSFT|54=1|38=100|40=1|60=20240102-03:04:05|\n"};
+    const test::ScratchFile script{test::scratch_name("many.txt"), orders};
+    const test::ScratchFile one{test::scratch_name("one.txt"),
+                                "35=D|11=x|55=MSFT|54=1|38=100|40=1|60=20240102-03:04:05|\n"};
     const std::string desk = "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port;
     ASSERT_EQ(run({"fix", "initiator", "--session", desk, "--script", script.path(), "--expect", "500"}).exit_code, 0);
     // The desk has lost everything: it expects number 1 and asks for all of them again.
@@ -206,9 +207,9 @@ TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
 }
 
 TEST(FixEngineRawLog, PasswordsAreInNeitherTheRawLogNorTheOutput) {
-    const auto raw = ::testing::TempDir() + scratch_name("secret.raw");
-    const ScratchFile password{scratch_name("password"), "hunter2hunter2\n"};
-    const ScratchFile orders{scratch_name("secret.txt"), kOrders};
+    const auto raw = ::testing::TempDir() + test::scratch_name("secret.raw");
+    const test::ScratchFile password{test::scratch_name("password"), "hunter2hunter2\n"};
+    const test::ScratchFile orders{test::scratch_name("secret.txt"), kOrders};
     Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK", "--raw-log",
                    raw, "--mask-tags", "553"}};
     ASSERT_TRUE(venue.says("listening on"));
@@ -236,8 +237,8 @@ TEST(FixEngineRawLog, PasswordsAreInNeitherTheRawLogNorTheOutput) {
 }
 
 TEST(FixEngineStore, ARestartGoesOnWithTheNumbersOfItsFile) {
-    const auto store = ::testing::TempDir() + scratch_name("desk.store");
-    const ScratchFile orders{scratch_name("orders.txt"), kOrders};
+    const auto store = ::testing::TempDir() + test::scratch_name("desk.store");
+    const test::ScratchFile orders{test::scratch_name("orders.txt"), kOrders};
     for (const auto* sequence : {"2", "6"}) {
         Program venue{
             {"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK,store=" + store}};

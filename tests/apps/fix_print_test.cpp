@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
 #include "tests/support/fix_dictionaries.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -47,9 +47,9 @@ std::string raw_line(std::string_view time, char direction, std::string bytes) {
 
 class FixPrint : public ::testing::Test {
 protected:
-    ScratchFile log_{scratch_name("raw.log"), raw_line("20240102-03:04:05.000000001", '<', kLogon + kOrder) +
-                                                  "# lost: 3 pieces, 615 bytes\n" +
-                                                  raw_line("20240102-03:04:07.000000002", '>', kFill)};
+    test::ScratchFile log_{test::scratch_name("raw.log"),
+                           raw_line("20240102-03:04:05.000000001", '<', kLogon + kOrder) +
+                               "# lost: 3 pieces, 615 bytes\n" + raw_line("20240102-03:04:07.000000002", '>', kFill)};
 
     [[nodiscard]] Outcome print(std::vector<std::string> arguments) const {
         arguments.insert(arguments.begin(), {"fix", "print", log_.path()});
@@ -105,8 +105,8 @@ TEST_F(FixPrint, TextOfOthersIsReadWhateverItsDelimiter) {
     std::ranges::replace(bars, '\x01', '|');
     std::string carets;
     for (const auto byte : kLogon) carets += byte == '\x01' ? std::string{"^A"} : std::string{byte};
-    const ScratchFile text{scratch_name("text.log"), "20240102-03:04:05.000 : " + bars + "\nINFO sent [" + carets +
-                                                         "]\n" + kLogon + kLogon + "\n"};
+    const test::ScratchFile text{test::scratch_name("text.log"), "20240102-03:04:05.000 : " + bars + "\nINFO sent [" +
+                                                                     carets + "]\n" + kLogon + kLogon + "\n"};
     const auto outcome = run({"fix", "print", text.path()});
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     const std::string line = "20240102-03:04:05.000 - FIX.4.4:CLIENT->HOUSE 1 Logon EncryptMethod=0 HeartBtInt=30\n";
@@ -118,7 +118,7 @@ TEST_F(FixPrint, SemicolonsBlanksAndOtherDelimitersAreDetected) {
     for (const std::string delimiter : {";", " ", " | ", "<SOH>", "\\001", "\t"}) {
         std::string text;
         for (const auto byte : order) text += byte == '\x01' ? delimiter : std::string{byte};
-        const ScratchFile file{scratch_name("delimited.log"), "INFO " + text + "\n"};
+        const test::ScratchFile file{test::scratch_name("delimited.log"), "INFO " + text + "\n"};
         const auto outcome = run({"fix", "print", file.path()});
         EXPECT_EQ(outcome.exit_code, 0) << delimiter << outcome.err;
         EXPECT_THAT(outcome.out, HasSubstr("2 NewOrderSingle ClOrdID=a Text=two words\n")) << delimiter;
@@ -126,11 +126,11 @@ TEST_F(FixPrint, SemicolonsBlanksAndOtherDelimitersAreDetected) {
 }
 
 TEST_F(FixPrint, NothingThatIsPrintedIsExitCodeOne) {
-    const ScratchFile none{scratch_name("none.log"), "no message here\n"};
+    const test::ScratchFile none{test::scratch_name("none.log"), "no message here\n"};
     const auto outcome = run({"fix", "print", none.path()});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("no FIX message found"));
-    const ScratchFile odd{scratch_name("odd.log"), "8=FIX.4.4 and no more\n"};
+    const test::ScratchFile odd{test::scratch_name("odd.log"), "8=FIX.4.4 and no more\n"};
     EXPECT_EQ(run({"fix", "print", odd.path()}).exit_code, 1);
     const auto unwanted = print({"--type", "ZZ"});
     EXPECT_EQ(unwanted.exit_code, 1);
@@ -140,7 +140,7 @@ TEST_F(FixPrint, NothingThatIsPrintedIsExitCodeOne) {
 TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
     const auto logon =
         message_of("35=A|34=1|49=A|52=20240102-03:04:05.000|56=B|98=0|108=30|95=5|96=a|b=c|553=me|554=secret|");
-    const ScratchFile plain{scratch_name("plain.log"), logon + "\n"};
+    const test::ScratchFile plain{test::scratch_name("plain.log"), logon + "\n"};
     const auto shown = run({"fix", "print", plain.path(), "--mask", "553"});
     EXPECT_EQ(shown.exit_code, 0) << shown.err;
     EXPECT_THAT(shown.out, HasSubstr("RawData=***** Username=** Password=****** [masked]\n"));
@@ -148,7 +148,7 @@ TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
 
     auto masked = logon;
     masked.replace(masked.find("secret"), 6, "******");
-    const ScratchFile log{scratch_name("masked.log"), masked + kOrder + "\n"};
+    const test::ScratchFile log{test::scratch_name("masked.log"), masked + kOrder + "\n"};
     const auto marked = run({"fix", "print", log.path()});
     EXPECT_EQ(marked.exit_code, 0) << marked.err;
     EXPECT_THAT(marked.out, HasSubstr("1 Logon EncryptMethod=0"));
@@ -163,7 +163,8 @@ TEST_F(FixPrint, SecretsAreHiddenAndMarkedAndMaskedMessagesAreNotReplayed) {
 TEST_F(FixPrint, WhatIsNoMessageIsShownWithTheReasonAndExitCodeOne) {
     auto bad = kLogon;
     bad[bad.size() - 2] = bad[bad.size() - 2] == '0' ? '1' : '0';
-    const ScratchFile text{scratch_name("bad.log"), bad + "\n" + kLogon.substr(0, 30) + "\n" + kLogon + "\n"};
+    const test::ScratchFile text{test::scratch_name("bad.log"),
+                                 bad + "\n" + kLogon.substr(0, 30) + "\n" + kLogon + "\n"};
     const auto outcome = run({"fix", "print", text.path()});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.out, HasSubstr("no message (bad CheckSum): 8=FIX.4.4|9="));

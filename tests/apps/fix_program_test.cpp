@@ -12,8 +12,8 @@
 
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
 #include "tests/support/certificates.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -71,8 +71,8 @@ protected:
     }
 
     test::Certificates certificates_;
-    ScratchFile orders_{scratch_name("orders.txt"), kOrders};
-    ScratchFile file_{scratch_name("venue.toml"), R"(
+    test::ScratchFile orders_{test::scratch_name("orders.txt"), kOrders};
+    test::ScratchFile file_{test::scratch_name("venue.toml"), R"(
         quiet = true
         metrics = "127.0.0.1:0"
         [[acceptor]]
@@ -80,11 +80,11 @@ protected:
         listen = "127.0.0.1:0"
         allow = ["127.0.0.0/8"]
         tls_certificate = ")" + certificates_.certificate("ours-server") +
-                                                      R"("
+                                                                  R"("
         tls_key = ")" + certificates_.key("ours-server") +
-                                                      R"("
+                                                                  R"("
         tls_authorities = ")" + certificates_.certificate("ours") +
-                                                      R"("
+                                                                  R"("
         [[acceptor]]
         name = "closed"
         listen = "127.0.0.1:0"
@@ -176,13 +176,13 @@ constexpr const char* kDictionary = R"(<fix major="4" minor="4">
 </fix>)";
 
 TEST(FixGenerate, ADictionaryBecomesAHeaderThatCompilesAndReads) {
-    const ScratchFile dictionary{scratch_name("small.xml"), kDictionary};
+    const test::ScratchFile dictionary{test::scratch_name("small.xml"), kDictionary};
     const auto outcome = run({"fix", "generate", dictionary.path(), "--namespace", "house", "--message", "D"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("namespace house"));
     EXPECT_THAT(outcome.out, HasSubstr("class NewOrderSingle"));
     EXPECT_THAT(outcome.out, ::testing::Not(HasSubstr("class OrderCancelRequest")));
-    const ScratchFile source{scratch_name("small.cpp"), outcome.out + R"(
+    const test::ScratchFile source{test::scratch_name("small.cpp"), outcome.out + R"(
 #include <string_view>
 std::string_view read(const millpond::fix::Message& message) {
     const house::NewOrderSingle order{message};
@@ -198,8 +198,8 @@ std::string_view read(const millpond::fix::Message& message) {
 }
 
 TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
-    const ScratchFile xml{
-        scratch_name("small.xml"),
+    const test::ScratchFile xml{
+        test::scratch_name("small.xml"),
         "<fix type='FIX' major='4' minor='4'><header/><trailer/><messages/><components/><fields/></fix>"};
     for (const auto* name :
          {"class", "a::class", "co_await", "and", "std", "1a", "a::", "::a", "a b", "a__b", "_A", ""}) {
@@ -211,7 +211,7 @@ TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
 }
 
 TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
-    const ScratchFile text{scratch_name("not.xml"), "8=FIX.4.4"};
+    const test::ScratchFile text{test::scratch_name("not.xml"), "8=FIX.4.4"};
     for (const auto& file : {text.path(), std::string{"/nonexistent.xml"}}) {
         const auto outcome = run({"fix", "generate", file});
         EXPECT_EQ(outcome.exit_code, 1);

@@ -8,7 +8,7 @@
 #include <millpond/fix/file_store.hpp>
 
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -41,7 +41,7 @@ protected:
     }
 
 private:
-    std::string folder_ = ::testing::TempDir() + scratch_name("store_folder");
+    std::string folder_ = ::testing::TempDir() + test::scratch_name("store_folder");
 
 protected:
     std::string path_ = (std::filesystem::create_directories(folder_), folder_ + "/desk.store");
@@ -70,7 +70,7 @@ TEST_F(FixStoreCommand, TheMessagesOfARangeArePrinted) {
 }
 
 TEST_F(FixStoreCommand, AFileThatIsNoStoreIsOneLineAndExitCodeOne) {
-    const ScratchFile text{scratch_name("no.store"), std::string(8192, 'x')};
+    const test::ScratchFile text{test::scratch_name("no.store"), std::string(8192, 'x')};
     const auto outcome = run({"fix", "store", text.path()});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr(text.path()));

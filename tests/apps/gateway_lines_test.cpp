@@ -26,14 +26,14 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/traffic/request_server.hpp"
-#include "config/value.hpp"
-#include "gateway/config/config.hpp"
-#include "gateway/pipeline.hpp"
+#include "gateway/receive/pipeline.hpp"
+#include "gateway/settings/config.hpp"
+#include "service/settings/value.hpp"
 #include "tests/apps/feed_lines.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -229,7 +229,7 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
     const auto refusal = [](const std::function<void(gateway::FeedConfig&)>& change) -> std::string {
         try {
             const Lines lines{"refused", change};
-        } catch (const config::ConfigError& error) {
+        } catch (const settings::ConfigError& error) {
             return error.what();
         }
         return "nothing";
@@ -260,7 +260,7 @@ std::string free_address() {
 
 TEST(GatewayLines, AReplayAnswersForWhatItDroppedAndNothingIsMissing) {
     const ItchSession session{3'000};
-    const ScratchFile itch{scratch_name("served.itch"), session.file()};
+    const test::ScratchFile itch{test::scratch_name("served.itch"), session.file()};
     const auto server = free_address();
     GatewayRun gateway{{.ring = unique_ring("served"),
                         .format = "itch",

@@ -32,7 +32,7 @@
 #include "apps/millpond/traffic/fault_planter.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
-#include "gateway/midnight.hpp"
+#include "gateway/receive/midnight.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/line_client.hpp"

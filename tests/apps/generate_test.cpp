@@ -11,7 +11,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/traffic/generated_source.hpp"
-#include "gateway/midnight.hpp"
+#include "gateway/receive/midnight.hpp"
 #include "tests/apps/datagrams.hpp"
 #include "tests/apps/list_source.hpp"
 #include "tests/apps/program.hpp"

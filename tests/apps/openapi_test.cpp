@@ -15,7 +15,7 @@
 
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -61,7 +61,7 @@ std::string metrics_address(const GatewayRun& gateway) {
 
 TEST(OpenApi, EveryAnswerIsAsItIsDescribedAndEverythingDescribedIsAnswered) {
     setenv("MILLPOND_TEST_TOKEN", kToken, 1);  // NOLINT(concurrency-mt-unsafe): one thread
-    const ScratchFile config{scratch_name("openapi.toml"), ""};
+    const test::ScratchFile config{test::scratch_name("openapi.toml"), ""};
     GatewayRun good{{.ring = unique_ring("api-good"),
                      .format = "quotes",
                      .feed = ",stale_seconds=0",

@@ -26,7 +26,7 @@
 #include "tests/apps/feed_lines.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -111,7 +111,7 @@ protected:
 };
 
 TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByteForByte) {
-    const ScratchFile file{scratch_name("rebuild.itch"), session_.file()};
+    const test::ScratchFile file{test::scratch_name("rebuild.itch"), session_.file()};
     Lines lines{"rebuild-file", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
@@ -209,7 +209,7 @@ TEST_F(BookRebuild, FromAServerWhileTheFeedGoesOn) {
 }
 
 TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
-    const ScratchFile file{scratch_name("rebuild-begin.pcap"), ""};
+    const test::ScratchFile file{test::scratch_name("rebuild-begin.pcap"), ""};
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-both", [&](gateway::FeedConfig& feed) {
                     asking(server)(feed);
@@ -232,7 +232,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
 }
 
 TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
-    const ScratchFile file{scratch_name("rebuild-short.itch"), ItchSession{250}.file()};
+    const test::ScratchFile file{test::scratch_name("rebuild-short.itch"), ItchSession{250}.file()};
     Lines lines{"rebuild-short", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 2; })) << "it is tried again";
@@ -259,7 +259,7 @@ TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMak
 }
 
 TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
-    const ScratchFile file{scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
+    const test::ScratchFile file{test::scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
     Lines lines{"rebuild-other", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
     // The attempt has begun: what is sent from here on follows the file.
@@ -275,7 +275,7 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
 }
 
 TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheCaptureIsThere) {
-    const auto path = ::testing::TempDir() + scratch_name("rebuild-later.pcap");
+    const auto path = ::testing::TempDir() + test::scratch_name("rebuild-later.pcap");
     GatewayRun gateway{{.ring = unique_ring("rebuild"), .format = "itch", .feed = ",rebuild_from=" + path}};
     const auto to = net::SocketAddress::parse(gateway.feed_address());
     std::string capture;

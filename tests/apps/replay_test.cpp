@@ -14,7 +14,7 @@
 #include "tests/apps/datagrams.hpp"
 #include "tests/apps/list_source.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -87,11 +87,11 @@ TEST(Replay, ARecordOfNoBytesInTheMiddleIsAnErrorWithThePlace) {
     event[1] = 12;
     event[2] = 'S';
     event[13] = 'O';
-    const ScratchFile file{scratch_name("hole.itch"), event + std::string(2, '\0') + event};
+    const test::ScratchFile file{test::scratch_name("hole.itch"), event + std::string(2, '\0') + event};
     const auto outcome = run({"replay", file.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, HasSubstr("message 2 at byte 14: a message of no bytes, and more behind it"));
-    const ScratchFile whole{scratch_name("end.itch"), event + std::string(2, '\0')};
+    const test::ScratchFile whole{test::scratch_name("end.itch"), event + std::string(2, '\0')};
     EXPECT_EQ(run({"replay", whole.path(), "--to", "127.0.0.1:9", "--speed", "max", "--quiet"}).exit_code, 0);
 }
 

@@ -22,7 +22,7 @@
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -158,7 +158,7 @@ protected:
     std::string ring_{unique_ring("sessions")};
     std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} / ring_};
     ItchSession session_{400};
-    ScratchFile itch_{scratch_name("sessions.itch"), session_.file()};
+    test::ScratchFile itch_{test::scratch_name("sessions.itch"), session_.file()};
 };
 
 TEST_F(SessionFiles, ASecondSessionBeginsNewFilesOfCsvJournalAndCapture) {

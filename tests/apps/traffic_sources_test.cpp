@@ -22,13 +22,13 @@
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/pcap_source.hpp"
 #include "tests/apps/list_source.hpp"
-#include "tests/apps/scratch_file.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::traffic {
 namespace {
 
 using namespace std::string_view_literals;
-using app::ScratchFile;
+using millpond::test::ScratchFile;
 using test::texts_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -76,8 +76,9 @@ std::vector<MoldDatagram> mold_datagrams(Source& source) {
 }
 
 TEST(ItchSource, PacksMessagesOfOneTimeIntoADatagramAndEndsTheSession) {
-    const ScratchFile file{"millpond_source.itch", event(5 * kSecond, 'a') + event(5 * kSecond, 'b') +
-                                                       event(5 * kSecond + 7, 'c') + event(6 * kSecond, 'd')};
+    const millpond::test::ScratchFile file{
+        "millpond_source.itch",
+        event(5 * kSecond, 'a') + event(5 * kSecond, 'b') + event(5 * kSecond + 7, 'c') + event(6 * kSecond, 'd')};
     ItchSource source{file.path(), {.session = "SESSION"}};
     const auto all = mold_datagrams(source);
     ASSERT_EQ(all.size(), 6U);
@@ -100,7 +101,7 @@ TEST(ItchSource, PacksMessagesOfOneTimeIntoADatagramAndEndsTheSession) {
 }
 
 TEST(ItchSource, FillsPausesWithHeartbeatsThatNameTheNextSequence) {
-    const ScratchFile file{"millpond_pause.itch", event(0, 'a') + event(5 * kSecond / 2, 'b')};
+    const millpond::test::ScratchFile file{"millpond_pause.itch", event(0, 'a') + event(5 * kSecond / 2, 'b')};
     ItchSource source{file.path(), {.heartbeat_ns = kSecond}};
     const auto all = mold_datagrams(source);
     ASSERT_EQ(all.size(), 7U);
@@ -114,7 +115,7 @@ TEST(ItchSource, FillsPausesWithHeartbeatsThatNameTheNextSequence) {
 }
 
 TEST(ItchSource, ADatagramHoldsAtMostTheMessagesAskedFor) {
-    const ScratchFile file{"millpond_most.itch", event(0, 'a') + event(0, 'b') + event(0, 'c')};
+    const millpond::test::ScratchFile file{"millpond_most.itch", event(0, 'a') + event(0, 'b') + event(0, 'c')};
     ItchSource source{file.path(), {.max_messages = 2}};
     const auto all = mold_datagrams(source);
     ASSERT_EQ(all.size(), 5U);
@@ -129,7 +130,7 @@ TEST(ItchSource, ManyMessagesOfOneTimeFillSeveralDatagramsInOrder) {
         codes += static_cast<char>('a' + i % 26);
         bytes += event(kSecond, codes.back());
     }
-    const ScratchFile file{"millpond_many.itch", bytes};
+    const millpond::test::ScratchFile file{"millpond_many.itch", bytes};
     ItchSource source{file.path(), {}};
     std::string got;
     std::uint64_t sequence = 1;
@@ -142,18 +143,18 @@ TEST(ItchSource, ManyMessagesOfOneTimeFillSeveralDatagramsInOrder) {
 }
 
 TEST(ItchSource, DamageEndsTheFileWithoutAnEndOfSession) {
-    const ScratchFile file{"millpond_damaged.itch", event(0, 'a') + std::string("\0\5short", 7)};
+    const millpond::test::ScratchFile file{"millpond_damaged.itch", event(0, 'a') + std::string("\0\5short", 7)};
     ItchSource source{file.path(), {}};
     EXPECT_EQ(mold_datagrams(source).size(), 1U);
     EXPECT_EQ(source.error(), "message 2 has 5 bytes, those of ITCH have 11 to 1378");
-    const ScratchFile cut{"millpond_cut.itch", event(0, 'a') + event(1, 'b').substr(0, 9)};
+    const millpond::test::ScratchFile cut{"millpond_cut.itch", event(0, 'a') + event(1, 'b').substr(0, 9)};
     ItchSource cut_source{cut.path(), {}};
     EXPECT_EQ(mold_datagrams(cut_source).size(), 1U);
     EXPECT_THAT(cut_source.error(), HasSubstr("message 2 at byte 14: the file ends after 7 of the message's 12 bytes"));
 }
 
 TEST(ItchSource, ASessionThatIsTooLongIsRefused) {
-    const ScratchFile file{"millpond_session.itch", event(0, 'a')};
+    const millpond::test::ScratchFile file{"millpond_session.itch", event(0, 'a')};
     EXPECT_THROW(ItchSource(file.path(), {.session = "ELEVENCHARS"}), std::invalid_argument);
 }
 
@@ -208,14 +209,14 @@ TEST(PcapSource, KeepsTheRecordedDistancesAndChoosesByDestination) {
 }
 
 TEST(FileKind, IsKnownByTheFirstBytes) {
-    const ScratchFile itch{"millpond_kind.itch", event(0, 'a')};
+    const millpond::test::ScratchFile itch{"millpond_kind.itch", event(0, 'a')};
     EXPECT_EQ(file_kind(itch.path()), FileKind::itch);
-    const ScratchFile pcap{"millpond_kind.pcap", "\xD4\xC3\xB2\xA1rest"sv};
+    const millpond::test::ScratchFile pcap{"millpond_kind.pcap", "\xD4\xC3\xB2\xA1rest"sv};
     EXPECT_EQ(file_kind(pcap.path()), FileKind::pcap);
-    const ScratchFile nanos{"millpond_kind_ns.pcap", "\xA1\xB2\x3C\x4Drest"sv};
+    const millpond::test::ScratchFile nanos{"millpond_kind_ns.pcap", "\xA1\xB2\x3C\x4Drest"sv};
     EXPECT_EQ(file_kind(nanos.path()), FileKind::pcap);
     for (const auto other : {""sv, "x"sv, "\0\14X"sv, "#!/bin/sh"sv}) {
-        const ScratchFile file{"millpond_kind.txt", other};
+        const millpond::test::ScratchFile file{"millpond_kind.txt", other};
         try {
             (void)file_kind(file.path());
             ADD_FAILURE() << "accepted";

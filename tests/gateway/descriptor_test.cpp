@@ -10,13 +10,13 @@
 #include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "gateway/capture/capture.hpp"
-#include "gateway/http_server.hpp"
+#include "gateway/receive/capture.hpp"
 #include "gateway/sinks/csv/csv_sink.hpp"
 #include "gateway/sinks/journal/journal_sink.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
 #include "gateway/sinks/tcp/tcp_sink.hpp"
 #include "gateway/sinks/web/web_sink.hpp"
+#include "service/http/server.hpp"
 #include "tests/support/descriptor_limit.hpp"
 
 namespace millpond::gateway {
@@ -31,7 +31,7 @@ protected:
 
     std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} /
                                   ("millpond_descriptors_" + std::to_string(getpid()))};
-    Say say_{[](Severity, std::string_view, const std::string&) {}};
+    service::Say say_{[](service::Severity, std::string_view, const std::string&) {}};
     net::SocketAddress any_{net::SocketAddress::parse("127.0.0.1:0")};
 };
 
@@ -47,8 +47,9 @@ TEST_F(Descriptors, OfAWebSink) {
 }
 
 TEST_F(Descriptors, OfAnHttpServer) {
-    EXPECT_GE(failures_without_leak(
-                  [&] { const HttpServer server{"metrics", any_, [](const http::Request&) { return http::Page{}; }}; }),
+    EXPECT_GE(failures_without_leak([&] {
+                  const http::Server server{"metrics", any_, [](const http::Request&) { return http::Page{}; }};
+              }),
               2);
 }
 

@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/config/value.hpp"
 #include "gateway/reload.hpp"
+#include "gateway/settings/value.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
 #include "tests/gateway/running_gateway.hpp"

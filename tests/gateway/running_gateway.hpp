@@ -18,13 +18,13 @@
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "gateway/config/config.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/findings.hpp"
 #include "gateway/health/report_json.hpp"
-#include "gateway/log.hpp"
-#include "tests/gateway/events.hpp"
-#include "tests/gateway/ring_fixture.hpp"
+#include "gateway/settings/config.hpp"
+#include "service/log.hpp"
+#include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
 
 namespace millpond::gateway::test {
 
@@ -126,10 +126,10 @@ private:
 
     mutable std::mutex mutex_;
     std::string logged_;
-    Log log_{Severity::warning, LogFormat::text, [this](const std::string& line) {
-                 const std::lock_guard lock{mutex_};
-                 logged_ += line;
-             }};
+    service::Log log_{service::Severity::warning, service::LogFormat::text, [this](const std::string& line) {
+                          const std::lock_guard lock{mutex_};
+                          logged_ += line;
+                      }};
     Gateway gateway_;
     feed::QuotesEncoder encoder_{{.channel = 0, .session = 1}};
     std::unique_ptr<net::UdpSender> sender_;

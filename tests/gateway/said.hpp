@@ -5,15 +5,15 @@
 #include <string_view>
 #include <vector>
 
-#include "gateway/sink.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway {
 
 /// What was said, by any thread.
 class Said {
 public:
-    [[nodiscard]] Say say() {
-        return [this](Severity, std::string_view, const std::string& text) {
+    [[nodiscard]] service::Say say() {
+        return [this](service::Severity, std::string_view, const std::string& text) {
             const std::lock_guard lock{mutex_};
             texts_.push_back(text);
         };

@@ -70,15 +70,15 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("put net on the line of layer feed in", lines[0])
 
     def test_a_sink_never_sees_another_sink(self):
-        self.plant("gateway/sink.hpp")
+        self.plant("gateway/sinks/sink.hpp")
         self.plant("gateway/sinks/csv/csv_file.hpp")
         self.plant("gateway/sinks/tcp/client.cpp",
-                   '#include "gateway/sink.hpp"\n#include "gateway/sinks/csv/csv_file.hpp"\n#include <boost/asio.hpp>\n')
+                   '#include "gateway/sinks/sink.hpp"\n#include "gateway/sinks/csv/csv_file.hpp"\n#include <boost/asio.hpp>\n')
         self.refused("gateway/sinks/tcp/client.cpp:2: sink-tcp may not include sink-csv")
 
     def test_a_sink_sees_of_the_gateway_only_sink_hpp(self):
-        self.plant("gateway/pipeline.hpp")
-        self.plant("gateway/sinks/tcp/client.cpp", '#include "gateway/pipeline.hpp"\n')
+        self.plant("gateway/receive/pipeline.hpp")
+        self.plant("gateway/sinks/tcp/client.cpp", '#include "gateway/receive/pipeline.hpp"\n')
         self.refused("gateway/sinks/tcp/client.cpp:1: sink-tcp may not include gateway")
 
     def test_a_sink_sees_of_feed_only_the_headers_that_are_listed(self):
@@ -94,9 +94,9 @@ class CheckLayers(unittest.TestCase):
         self.refused("src/net/receiver.cpp:1: net may not include boost")
 
     def test_kafka_and_mosquitto_are_seen_in_the_gateway_only(self):
-        self.plant("apps/millpond/gateway.cpp", "#include <librdkafka/rdkafka.h>\n#include <mosquitto.h>\n")
-        self.refused("apps/millpond/gateway.cpp:1: apps may not include kafka",
-                     "apps/millpond/gateway.cpp:2: apps may not include mosquitto")
+        self.plant("apps/millpond/gateway/gateway.cpp", "#include <librdkafka/rdkafka.h>\n#include <mosquitto.h>\n")
+        self.refused("apps/millpond/gateway/gateway.cpp:1: apps may not include kafka",
+                     "apps/millpond/gateway/gateway.cpp:2: apps may not include mosquitto")
 
     def test_openssl_is_seen_in_engine_and_gateway_only(self):
         self.plant("src/engine/tls.cpp", "#include <openssl/ssl.h>\n")

@@ -38,7 +38,7 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/doctor/kernel_text.hpp"
-#include "gateway/feed_line.hpp"
+#include "gateway/receive/feed_line.hpp"
 
 namespace millpond::app::doctor {
 namespace {

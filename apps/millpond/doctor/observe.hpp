@@ -4,7 +4,7 @@
 
 #include "apps/millpond/doctor/diagnose.hpp"
 #include "apps/millpond/doctor/gateway_word.hpp"
-#include "gateway/config/config.hpp"
+#include "gateway/settings/config.hpp"
 
 namespace millpond::app::doctor {
 

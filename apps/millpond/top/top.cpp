@@ -17,12 +17,12 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/http_get.hpp"
 #include "apps/millpond/number_checks.hpp"
-#include "apps/millpond/stop_signal.hpp"
 #include "apps/millpond/top/terminal.hpp"
 #include "apps/millpond/top/text_table.hpp"
 #include "apps/millpond/top/top_text.hpp"
+#include "service/http/get.hpp"
+#include "service/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {
@@ -82,7 +82,7 @@ int watch(const Options& options, const net::SocketAddress& gateway, const std::
     while (!stop.load(std::memory_order_relaxed)) {
         if (std::chrono::steady_clock::now() >= next) {
             try {
-                health = http_get(gateway, "/api/health", token);
+                health = http::get(gateway, "/api/health", token);
                 error.clear();
             } catch (const std::runtime_error& failure) {
                 error = fmt::format("no answer: {}; retrying", failure.what());
@@ -105,11 +105,11 @@ int watch(const Options& options, const net::SocketAddress& gateway, const std::
 int run(const Options& options) {
     const auto gateway = address_of(options);
     const auto token = token_of(options);
-    const auto& stop = stop_on_signal();
+    const auto& stop = service::stop_on_signal();
     if (!options.once && options.format == "table" && Terminal::available())
         return watch(options, gateway, token, stop);
     for (;;) {
-        const auto health = http_get(gateway, "/api/health", token);
+        const auto health = http::get(gateway, "/api/health", token);
         fmt::print("{}", options.format == "json" ? health : top_text(health));
         std::fflush(stdout);
         if (options.once) return 0;

@@ -14,7 +14,7 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "gateway/new_session.hpp"
+#include "gateway/sinks/new_session.hpp"
 
 namespace millpond::gateway::csv {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::int64_t kRetryNs = 250'000'000;
 
 }  // namespace
 
-CsvSink::CsvSink(const Options& options, Say say)
+CsvSink::CsvSink(const Options& options, service::Say say)
     : options_(options), say_(std::move(say)), file_(options.path, options.file_mode) {
     rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
     if (!begin_file()) {
@@ -108,7 +108,7 @@ bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
     const int error = errno;
     counters_.write_errors.add();
     retry_ns_ = now_ns + kRetryNs;
-    say_(Severity::error, options_.name + ".write",
+    say_(service::Severity::error, options_.name + ".write",
          fmt::format("csv sink '{}': cannot {} '{}': {}; trying again", options_.name, what, options_.path,
                      std::generic_category().message(error)));
     return false;

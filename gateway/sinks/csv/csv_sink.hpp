@@ -11,7 +11,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_csv.hpp>
 
-#include "gateway/sink.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::csv {
 
@@ -50,7 +50,7 @@ struct Counters {
 class CsvSink final : public Sink {
 public:
     /// Opens the file at once. Throws std::system_error that names it.
-    CsvSink(const Options& options, Say say);
+    CsvSink(const Options& options, service::Say say);
 
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
@@ -84,7 +84,7 @@ private:
     bool refused(std::string_view what, std::int64_t now_ns);
 
     Options options_;
-    Say say_;
+    service::Say say_;
     core::RotatedFile file_;
     std::vector<feed::CsvSymbol> symbols_;
     std::string rows_;                 // what is not written yet; may begin in the middle of a row

@@ -20,13 +20,13 @@ constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
 
 }  // namespace
 
-JournalSink::JournalSink(const Options& options, Say say)
+JournalSink::JournalSink(const Options& options, service::Say say)
     : options_(options),
       say_(std::move(say)),
       writer_(options.writer, core::utc_nanos()),
       servant_([this](const std::stop_token& stop) { service(stop); }) {
     for (const auto& segment : writer_.set_aside_segments()) {
-        say_(Severity::error, fmt::format("{}.set aside {}", options_.name, segment),
+        say_(service::Severity::error, fmt::format("{}.set aside {}", options_.name, segment),
              fmt::format("journal sink '{}': {}", options_.name, segment));
     }
 }
@@ -38,7 +38,7 @@ void JournalSink::service(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
         const bool did = writer_.service(core::utc_nanos());
         if (const auto error = writer_.take_error()) {
-            say_(Severity::error, options_.name + ".service",
+            say_(service::Severity::error, options_.name + ".service",
                  fmt::format("journal sink '{}': {}; trying again", options_.name, *error));
         }
         if (!did) std::this_thread::sleep_for(kServiceEvery);
@@ -74,7 +74,7 @@ void JournalSink::missed(std::uint64_t first, std::uint64_t last) {
 
 void JournalSink::tell_loss() {
     if (lost_.first == 0 || !writer_.append_lost(lost_)) return;
-    say_(Severity::warning, options_.name + ".lost",
+    say_(service::Severity::warning, options_.name + ".lost",
          fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were written down",
                      options_.name, lost_.first, lost_.last));
     lost_ = {};
@@ -88,7 +88,7 @@ void JournalSink::begin_session() {
             std::this_thread::sleep_for(kServiceEvery);
             continue;
         }
-        say_(Severity::warning, options_.name + ".session",
+        say_(service::Severity::warning, options_.name + ".session",
              fmt::format("journal sink '{}': there is no segment for the new session yet; it goes on in the old one's",
                          options_.name));
         return;
@@ -101,7 +101,7 @@ void JournalSink::sync() {
         writer_.sync();
         synced_before_ = writer_.next_record();
     } catch (const std::exception& error) {
-        say_(Severity::error, options_.name + ".sync",
+        say_(service::Severity::error, options_.name + ".sync",
              fmt::format("journal sink '{}': {}; trying again", options_.name, error.what()));
     }
 }

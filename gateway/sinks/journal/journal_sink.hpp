@@ -10,8 +10,8 @@
 
 #include <millpond/journal/journal_writer.hpp>
 
-#include "gateway/new_session.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/sinks/new_session.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::journal {
 
@@ -28,7 +28,7 @@ struct Options {
 class JournalSink final : public Sink {
 public:
     /// Opens the journal at once. Throws what JournalWriter throws.
-    JournalSink(const Options& options, Say say);
+    JournalSink(const Options& options, service::Say say);
     /// Syncs, unless the journal's `sync` is none, and ends the segment.
     ~JournalSink() override;
 
@@ -66,7 +66,7 @@ private:
     void service(const std::stop_token& stop);
 
     Options options_;
-    Say say_;
+    service::Say say_;
     millpond::journal::JournalWriter writer_;
     millpond::journal::LostRecord lost_{};  // not in the journal yet; first 0: nothing is
     std::uint64_t synced_before_{1};        // next record at the last sync of each round

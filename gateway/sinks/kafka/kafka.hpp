@@ -12,8 +12,8 @@
 #include <millpond/core/created_file.hpp>
 #include <millpond/core/tally.hpp>
 
-#include "gateway/consumer.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/sinks/consumer.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::kafka {
 
@@ -49,6 +49,6 @@ void check_files(const Options& options);
 
 /// The sink of kafka_sink.hpp. Throws as check, also for files named by properties that are missing or bad, and what
 /// opening the journal and the position file throws.
-[[nodiscard]] std::unique_ptr<Consumer> open(const Options& options, Say say);
+[[nodiscard]] std::unique_ptr<Consumer> open(const Options& options, service::Say say);
 
 }  // namespace millpond::gateway::kafka

@@ -98,7 +98,7 @@ void KafkaSink::on(const millpond::journal::LostRecord& lost) {
     if (ours) {
         missed_ += lost.count();
         counters_.lost.add(lost.count());
-        say_(Severity::error, options_.name + ".lost",
+        say_(service::Severity::error, options_.name + ".lost",
              fmt::format("kafka sink '{}': records {} to {} of the journal are {}", options_.name, lost.first,
                          lost.last, to_string(lost.reason)));
     }

@@ -13,8 +13,8 @@
 #include <millpond/core/pinning.hpp>
 #include <millpond/core/thread_name.hpp>
 
-#include "gateway/sink_idle.hpp"
-#include "gateway/start_thread.hpp"
+#include "gateway/sinks/sink_idle.hpp"
+#include "service/start_thread.hpp"
 
 namespace millpond::gateway::kafka {
 namespace {
@@ -29,11 +29,11 @@ constexpr std::chrono::milliseconds kTick{50};
 
 bool is_built() noexcept { return true; }
 
-std::unique_ptr<Consumer> open(const Options& options, Say say) {
+std::unique_ptr<Consumer> open(const Options& options, service::Say say) {
     return std::make_unique<KafkaSink>(options, std::move(say));
 }
 
-KafkaSink::KafkaSink(const Options& options, Say say)
+KafkaSink::KafkaSink(const Options& options, service::Say say)
     : options_(options),
       say_(std::move(say)),
       topic_(options.topic, TopicRules::kafka),
@@ -44,7 +44,7 @@ KafkaSink::KafkaSink(const Options& options, Say say)
       pause_(kFirstPause) {
     if (const auto newest = options_.newest_record->read(); start_ > newest) {
         say_(
-            Severity::warning, options_.name + ".position",
+            service::Severity::warning, options_.name + ".position",
             fmt::format("kafka sink '{}': its position {} is behind the journal's end {}: the journal was made anew or "
                         "lost its end with the machine; goes on at {}",
                         options_.name, start_, newest, newest + 1));
@@ -72,7 +72,7 @@ void KafkaSink::start() {
         }
         ask_for_short_sleeps();
     };
-    start_thread(thread_, prepare, [this](const std::stop_token& stop) { run(stop); });
+    service::start_thread(thread_, prepare, [this](const std::stop_token& stop) { run(stop); });
 }
 
 void KafkaSink::stop() {
@@ -107,7 +107,7 @@ void KafkaSink::run(const std::stop_token& stop) try {
     finish();
 } catch (const std::exception& error) {
     ended_.store(true, std::memory_order_relaxed);
-    say_(Severity::error, options_.name + ".ended",
+    say_(service::Severity::error, options_.name + ".ended",
          fmt::format("sink '{}' has ended: {}", options_.name, error.what()));
 }
 
@@ -128,7 +128,7 @@ std::size_t KafkaSink::round() {
         const auto most = std::min(kRecordsPerRound, options_.window - pending_.size());
         while (read < most && failure_.empty() && reader_.poll(*this, 1) == 1) ++read;
         for (const auto& segment : reader_.take_unreadable()) {
-            say_(Severity::error, options_.name + ".journal",
+            say_(service::Severity::error, options_.name + ".journal",
                  fmt::format("kafka sink '{}': passes over a journal segment: {}", options_.name, segment));
         }
     }
@@ -155,7 +155,7 @@ void KafkaSink::go_to_position() {
 }
 
 void KafkaSink::begin_anew() {
-    say_(Severity::error, options_.name + ".failed",
+    say_(service::Severity::error, options_.name + ".failed",
          fmt::format("kafka sink '{}': {}; begins again behind record {}", options_.name, failure_, settled_));
     // What the old producer still has to say concerns messages that will be sent again.
     first_pending_ += pending_.size();
@@ -204,7 +204,8 @@ void KafkaSink::failed(std::uint64_t number, const std::string& reason) {
 
 void KafkaSink::error(const std::string& text) {
     counters_.errors.add();
-    say_(Severity::warning, options_.name + ".broker", fmt::format("kafka sink '{}': {}", options_.name, text));
+    say_(service::Severity::warning, options_.name + ".broker",
+         fmt::format("kafka sink '{}': {}", options_.name, text));
 }
 
 void KafkaSink::settle() {
@@ -230,7 +231,7 @@ void KafkaSink::save_position(std::int64_t now_ns, bool at_once) {
     try {
         position_.save(settled_);
     } catch (const std::exception& error) {  // a full disk: more is sent again after a restart
-        say_(Severity::error, options_.name + ".save",
+        say_(service::Severity::error, options_.name + ".save",
              fmt::format("kafka sink '{}': {}; trying again", options_.name, error.what()));
     }
 }

@@ -15,13 +15,13 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/journal/journal_reader.hpp>
 
-#include "gateway/account.hpp"
-#include "gateway/consumer.hpp"
+#include "gateway/sinks/account.hpp"
+#include "gateway/sinks/consumer.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/kafka/position_file.hpp"
 #include "gateway/sinks/kafka/producer.hpp"
 #include "gateway/sinks/kafka/value.hpp"
-#include "gateway/topic.hpp"
+#include "gateway/sinks/topic.hpp"
 
 namespace millpond::gateway::kafka {
 
@@ -42,7 +42,7 @@ namespace millpond::gateway::kafka {
 class KafkaSink final : public Consumer, public Producer::Reports {
 public:
     /// Reads the position; nothing is sent yet. Throws as kafka::open.
-    KafkaSink(const Options& options, Say say);
+    KafkaSink(const Options& options, service::Say say);
     ~KafkaSink() override;
 
     void start() override;
@@ -102,7 +102,7 @@ private:
               std::int64_t received);
 
     Options options_;
-    Say say_;
+    service::Say say_;
     TopicTemplate topic_;
     PositionFile position_;
     millpond::journal::JournalReader reader_;

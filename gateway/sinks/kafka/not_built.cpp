@@ -11,7 +11,7 @@ void check(const Options&) {}
 
 void check_files(const Options&) {}
 
-std::unique_ptr<Consumer> open(const Options& options, Say) {
+std::unique_ptr<Consumer> open(const Options& options, service::Say) {
     throw std::runtime_error("kafka sink '" + options.name + "': this build has no librdkafka");
 }
 

@@ -10,8 +10,8 @@
 
 #include <millpond/core/tally.hpp>
 
-#include "gateway/sink.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
+#include "gateway/sinks/sink.hpp"
 
 struct rd_kafka_s;
 struct rd_kafka_topic_s;

@@ -37,7 +37,7 @@ constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 
 
 }  // namespace
 
-Link::Link(const Options& options, Say say)
+Link::Link(const Options& options, service::Say say)
     : options_(options), say_(std::move(say)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), offered_(options.window) {
     if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     try {
@@ -108,7 +108,7 @@ void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) con
 }
 
 void Link::fail(const std::string& why) {
-    say_(Severity::warning, options_.name + ".link",
+    say_(service::Severity::warning, options_.name + ".link",
          fmt::format("mqtt sink '{}': broker {}:{}: {}; trying again", options_.name, options_.host, options_.port,
                      why));
 }
@@ -184,7 +184,7 @@ void Link::begin(mosquitto* client) {
     outgoing_.push_front(state_message(kOnline));
     counters_.connects.add();
     counters_.connected.set(1);
-    say_(Severity::info, options_.name + ".link",
+    say_(service::Severity::info, options_.name + ".link",
          fmt::format("mqtt sink '{}': broker {}:{} has accepted us", options_.name, options_.host, options_.port));
     send_waiting(client);
 }
@@ -233,7 +233,7 @@ void Link::on_publish(int id, int code) {
     counters_.bytes.add(message.topic->size() + message.length);
     if (code < kFirstErrorCode) return;
     counters_.refused.add();
-    say_(Severity::warning, options_.name + ".refused",
+    say_(service::Severity::warning, options_.name + ".refused",
          fmt::format("mqtt sink '{}': the broker refuses a message for '{}': {}", options_.name, *message.topic,
                      mosquitto_reason_string(code)));
 }

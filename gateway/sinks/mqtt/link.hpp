@@ -31,7 +31,7 @@ namespace millpond::gateway::mqtt {
 class Link {
 public:
     /// Begins to connect. Throws std::runtime_error for settings that libmosquitto refuses.
-    Link(const Options& options, Say say);
+    Link(const Options& options, service::Say say);
     /// Tells the state topic that we are gone, for at most a second.
     ~Link();
     Link(const Link&) = delete;
@@ -83,7 +83,7 @@ private:
     void rest(std::chrono::milliseconds time, const std::stop_token& stop) const;
 
     Options options_;
-    Say say_;
+    service::Say say_;
     int wake_;
     Counters counters_;
     queue::SpscRing<Message> offered_;

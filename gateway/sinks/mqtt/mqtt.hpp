@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "gateway/sink.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::mqtt {
 
@@ -47,6 +47,6 @@ struct Options {
 
 /// The sink of mqtt_sink.hpp. Throws std::runtime_error when it is not built, std::invalid_argument for a topic that
 /// is none, std::runtime_error with libmosquitto's words for settings that it refuses.
-[[nodiscard]] std::unique_ptr<Sink> open(const Options& options, Say say);
+[[nodiscard]] std::unique_ptr<Sink> open(const Options& options, service::Say say);
 
 }  // namespace millpond::gateway::mqtt

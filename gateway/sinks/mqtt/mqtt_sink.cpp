@@ -8,11 +8,11 @@ namespace millpond::gateway::mqtt {
 
 bool is_built() noexcept { return true; }
 
-std::unique_ptr<Sink> open(const Options& options, Say say) {
+std::unique_ptr<Sink> open(const Options& options, service::Say say) {
     return std::make_unique<MqttSink>(options, std::move(say));
 }
 
-MqttSink::MqttSink(const Options& options, Say say)
+MqttSink::MqttSink(const Options& options, service::Say say)
     : mode_(options.mode),
       topic_(options.topic, TopicRules::mqtt),
       link_(std::make_unique<Link>(options, std::move(say))) {}

@@ -11,11 +11,11 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_json.hpp>
 
-#include "gateway/conflator.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/sinks/conflator.hpp"
 #include "gateway/sinks/mqtt/link.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
-#include "gateway/topic.hpp"
+#include "gateway/sinks/sink.hpp"
+#include "gateway/sinks/topic.hpp"
 
 namespace millpond::gateway::mqtt {
 
@@ -28,7 +28,7 @@ namespace millpond::gateway::mqtt {
 /// Memory: a quote, its names and its topic an instrument; `window` messages.
 class MqttSink final : public Sink {
 public:
-    MqttSink(const Options& options, Say say);
+    MqttSink(const Options& options, service::Say say);
 
     [[nodiscard]] const Counters& counters() const noexcept { return link_->counters(); }
 

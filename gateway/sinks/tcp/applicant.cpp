@@ -13,7 +13,7 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-#include "gateway/lines/request.hpp"
+#include "gateway/json_lines/request.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "gateway/lines/subscriber.hpp"
+#include "gateway/json_lines/subscriber.hpp"
 #include "gateway/sinks/tcp/stream.hpp"
 
 namespace millpond::gateway::tcp {

@@ -14,7 +14,7 @@
 
 #include <sys/epoll.h>
 
-#include "gateway/lines/request.hpp"
+#include "gateway/json_lines/request.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -101,7 +101,7 @@ void Connection::obey_lines(std::int64_t now_ns) {
         shared_.counters.overlong.add();
         input_.clear();
         client_.subscriber().end(fmt::format("a request line may have {} bytes", kLongestRequest));
-        shared_.say(Severity::warning, shared_.options.name + ".overlong",
+        shared_.say(service::Severity::warning, shared_.options.name + ".overlong",
                     fmt::format("tcp sink '{}': client {}: over-long request line", shared_.options.name, peer_));
     }
 }
@@ -115,7 +115,7 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     if (now_ns - client_.alive_ns() <= stall.count()) return;
     shared_.counters.stalled.add();
     client_.subscriber().end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
-    shared_.say(Severity::warning, shared_.options.name + ".stalled",
+    shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
                 fmt::format("tcp sink '{}': client {} took nothing for too long and is disconnected",
                             shared_.options.name, peer_));
 }

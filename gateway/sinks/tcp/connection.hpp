@@ -3,14 +3,14 @@
 #include <cstdint>
 #include <string>
 
-#include "gateway/http/allowance.hpp"
-#include "gateway/lines/counters.hpp"
-#include "gateway/lines/taken_watch.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/taken_watch.hpp"
+#include "gateway/sinks/sink.hpp"
 #include "gateway/sinks/tcp/client.hpp"
 #include "gateway/sinks/tcp/options.hpp"
 #include "gateway/sinks/tcp/stream.hpp"
 #include "gateway/sinks/tcp/watched.hpp"
+#include "service/http/allowance.hpp"
 
 namespace millpond::gateway::tcp {
 
@@ -18,7 +18,7 @@ namespace millpond::gateway::tcp {
 struct Shared {
     const Options& options;
     lines::Counters& counters;
-    const Say& say;
+    const service::Say& say;
     int epoll;
 };
 

@@ -6,9 +6,9 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/sink.hpp"
-#include "gateway/tls.hpp"
-#include "gateway/token.hpp"
+#include "gateway/sinks/sink.hpp"
+#include "service/tls.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway::tcp {
 
@@ -20,8 +20,8 @@ struct Options {
     std::size_t max_clients{1'024};
     std::size_t send_buffer{std::size_t{256} * 1024};  ///< Bytes that the kernel may hold for a client.
     std::chrono::nanoseconds stall{std::chrono::seconds{10}};
-    Token token{};     ///< What a client must know; none: nobody is asked.
-    TlsContext tls{};  ///< Not on(): plain.
+    service::Token token{};     ///< What a client must know; none: nobody is asked.
+    service::TlsContext tls{};  ///< Not on(): plain.
 };
 
 }  // namespace millpond::gateway::tcp

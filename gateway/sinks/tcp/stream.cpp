@@ -19,7 +19,7 @@ constexpr std::size_t kLongestRecord = 16'384;  // RFC 8446 5.1
 
 }  // namespace
 
-Stream::Stream(int socket, const TlsContext& tls) : socket_(socket) {
+Stream::Stream(int socket, const service::TlsContext& tls) : socket_(socket) {
     if (!tls.on()) return;
     ssl_ = SSL_new(tls.get());
     if (ssl_ == nullptr || SSL_set_fd(ssl_, socket) != 1) {

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "gateway/tls.hpp"
+#include "service/tls.hpp"
 
 struct ssl_st;  // OpenSSL's SSL
 
@@ -27,7 +27,7 @@ enum class Flow : std::uint8_t {
 class Stream {
 public:
     /// Owns the socket from here on. tls: not on() is plain.
-    Stream(int socket, const TlsContext& tls);
+    Stream(int socket, const service::TlsContext& tls);
     ~Stream();
     Stream(Stream&& other) noexcept;
     Stream& operator=(Stream&&) = delete;

@@ -20,7 +20,7 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "gateway/lines/client_socket.hpp"
+#include "gateway/json_lines/client_socket.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -47,7 +47,7 @@ int epoll_with(int listener) {
 
 }  // namespace
 
-TcpSink::TcpSink(const Options& options, Say say)
+TcpSink::TcpSink(const Options& options, service::Say say)
     : LineSink(options.backlog),
       options_(options),
       say_(std::move(say)),
@@ -69,7 +69,7 @@ void TcpSink::accept_all(std::int64_t now_ns) {
             continue;
         }
         if (accepted.error != 0) {
-            say_(Severity::warning, options_.name + ".accept",
+            say_(service::Severity::warning, options_.name + ".accept",
                  fmt::format("tcp sink '{}': cannot accept: {}", options_.name,
                              std::generic_category().message(accepted.error)));
         }
@@ -80,7 +80,7 @@ void TcpSink::accept_all(std::int64_t now_ns) {
 
 void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
     counters_.refused.add();
-    say_(Severity::warning, options_.name + ".refused",
+    say_(service::Severity::warning, options_.name + ".refused",
          fmt::format("tcp sink '{}': refused {}: {}", options_.name, peer, reason));
 }
 
@@ -124,7 +124,7 @@ void TcpSink::admit(Stream stream, std::string said, const std::string& peer, st
         std::make_unique<Connection>(shared_, std::move(stream), std::move(said), peer, log(), standing(), now_ns));
     join(connections_.back()->client().subscriber());
     counters_.accepted.add();
-    say_(Severity::info, options_.name + ".connect",
+    say_(service::Severity::info, options_.name + ".connect",
          fmt::format("tcp sink '{}': client {} connected", options_.name, peer));
 }
 
@@ -144,7 +144,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
         if (!connection->client().subscriber().ending()) counters_.left.add();
         leave(connection->client().subscriber());
         const auto last = connection->client().subscriber().account();
-        say_(Severity::info, options_.name + ".disconnect",
+        say_(service::Severity::info, options_.name + ".disconnect",
              fmt::format("tcp sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
                          "missed {} + queued {}",
                          options_.name, connection->peer(), last.published, last.delivered, last.filtered,

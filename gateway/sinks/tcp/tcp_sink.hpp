@@ -10,9 +10,9 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/lines/counters.hpp"
-#include "gateway/lines/line_sink.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/line_sink.hpp"
+#include "gateway/sinks/sink.hpp"
 #include "gateway/sinks/tcp/applicant.hpp"
 #include "gateway/sinks/tcp/connection.hpp"
 #include "gateway/sinks/tcp/listener.hpp"
@@ -25,7 +25,7 @@ namespace millpond::gateway::tcp {
 class TcpSink final : public lines::LineSink {
 public:
     /// Listens at once. Throws std::system_error that names the address.
-    TcpSink(const Options& options, Say say);
+    TcpSink(const Options& options, service::Say say);
     ~TcpSink() override;
 
     /// With the port that the kernel chose.
@@ -49,7 +49,7 @@ private:
     [[nodiscard]] bool is_due(std::int64_t now_ns) const noexcept;
 
     Options options_;
-    Say say_;
+    service::Say say_;
     Listener listener_;
     int epoll_;
     bool somebody_knocks_{false};

@@ -15,7 +15,7 @@
 
 namespace millpond::gateway::udp {
 
-UdpSink::UdpSink(const Options& options, std::uint64_t session, Say say)
+UdpSink::UdpSink(const Options& options, std::uint64_t session, service::Say say)
     : options_(options),
       say_(std::move(say)),
       sender_({.to = options.to, .interface = options.interface}),
@@ -56,7 +56,7 @@ void UdpSink::finish_datagram() {
 bool UdpSink::send_closed() {
     if (closed_.empty()) return true;
     if (!sender_.send(closed_)) {
-        say_(Severity::warning, options_.name + ".send",
+        say_(service::Severity::warning, options_.name + ".send",
              fmt::format("udp sink '{}': {} takes nothing: {}", options_.name, options_.to.to_string(),
                          std::generic_category().message(errno)));
         return false;

@@ -15,8 +15,8 @@
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "gateway/conflator.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/sinks/conflator.hpp"
+#include "gateway/sinks/sink.hpp"
 
 namespace millpond::gateway::udp {
 
@@ -39,7 +39,7 @@ struct Options {
 class UdpSink final : public Sink {
 public:
     /// session: greater than in any earlier run, the UTC time. Throws what net::UdpSender throws.
-    UdpSink(const Options& options, std::uint64_t session, Say say);
+    UdpSink(const Options& options, std::uint64_t session, service::Say say);
 
     [[nodiscard]] std::size_t room() const noexcept override { return closed_.empty() && !clear_asked_ ? kRound : 0; }
     [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
@@ -86,7 +86,7 @@ private:
     void send_due();
 
     Options options_;
-    Say say_;
+    service::Say say_;
     net::UdpSender sender_;
     feed::QuotesEncoder encoder_;
     // One is being filled while the other, closed, waits for the socket.

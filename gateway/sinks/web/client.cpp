@@ -14,8 +14,8 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "gateway/lines/client_socket.hpp"
-#include "gateway/lines/request.hpp"
+#include "gateway/json_lines/client_socket.hpp"
+#include "gateway/json_lines/request.hpp"
 
 namespace millpond::gateway::web {
 namespace {
@@ -82,7 +82,7 @@ void Client::on_read(beast::error_code error) {
     if (over_) return;
     if (error == websocket::error::message_too_big || error == websocket::error::buffer_overflow) {
         shared_.counters.overlong.add();
-        shared_.say(Severity::warning, shared_.options.name + ".overlong",
+        shared_.say(service::Severity::warning, shared_.options.name + ".overlong",
                     fmt::format("web sink '{}': client {}: over-long request", shared_.options.name, peer_));
     }
     if (error) {
@@ -166,7 +166,7 @@ void Client::end_if_stalled(std::int64_t now_ns) {
     }
     if (now_ns - alive_ns_ <= stall.count()) return;
     shared_.counters.stalled.add();
-    shared_.say(Severity::warning, shared_.options.name + ".stalled",
+    shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
                 fmt::format("web sink '{}': client {} took nothing for too long and is disconnected",
                             shared_.options.name, peer_));
     end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));

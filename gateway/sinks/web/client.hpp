@@ -10,14 +10,14 @@
 #include <optional>
 #include <string>
 
-#include "gateway/http/allowance.hpp"
-#include "gateway/http/listener.hpp"
-#include "gateway/http/stream.hpp"
-#include "gateway/lines/counters.hpp"
-#include "gateway/lines/subscriber.hpp"
-#include "gateway/lines/taken_watch.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/subscriber.hpp"
+#include "gateway/json_lines/taken_watch.hpp"
+#include "gateway/sinks/sink.hpp"
 #include "gateway/sinks/web/options.hpp"
+#include "service/http/allowance.hpp"
+#include "service/http/listener.hpp"
+#include "service/http/stream.hpp"
 
 namespace millpond::gateway::web {
 
@@ -25,7 +25,7 @@ namespace millpond::gateway::web {
 struct Shared {
     const Options& options;
     lines::Counters& counters;
-    const Say& say;
+    const service::Say& say;
     bool& called;  ///< Set when a client has something to do that no event calls for.
 };
 

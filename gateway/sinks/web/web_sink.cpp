@@ -17,9 +17,9 @@
 
 #include <millpond/core/clock.hpp>
 
-#include "gateway/http/listener.hpp"
 #include "gateway/sinks/web/asset.hpp"
 #include "gateway/sinks/web/client.hpp"
+#include "service/http/listener.hpp"
 
 namespace millpond::gateway::web {
 namespace {
@@ -62,7 +62,7 @@ struct WebSink::Network {
         if (!is_socket(path)) return false;
         if (clients.size() >= sink.options_.max_clients) {
             sink.counters_.refused.add();
-            sink.say_(Severity::warning, sink.options_.name + ".refused",
+            sink.say_(service::Severity::warning, sink.options_.name + ".refused",
                       fmt::format("web sink '{}': refused a client: {} clients are connected already",
                                   sink.options_.name, sink.options_.max_clients));
             return false;
@@ -71,7 +71,7 @@ struct WebSink::Network {
         auto& client = *clients.back();
         sink.join(client.subscriber());
         sink.counters_.accepted.add();
-        sink.say_(Severity::info, sink.options_.name + ".connect",
+        sink.say_(service::Severity::info, sink.options_.name + ".connect",
                   fmt::format("web sink '{}': client {} connected", sink.options_.name, client.peer()));
         client.accept(head);
         return true;
@@ -83,7 +83,7 @@ struct WebSink::Network {
     std::vector<std::shared_ptr<Client>> clients;
 };
 
-WebSink::WebSink(const Options& options, http::Pages pages, Say say)
+WebSink::WebSink(const Options& options, http::Pages pages, service::Say say)
     : LineSink(options.backlog),
       options_(options),
       pages_(std::move(pages)),
@@ -116,7 +116,7 @@ void WebSink::serve_all(std::int64_t now_ns) {
         client->close();
         leave(client->subscriber());
         const auto last = client->subscriber().account();
-        say_(Severity::info, options_.name + ".disconnect",
+        say_(service::Severity::info, options_.name + ".disconnect",
              fmt::format("web sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
                          "missed {} + queued {}",
                          options_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,

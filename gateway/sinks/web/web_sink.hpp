@@ -7,11 +7,11 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "gateway/http/page.hpp"
-#include "gateway/lines/counters.hpp"
-#include "gateway/lines/line_sink.hpp"
-#include "gateway/sink.hpp"
+#include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/line_sink.hpp"
+#include "gateway/sinks/sink.hpp"
 #include "gateway/sinks/web/options.hpp"
+#include "service/http/page.hpp"
 
 namespace millpond::gateway::web {
 
@@ -21,7 +21,7 @@ class WebSink final : public lines::LineSink {
 public:
     /// Listens at once. pages: what else it serves; called on the sink's thread. Throws std::system_error that names
     /// the address.
-    WebSink(const Options& options, http::Pages pages, Say say);
+    WebSink(const Options& options, http::Pages pages, service::Say say);
     ~WebSink() override;
 
     /// With the port that the kernel chose.
@@ -46,7 +46,7 @@ private:
 
     Options options_;
     http::Pages pages_;
-    Say say_;
+    service::Say say_;
     lines::Counters counters_;
     bool called_{false};
     std::int64_t served_ns_{0};

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/doctor/machine.hpp"
+#include "apps/millpond/doctor/observe.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "gateway/settings/config.hpp"
+#include "gateway/settings/read.hpp"
+#include "service/http/get.hpp"
+
+namespace millpond::app {
+namespace {
+
+using doctor::Finding;
+using doctor::Level;
+
+struct Options {
+    std::string config;
+    std::string feed;
+    double seconds{3};
+    std::string format{"text"};
+};
+
+doctor::Needs needs_of(const gateway::Config& config) {
+    constexpr std::uint64_t kEntry = 128;
+    constexpr std::uint64_t kBoardSlot = 192;
+    doctor::Needs needs;
+    for (const auto& ring : config.rings) {
+        if (ring.pin) needs.pinned.insert(*ring.pin);
+        needs.realtime |= ring.realtime.value_or(0) != 0;
+        needs.lock |= ring.lock;
+        if (ring.huge_pages != gateway::Wanted::none) {
+            needs.huge_bytes += ring.capacity * kEntry + ring.max_instruments * kBoardSlot;
+        }
+    }
+    for (const auto& feed : config.feeds) needs.receive_buffer = std::max(needs.receive_buffer, feed.receive_buffer);
+    return needs;
+}
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') out += '\\';
+        if (static_cast<unsigned char>(c) < 0x20) {
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+void print_json(const std::vector<Finding>& findings) {
+    std::string out = "{\"findings\":[";
+    for (const auto& one : findings) {
+        out += fmt::format("{}{{\"check\":\"{}\",\"level\":\"{}\",\"what\":\"{}\",\"mend\":\"{}\"}}",
+                           &one == findings.data() ? "" : ",", escaped(one.check), to_string(one.level),
+                           escaped(one.what), escaped(one.mend));
+    }
+    fmt::print("{}]}}\n", out);
+}
+
+void print_text(const std::vector<Finding>& findings) {
+    for (const auto& one : findings) {
+        fmt::print("{:<7} {:<15} {}\n", to_string(one.level), one.check, one.what);
+        if (!one.mend.empty()) fmt::print("{:<7} {:<15} to mend: {}\n", "", "", one.mend);
+    }
+}
+
+const gateway::FeedConfig& feed_of(const gateway::Config& config, const std::string& name) {
+    std::string known;
+    for (const auto& feed : config.feeds) {
+        if (feed.name == name) return feed;
+        known += (known.empty() ? "" : ", ") + feed.name;
+    }
+    throw UsageError(fmt::format("doctor: no feed '{}'; known are: {}", name, known));
+}
+
+/// Asks the gateway of this configuration, when it serves its health.
+doctor::AskHealth ask_of(const gateway::Config& config) {
+    if (config.metrics.empty() || config.metrics.port() == 0) return {};
+    return [at = config.metrics] { return http::get(at, "/api/health", {}); };
+}
+
+int run(const Options& options) {
+    gateway::Config config;
+    if (!options.config.empty()) gateway::read_file(options.config, config);
+    gateway::complete(config);
+    std::vector<Finding> findings;
+    if (options.feed.empty()) {
+        findings = doctor::check_machine("/", needs_of(config));
+    } else {
+        const std::chrono::milliseconds longest{static_cast<std::int64_t>(options.seconds * 1'000)};
+        findings = doctor::diagnose(doctor::observe(feed_of(config, options.feed), longest, ask_of(config)));
+    }
+    options.format == "json" ? print_json(findings) : print_text(findings);
+    return std::ranges::any_of(findings, [](const Finding& one) { return one.level == Level::bad; }) ? 1 : 0;
+}
+
+}  // namespace
+
+Command doctor_command(CLI::App& program) {
+    auto* command =
+        program.add_subcommand("doctor", "Check the machine for low latency, or find where a feed's datagrams stop.");
+    command->footer(
+        "Every finding comes with the command that mends it. The exit code is 1 when something is bad.\n"
+        "Examples:\n"
+        "  millpond doctor\n"
+        "  millpond doctor --config /etc/millpond/gateway.toml --format json\n"
+        "  millpond doctor --config /etc/millpond/gateway.toml --feed miax --seconds 10");
+    auto options = std::make_shared<Options>();
+    command->add_option("--config", options->config, "the gateway's configuration: what it needs, and its feeds")
+        ->type_name("FILE");
+    command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
+        ->type_name("NAME");
+    command->add_option("--seconds", options->seconds, "look for at most so long")
+        ->check(positive_number())
+        ->capture_default_str();
+    command->add_option("--format", options->format, "how findings are printed")
+        ->check(CLI::IsMember({"text", "json"}))
+        ->capture_default_str();
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/millpond/fix/fix_commands.hpp"
+#include "apps/millpond/fix/fix_echo.hpp"
+#include "apps/millpond/fix/fix_flags.hpp"
+#include "apps/millpond/fix/fix_run.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "fixd/fill_application.hpp"
+#include "fixd/fix_engine.hpp"
+#include "fixd/print_application.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    FixFlags flags;
+    bool echo{false};
+    bool fill{false};
+    std::string address;
+    std::optional<std::uint16_t> port;
+};
+
+/// A session that the echo offers where none is configured: what QuickFIX's acceptance scripts expect to find.
+struct Offered {
+    const char* target;
+    fixd::FixVersion version;
+    bool fields_have_values;
+};
+
+constexpr const char* kSender = "ISLD";
+constexpr Offered kOffered[] = {
+    {"TW40", fixd::FixVersion::fix40, true},       {"TW41", fixd::FixVersion::fix41, true},
+    {"TW42", fixd::FixVersion::fix42, true},       {"TW43", fixd::FixVersion::fix43, true},
+    {"TW44", fixd::FixVersion::fix44, true},       {"TW50", fixd::FixVersion::fix50, true},
+    {"TW50SP1", fixd::FixVersion::fix50sp1, true}, {"TW50SP2", fixd::FixVersion::fix50sp2, true},
+    {"TW", fixd::FixVersion::fix44, true},         {"NO_CHECK_FIELDS_HAVE_VALUES", fixd::FixVersion::fix44, false},
+};
+
+void offer_sessions(fixd::EngineConfig& config) {
+    for (const auto& offered : kOffered) {
+        auto& session = config.sessions.emplace_back();
+        session.version = offered.version;
+        session.sender = kSender;
+        session.target = offered.target;
+        session.fields_have_values = offered.fields_have_values;
+        session.reset_on_logon = true;
+        session.appl_ver_id_in_business_reject = true;
+    }
+}
+
+fixd::EngineConfig config_of(const Options& options) {
+    auto config = options.flags.read();
+    if (options.echo && options.fill) throw UsageError{"fix acceptor: either --echo or --fill"};
+    if (options.echo && config.sessions.empty()) {
+        if (config.dictionaries.empty()) throw UsageError{"fix acceptor: --echo needs --dictionaries"};
+        offer_sessions(config);
+    }
+    if (config.sessions.empty()) {
+        throw UsageError{"fix acceptor: no session: give --config with a [[session]], --session or --echo"};
+    }
+    if (!options.address.empty() || options.port) {
+        if (config.acceptors.empty()) config.acceptors.emplace_back();
+        auto& listen = config.acceptors.front().listen;
+        listen = net::SocketAddress::parse(fmt::format(
+            "{}:{}", options.address.empty() ? listen.host() : options.address, options.port.value_or(listen.port())));
+    }
+    // The echo is there for QuickFIX's acceptance scripts.
+    if (options.echo) {
+        for (auto& session : config.sessions) session.quickfix_replies = true;
+    }
+    complete(config);
+    return config;
+}
+
+int run(const Options& options) {
+    const auto config = config_of(options);
+    service::Log log{config.log_level, config.log_format};
+    std::vector<std::unique_ptr<engine::Application>> applications;
+    fixd::FixEngine engine{
+        config,
+        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
+            if (options.echo) {
+                if (dictionary == nullptr) throw UsageError{"fix acceptor: --echo needs dictionaries"};
+                applications.push_back(std::make_unique<EchoApplication>(*dictionary));
+            } else if (options.fill) {
+                applications.push_back(std::make_unique<fixd::FillApplication>());
+            } else {
+                applications.push_back(std::make_unique<fixd::PrintApplication>(
+                    fixd::FixPrinter{fixd::FixPrinter::Form::one_line, dictionary, fix::SecretTags{config.mask_tags}}));
+            }
+            return *applications.back();
+        },
+        log};
+    run_engine(engine, log);
+    return 0;
+}
+
+}  // namespace
+
+Command fix_acceptor_command(CLI::App& fix) {
+    auto options = std::make_shared<Options>();
+    auto* command = fix.add_subcommand("acceptor", "Let FIX counterparties in; print, echo or fill what they send.");
+    options->flags.add_to(*command);
+    command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");
+    command->add_flag("--fill", options->fill, "fill every order at its price, for tests");
+    command->add_option("--address", options->address, "where the first acceptor listens (127.0.0.1)");
+    command->add_option("--port", options->port, "where it listens (5001); 0: any free port")
+        ->check(whole_number(0, UINT16_MAX));
+    command->footer(
+        "Without --echo and --fill it prints what comes and accepts it.\n"
+        "Examples:\n"
+        "  millpond fix acceptor --echo --port 5001 --dictionaries spec\n"
+        "  millpond fix acceptor --fill --session sender=VENUE,target=*,reset_on_logon=true\n"
+        "  millpond fix acceptor --config /etc/millpond/fix.toml --admin /run/millpond/fix.sock --raw-log raw.log\n"
+        "  millpond fix acceptor --port 5001 --session "
+        "version=FIX.5.0SP2,sender=VENUE,target=DESK,start=08:00,end=17:00,"
+        "days=mon-fri,timezone=Europe/Berlin,store=desk.store");
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

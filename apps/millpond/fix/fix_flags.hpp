@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+
+#include "apps/millpond/gateway/section_flags.hpp"
+#include "fixd/engine_config.hpp"
+
+namespace millpond::app {
+
+/// The configuration of a FIX engine as the command line gives it: a file, and every key of it as a flag.
+class FixFlags {
+public:
+    void add_to(CLI::App& options);
+
+    /// The file first, then the flags over it. Not completed. Throws config::ConfigError for the file and UsageError
+    /// for the flags.
+    [[nodiscard]] fixd::EngineConfig read() const;
+
+private:
+    std::string file_;
+    WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};
+    WrittenFlags tables_{std::make_shared<WrittenFlags::element_type>()};
+};
+
+}  // namespace millpond::app

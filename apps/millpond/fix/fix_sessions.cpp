@@ -1,0 +1,171 @@
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/fix/wire_bounds.hpp>
+
+#include "apps/millpond/fix/fix_commands.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "fixd/admin_server.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    std::string admin;
+    std::string session;
+    std::string reason{"asked for by the operator"};
+    std::optional<std::uint64_t> next_sender{};
+    std::optional<std::uint64_t> next_target{};
+    bool json{false};
+};
+
+using Object = std::map<std::string, std::string, std::less<>>;
+
+/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, as far as the engine writes it.
+class Answer {
+public:
+    explicit Answer(std::string_view json) : json_(json) {}
+
+    [[nodiscard]] std::vector<Object> objects() {
+        std::vector<Object> all;
+        std::string name;
+        while (at_ < json_.size()) {
+            const auto character = json_[at_];
+            if (character == '{') {
+                all.emplace_back();
+                ++at_;
+            } else if (character == '"') {
+                auto text = string();
+                if (name.empty()) {
+                    name = std::move(text);
+                } else {
+                    all.back()[std::exchange(name, {})] = std::move(text);
+                }
+            } else if (character == '[') {
+                name.clear();  // of the list
+                ++at_;
+            } else if (std::string_view{",:]}"}.find(character) != std::string_view::npos) {
+                ++at_;
+            } else {
+                const auto end = json_.find_first_of(",}]", at_);
+                all.back()[std::exchange(name, {})] = json_.substr(at_, end - at_);
+                at_ = end;
+            }
+        }
+        return all;
+    }
+
+private:
+    std::string string() {
+        std::string text;
+        for (++at_; at_ < json_.size() && json_[at_] != '"'; ++at_) {
+            if (json_[at_] == '\\') ++at_;
+            text += json_[at_];
+        }
+        ++at_;
+        return text;
+    }
+
+    std::string_view json_;
+    std::size_t at_{0};
+};
+
+/// Throws std::runtime_error with what the engine says.
+std::vector<Object> asked(const Options& options, const std::string& request) {
+    const auto text = fixd::ask_engine(options.admin, request);
+    if (options.json) {
+        fmt::print("{}\n", text);
+    }
+    auto objects = Answer{text}.objects();
+    if (!objects.empty() && objects.front().contains("error")) throw std::runtime_error(objects.front()["error"]);
+    return objects;
+}
+
+int list(const Options& options) {
+    const auto objects = asked(options, "list");
+    if (options.json) return 0;
+    fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", "session", "state", "peer", "next out",
+               "next in", "sent", "received", "last closed");
+    for (const auto& session : objects) {
+        const auto value = [&](std::string_view name) {
+            const auto found = session.find(name);
+            return found != session.end() ? found->second : std::string{};
+        };
+        if (!session.contains("name")) continue;  // what holds the list
+        fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), value("state"),
+                   value("peer"), value("next_sender"), value("next_target"), value("sent"), value("received"),
+                   value("last_closed"));
+        if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
+            fmt::print(
+                "  ! history lost: {} messages that the counterparty asked for were not in the store; it got {} "
+                "gap fills in their place. A larger store_bytes keeps more.\n",
+                lost, value("history_lost_fills"));
+        }
+    }
+    return 0;
+}
+
+int done(const Options& options, const std::string& request) {
+    static_cast<void>(asked(options, request));
+    return 0;
+}
+
+/// "5", or "-" for a number that is not given.
+std::string number(const std::optional<std::uint64_t>& value) { return value ? fmt::format("{}", *value) : "-"; }
+
+}  // namespace
+
+Command fix_sessions_command(CLI::App& fix) {
+    auto options = std::make_shared<Options>();
+    auto* command = fix.add_subcommand("sessions", "Look at the sessions of a running engine, and steer them.");
+    command->require_subcommand(1);
+    command->footer(
+        "The engine runs with --admin SOCKET. SESSION is a name as `list` shows it, or a part that only one name has.\n"
+        "Examples:\n"
+        "  millpond fix sessions list --admin /run/millpond/fix.sock\n"
+        "  millpond fix sessions logout DESK --reason 'end of the day' --admin /run/millpond/fix.sock\n"
+        "  millpond fix sessions set-seq DESK --next-in 1057 --admin /run/millpond/fix.sock");
+    const auto add = [&](const char* name, const char* help) {
+        auto* one = command->add_subcommand(name, help);
+        one->add_option("--admin", options->admin, "the engine's admin socket")->required()->type_name("SOCKET");
+        one->add_flag("--json", options->json, "print the engine's answer as it is");
+        return one;
+    };
+    const auto add_session = [&](CLI::App* one) {
+        one->add_option("SESSION", options->session, "name, or a part of it")->required();
+        return one;
+    };
+    auto* list_command = add("list", "state, peer, sequence numbers and counts of each session");
+    auto* logout = add_session(add("logout", "begin the Logout handshake; an initiator stays away until `logon`"));
+    logout->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
+    auto* logon = add_session(add("logon", "let it come back after `logout`"));
+    auto* reset = add_session(add("reset", "both numbers begin anew; a session that is logged on logs out first"));
+    auto* set = add_session(add("set-seq", "set the numbers of a session that is not connected"));
+    set->add_option("--next-out", options->next_sender, "of the next message that we send")
+        ->type_name("N")
+        ->check(whole_number(1, fix::kMaxSequence));
+    set->add_option("--next-in", options->next_target, "of the next message that we expect")
+        ->type_name("N")
+        ->check(whole_number(1, fix::kMaxSequence));
+    return {command, [=] {
+                if (list_command->parsed()) return list(*options);
+                if (logout->parsed()) return done(*options, "logout\t" + options->session + "\t" + options->reason);
+                if (logon->parsed()) return done(*options, "logon\t" + options->session);
+                if (reset->parsed()) return done(*options, "reset\t" + options->session);
+                if (set->parsed() && !options->next_sender && !options->next_target) {
+                    throw UsageError{"fix sessions set-seq: give --next-out, --next-in or both, from 1 on"};
+                }
+                return done(*options, "set-seq\t" + options->session + "\t" + number(options->next_sender) + "\t" +
+                                          number(options->next_target));
+            }};
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,180 @@
+#include "apps/millpond/gateway/demo.hpp"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/traffic/clock.hpp"
+#include "apps/millpond/traffic/file_kind.hpp"
+#include "apps/millpond/traffic/generated_source.hpp"
+#include "apps/millpond/traffic/itch_source.hpp"
+#include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/speed.hpp"
+#include "apps/millpond/traffic/transmitter.hpp"
+#include "gateway/settings/read.hpp"
+
+namespace millpond::app {
+namespace {
+
+constexpr std::string_view kFeedName = "demo";
+
+bool is_itch(const DemoOptions& options) { return traffic::file_kind(options.file) == traffic::FileKind::itch; }
+
+std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double speed) {
+    if (!options.file.empty() && is_itch(options)) {
+        constexpr double kHeartbeatNanos = 1e9;
+        const traffic::ItchSource::Options itch{.heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)};
+        return std::make_unique<traffic::ItchSource>(options.file, itch);
+    }
+    if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
+    const auto now = core::utc_nanos();
+    // Every 2 ms what is due since: a wake-up for every datagram would cost each thread several times as much.
+    constexpr double kBurstsPerSecond = 500;
+    constexpr double kMostAtOnce = 1'000;
+    const auto burst = static_cast<std::uint64_t>(std::clamp(options.rate / kBurstsPerSecond, 1.0, kMostAtOnce));
+    traffic::GeneratedSource::Options generated{.steps_per_second = options.rate, .burst = burst, .begin_utc_ns = now};
+    generated.feed.session = static_cast<std::uint64_t>(now);
+    return std::make_unique<traffic::GeneratedSource>(generated);
+}
+
+bool is_free(const net::SocketAddress& address) {
+    sockaddr_storage raw{};
+    const auto length = address.to_kernel(raw);
+    const int probe = socket(raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const bool free = bind(probe, reinterpret_cast<const sockaddr*>(&raw), length) == 0;
+    close(probe);
+    return free;
+}
+
+/// The address, or one with the next port that nobody has, nor is `given` to another; says so then.
+net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what, std::set<std::string>& given) {
+    constexpr int kMostTries = 100;
+    for (int i = 0; i < kMostTries; ++i) {
+        const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
+        if (!is_free(candidate) || !given.insert(candidate.to_string()).second) continue;
+        if (i != 0) {
+            fmt::print(stderr, "millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what,
+                       candidate.to_string());
+        }
+        return candidate;
+    }
+    return wanted;
+}
+
+net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
+    net::SocketAddress address;
+    for (const auto& pipeline : gateway.pipelines()) {
+        pipeline->for_each_feed([&](const auto& line) {
+            if (line.config().name == kFeedName) address = line.receiver().report().local;
+        });
+    }
+    return address;
+}
+
+}  // namespace
+
+void DemoOptions::add_to(CLI::App& options) {
+    options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP, CSV and web sinks are added");
+    options.add_option("--demo-feed", file, "a pcap or ITCH file to replay in place of the generated market")
+        ->type_name("FILE");
+    options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
+        ->type_name("N|max")
+        ->capture_default_str();
+    options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
+        ->type_name("bbo28|quotes|miax-tom|itch");
+    options.add_option("--demo-rate", rate, "quotes a second of the generated market")
+        ->check(positive_number())
+        ->capture_default_str();
+}
+
+DemoFolder::DemoFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "millpond-demo.XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+    path_ = name;
+}
+
+DemoFolder::~DemoFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+gateway::Config demo_defaults() {
+    gateway::Config config;
+    config.poll = core::Poll::block;
+    return config;
+}
+
+void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config) {
+    std::string format = "quotes";
+    if (!options.file.empty()) format = is_itch(options) ? "itch" : "miax-tom";
+    if (!options.format.empty()) format = options.format;
+    gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
+    if (config.rings.empty()) config.rings.emplace_back().name = "demo";
+    std::set<std::string> given;
+    if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics", given);
+    if (config.tcp.empty()) {
+        auto& tcp = config.tcp.emplace_back();
+        tcp.listen = free_from(tcp.listen, "the tcp sink", given);
+        tcp.poll = core::Poll::block;
+    }
+    if (config.web.empty()) {
+        auto& web = config.web.emplace_back();
+        web.listen = free_from(web.listen, "the page", given);
+        web.poll = core::Poll::block;
+    }
+    if (config.csv.empty()) {
+        auto& csv = config.csv.emplace_back();
+        csv.path = (folder / "quotes.csv").string();
+        csv.mode = gateway::Delivery::conflate;
+        csv.flush_ms = 1'000;
+    }
+}
+
+Demo::Demo(const DemoOptions& options, const gateway::Gateway& gateway) {
+    const auto speed = parse_speed("--demo-speed", options.speed);
+    source_ = make_source(options, speed);
+    const auto to = address_of_feed(gateway);
+    thread_ = std::thread{[this, to, speed] { run(to, speed); }};
+}
+
+Demo::~Demo() {
+    stop_.store(true, std::memory_order_relaxed);
+    thread_.join();
+}
+
+void Demo::run(net::SocketAddress to, double speed) try {
+    net::UdpSender sender{{.to = to}};
+    traffic::MonotonicClock clock;
+    traffic::Transmitter transmitter{sender, clock, {.speed = speed}};
+    const bool all = transmitter.run(*source_, stop_);
+    if (const auto error = source_->error(); !error.empty()) fmt::print(stderr, "millpond: demo: {}\n", error);
+    if (all)
+        fmt::print(stderr, "millpond: demo: the feed is at its end after {} datagrams\n", transmitter.sent().datagrams);
+} catch (const std::exception& error) {
+    fmt::print(stderr, "millpond: demo: {}\n", error.what());
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "apps/millpond/traffic/source.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/settings/config.hpp"
+
+namespace millpond::app {
+
+/// The gateway's demonstration: a feed that the program sends to itself over loopback.
+struct DemoOptions {
+    bool on{false};
+    std::string file;        ///< A capture or ITCH file; a generated market when empty.
+    std::string speed{"1"};  ///< Of the file.
+    std::string format;      ///< Of a capture's datagrams.
+    double rate{5'000};      ///< Of the generated market, quotes a second.
+
+    void add_to(CLI::App& options);
+};
+
+/// A new folder in the temporary folder. It goes, with all that it holds, when this object goes.
+class DemoFolder {
+public:
+    /// Throws std::system_error.
+    DemoFolder();
+    ~DemoFolder();
+    DemoFolder(const DemoFolder&) = delete;
+    DemoFolder& operator=(const DemoFolder&) = delete;
+
+    [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// What a demo begins with: threads sleep while they wait, because it shares the processors with the page's browser.
+[[nodiscard]] gateway::Config demo_defaults();
+
+/// Adds the feed, and a ring, a TCP, a web and a CSV sink where the configuration has none; rows go to a file in
+/// `folder`. Throws UsageError.
+void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config);
+
+/// Sends the feed on its own thread until the feed ends or this object goes.
+class Demo {
+public:
+    /// gateway: one whose configuration had add_demo_feed. Throws exceptions derived from std::exception for a file
+    /// that cannot be read.
+    Demo(const DemoOptions& options, const gateway::Gateway& gateway);
+    ~Demo();
+    Demo(const Demo&) = delete;
+    Demo& operator=(const Demo&) = delete;
+
+private:
+    void run(net::SocketAddress to, double speed);
+
+    std::unique_ptr<traffic::Source> source_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::app

@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/gateway/demo.hpp"
+#include "apps/millpond/gateway/gateway_flags.hpp"
+#include "apps/millpond/gateway/gateway_hints.hpp"
+#include "apps/millpond/gateway/port_turn.hpp"
+#include "apps/millpond/status_line.hpp"
+#include "gateway/gateway.hpp"
+#include "gateway/settings/config.hpp"
+#include "service/log.hpp"
+#include "service/service_notice.hpp"
+#include "service/stop_signal.hpp"
+
+namespace millpond::app {
+namespace {
+
+constexpr std::int64_t kStatusEveryNs = 1'000'000'000;
+constexpr std::chrono::milliseconds kLookEvery{50};
+
+struct Options {
+    GatewayFlags flags;
+    DemoOptions demo;
+};
+
+/// A client is a descriptor: take as many as the system gives without being asked twice.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Whether every receive thread has shown itself within the last two seconds; each does ten times a second.
+bool receiving(const gateway::Gateway& gateway) {
+    constexpr std::uint64_t kAliveNs = 2'000'000'000;
+    const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
+    return std::ranges::all_of(gateway.pipelines(), [now](const auto& pipeline) {
+        return now - pipeline->publisher().beaten_ns().read() <= kAliveNs;
+    });
+}
+
+/// demo: the folder of a demo's files; null without a demo.
+gateway::Config read_config(const Options& options, const DemoFolder* demo) {
+    auto config = options.flags.read(demo == nullptr ? gateway::Config{} : demo_defaults());
+    if (demo != nullptr) add_demo_feed(options.demo, demo->path(), config);
+    gateway::complete(config);
+    return config;
+}
+
+/// What is in force stays when the new configuration is faulty.
+gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, service::Log& log) try {
+    if (options.demo.on) throw UsageError("a demo is not reconfigured");
+    return gateway.reconfigure(read_config(options, nullptr));
+} catch (const std::exception& error) {
+    const auto text = fmt::format("nothing is changed: {}", error.what());
+    log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
+    return {.done = {}, .refused = {text}};
+}
+
+void reload_if_wished(const Options& options, gateway::Gateway& gateway, service::Log& log,
+                      service::ServiceNotice& service) {
+    const bool hung_up = !options.demo.on && service::reload_on_signal().exchange(false);
+    if (!hung_up && !gateway.desk().is_wished()) return;
+    service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
+    gateway.desk().answer(reload(options, gateway, log));
+    service.ready();
+}
+
+/// How many columns a line on the terminal may have that is overwritten: a longer one would wrap, and stay.
+std::size_t status_columns() {
+    constexpr std::size_t kUsual = 80;
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0;
+    return (known ? std::min<std::size_t>(size.ws_col, kUsual) : kUsual) - 1;
+}
+
+/// Prints the status once a second until `stop`.
+void watch(const Options& options, gateway::Gateway& gateway, service::Log& log, const std::atomic<bool>& stop,
+           bool quiet, service::ServiceNotice& service) {
+    const bool on_terminal = isatty(STDOUT_FILENO) == 1;
+    StatusLine status;
+    auto shown = core::monotonic_nanos();
+    while (!stop.load(std::memory_order_relaxed)) {
+        std::this_thread::sleep_for(kLookEvery);
+        gateway.watch();
+        reload_if_wished(options, gateway, log, service);
+        const auto now = core::monotonic_nanos();
+        service.beat(receiving(gateway), std::chrono::nanoseconds{now});
+        if (quiet || now - shown < kStatusEveryNs) continue;
+        if (on_terminal) {
+            fmt::print("\r\033[K{}", status.next(gateway, now - shown, status_columns()));
+        } else {
+            fmt::print("{}\n", status.next(gateway, now - shown));
+        }
+        std::fflush(stdout);
+        shown = now;
+    }
+    if (on_terminal && !quiet) fmt::print("\n");
+}
+
+int run(const Options& options) {
+    std::optional<PortTurn> turn;
+    std::optional<DemoFolder> folder;  // goes behind the sink that writes there
+    if (options.demo.on) {
+        turn.emplace();
+        folder.emplace();
+    }
+    const auto config = read_config(options, folder ? &*folder : nullptr);
+    if (config.feeds.empty()) throw UsageError("no feed: give --feed, --config with a [[feed]], or --demo");
+    raise_descriptor_limit();
+    const auto& stop = service::stop_on_signal();
+    if (options.demo.on) {
+        service::stop_on_hang_up();
+    } else {
+        service::reload_on_signal();  // from here on a hang-up ends nothing
+    }
+    service::Log log{config.log_level, config.log_format};
+    gateway::Gateway gateway{config, log};
+    turn.reset();
+    gateway.start();
+    std::unique_ptr<Demo> demo;
+    if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);
+    if (!config.quiet) print_hints(config, gateway);
+    service::ServiceNotice service;
+    service.ready();
+    watch(options, gateway, log, stop, config.quiet, service);
+    service.stopping();
+    return 0;
+}
+
+}  // namespace
+
+Command gateway_command(CLI::App& program) {
+    auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory, serve sinks.");
+    command->footer(
+        "Examples:\n"
+        "  millpond gateway --demo\n"
+        "  millpond gateway --demo --demo-feed day.pcap --demo-speed 10\n"
+        "  millpond gateway --feed listen=224.0.105.2:51002,format=miax-tom,interface=eth1 --tcp listen=0.0.0.0:9100\n"
+        "  millpond gateway --config /etc/millpond/gateway.toml --log-format json --quiet");
+    auto options = std::make_shared<Options>();
+    options->flags.add_to(*command);
+    options->demo.add_to(*command);
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,46 @@
+#include "apps/millpond/gateway/gateway_flags.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/gateway/section_flags.hpp"
+#include "gateway/settings/read.hpp"
+#include "gateway/settings/schema.hpp"
+#include "gateway/settings/value.hpp"
+
+namespace millpond::app {
+
+template <class Section>
+void GatewayFlags::add_table(CLI::App& options, const std::string& help) {
+    add_table_flag<Section>(options, tables_, help);
+}
+
+void GatewayFlags::add_to(CLI::App& options) {
+    options.add_option("--config", file_, "configuration in TOML; flags count over it")->type_name("FILE");
+    add_key_flags<gateway::Config>(options, keys_);
+    add_table<gateway::FeedConfig>(options, "a feed, as [[feed]] in the file");
+    add_table<gateway::RingConfig>(options, "a ring with its receive thread, as [[ring]]");
+    add_table<gateway::TcpConfig>(options, "JSON lines to TCP clients, as [[tcp]]");
+    add_table<gateway::CsvConfig>(options, "rows in a file, as [[csv]]");
+    add_table<gateway::UdpConfig>(options, "quotes datagrams to other gateways, as [[udp]]");
+    add_table<gateway::WebConfig>(options, "the page, and JSON lines to WebSocket clients, as [[web]]");
+    add_table<gateway::JournalConfig>(options, "every event in segment files, as [[journal]]");
+    add_table<gateway::MqttConfig>(options, "newest quotes to an MQTT broker, as [[mqtt]]");
+    add_table<gateway::KafkaConfig>(options, "a journal's records to Kafka, as [[kafka]]");
+}
+
+gateway::Config GatewayFlags::read(gateway::Config config) const {
+    if (!file_.empty()) gateway::read_file(file_, config);
+    try {
+        for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);
+        for (const auto& [table, text] : *tables_) gateway::read_table_flag(table, text, config);
+    } catch (const gateway::ConfigError& error) {
+        throw UsageError(error.what());
+    }
+    return config;
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "apps/millpond/gateway/section_flags.hpp"
+#include "gateway/settings/config.hpp"
+
+namespace millpond::app {
+
+/// The configuration as the command line gives it: a file, and every key of it as a flag.
+class GatewayFlags {
+public:
+    /// Adds --config, a flag for each top-level key and one for each table.
+    void add_to(CLI::App& options);
+
+    /// The file over `defaults`, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
+    /// UsageError for the flags.
+    [[nodiscard]] gateway::Config read(gateway::Config defaults = {}) const;
+
+private:
+    template <class Section>
+    void add_table(CLI::App& options, const std::string& help);
+
+    std::string file_;
+    WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};
+    WrittenFlags tables_{std::make_shared<WrittenFlags::element_type>()};
+};
+
+}  // namespace millpond::app

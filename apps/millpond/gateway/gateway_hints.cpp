@@ -1,0 +1,69 @@
+#include "apps/millpond/gateway/gateway_hints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace millpond::app {
+namespace {
+
+/// A part of a shell's command line; quoted where the shell would split or expand it.
+std::string shell_word(const std::string& text) {
+    const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/._-+:@", c) != nullptr; };
+    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+    std::string quoted = "'";
+    for (const char c : text) quoted += c == '\'' ? std::string{"'\\''"} : std::string{c};
+    return quoted + "'";
+}
+
+/// How a shell in this folder starts this program: its name where PATH finds it, else its path.
+std::string program_command() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const auto self = fs::read_symlink("/proc/self/exe", error);
+    const char* const path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): the program never sets it
+    std::istringstream folders{path == nullptr ? "" : path};
+    for (std::string folder; std::getline(folders, folder, ':');) {
+        const auto candidate = fs::path{folder} / "millpond";
+        if (access(candidate.c_str(), X_OK) != 0) continue;
+        if (fs::equivalent(candidate, self, error)) return "millpond";
+        break;  // another program of that name comes first
+    }
+    const auto nearby = self.lexically_relative(fs::current_path(error));
+    const bool below = !nearby.empty() && *nearby.begin() != "..";
+    return shell_word(below ? "./" + nearby.string() : self.string());
+}
+
+}  // namespace
+
+void print_hints(const gateway::Config& config, const gateway::Gateway& gateway) {
+    const auto program = program_command();
+    const auto& ring = gateway.pipelines().front()->config().name;
+    const auto metrics = gateway.metrics_address();
+    if (const auto web = gateway.web_address(); !web.empty()) {
+        fmt::print("page: {}://{}/\n", config.web.front().tls.empty() ? "http" : "https", web.to_string());
+    }
+    if (!metrics.empty()) fmt::print("metrics: http://{}/metrics\n", metrics.to_string());
+    fmt::print("look further:\n  {} tail --ring {}\n", program, shell_word(ring));
+    if (!metrics.empty()) fmt::print("  {} top --gateway {}\n", program, metrics.to_string());
+    if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
+        const bool plain = config.tcp.front().tls.empty();
+        const auto* const command = plain ? "bash -c 'cat </dev/tcp/{}/{}'" : "openssl s_client -quiet {}:{}";
+        fmt::print("  {}\n", fmt::format(fmt::runtime(command), tcp.host(), tcp.port()));
+    }
+    if (!config.csv.empty()) fmt::print("  tail -f {}\n", shell_word(config.csv.front().path));
+    fmt::print("Ctrl-C ends it.\n");
+    std::fflush(stdout);
+}
+
+}  // namespace millpond::app

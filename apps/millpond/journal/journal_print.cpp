@@ -1,0 +1,221 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_reader.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/journal/journal_commands.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/top/event_lines.hpp"
+#include "apps/millpond/traffic/progress.hpp"
+#include "apps/millpond/utc_text.hpp"
+#include "service/stop_signal.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    std::string folder;
+    std::string format{"table"};
+    std::string file;  // export's
+    std::vector<std::string> symbols;
+    std::uint64_t from{0};
+    std::string since;
+    std::string until;
+    std::uint64_t count{0};
+    bool follow{false};
+};
+
+/// Reads a journal and makes lines of what is wanted of it.
+class Printer {
+public:
+    explicit Printer(const Options& options)
+        : wanted_(options.symbols.begin(), options.symbols.end()),
+          count_(options.count),
+          format_(format_of(options.format)),
+          lines_(format_),
+          reader_(options.folder) {
+        if (!options.until.empty()) until_ = parse_utc("--until", options.until);
+        if (!options.since.empty()) {
+            reader_.seek_time(parse_utc("--since", options.since));
+        } else if (options.from != 0) {
+            reader_.seek(options.from);
+        }
+    }
+
+    /// Takes a round of records; how many there were.
+    std::size_t poll() { return reader_.poll(*this, kRound); }
+
+    template <class Event>
+    void on(const Event& event) {
+        if (over()) return;
+        if (until_ && event.receive_utc_ns >= *until_) {
+            over_ = true;
+            return;
+        }
+        feed::InstrumentId id = feed::kNoInstrument;
+        if constexpr (requires { event.instrument; }) id = event.instrument;
+        if (!wants(id)) return;
+        lines_.write(event, reader_.current().ring);
+        ++printed_;
+    }
+    void on(const journal::LostRecord& lost) {
+        if (over()) return;
+        lines_.write(lost);
+        lost_ += lost.count();
+    }
+
+    [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }
+    [[nodiscard]] EventLines& lines() noexcept { return lines_; }
+    [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
+    /// Prints what was passed over since the last call.
+    void name_unreadable() {
+        for (const auto& segment : reader_.take_unreadable()) {
+            fmt::print(stderr, "passed over: {}\n", segment);
+            exit_code_ = kJournalDamaged;
+        }
+    }
+    [[nodiscard]] int exit_code() const noexcept { return exit_code_; }
+    [[nodiscard]] std::uint64_t printed() const noexcept { return printed_; }
+    [[nodiscard]] std::uint64_t lost() const noexcept { return lost_; }
+
+private:
+    static constexpr std::size_t kRound = 1'024;
+
+    /// Sees to the names, too: a new epoch gives the ids to other instruments.
+    bool wants(feed::InstrumentId id) {
+        if (reader_.current().epoch != epoch_) {
+            epoch_ = reader_.current().epoch;
+            lines_.forget_names();
+            is_wanted_.clear();
+        }
+        if (id == feed::kNoInstrument) return true;
+        while (lines_.named() <= id) {
+            const auto* instrument = reader_.instrument(static_cast<feed::InstrumentId>(lines_.named()));
+            const auto symbol =
+                instrument == nullptr ? feed::Symbol{fmt::format("#{}", lines_.named())} : instrument->symbol;
+            lines_.name(symbol);
+            is_wanted_.push_back(wanted_.empty() || wanted_.contains(symbol.view()));
+        }
+        return is_wanted_[id];
+    }
+
+    std::set<std::string, std::less<>> wanted_;
+    std::vector<bool> is_wanted_;
+    std::uint64_t count_;
+    std::optional<std::int64_t> until_;
+    LineFormat format_;
+    EventLines lines_;
+    journal::JournalReader reader_;
+    std::uint64_t epoch_{0};
+    std::uint64_t printed_{0};
+    std::uint64_t lost_{0};
+    bool over_{false};
+    int exit_code_{0};
+};
+
+int print(const Options& options) {
+    constexpr std::chrono::milliseconds kWhileNothingComes{5};
+    const auto& stop = service::stop_on_signal();
+    Printer printer{options};
+    if (!put_out(printer.lines().head())) return 0;
+    while (!stop.load(std::memory_order_relaxed) && !printer.over()) {
+        const auto taken = printer.poll();
+        if (!put_out(printer.lines().lines())) return 0;
+        printer.lines().clear();
+        printer.name_unreadable();
+        if (taken != 0) continue;
+        if (!options.follow) break;
+        std::this_thread::sleep_for(kWhileNothingComes);
+    }
+    return printer.exit_code();
+}
+
+struct CloseFile {
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+};
+
+[[noreturn]] void cannot_write(const std::string& file) {
+    throw std::system_error(errno, std::generic_category(), "cannot write '" + file + "'");
+}
+
+int write_file(const Options& options) {
+    const auto& stop = service::stop_on_signal();
+    Printer printer{options};
+    const auto segments = journal::describe_segments(options.folder);
+    std::uint64_t last = 0;
+    for (const auto& segment : segments) last = std::max(last, segment.next_record);
+    std::unique_ptr<std::FILE, CloseFile> file{std::fopen(options.file.c_str(), "wb")};
+    if (!file) cannot_write(options.file);
+    const auto put = [&](std::string_view text) {
+        if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) cannot_write(options.file);
+    };
+    {
+        Progress progress{"export", "records", last == 0 ? 0 : last - 1};
+        put(printer.lines().head());
+        while (!stop.load(std::memory_order_relaxed) && !printer.over() && printer.poll() != 0) {
+            put(printer.lines().lines());
+            printer.lines().clear();
+            progress.at(printer.reader().next_record() - 1);
+        }
+    }
+    if (std::fclose(file.release()) != 0) cannot_write(options.file);
+    printer.name_unreadable();
+    fmt::print("{} events written to '{}'; {} were lost before\n", printer.printed(), options.file, printer.lost());
+    return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
+}
+
+/// What cat and export have in common.
+std::shared_ptr<Options> add_selection(CLI::App& command) {
+    auto options = std::make_shared<Options>();
+    command.add_option("FOLDER", options->folder, "the journal's folder")->required();
+    auto* from =
+        command.add_option("--from", options->from, "begin at the record of this number")->check(whole_number());
+    command.add_option("--since", options->since, "begin at this time of receipt, UTC, as 2026-11-20T14:30:00")
+        ->excludes(from);
+    command.add_option("--until", options->until, "end at this time of receipt");
+    command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")
+        ->allow_extra_args(false);
+    command.add_option("--count", options->count, "end after so many events (0: never)")
+        ->check(whole_number())
+        ->capture_default_str();
+    return options;
+}
+
+}  // namespace
+
+Command journal_cat_command(CLI::App& journal) {
+    auto* command = journal.add_subcommand("cat", "Print the events of a journal, and what is lost between them.");
+    auto options = add_selection(*command);
+    command->add_option("--format", options->format, "how lines look")
+        ->check(CLI::IsMember({"table", "json", "csv"}))
+        ->capture_default_str();
+    command->add_flag("--follow", options->follow, "go on with what is appended, until Ctrl-C");
+    return {command, [options] { return print(*options); }};
+}
+
+Command journal_export_command(CLI::App& journal) {
+    auto* command = journal.add_subcommand("export", "Write the events of a journal to a file, showing how far it is.");
+    auto options = add_selection(*command);
+    command->add_option("FORMAT", options->format, "csv (quotes only) or json (a line an event)")
+        ->check(CLI::IsMember({"json", "csv"}))
+        ->required();
+    command->add_option("FILE", options->file, "the file, which is replaced")->required();
+    return {command, [options] { return write_file(*options); }};
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/generated_feed.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/traffic/generated_source.hpp"
+#include "apps/millpond/traffic/sending.hpp"
+#include "apps/millpond/traffic/speed.hpp"
+#include "gateway/receive/midnight.hpp"
+
+namespace millpond::app {
+namespace {
+
+/// 2025-01-02 14:30 UTC, a Thursday: an opening of the New York exchanges.
+constexpr std::int64_t kFixedBeginUtcNs = 1'735'828'200'000'000'000;
+constexpr std::int64_t kDayNanos = 86'400'000'000'000;
+
+struct Options {
+    SendingOptions sending;
+    std::string format{"quotes"};
+    double rate{10'000};
+    std::string speed{"1"};
+    std::uint64_t symbols{100};
+    std::uint64_t count{0};
+    double duration_s{0};
+    std::uint64_t pack{1};
+    std::uint64_t burst{1};
+    std::uint16_t channel{0};
+    bool live{false};
+    std::string timezone{"America/New_York"};
+};
+
+feed::WireFormat parse_format(std::string name) {
+    std::ranges::replace(name, '-', '_');
+    if (const auto format = feed::wire_format(name)) return *format;
+    throw UsageError("--format: '" + name + "' is none of bbo28, quotes, miax-tom, itch");
+}
+
+std::int64_t midnight_of(const std::string& timezone, std::int64_t now_utc_ns) {
+    try {
+        return gateway::midnight_utc_ns(timezone, "", now_utc_ns);
+    } catch (const std::runtime_error&) {
+        throw UsageError("--timezone: '" + timezone + "' is not in the zone database");
+    }
+}
+
+traffic::GeneratedSource::Options source_options(const Options& options) {
+    traffic::GeneratedSource::Options result;
+    result.feed.format = parse_format(options.format);
+    result.feed.market = {.seed = options.sending.faults.seed, .instruments = options.symbols};
+    result.feed.steps_per_datagram = options.pack;
+    result.feed.channel = options.channel;
+    result.steps_per_second = options.rate;
+    result.burst = options.burst;
+    result.begin_utc_ns = kFixedBeginUtcNs;
+    if (options.live) {
+        result.begin_utc_ns = core::utc_nanos();
+        if (result.feed.format == feed::WireFormat::itch) {
+            // Its messages carry the time since the exchange's midnight.
+            result.begin_utc_ns += kDayNanos - midnight_of(options.timezone, result.begin_utc_ns) % kDayNanos;
+        }
+        result.feed.session = static_cast<std::uint64_t>(result.begin_utc_ns / 1'000'000);
+    }
+    const auto by_time = options.duration_s * options.rate;
+    if (by_time > 0) result.most_steps = static_cast<std::uint64_t>(std::ceil(by_time));
+    if (options.count != 0)
+        result.most_steps = result.most_steps == 0 ? options.count : std::min(options.count, result.most_steps);
+    return result;
+}
+
+int generate(const Options& options) {
+    traffic::GeneratedSource source{source_options(options)};
+    Sending sending{options.sending, parse_speed("--speed", options.speed)};
+    sending.send(source);
+    sending.finish(true);
+    return 0;
+}
+
+}  // namespace
+
+Command generate_command(CLI::App& program) {
+    auto* command = program.add_subcommand("generate", "Send a made-up market at a given rate.");
+    command->footer(
+        "Examples:\n"
+        "  millpond generate --to 127.0.0.1:14000 --format quotes --rate 50000 --symbols 500\n"
+        "  millpond generate --to 239.1.1.1:14000 --format itch --rate 20000 --duration 60 --live\n"
+        "  millpond generate --to 127.0.0.1:14000 --count 100000 --speed max --drop 0.001 --duplicate 0.001 --swap "
+        "0.001");
+    auto options = std::make_shared<Options>();
+    command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
+        ->type_name("FORMAT")
+        ->capture_default_str();
+    command->add_option("--rate", options->rate, "changes of a best bid or offer a second")
+        ->check(number_between(1e-3, 1e9))
+        ->capture_default_str();
+    command->add_option("--speed", options->speed, "N times that rate, or max: as fast as it goes")
+        ->type_name("N|max")
+        ->capture_default_str();
+    command->add_option("--symbols", options->symbols, "instruments")
+        ->check(whole_number(1, feed::GeneratedMarket::kMaxInstruments))
+        ->capture_default_str();
+    command->add_option("--count", options->count, "end after so many changes (0: by --duration or Ctrl-C)")
+        ->check(whole_number())
+        ->capture_default_str();
+    command->add_option("--duration", options->duration_s, "end after so many seconds at this rate (0: never)")
+        ->check(number_between(0, 1e9))
+        ->capture_default_str();
+    command->add_option("--pack", options->pack, "changes in a datagram, as far as they fit")
+        ->check(whole_number(1, 1000))
+        ->capture_default_str();
+    command->add_option("--burst", options->burst, "datagrams that leave together; the rate stays")
+        ->check(whole_number(1, 1'000'000))
+        ->capture_default_str();
+    command->add_option("--channel", options->channel, "channel number in quotes datagrams")
+        ->check(whole_number(0, UINT16_MAX))
+        ->capture_default_str();
+    command->add_flag("--live", options->live,
+                      "today's time and a new session, which a running gateway follows; else every run is the same");
+    command
+        ->add_option("--timezone", options->timezone,
+                     "with --live and itch: where the exchange's day begins, as the feed's key `timezone` has it")
+        ->type_name("ZONE")
+        ->capture_default_str();
+    options->sending.add_to(*command);
+    return {command, [options] { return generate(*options); }};
+}
+
+}  // namespace millpond::app

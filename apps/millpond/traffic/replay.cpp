@@ -1,0 +1,265 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/traffic/file_kind.hpp"
+#include "apps/millpond/traffic/itch_source.hpp"
+#include "apps/millpond/traffic/journal_source.hpp"
+#include "apps/millpond/traffic/pcap_source.hpp"
+#include "apps/millpond/traffic/replay_ring.hpp"
+#include "apps/millpond/traffic/request_server.hpp"
+#include "apps/millpond/traffic/sending.hpp"
+#include "apps/millpond/traffic/speed.hpp"
+#include "apps/millpond/utc_text.hpp"
+
+namespace millpond::app {
+namespace {
+
+struct Options {
+    SendingOptions sending;
+    std::string file;
+    std::string speed{"1"};
+    std::string only;
+    std::string session;
+    std::string serve;
+    std::string since;
+    std::string until;
+    RingReplayOptions ring;
+    bool loop{false};
+};
+
+std::optional<net::SocketAddress> parse_address(const std::string& flag, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    try {
+        return net::SocketAddress::parse(text);
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(flag + ": " + error.what());
+    }
+}
+
+void print_skipped(const traffic::PcapSource& source) {
+    const auto& counts = source.counts();
+    fmt::print(
+        "file: {} frames, {} datagrams, {} of them to other addresses; skipped: not IP {}, not UDP {}, "
+        "fragments {}, cut {}, malformed {}\n",
+        counts.frames, counts.datagrams, source.passed_over(), counts.not_ip, counts.not_udp, counts.fragments,
+        counts.cut, counts.malformed);
+}
+
+/// Datagrams of a capture as they were, round after round when asked for.
+void send_capture(const Options& options, Sending& sending) {
+    const auto only = parse_address("--only", options.only);
+    for (bool again = true; again;) {
+        traffic::PcapSource source{options.file, only};
+        const bool all = sending.send(source);
+        again = all && options.loop;
+        if (!again) print_skipped(source);
+    }
+}
+
+/// Answers requests for the messages of a session while this lives.
+class Serving {
+public:
+    Serving(const net::SocketAddress& listen, const std::string& file, const std::string& session)
+        : messages_(messages_of(file)),
+          server_(listen, session, messages_),
+          thread_([this](const std::stop_token& stop) {
+              constexpr int kLookMs = 50;
+              while (!stop.stop_requested()) static_cast<void>(server_.poll(kLookMs));
+          }) {
+        fmt::print("requests are answered at {}\n", server_.address().to_string());
+        std::fflush(stdout);
+    }
+    ~Serving() {
+        thread_.request_stop();
+        thread_.join();
+        fmt::print("requests {}, messages sent again {}\n", server_.requests(), server_.answered());
+    }
+    Serving(const Serving&) = delete;
+    Serving& operator=(const Serving&) = delete;
+
+private:
+    static traffic::SessionMessages messages_of(const std::string& file) {
+        traffic::SessionMessages messages;
+        net::ItchFileReader reader{file};
+        std::span<const std::byte> message;
+        while (reader.next(message)) messages.add(message);
+        return messages;
+    }
+    traffic::SessionMessages messages_;
+    traffic::RequestServer server_;
+    std::jthread thread_;
+};
+
+/// Messages of an ITCH file, each round a session of its own.
+void send_itch(const Options& options, Sending& sending, double speed) {
+    if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
+    constexpr double kHeartbeatNanos = 1e9;
+    constexpr int kRounds = 100;
+    const auto serve = parse_address("--serve-requests", options.serve);
+    for (int round = 1;; ++round) {
+        const auto session = fmt::format("{:.8}{:02}", options.session, round % kRounds);
+        std::optional<Serving> serving;
+        if (serve) serving.emplace(*serve, options.file, session);
+        traffic::ItchSource source{
+            options.file, {.session = session, .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
+        const bool all = sending.send(source);
+        if (all && options.loop) continue;
+        // Who lost the last messages asks after the end, too.
+        while (serving && !sending.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
+        return;
+    }
+}
+
+/// Eight digits that no earlier run had, so that a receiver knows the session as new.
+std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
+
+std::optional<std::int64_t> time_of(const std::string& flag, const std::string& text) {
+    if (text.empty()) return std::nullopt;
+    return parse_utc(flag, text);
+}
+
+/// Quotes of a journal, each round a session of its own.
+void send_journal(const Options& options, Sending& sending, double speed) {
+    constexpr double kHeartbeatNanos = 1e9;
+    for (bool again = true; again;) {
+        traffic::JournalSource source{options.file,
+                                      {.session = static_cast<std::uint64_t>(core::utc_nanos()),
+                                       .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed),
+                                       .since = time_of("--since", options.since),
+                                       .until = time_of("--until", options.until)}};
+        const bool all = sending.send(source);
+        again = all && options.loop;
+        const auto& counts = source.counts();
+        if (!again) {
+            fmt::print("journal: {} quotes; not sent: {} other events; {} were lost before it\n", counts.quotes,
+                       counts.others, counts.lost);
+        }
+    }
+}
+
+/// Refuses what makes no sense together.
+void check(const Options& options, traffic::FileKind kind) {
+    const bool journal = kind == traffic::FileKind::journal;
+    const bool into_ring = !options.ring.ring.empty();
+    if (into_ring && !journal) throw UsageError("--ring: '" + options.file + "' is no journal; send it --to a gateway");
+    if (into_ring && options.loop) throw UsageError("--loop: a ring gets a journal once");
+    const auto& faults = options.sending.faults;
+    if (into_ring && (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0))
+        throw UsageError("--drop, --duplicate, --swap: a ring loses and doubles nothing; use --to");
+    if (!journal && !(options.since.empty() && options.until.empty()))
+        throw UsageError("--since, --until: '" + options.file + "' is no journal");
+    if (journal && !options.only.empty())
+        throw UsageError("--only: '" + options.file + "' holds events without addresses");
+    if (kind != traffic::FileKind::itch && !options.serve.empty())
+        throw UsageError("--serve-requests: '" + options.file + "' holds no ITCH messages");
+    if (kind != traffic::FileKind::itch && !options.session.empty())
+        throw UsageError("--session: '" + options.file + "' holds no ITCH messages");
+}
+
+int replay_ring(const Options& options, double speed) {
+    auto ring = options.ring;
+    ring.journal = options.file;
+    ring.speed = speed;
+    ring.since = time_of("--since", options.since);
+    ring.until = time_of("--until", options.until);
+    ring.spin = options.sending.spin;
+    ring.quiet = options.sending.quiet;
+    return replay_into_ring(ring);
+}
+
+int replay(Options& options) {
+    const auto speed = parse_speed("--speed", options.speed);
+    // What would be refused anyway is refused before the file is looked at.
+    if (options.sending.to.empty() == options.ring.ring.empty())
+        throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
+    if (!options.sending.to.empty()) static_cast<void>(parse_address("--to", options.sending.to));
+    const auto kind = traffic::file_kind(options.file);
+    check(options, kind);
+    if (!options.ring.ring.empty()) return replay_ring(options, speed);
+    if (options.session.empty()) options.session = fresh_session();
+    Sending sending{options.sending, speed};
+    switch (kind) {
+        case traffic::FileKind::pcap: send_capture(options, sending); break;
+        case traffic::FileKind::itch: send_itch(options, sending, speed); break;
+        case traffic::FileKind::journal: send_journal(options, sending, speed); break;
+    }
+    sending.finish(kind != traffic::FileKind::pcap);
+    return 0;
+}
+
+}  // namespace
+
+Command replay_command(CLI::App& program) {
+    auto* command = program.add_subcommand(
+        "replay", "Send a capture again, an ITCH file as MoldUDP64 or a journal as quotes, at recorded pace.");
+    command->footer(
+        "Examples:\n"
+        "  millpond replay day.pcap --to 127.0.0.1:14000\n"
+        "  millpond replay day.pcap --only 224.0.105.2:51002 --to 239.1.1.1:14000 --interface eth1 --speed 10\n"
+        "  millpond replay day.itch --to 239.1.1.1:14000 --speed 100 --loop\n"
+        "  millpond replay day.itch --to 239.1.1.1:14000 --drop 0.01 --serve-requests 127.0.0.1:14001\n"
+        "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
+        "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
+        "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
+        "A capture's datagrams leave as they came. Of a journal, --to sends the quotes as our quotes datagrams, which\n"
+        "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
+        "`millpond tail --ring NAME` and any subscriber reads without a gateway.");
+    auto options = std::make_shared<Options>();
+    command
+        ->add_option("FILE", options->file,
+                     "capture (pcap), ITCH messages each behind its length, a journal's folder or one segment (.mpj)")
+        ->required();
+    command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
+        ->capture_default_str();
+    command->add_option("--only", options->only, "only datagrams that went to this ADDRESS:PORT (port 0: any)");
+    command
+        ->add_option(
+            "--session", options->session,
+            "name of the MoldUDP64 session, up to 8 characters before the number of the round (new in each run)")
+        ->check([](const std::string& name) {
+            return name.size() > 8 ? "'" + name + "' is longer than 8 characters" : std::string{};
+        });
+    command->add_option("--since", options->since,
+                        "of a journal: begin at this time of receipt, UTC, as 2026-11-20T14:30");
+    command->add_option("--until", options->until, "of a journal: end at this time of receipt");
+    command->add_option("--serve-requests", options->serve,
+                        "of ITCH messages: answer MoldUDP64 requests for them at this ADDRESS:PORT, until Ctrl-C");
+    command->add_flag("--loop", options->loop, "begin again at the end, until Ctrl-C");
+    options->sending.add_to(*command);
+    command->get_option("--to")->required(false);
+    auto* ring = command->add_option("--ring", options->ring.ring, "of a journal: publish all events to the ring NAME");
+    command
+        ->add_option("--readers", options->ring.readers,
+                     "begin when so many readers have registered with the ring, and leave none of them behind (0)")
+        ->check(whole_number())
+        ->needs(ring);
+    command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
+        ->check(whole_number(1, std::uint64_t{1} << 40U))
+        ->capture_default_str()
+        ->needs(ring);
+    command->add_option("--max-instruments", options->ring.max_instruments, "instruments that the ring has room for")
+        ->check(whole_number(1, std::uint64_t{1} << 24U))
+        ->capture_default_str()
+        ->needs(ring);
+    return {command, [options] { return replay(*options); }};
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,218 @@
+#include "apps/millpond/traffic/replay_ring.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/journal/journal_reader.hpp>
+#include <millpond/market/ring_writer.hpp>
+
+#include "apps/millpond/traffic/clock.hpp"
+#include "apps/millpond/traffic/journal_source.hpp"
+#include "apps/millpond/traffic/progress.hpp"
+#include "service/stop_signal.hpp"
+
+namespace millpond::app {
+namespace {
+
+constexpr std::uint32_t kMostChannels = 1'024;
+constexpr std::int64_t kBeatNs = 100'000'000;
+
+market::RingWriterOptions writer_options(const RingReplayOptions& options) {
+    market::RingWriterOptions writer;
+    writer.name = options.ring;
+    writer.capacity = options.capacity;
+    writer.max_instruments = static_cast<std::uint32_t>(options.max_instruments);
+    writer.max_channels = kMostChannels;
+    return writer;
+}
+
+class RingReplay {
+public:
+    explicit RingReplay(const RingReplayOptions& options)
+        : options_(options),
+          stop_(service::stop_on_signal()),
+          extent_(traffic::extent_of_journal(options.journal)),
+          reader_(options.journal),
+          writer_(writer_options(options)),
+          instruments_(options.max_instruments),
+          clock_(options.spin),
+          paces_at_(options.readers != 0 ? writer_.newest() + options.capacity / 4
+                                         : std::numeric_limits<std::uint64_t>::max()) {
+        for (feed::InstrumentId id = 0; id < writer_.instruments(); ++id) {
+            const auto name = writer_.instrument(id);
+            static_cast<void>(instruments_.find_or_add(name->venue, name->symbol));
+        }
+        if (options_.since) reader_.seek_time(*options_.since);
+    }
+
+    void run() {
+        wait_for_readers();
+        Progress progress{"replay", "records", extent_.behind - extent_.first};
+        start_ns_ = clock_.now();
+        while (!over_ && !stopped() && reader_.poll(*this, 1) != 0) {
+            if (!options_.quiet && published_ % 64 == 0) progress.at(reader_.next_record() - extent_.first);
+        }
+    }
+
+    void tell() {
+        const auto seconds = static_cast<double>(core::monotonic_nanos() - start_ns_) * 1e-9;
+        fmt::print("published {} events ({} quotes) to ring '{}' in {:.3f} s ({:.0f} events/s){}\n", published_,
+                   quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
+                   stopped() ? ", stopped by a signal" : "");
+        for (const auto& segment : reader_.take_unreadable()) fmt::print(stderr, "passed over: {}\n", segment);
+        fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
+    }
+
+    template <class Event>
+    void on(Event event) {
+        if (over_ || stopped()) return;
+        if (options_.until && event.receive_utc_ns >= *options_.until) {
+            over_ = true;
+            return;
+        }
+        if (!wait_until_due(event.receive_utc_ns)) return;
+        forget_other_epoch(event);
+        if constexpr (requires { event.instrument; }) {
+            if (event.instrument != feed::kNoInstrument) event.instrument = id_here(event.instrument);
+        }
+        event.receive_ticks = core::ticks();
+        if (writer_.publish(event)) ++published_;
+        if constexpr (Event::kKind == feed::EventKind::quote) ++quotes_;
+        if (writer_.newest() >= paces_at_) let_readers_follow();
+        beat();
+    }
+    void on(const journal::LostRecord& lost) { lost_ += lost.count(); }
+
+private:
+    [[nodiscard]] bool stopped() const noexcept { return stop_.load(std::memory_order_relaxed); }
+
+    void beat() {
+        const auto now = clock_.now();
+        if (now - beaten_ns_ < kBeatNs) return;
+        beaten_ns_ = now;
+        writer_.heartbeat(core::utc_nanos());
+    }
+
+    void pause() {
+        beat();
+        constexpr std::int64_t kPauseNs = 200'000;
+        clock_.wait_until(clock_.now() + kPauseNs);
+    }
+
+    /// Readers of this user and of root: no other user can hold the replay up.
+    [[nodiscard]] std::vector<market::RegisteredReader> readers() const {
+        auto found = writer_.readers().readers;
+        std::erase_if(found, [](const market::RegisteredReader& reader) {
+            return !reader.alive || (reader.uid != geteuid() && reader.uid != 0);
+        });
+        return found;
+    }
+
+    void wait_for_readers() {
+        if (options_.readers == 0) return;
+        fmt::print(stderr, "ring '{}': waiting for {} readers of this user\n", options_.ring, options_.readers);
+        while (!stopped() && readers().size() < options_.readers) pause();
+    }
+
+    /// No registered reader that lives falls more than half of the ring behind.
+    void let_readers_follow() {
+        const auto newest = writer_.newest();
+        const auto is_behind = [&](const market::RegisteredReader& reader) {
+            return reader.next + options_.capacity / 2 < newest;
+        };
+        for (;;) {
+            if (stopped() || std::ranges::none_of(readers(), is_behind)) break;
+            pause();
+        }
+        paces_at_ = newest + options_.capacity / 4;
+    }
+
+    bool wait_until_due(std::int64_t receive_utc_ns) {
+        if (!first_utc_ns_) first_utc_ns_ = receive_utc_ns;
+        if (options_.speed <= 0.0) return true;
+        const auto distance = static_cast<double>(receive_utc_ns - *first_utc_ns_) / options_.speed;
+        const auto due = start_ns_ + static_cast<std::int64_t>(distance);
+        while (clock_.now() < due) {
+            if (stopped()) return false;
+            clock_.wait_until(due);
+            beat();
+        }
+        return true;
+    }
+
+    /// Ids stand for other instruments in another epoch, and what was published before it is void.
+    template <class Event>
+    void forget_other_epoch(const Event& event) {
+        const auto epoch = reader_.current().epoch;
+        if (epoch == std::exchange(epoch_, epoch)) return note_channel(event.channel);
+        ids_.clear();
+        for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
+            if (!channels_[channel]) continue;
+            feed::Clear clear;
+            clear.channel = static_cast<std::uint16_t>(channel);
+            clear.receive_utc_ns = event.receive_utc_ns;
+            clear.receive_ticks = core::ticks();
+            writer_.publish(clear);
+        }
+        note_channel(event.channel);
+    }
+    void note_channel(std::uint16_t channel) {
+        if (channel >= channels_.size()) channels_.resize(channel + std::size_t{1});
+        channels_[channel] = true;
+    }
+
+    [[nodiscard]] feed::InstrumentId id_here(feed::InstrumentId recorded) {
+        if (recorded >= ids_.size()) ids_.resize(recorded + std::size_t{1}, feed::kNoInstrument);
+        auto& id = ids_[recorded];
+        if (id != feed::kNoInstrument) return id;
+        const auto* name = reader_.instrument(recorded);
+        const auto unnamed = market::Instrument{{}, feed::Symbol{fmt::format("#{}", recorded)}};
+        const auto& known = name != nullptr ? *name : unnamed;
+        id = instruments_.find_or_add(known.venue, known.symbol);
+        // An id beyond the board, which has no name there, is refused and counted by the ring.
+        if (id == feed::kNoInstrument) return writer_.max_instruments();
+        writer_.name(id, known.venue, known.symbol);
+        return id;
+    }
+
+    RingReplayOptions options_;
+    const std::atomic<bool>& stop_;
+    traffic::JournalExtent extent_;
+    journal::JournalReader reader_;
+    market::RingWriter writer_;
+    feed::InstrumentTable instruments_;
+    traffic::MonotonicClock clock_;
+    std::vector<feed::InstrumentId> ids_;  // of the recorded ones
+    std::vector<bool> channels_;           // that have published
+    std::uint64_t epoch_{0};
+    std::uint64_t paces_at_;  // ring number at which readers are looked after
+    std::int64_t start_ns_{0};
+    std::int64_t beaten_ns_{0};
+    std::optional<std::int64_t> first_utc_ns_;
+    bool over_{false};
+    std::uint64_t published_{0};
+    std::uint64_t quotes_{0};
+    std::uint64_t lost_{0};
+};
+
+}  // namespace
+
+int replay_into_ring(const RingReplayOptions& options) {
+    RingReplay replay{options};
+    replay.run();
+    replay.tell();
+    return 0;
+}
+
+}  // namespace millpond::app

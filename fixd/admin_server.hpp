@@ -1,0 +1,39 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace millpond::fixd {
+
+/// Answers requests of one line on a UNIX socket that only its owner may use. Each answer is one line.
+///
+/// Threads: one.
+/// Source:  unix(7).
+class AdminServer {
+public:
+    using Answer = std::function<std::string(std::string_view request)>;
+
+    /// Listens at `path`; a socket that a dead engine left there is replaced. Throws std::system_error that names the
+    /// path: another engine is there, or it cannot be made.
+    AdminServer(std::string path, Answer answer);
+    ~AdminServer();
+    AdminServer(const AdminServer&) = delete;
+    AdminServer& operator=(const AdminServer&) = delete;
+
+    /// Waits up to `patience` for a client and answers what it asks. A client that stays silent for a second is let go.
+    void poll(std::chrono::milliseconds patience);
+
+private:
+    void serve(int client);
+
+    std::string path_;
+    Answer answer_;
+    int listener_{-1};
+};
+
+/// Sends one line to the engine at `path` and gives its answer. Throws std::system_error that names the path.
+[[nodiscard]] std::string ask_engine(const std::string& path, std::string_view request);
+
+}  // namespace millpond::fixd

@@ -1,0 +1,152 @@
+#include "fixd/engine_config.hpp"
+
+#include <date/tz.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include <millpond/engine/allow_list.hpp>
+
+#include "fixd/host_text.hpp"
+#include "fixd/weekdays.hpp"
+#include "service/settings/toml.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using settings::ConfigError;
+
+/// Calls `use` with the list of sections of that name; false when there is none.
+template <class Use>
+bool with_sections(std::string_view name, EngineConfig& config, Use&& use) {
+    if (name == settings::Schema<AcceptorConfig>::name()) return use(config.acceptors), true;
+    if (name == settings::Schema<SessionSettings>::name()) return use(config.sessions), true;
+    return false;
+}
+
+/// Turns what `check` throws about a value into an error that says whose value it is.
+template <class Check>
+void checked(std::string_view user, std::string_view key, Check&& check) {
+    try {
+        check();
+    } catch (const std::invalid_argument& error) {
+        throw ConfigError(fmt::format("{}: key '{}': {}", user, key, error.what()));
+    }
+}
+
+void check_tls(const TlsFiles& tls, std::string_view user) {
+    if (tls.certificate.empty() != tls.key.empty()) {
+        throw ConfigError(fmt::format("{}: key '{}' is missing beside '{}'", user,
+                                      tls.key.empty() ? "tls_key" : "tls_certificate",
+                                      tls.key.empty() ? "tls_certificate" : "tls_key"));
+    }
+}
+
+void complete_acceptors(EngineConfig& config) {
+    const bool needs_one =
+        std::ranges::any_of(config.sessions, [](const auto& session) { return session.hosts.empty(); });
+    if (config.acceptors.empty() && needs_one) config.acceptors.emplace_back();
+    std::set<std::string> names;
+    for (const auto& acceptor : config.acceptors) {
+        if (!names.insert(acceptor.name).second) {
+            throw ConfigError(fmt::format("[[acceptor]]: name '{}' is used twice", acceptor.name));
+        }
+        const auto user = fmt::format("[[acceptor]] '{}'", acceptor.name);
+        check_tls(acceptor.tls, user);
+        engine::AllowList list;
+        for (const auto& range : acceptor.allow) checked(user, "allow", [&] { list.add(range); });
+    }
+}
+
+void check_schedule(const SessionSettings& session, const std::string& user) {
+    if (session.start.has_value() != session.end.has_value()) {
+        throw ConfigError(fmt::format("{}: 'start' and 'end' belong together", user));
+    }
+    if (session.start_day.empty() != session.end_day.empty()) {
+        throw ConfigError(fmt::format("{}: 'start_day' and 'end_day' belong together", user));
+    }
+    const bool has_days = !session.days.empty() || !session.start_day.empty();
+    if (has_days && !session.start) throw ConfigError(fmt::format("{}: days need 'start' and 'end'", user));
+    if (!session.days.empty() && !session.start_day.empty()) {
+        throw ConfigError(fmt::format("{}: either 'days' or 'start_day' and 'end_day'", user));
+    }
+    checked(user, "days", [&] { static_cast<void>(weekdays_of(session.days)); });
+    if (!session.start_day.empty()) {
+        checked(user, "start_day", [&] { static_cast<void>(weekday_of(session.start_day)); });
+        checked(user, "end_day", [&] { static_cast<void>(weekday_of(session.end_day)); });
+    }
+    try {
+        date::locate_zone(session.timezone);
+    } catch (const std::runtime_error&) {
+        throw ConfigError(fmt::format("{}: timezone '{}' is not in the zone database", user, session.timezone));
+    }
+}
+
+void complete_session(const EngineConfig& config, SessionSettings& session) {
+    if (session.sender.empty()) throw ConfigError("[[session]]: key 'sender' is missing");
+    if (session.target.empty()) throw ConfigError("[[session]]: key 'target' is missing");
+    const auto user = fmt::format("[[session]] '{}' to '{}'", session.sender, session.target);
+    if (session.hosts.empty()) {
+        if (session.acceptor.empty()) session.acceptor = config.acceptors.front().name;
+        const bool exists = std::ranges::any_of(
+            config.acceptors, [&](const auto& acceptor) { return acceptor.name == session.acceptor; });
+        if (!exists) throw ConfigError(fmt::format("{}: acceptor '{}' does not exist", user, session.acceptor));
+    } else {
+        if (!session.acceptor.empty()) throw ConfigError(fmt::format("{}: either 'acceptor' or 'hosts'", user));
+        if (session.target == "*") throw ConfigError(fmt::format("{}: target '*' needs an acceptor", user));
+        for (const auto& host : session.hosts) checked(user, "hosts", [&] { static_cast<void>(host_of(host)); });
+    }
+    check_tls(session.tls, user);
+    check_schedule(session, user);
+    if (!session.password_file.empty() && !session.password_env.empty()) {
+        throw ConfigError(fmt::format("{}: either 'password_file' or 'password_env'", user));
+    }
+    if (session.thread && *session.thread >= config.threads) {
+        throw ConfigError(
+            fmt::format("{}: key 'thread' is {}, and there are {} threads", user, *session.thread, config.threads));
+    }
+}
+
+}  // namespace
+
+void read_engine_toml(std::string_view text, std::string_view name, EngineConfig& config) {
+    const auto document = settings::Document::parse(text, name);
+    const auto is_section = [&](std::string_view key) {
+        return with_sections(key, config, [&](auto& sections) { settings::read_sections(*document, sections); });
+    };
+    settings::read_top_level(*document, is_section, config);
+}
+
+void read_engine_file(const std::string& path, EngineConfig& config) {
+    read_engine_toml(settings::text_of(path), path, config);
+}
+
+void read_engine_table(std::string_view section, std::string_view text, EngineConfig& config) {
+    const bool known = with_sections(section, config,
+                                     [&](auto& sections) { settings::read_table_flag(text, sections.emplace_back()); });
+    if (!known) throw ConfigError(fmt::format("--{}: no such table", section));
+}
+
+void complete(EngineConfig& config) {
+    complete_acceptors(config);
+    if (!std::has_single_bit(config.raw_log_ring)) {
+        throw ConfigError(fmt::format("raw_log_ring expects a power of two, found {}", config.raw_log_ring));
+    }
+    std::set<std::string> ids;
+    for (auto& session : config.sessions) {
+        complete_session(config, session);
+        session.file_mode = config.file_mode;
+        const auto id =
+            fmt::format("{} '{}' to '{}'", static_cast<int>(session.version), session.sender, session.target);
+        if (!ids.insert(id).second) {
+            throw ConfigError(fmt::format("[[session]] '{}' to '{}' is there twice", session.sender, session.target));
+        }
+    }
+}
+
+}  // namespace millpond::fixd

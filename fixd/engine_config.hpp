@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/idle.hpp>
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/tag.hpp>
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "service/log.hpp"
+
+/// What a FIX engine is told to do. The TOML file and the command line both end here; engine_schema.cpp names every
+/// key, and complete() below checks what no single key can.
+namespace millpond::fixd {
+
+/// The application layer's version and what carries it.
+enum class FixVersion : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fix50, fix50sp1, fix50sp2 };
+
+/// Files of a TLS connection; none when both are empty.
+struct TlsFiles {
+    std::string certificate{};
+    std::string key{};
+    std::string authorities{};
+    std::string server_name{};
+    bool verify{true};
+};
+
+/// Where counterparties come in: `[[acceptor]]`.
+struct AcceptorConfig {
+    std::string name{"acceptor"};
+    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:5001")};
+    std::uint64_t max_connections{256};
+    std::uint64_t max_before_logon{64};
+    std::uint64_t max_before_logon_per_address{16};
+    std::uint64_t first_message_seconds{10};
+    std::vector<std::string> allow{};
+    TlsFiles tls{};
+};
+
+/// One FIX session: `[[session]]`. One with hosts connects; the others wait for their counterparty at an acceptor.
+struct SessionSettings {
+    FixVersion version{FixVersion::fix44};
+    std::string sender{};    ///< Our CompID.
+    std::string target{};    ///< The counterparty's; '*' is any.
+    std::string acceptor{};  ///< The first when empty.
+    std::uint64_t max_dynamic{64};
+    std::vector<std::string> hosts{};
+    bool tls_on{false};
+    TlsFiles tls{};
+    std::uint64_t reconnect_ms{1'000};
+    std::uint64_t reconnect_longest_ms{30'000};
+    std::uint64_t connect_ms{5'000};
+    std::optional<std::uint64_t> thread{};  ///< Its place modulo the number of threads when unset.
+
+    std::string dictionary{};              ///< A file; that of the folder, or what is built in, when empty.
+    std::string application_dictionary{};  ///< Likewise, with FIX 5.0.
+    bool fields_have_values{true};
+    bool user_fields_are_known{true};
+    bool fields_are_in_order{true};
+    bool members_are_in_order{true};
+
+    std::uint64_t heartbeat_seconds{30};
+    std::uint64_t logon_seconds{10};
+    std::uint64_t logout_seconds{2};
+    std::uint64_t max_latency_seconds{120};
+    std::optional<fix::TimePrecision> time_precision{};
+    std::string username{};
+    std::string password_file{};
+    std::string password_env{};
+    bool reset_on_logon{false};
+    bool reset_on_logout{false};
+    bool reset_on_disconnect{false};
+    bool appl_ver_id_in_business_reject{false};
+    bool quickfix_replies{false};
+    bool send_last_processed{false};
+    bool send_next_expected{false};
+    std::uint64_t resend_chunk{0};
+    std::uint64_t max_message_bytes{16ULL * 1024};
+    std::uint64_t held_messages{1'024};
+    std::uint64_t held_bytes{256ULL * 1024};
+
+    std::optional<std::int64_t> start{};  ///< Second of the day.
+    std::optional<std::int64_t> end{};
+    std::string days{};       ///< "mon-fri", "mon,wed,sun"; each day when empty.
+    std::string start_day{};  ///< With end_day: one session a week.
+    std::string end_day{};
+    std::string timezone{"UTC"};
+
+    std::string store{};  ///< A file; memory when empty. With target '*' a folder.
+    std::uint64_t store_bytes{8ULL << 20U};
+    std::uint64_t store_segments{4};
+    fix::Durability durability{fix::Durability::process};
+    std::uint64_t sync_ms{1'000};
+    std::uint32_t file_mode{0640};  ///< The engine's.
+
+    std::uint64_t pending_bytes{1ULL << 20U};
+    std::uint64_t stall_seconds{30};
+    std::uint64_t messages_per_second{0};
+    std::uint64_t burst{1'000};
+    bool cut_off{false};
+};
+
+struct EngineConfig {
+    service::Severity log_level{service::Severity::info};
+    service::LogFormat log_format{service::LogFormat::text};
+    bool quiet{false};             ///< No log of logons and logouts.
+    net::SocketAddress metrics{};  ///< /metrics; empty: nowhere.
+    std::string admin{};           ///< UNIX socket that `millpond fix sessions` asks; empty: none.
+    std::string raw_log{};
+    std::uint64_t raw_log_ring{4ULL << 20U};
+    std::uint64_t raw_log_rotate{1ULL << 30U};
+    std::vector<fix::Tag> mask_tags{};  ///< Besides those that are always hidden.
+    std::uint32_t file_mode{0640};      ///< Permissions of stores and raw logs.
+    std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
+    std::uint64_t threads{1};
+    core::Poll poll{core::Poll::block};
+    std::optional<std::uint32_t> pin{};  ///< CPU of the first thread; the others take the next ones.
+    std::uint32_t realtime{0};
+    std::vector<AcceptorConfig> acceptors{};
+    std::vector<SessionSettings> sessions{};
+};
+
+/// Reads a TOML file into `config`, over what is there; tables are appended. Throws config::ConfigError with file and
+/// line.
+void read_engine_file(const std::string& path, EngineConfig& config);
+/// The same for text; `name` stands for the file in messages.
+void read_engine_toml(std::string_view text, std::string_view name, EngineConfig& config);
+/// One table from the command line: ("session", "sender=HOUSE,target=CLIENT").
+void read_engine_table(std::string_view section, std::string_view text, EngineConfig& config);
+
+/// Fills in what follows from the rest and checks what no single key can: sessions have ids and an acceptor or hosts,
+/// none is there twice, files of TLS are complete, schedules have both ends and a zone that exists. Throws ConfigError.
+void complete(EngineConfig& config);
+
+}  // namespace millpond::fixd

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string_view>
+
+#include <millpond/fix/tag.hpp>
+
+/// Names for people who look at messages without a dictionary.
+namespace millpond::fixd {
+
+/// The field's name, for the fields of orders, executions and market data that everybody uses; else empty.
+[[nodiscard]] std::string_view common_field_name(fix::Tag tag) noexcept;
+
+/// The name of an application message's type; empty when it is not known.
+[[nodiscard]] std::string_view common_message_name(std::string_view type) noexcept;
+
+/// What a value of an enumerated field means; empty when it is not known.
+[[nodiscard]] std::string_view common_value_name(fix::Tag tag, std::string_view value) noexcept;
+
+}  // namespace millpond::fixd

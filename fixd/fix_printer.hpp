@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/message.hpp>
+#include <millpond/fix/parser.hpp>
+#include <millpond/fix/secret_mask.hpp>
+
+namespace millpond::fixd {
+
+/// Writes FIX messages for people: a line each, or a line each field with its name and what its value means; the fields
+/// of repeating groups are indented.
+class FixPrinter {
+public:
+    enum class Form : std::uint8_t { one_line, fields };
+
+    /// dictionary: null for what is built in; else outlives this.
+    FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
+        : form_(form), dictionary_(dictionary), secrets_(std::move(secrets)) {}
+
+    /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
+    /// message is shown field by field as far as it goes, with what is wrong in front.
+    [[nodiscard]] std::string text(std::string_view bytes);
+
+    /// As `text` reads it; nothing where the bytes are no message. One whose CheckSum is that of values which are
+    /// hidden in the bytes is a message.
+    [[nodiscard]] std::optional<fix::Message> parse(std::string_view bytes);
+    /// Whether the newest message that was parsed has hidden values, so that its bytes are not those of the wire.
+    [[nodiscard]] bool was_masked() const noexcept { return masked_; }
+
+private:
+    [[nodiscard]] std::optional<fix::Message> parse_whole(std::string_view bytes);
+    [[nodiscard]] const fix::Dictionary& built_in(std::string_view begin_string);
+    [[nodiscard]] std::string fields_text(const fix::Message& message);
+    [[nodiscard]] std::string one_line(const fix::Message& message);
+    [[nodiscard]] std::string_view field_name(fix::Tag tag, const fix::Dictionary& session) const;
+    [[nodiscard]] std::string_view value_name(fix::Tag tag, std::string_view value) const;
+    [[nodiscard]] std::string_view message_name(std::string_view type, const fix::Dictionary& session) const;
+
+    Form form_;
+    const fix::Dictionary* dictionary_;
+    std::map<fix::Version, fix::Dictionary> built_in_;
+    fix::Parser parser_;
+    std::vector<fix::Field> spill_;
+    std::string fault_;
+    fix::SecretTags secrets_;
+    bool masked_{false};
+    std::string repaired_;  // a masked message with the CheckSum of its bytes
+};
+
+/// Reads a dictionary in QuickFIX's format. Throws std::runtime_error that names the file.
+[[nodiscard]] fix::Dictionary read_dictionary_file(const std::string& path);
+
+/// Bytes for a terminal: the delimiter as '|', other control characters as '?'.
+[[nodiscard]] std::string shown(std::string_view bytes);
+
+}  // namespace millpond::fixd

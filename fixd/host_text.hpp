@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+#include <millpond/engine/initiator.hpp>
+
+namespace millpond::fixd {
+
+/// "fix.example.com:5001", "10.0.0.1:5001", "[fd00::1]:5001". Throws std::invalid_argument that quotes what it is not.
+[[nodiscard]] engine::Host host_of(std::string_view text);
+
+}  // namespace millpond::fixd

@@ -1,0 +1,150 @@
+#include "fixd/session_build.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "fixd/fix_printer.hpp"
+#include "fixd/host_text.hpp"
+#include "fixd/weekdays.hpp"
+#include "service/settings/value.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+constexpr const char* kFiles[] = {"FIX40", "FIX41", "FIX42", "FIX43", "FIX44", "FIX50", "FIX50SP1", "FIX50SP2"};
+// ApplVerID of FIX 5.0 and its service packs.
+constexpr const char* kApplVerIds[] = {"", "", "", "", "", "7", "8", "9"};
+
+std::int64_t nanos(std::uint64_t seconds) { return static_cast<std::int64_t>(seconds) * kSecond; }
+
+std::string password_of(const SessionSettings& settings) {
+    if (!settings.password_env.empty()) {
+        const char* const value =
+            std::getenv(settings.password_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
+        if (value == nullptr) {
+            throw settings::ConfigError(fmt::format("password_env: '{}' is not set", settings.password_env));
+        }
+        return value;
+    }
+    if (settings.password_file.empty()) return {};
+    std::ifstream in{settings.password_file};
+    std::string line;
+    if (!std::getline(in, line)) {
+        throw settings::ConfigError(fmt::format("password_file: cannot read '{}'", settings.password_file));
+    }
+    return line;
+}
+
+std::optional<fix::Schedule> schedule_of(const SessionSettings& settings) {
+    if (!settings.start) return std::nullopt;
+    const auto zone = zone_named(settings.timezone);
+    if (!settings.start_day.empty()) {
+        return fix::Schedule::weekly(weekday_of(settings.start_day), *settings.start, weekday_of(settings.end_day),
+                                     *settings.end, zone);
+    }
+    return fix::Schedule::daily(*settings.start, *settings.end, weekdays_of(settings.days), zone);
+}
+
+}  // namespace
+
+fix::Version session_version(FixVersion version) noexcept {
+    return version >= FixVersion::fix50 ? fix::Version::fixt11 : static_cast<fix::Version>(version);
+}
+
+const fix::Dictionary& Dictionaries::file(const std::string& path) {
+    const auto known = files_.find(path);
+    if (known != files_.end()) return known->second;
+    return files_.emplace(path, read_dictionary_file(path)).first->second;
+}
+
+const fix::Dictionary& Dictionaries::built_in(fix::Version version) {
+    const auto known = built_in_.find(version);
+    if (known != built_in_.end()) return known->second;
+    return built_in_.emplace(version, fix::Dictionary::session_level(version)).first->second;
+}
+
+Dictionaries::Pair Dictionaries::of(const SessionSettings& session) {
+    const bool on_fixt = session.version >= FixVersion::fix50;
+    const auto in_folder = [&](const std::string& name) {
+        return folder_.empty() ? std::string{} : folder_ + "/" + name + ".xml";
+    };
+    const std::string standard = kFiles[static_cast<std::size_t>(session.version)];
+    auto session_file = session.dictionary;
+    if (session_file.empty()) session_file = in_folder(on_fixt ? "FIXT11" : standard);
+    auto application_file = session.application_dictionary;
+    if (application_file.empty()) application_file = on_fixt ? in_folder(standard) : session_file;
+    return {.session = session_file.empty() ? &built_in(session_version(session.version)) : &file(session_file),
+            .application = application_file.empty() ? nullptr : &file(application_file)};
+}
+
+engine::TlsOptions tls_options(const TlsFiles& files) {
+    return {.certificate = files.certificate,
+            .key = files.key,
+            .authorities = files.authorities,
+            .verify_peer = files.verify,
+            .server_name = files.server_name};
+}
+
+engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries) {
+    const auto pair = dictionaries.of(settings);
+    engine::SessionOptions options{.config = {}, .dictionary = pair.session, .application = pair.application};
+    auto& config = options.config;
+    config.version = session_version(settings.version);
+    config.role = settings.hosts.empty() ? fix::Role::acceptor : fix::Role::initiator;
+    config.sender_comp_id = settings.sender;
+    config.target_comp_id = settings.target;
+    config.default_appl_ver_id = kApplVerIds[static_cast<std::size_t>(settings.version)];
+    config.username = settings.username;
+    config.password = password_of(settings);
+    config.heartbeat_seconds = static_cast<std::int64_t>(settings.heartbeat_seconds);
+    config.logon_timeout_ns = nanos(settings.logon_seconds);
+    config.logout_timeout_ns = nanos(settings.logout_seconds);
+    config.max_latency_ns = nanos(settings.max_latency_seconds);
+    config.time_precision = settings.time_precision;
+    config.reset_on_logon = settings.reset_on_logon;
+    config.reset_on_logout = settings.reset_on_logout;
+    config.reset_on_disconnect = settings.reset_on_disconnect;
+    config.appl_ver_id_in_business_reject = settings.appl_ver_id_in_business_reject;
+    config.quickfix_replies = settings.quickfix_replies;
+    config.send_last_processed = settings.send_last_processed;
+    config.send_next_expected = settings.send_next_expected;
+    config.resend_request_chunk = settings.resend_chunk;
+    config.max_message_bytes = settings.max_message_bytes;
+    config.held_messages = settings.held_messages;
+    config.held_bytes = settings.held_bytes;
+    config.validation = {.fields_have_values = settings.fields_have_values,
+                         .user_fields_are_known = settings.user_fields_are_known,
+                         .fields_are_in_order = settings.fields_are_in_order,
+                         .members_are_in_order = settings.members_are_in_order};
+    config.schedule = schedule_of(settings);
+    options.store = {.bytes = settings.store_bytes,
+                     .file = settings.store,
+                     .segments = settings.store_segments,
+                     .durability = settings.durability,
+                     .sync_interval = std::chrono::milliseconds{settings.sync_ms},
+                     .file_mode = settings.file_mode};
+    options.limits = {.pending_bytes = settings.pending_bytes,
+                      .stalled = std::chrono::seconds{settings.stall_seconds},
+                      .messages_per_second = static_cast<std::uint32_t>(settings.messages_per_second),
+                      .burst = static_cast<std::uint32_t>(settings.burst),
+                      .cut_off_when_exceeded = settings.cut_off};
+    return options;
+}
+
+engine::Initiator::Options initiator_options(const SessionSettings& settings) {
+    engine::Initiator::Options options;
+    for (const auto& host : settings.hosts) options.hosts.push_back(host_of(host));
+    options.reconnect.first = std::chrono::milliseconds{settings.reconnect_ms};
+    options.reconnect.longest = std::chrono::milliseconds{settings.reconnect_longest_ms};
+    options.reconnect.connect_timeout = std::chrono::milliseconds{settings.connect_ms};
+    if (settings.tls_on) options.tls = tls_options(settings.tls);
+    return options;
+}
+
+}  // namespace millpond::fixd

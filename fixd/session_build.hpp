@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <millpond/engine/initiator.hpp>
+#include <millpond/engine/session_options.hpp>
+#include <millpond/engine/tls.hpp>
+#include <millpond/fix/dictionary.hpp>
+
+#include "fixd/engine_config.hpp"
+
+/// From settings to what the engine takes.
+namespace millpond::fixd {
+
+/// Dictionaries by their files, each read once; and what is built in.
+class Dictionaries {
+public:
+    /// folder: empty where there is none.
+    explicit Dictionaries(std::string folder) : folder_(std::move(folder)) {}
+
+    struct Pair {
+        const fix::Dictionary* session{nullptr};
+        const fix::Dictionary* application{nullptr};  ///< Null: application messages pass unchecked.
+    };
+    /// Those of a session. They live as long as this. Throws std::runtime_error that names the file.
+    [[nodiscard]] Pair of(const SessionSettings& session);
+
+private:
+    [[nodiscard]] const fix::Dictionary& file(const std::string& path);
+    [[nodiscard]] const fix::Dictionary& built_in(fix::Version version);
+
+    std::string folder_;
+    std::map<std::string, fix::Dictionary> files_;
+    std::map<fix::Version, fix::Dictionary> built_in_;
+};
+
+[[nodiscard]] fix::Version session_version(FixVersion version) noexcept;
+
+/// Throws config::ConfigError: a password that cannot be read.
+[[nodiscard]] engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries);
+[[nodiscard]] engine::Initiator::Options initiator_options(const SessionSettings& settings);
+[[nodiscard]] engine::TlsOptions tls_options(const TlsFiles& files);
+
+}  // namespace millpond::fixd

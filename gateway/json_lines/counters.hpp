@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include <millpond/core/tally.hpp>
+
+#include "gateway/sinks/account.hpp"
+
+namespace millpond::gateway::lines {
+
+/// What became of a sink's clients. Written by the sink's thread, read on any.
+struct Counters {
+    core::Tally clients;  ///< Connected now.
+    core::Tally accepted;
+    core::Tally refused;   ///< Turned away because there are max_clients.
+    core::Tally left;      ///< Closed by the client or the network.
+    core::Tally stalled;   ///< Disconnected because they took nothing for too long.
+    core::Tally overlong;  ///< Disconnected because of a request line that did not end.
+    core::Tally bad_requests;
+    core::Tally bytes;
+    core::Tally delivered;  ///< These four: sums of the accounts of all clients, past ones included.
+    core::Tally filtered;
+    core::Tally conflated;
+    core::Tally missed;
+
+    /// Calls visit(name, help, tally) for each.
+    template <class Visitor>
+    void visit(Visitor&& visitor) const {
+        visitor("clients", "Clients connected now.", clients);
+        visitor("clients_accepted_total", "Clients that connected.", accepted);
+        visitor("clients_refused_total", "Clients turned away because there were too many.", refused);
+        visitor("clients_left_total", "Clients that closed the connection.", left);
+        visitor("clients_stalled_total", "Clients disconnected because they took nothing for too long.", stalled);
+        visitor("clients_overlong_total", "Clients disconnected because of an over-long request line.", overlong);
+        visitor("bad_requests_total", "Request lines that were none.", bad_requests);
+        visitor("bytes_total", "Bytes sent to clients.", bytes);
+        visitor("client_delivered_total", "Events delivered, over all clients.", delivered);
+        visitor("client_filtered_total", "Events of instruments that a client did not want, over all clients.",
+                filtered);
+        visitor("client_conflated_total", "Events replaced by newer ones, over all clients.", conflated);
+        visitor("client_missed_total", "Events lost to slow clients, over all clients.", missed);
+    }
+};
+
+/// What of one client is in the counters already.
+class Counted {
+public:
+    /// Adds what has come since the last call.
+    void count(Counters& counters, const Account& now, std::uint64_t bytes_sent) {
+        counters.delivered.add(now.delivered - account_.delivered);
+        counters.filtered.add(now.filtered - account_.filtered);
+        counters.conflated.add(now.conflated - account_.conflated);
+        counters.missed.add(now.missed - account_.missed);
+        counters.bytes.add(bytes_sent - bytes_sent_);
+        account_ = now;
+        bytes_sent_ = bytes_sent;
+    }
+
+private:
+    Account account_{};
+    std::uint64_t bytes_sent_{0};
+};
+
+}  // namespace millpond::gateway::lines

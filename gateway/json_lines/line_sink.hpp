@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+
+#include "gateway/json_lines/line_log.hpp"
+#include "gateway/json_lines/standing.hpp"
+#include "gateway/json_lines/subscriber.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway::lines {
+
+/// A sink that makes each event one line of JSON, once for all its subscribers. It is never slow itself: its log takes
+/// every event, and a subscriber falls out of it alone.
+///
+/// Threads: as Sink says.
+/// Memory:  `backlog` lines, and the newest quote and state of each instrument.
+class LineSink : public Sink {
+public:
+    /// backlog: lines, a power of two.
+    explicit LineSink(std::size_t backlog) : log_(backlog) {}
+
+    [[nodiscard]] std::size_t room() const noexcept override { return kRound; }
+    [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
+    void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
+    void board(const feed::Quote& quote, std::uint64_t number) override;
+    void board(const feed::Status& status, std::uint64_t number) override;
+    Taken on(const feed::Quote& quote, std::uint64_t number) override;
+    Taken on(const feed::Trade& trade, std::uint64_t number) override;
+    Taken on(const feed::TradeBreak& broken, std::uint64_t number) override;
+    Taken on(const feed::Status& status, std::uint64_t number) override;
+    Taken on(const feed::Gap& gap, std::uint64_t number) override;
+    Taken on(const feed::Clear& clear, std::uint64_t number) override;
+    void missed(std::uint64_t first, std::uint64_t last) override;
+    [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
+
+protected:
+    [[nodiscard]] const LineLog& log() const noexcept { return log_; }
+    [[nodiscard]] const Standing& standing() const noexcept { return standing_; }
+    /// From here on until leave() it is told of names and of lines that leave the log.
+    void join(Subscriber& subscriber) { subscribers_.push_back(&subscriber); }
+    void leave(const Subscriber& subscriber);
+    /// To be called when subscribers have moved on: which line none of them waits for any more.
+    void find_slowest() noexcept;
+
+private:
+    static constexpr std::size_t kRound = 1'024;  ///< Events between two looks at the sockets.
+
+    void make_room();
+    [[nodiscard]] Line& append(LineKind kind, feed::InstrumentId id, std::uint64_t events = 1);
+
+    LineLog log_;
+    Standing standing_;
+    std::uint64_t slowest_{0};  // no subscriber stands before this line
+    std::vector<Subscriber*> subscribers_;
+};
+
+}  // namespace millpond::gateway::lines

@@ -1,0 +1,109 @@
+#include "gateway/json_lines/request.hpp"
+
+#include <fmt/format.h>
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+
+namespace millpond::gateway::lines {
+namespace {
+
+using Tree = boost::property_tree::ptree;
+
+constexpr std::size_t kDeepest = 2;  ///< The object, and the list in it.
+
+/// Brackets outside strings; the parser itself recurses once a level.
+bool too_deep(std::string_view line) {
+    std::size_t depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quoted) {
+            if (c == '\\') ++i;
+            if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > kDeepest) return true;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            --depth;
+        }
+    }
+    return false;
+}
+
+std::vector<std::string> symbols_of(const std::string& key, const Tree& value) {
+    std::vector<std::string> symbols;
+    for (const auto& [name, element] : value) {
+        if (!name.empty() || !element.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols", key));
+        symbols.push_back(element.data());
+        if (symbols.back().empty() || !feed::Symbol::fits(symbols.back())) {
+            throw RequestError(fmt::format("'{}': a symbol has 1 to {} characters", key, feed::Symbol::capacity()));
+        }
+    }
+    if (symbols.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols like [\"AAPL\"]", key));
+    return symbols;
+}
+
+Delivery mode_of(const Tree& value) {
+    if (value.data() == "every") return Delivery::every;
+    if (value.data() == "conflate") return Delivery::conflate;
+    throw RequestError("'mode' must be \"every\" or \"conflate\"");
+}
+
+std::chrono::milliseconds interval_of(const Tree& value) {
+    constexpr long kLongestMs = 60'000;
+    const auto& text = value.data();
+    long number = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number <= kLongestMs;
+    if (!good) throw RequestError(fmt::format("'interval_ms' must be an integer from 0 to {}", kLongestMs));
+    return std::chrono::milliseconds{number};
+}
+
+}  // namespace
+
+Request parse_request(std::string_view line) {
+    if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request is a JSON object");
+    if (too_deep(line)) throw RequestError("a request holds nothing deeper than a list");
+    Tree tree;
+    try {
+        std::istringstream in{std::string{line}};
+        boost::property_tree::read_json(in, tree);
+    } catch (const boost::property_tree::json_parser_error& error) {
+        throw RequestError(error.message());
+    }
+    Request request;
+    for (const auto& [key, value] : tree) {
+        if (key == "subscribe") {
+            request.subscribe = symbols_of(key, value);
+        } else if (key == "unsubscribe") {
+            request.unsubscribe = symbols_of(key, value);
+        } else if (key == "mode") {
+            request.mode = mode_of(value);
+        } else if (key == "interval_ms") {
+            request.interval = interval_of(value);
+        } else if (key == "account") {
+            request.account = value.data() == "true";
+        } else if (key == "token") {
+            request.token = value.data();
+        } else {
+            throw RequestError(
+                fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account, token",
+                            key.substr(0, feed::Symbol::capacity())));
+        }
+    }
+    if (tree.empty()) throw RequestError("nothing is asked for");
+    return request;
+}
+
+}  // namespace millpond::gateway::lines

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway::lines {
+
+/// What a client asked for in one line, a JSON object:
+/// ```
+/// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
+/// {"unsubscribe":["AAPL"]}        these no more; ["*"] is nothing
+/// {"mode":"conflate"}             or "every"
+/// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
+/// {"account":true}                asks for a line with the client's account
+/// {"token":"..."}                 who asks; what a tcp sink with a token wants first, and nobody later
+/// ```
+/// Several keys may stand in one line; they are obeyed in this order.
+struct Request {
+    std::vector<std::string> subscribe;
+    std::vector<std::string> unsubscribe;
+    std::optional<Delivery> mode;
+    std::optional<std::chrono::milliseconds> interval;
+    bool account{false};
+    std::optional<std::string> token;
+};
+
+/// A line that is no request. The text says what is wrong with it.
+class RequestError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Throws RequestError.
+[[nodiscard]] Request parse_request(std::string_view line);
+
+}  // namespace millpond::gateway::lines

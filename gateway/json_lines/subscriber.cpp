@@ -1,0 +1,259 @@
+#include "gateway/json_lines/subscriber.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "service/json_string.hpp"
+
+namespace millpond::gateway::lines {
+Subscriber::Subscriber(Delivery mode, const LineLog& log, const Standing& standing)
+    : mode_(mode), log_(log), standing_(standing), next_(log.end()), joined_at_(log.events_before(log.end())) {
+    for (feed::InstrumentId id = 0; id < standing_.size(); ++id) owe_board(id);
+}
+
+void Subscriber::owe_board(feed::InstrumentId id) {
+    if (standing_.has_state(id)) owed_states_.insert(id);
+    if (standing_.has_quote(id)) owed_.insert(id);
+}
+
+void Subscriber::owe_marked(std::uint64_t line) {
+    const auto kind = log_[line].kind;
+    if (kind != LineKind::gap && kind != LineKind::loss) return;
+    for (feed::InstrumentId id = 0; id < standing_.size(); ++id) {
+        if (wants(id) && standing_.is_marked_by(id, line)) owed_.insert(id);
+    }
+}
+
+bool Subscriber::owes() noexcept {
+    return owes_channels_ || untold_losses_ != 0 || owed_states_.first() != feed::kNoInstrument ||
+           owed_.first() != feed::kNoInstrument;
+}
+
+void Subscriber::named(feed::InstrumentId id) {
+    if (!everything_ && wanted_symbols_.contains(standing_.symbol(id))) wanted_.insert(id);
+}
+
+void Subscriber::obey(const Request& request) {
+    if (wanted_symbols_.size() + request.subscribe.size() > kMostSymbols) {
+        tell("error",
+             fmt::format("a client may subscribe to {} symbols one by one; [\"*\"] is everything", kMostSymbols));
+        return;
+    }
+    for (const auto& symbol : request.subscribe) {
+        if (symbol == "*") {
+            everything_ = true;
+            for (feed::InstrumentId id = 0; id < standing_.size(); ++id) owe_board(id);
+            continue;
+        }
+        if (everything_) {
+            everything_ = false;
+            wanted_.clear();
+            wanted_symbols_.clear();
+        }
+        wanted_symbols_.insert(symbol);
+    }
+    for (const auto& symbol : request.unsubscribe) {
+        if (symbol == "*") {
+            wanted_symbols_.clear();
+            everything_ = false;
+        } else if (everything_) {
+            tell("error", "everything is subscribed: unsubscribe [\"*\"] first, then subscribe to what is wanted");
+            break;
+        }
+        wanted_symbols_.erase(symbol);
+    }
+    if (!everything_ && !(request.subscribe.empty() && request.unsubscribe.empty())) {
+        for (feed::InstrumentId id = 0; id < standing_.size(); ++id) {
+            const bool wanted = wanted_symbols_.contains(standing_.symbol(id));
+            if (!wanted) wanted_.erase(id);
+            if (wanted && wanted_.insert(id)) owe_board(id);
+        }
+    }
+    if (request.mode) mode_ = *request.mode;
+    if (request.interval) interval_ = *request.interval;
+    if (request.account) tell_account();
+}
+
+void Subscriber::tell(std::string_view type, std::string_view text) {
+    text_ += fmt::format("{{\"type\":\"{}\",\"text\":\"", type);
+    service::append_json_text(text_, text);
+    text_ += "\"}\n";
+}
+
+void Subscriber::tell_account() {
+    const auto now = account();
+    text_ += fmt::format(
+        "{{\"type\":\"account\",\"published\":{},\"delivered\":{},\"filtered\":{},\"conflated\":{},\"missed\":{},"
+        "\"queued\":{},\"snapshot\":{}}}\n",
+        now.published, now.delivered, now.filtered, now.conflated, now.missed, now.queued, now.snapshot);
+}
+
+void Subscriber::end(std::string_view reason) {
+    // A line of which a part went out is finished, or the reason would be unreadable; what waits behind it is dropped.
+    const auto line_end = text_sent_ == 0 ? std::string::npos : text_.find('\n', text_sent_ - 1);
+    const auto kept = text_sent_ == 0 ? 0 : line_end == std::string::npos ? text_.size() : line_end + 1;
+    text_.resize(kept);
+    const auto finishing = std::min<std::uint64_t>(text_events_, kept > text_sent_ ? 1 : 0);
+    sums_.missed += text_events_ - finishing;
+    text_events_ = finishing;
+    text_snapshot_ = 0;
+    tell("bye", reason);
+    ending_ = true;
+}
+
+Account Subscriber::account() const noexcept {
+    auto result = sums_;
+    result.published = log_.events_before(log_.end()) - joined_at_;
+    result.queued = log_.events_before(log_.end()) - log_.events_before(next_) + owed_count_ + text_events_;
+    return result;
+}
+
+void Subscriber::leave_behind(std::uint64_t oldest) {
+    for (; next_ < oldest; ++next_) {
+        const auto& line = log_[next_];
+        if (!wants(line.instrument)) {
+            sums_.filtered += line.events;
+        } else if (mode_ == Delivery::conflate && line.kind == LineKind::quote) {
+            owed_.insert(line.instrument);
+            // An older quote that was owed, or this one if a newer line follows: either way one is replaced.
+            if (owed_events_.insert(line.instrument)) {
+                ++owed_count_;
+            } else {
+                ++sums_.conflated;
+            }
+        } else {
+            sums_.missed += line.events;
+            untold_losses_ += line.events;
+            owe_marked(next_);
+        }
+    }
+}
+
+void Subscriber::write_owed() {
+    if (untold_losses_ != 0) {
+        text_ += fmt::format("{{\"type\":\"missed\",\"count\":{}}}\n", untold_losses_);
+        untold_losses_ = 0;
+    }
+    if (std::exchange(owes_channels_, false)) text_snapshot_ += standing_.write_channels(next_, text_);
+    write_owed_states();
+    write_owed_quotes();
+}
+
+void Subscriber::write_owed_states() {
+    while (text_.size() < kMostText) {
+        const auto id = owed_states_.first();
+        if (id == feed::kNoInstrument) return;
+        owed_states_.erase(id);
+        const auto line = standing_.state_line(id);
+        const bool newer_line_follows = line != Standing::kNoLine && line >= next_;
+        if (newer_line_follows || !wants(id)) continue;
+        standing_.write_state(id, text_);
+        ++text_snapshot_;
+    }
+}
+
+void Subscriber::write_owed_quotes() {
+    while (text_.size() < kMostText) {
+        const auto id = owed_.first();
+        if (id == feed::kNoInstrument) return;
+        owed_.erase(id);
+        const bool event = owed_events_.erase(id);
+        if (event) --owed_count_;
+        const auto line = standing_.line(id);
+        const bool newer_line_follows = line != Standing::kNoLine && line >= next_;
+        if (!standing_.has_quote(id) || newer_line_follows || !wants(id)) {
+            if (event) ++(wants(id) ? sums_.conflated : sums_.filtered);
+            continue;
+        }
+        standing_.write(id, text_);
+        ++(event ? text_events_ : text_snapshot_);
+    }
+}
+
+void Subscriber::text_went_out(std::size_t bytes) {
+    text_sent_ += bytes;
+    if (text_sent_ < text_.size()) return;
+    sums_.delivered += std::exchange(text_events_, 0);
+    sums_.snapshot += std::exchange(text_snapshot_, 0);
+    text_.clear();
+    text_sent_ = 0;
+}
+
+void Subscriber::gather(Gathered& gathered) const {
+    auto& number = gathered.end;
+    for (number = next_; number < log_.end() && gathered.count < kMostLines; ++number) {
+        const auto& line = log_[number];
+        if (!wants(line.instrument)) {
+            gathered.filtered += line.events;
+        } else if (mode_ == Delivery::conflate && line.kind == LineKind::quote &&
+                   standing_.line(line.instrument) != number) {
+            ++gathered.conflated;
+        } else {
+            const auto text = line.view();
+            gathered.items[gathered.count++] = {{const_cast<char*>(text.data()), text.size()},
+                                                number,
+                                                std::exchange(gathered.filtered, 0),
+                                                std::exchange(gathered.conflated, 0)};
+        }
+    }
+}
+
+void Subscriber::pass_over(const Gathered::Item& item) {
+    sums_.filtered += item.filtered;
+    sums_.conflated += item.conflated;
+    next_ = item.line + 1;
+    owe_marked(item.line);
+}
+
+void Subscriber::settle(const Gathered& gathered, std::size_t bytes) {
+    for (std::size_t i = 0; i < gathered.count; ++i) {
+        const auto& item = gathered.items[i];
+        if (bytes == 0) return;  // what was passed over in front of it is looked at again
+        pass_over(item);
+        const auto& line = log_[item.line];
+        if (bytes < item.bytes.iov_len) {
+            text_ = line.view();
+            text_sent_ = bytes;
+            text_events_ = line.kind == LineKind::loss ? 0 : line.events;
+            if (line.kind == LineKind::loss) sums_.missed += line.events;
+            return;
+        }
+        bytes -= item.bytes.iov_len;
+        (line.kind == LineKind::loss ? sums_.missed : sums_.delivered) += line.events;
+    }
+    pass_the_end(gathered);
+}
+
+void Subscriber::take_into_text(const Gathered& gathered) {
+    for (std::size_t i = 0; i < gathered.count; ++i) {
+        const auto& item = gathered.items[i];
+        pass_over(item);
+        const auto& line = log_[item.line];
+        text_ += line.view();
+        (line.kind == LineKind::loss ? sums_.missed : text_events_) += line.events;
+    }
+    pass_the_end(gathered);
+}
+
+void Subscriber::pass_the_end(const Gathered& gathered) {
+    sums_.filtered += gathered.filtered;
+    sums_.conflated += gathered.conflated;
+    next_ = gathered.end;
+}
+
+void Subscriber::fill() {
+    write_owed();
+    while (!owes() && has_lines() && text_.size() < kMostText) {
+        Gathered gathered;
+        gather(gathered);
+        take_into_text(gathered);
+    }
+}
+
+}  // namespace millpond::gateway::lines

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/line_arbiter.hpp>
+#include <millpond/feed/rerequester.hpp>
+#include <millpond/net/udp_receiver.hpp>
+
+#include "gateway/receive/request_client.hpp"
+#include "gateway/settings/config.hpp"
+
+namespace millpond::gateway {
+
+/// The receiver of a feed's line B.
+[[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
+/// How long a hole waits for the other line.
+[[nodiscard]] std::uint64_t reorder_ticks(const FeedConfig& config);
+/// How a feed asks its server for messages, on the line and for its books.
+[[nodiscard]] feed::Rerequester::Options rerequester_options(const FeedConfig& config);
+
+/// What a feed has beyond its one line: line B, and the server that is asked for what no line brought.
+///
+/// Threads: as FeedLine.
+template <class Decoder>
+class ArbitratedLines {
+public:
+    static constexpr bool kAsks = std::is_same_v<Decoder, feed::ItchDecoder>;
+    using Arbiter = feed::LineArbiter<Decoder>;
+
+    explicit ArbitratedLines(const FeedConfig& config)
+        : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}),
+          window_ticks_(reorder_ticks(config)) {
+        if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
+        if (config.rerequest.empty()) return;
+        answers_.emplace(config.rerequest, config.receive_buffer);
+        asker_.emplace(rerequester_options(config));
+    }
+
+    struct Brought {
+        std::span<const net::Datagram> second;  ///< By line B; valid until the next poll.
+        std::size_t answers{0};                 ///< Datagrams by the server.
+    };
+    /// Takes what line A brought, then what line B and the server did.
+    template <class Target>
+    Brought poll(std::span<const net::Datagram> first, Target& target, std::uint16_t channel) {
+        Brought brought;
+        take(0, first, target, channel);
+        if (second_) {
+            brought.second = second_->poll();
+            take(1, brought.second, target, channel);
+        }
+        if (answers_) {
+            const auto datagrams = answers_->poll();
+            take(Arbiter::kAnswers, datagrams, target, channel);
+            brought.answers = datagrams.size();
+        }
+        look_at_hole(target);
+        return brought;
+    }
+
+    /// Something waits for time to pass.
+    [[nodiscard]] bool holding() const noexcept { return arbiter_.holding(); }
+    void beat() noexcept {
+        if (second_) second_->refresh_kernel_drops();
+    }
+
+    /// Null when there is no line B, or no server.
+    [[nodiscard]] const net::UdpReceiver* second() const noexcept { return second_ ? &*second_ : nullptr; }
+    [[nodiscard]] const RequestClient* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
+    [[nodiscard]] const Arbiter& arbiter() const noexcept { return arbiter_; }
+
+    /// Calls visit(name, help, tally) for what is of no line by itself.
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        visitor("holes_given_up", "Holes in all lines that were closed by nobody.", arbiter_.given_up());
+        if (!asker_) return;
+        const auto& got = arbiter_.counters(Arbiter::kAnswers);
+        visitor("rerequests", "Requests for messages that no line brought.", asker_->requests());
+        visitor("rerequest_retries", "Those that had been asked before without an answer.", asker_->retries());
+        visitor("rerequest_datagrams", "Datagrams of the server that was asked.", got.datagrams);
+        visitor("rerequest_used", "Those of them that brought something new.", got.used);
+    }
+
+private:
+    template <class Target>
+    void take(std::size_t line, std::span<const net::Datagram> datagrams, Target& target, std::uint16_t channel) {
+        for (const auto& datagram : datagrams) {
+            arbiter_.take(line, datagram.bytes,
+                          {.receive_utc_ns = datagram.receive_utc_ns,
+                           .receive_ticks = datagram.receive_ticks,
+                           .channel = channel},
+                          target);
+        }
+    }
+
+    template <class Target>
+    void look_at_hole(Target& target) {
+        if (!arbiter_.holding()) return;
+        const auto now = core::ticks();
+        if (now - arbiter_.since() < window_ticks_) return;
+        if constexpr (kAsks) {
+            if (asker_) {
+                const auto hole = arbiter_.hole(target);
+                if (const auto request = asker_->due(hole.session, hole.first, hole.last, now))
+                    answers_->send(*request);
+                if (!asker_->hopeless(now)) return;
+                asker_->give_up();
+            }
+        }
+        arbiter_.give_up(target);
+    }
+
+    std::optional<net::UdpReceiver> second_;
+    std::optional<RequestClient> answers_;
+    std::optional<feed::Rerequester> asker_;
+    Arbiter arbiter_;
+    std::uint64_t window_ticks_;
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,187 @@
+#include "gateway/receive/book_rebuild.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include <poll.h>
+
+#include <millpond/core/thread_name.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
+
+namespace millpond::gateway {
+namespace {
+
+constexpr std::chrono::milliseconds kRest{5};
+constexpr int kAnswerMs = 1;
+constexpr std::int64_t kMostPauses = 64;
+/// A file that does not say of which session it is, is believed when so many messages of the feed have followed it
+/// without a contradiction.
+constexpr std::uint64_t kProof = 1'000;
+
+std::string text_of(const feed::moldudp64_layout::Session& session) {
+    return std::string{session.data(), session.size()};
+}
+
+}  // namespace
+
+BookRebuild::BookRebuild(const Options& options, service::Say say)
+    : options_(options),
+      say_(std::move(say)),
+      books_(options.books),
+      ring_(options.buffer_bytes),
+      asker_(options.asking),
+      pause_ns_(options.first_pause_ns) {
+    if (!options_.server.empty()) server_.emplace(options_.server);
+    thread_ = std::thread{[this] { run(); }};
+}
+
+BookRebuild::~BookRebuild() {
+    stopping_.store(true, std::memory_order_relaxed);  // the join orders everything else
+    thread_.join();
+}
+
+void BookRebuild::beat(const feed::ItchDecoder& decoder) noexcept {
+    const bool wanted = decoder.wants_rebuild();
+    wanted_.store(wanted, std::memory_order_relaxed);
+    const auto now = core::monotonic_nanos();
+    if (takes_) {
+        if (!wanted || decoder.session() != session_) unwanted_.store(true, std::memory_order_relaxed);
+        return;
+    }
+    if (!wanted) {
+        pause_ns_ = options_.first_pause_ns;
+        due_ns_ = 0;
+        return;
+    }
+    if (now < due_ns_ || turn_.load(std::memory_order_acquire) != Turn::nobody) return;  // sync "handed on": run
+    session_ = decoder.session();
+    goal_ = decoder.sequence().next();
+    attempt_midnight_ns_ = midnight_utc_ns_;
+    unwanted_.store(false, std::memory_order_relaxed);
+    takes_ = true;
+    turn_.store(Turn::builder, std::memory_order_release);  // sync "handed on": run
+}
+
+void BookRebuild::end_attempt(bool succeeded) noexcept {
+    takes_ = false;
+    wanted_.store(!succeeded, std::memory_order_relaxed);
+    if (!succeeded) {
+        due_ns_ = core::monotonic_nanos() + pause_ns_;
+        pause_ns_ = std::min(2 * pause_ns_, kMostPauses * options_.first_pause_ns);
+    }
+    turn_.store(Turn::emptier, std::memory_order_release);  // sync "handed on": run
+}
+
+void BookRebuild::run() {
+    core::name_this_thread("books " + options_.feed);
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        const auto turn = turn_.load(std::memory_order_acquire);  // sync "handed on": beat, end_attempt
+        if (turn == Turn::builder) {
+            attempt();
+        } else if (turn == Turn::emptier) {
+            while (ring_.front()) ring_.pop();
+            if (std::exchange(refused_, false))
+                static_cast<void>(gave_up("the feed has lost more meanwhile, or has no room for all instruments"));
+            turn_.store(Turn::nobody, std::memory_order_release);  // sync "handed on": beat
+        } else {
+            std::this_thread::sleep_for(kRest);
+        }
+    }
+}
+
+void BookRebuild::attempt() {
+    bool ready = false;
+    try {
+        until_ns_ = core::monotonic_nanos() + options_.longest_ns;
+        books_.begin(session_, attempt_midnight_ns_);
+        unnamed_ = !options_.history.path.empty() && has_no_session(options_.history);
+        believed_from_ = unnamed_ ? goal_ + kProof : goal_;
+        if (!options_.history.path.empty()) read_files();
+        ready = catch_up();
+    } catch (const std::exception& error) {
+        static_cast<void>(gave_up(error.what()));
+    }
+    turn_.store(ready ? Turn::ready : Turn::failed, std::memory_order_release);  // sync "handed on": look
+}
+
+void BookRebuild::read_files() {
+    read_history(options_.history, session_, goal_, [this](std::span<const std::byte> datagram) {
+        books_.take(datagram);
+        const bool goes_on = !stopping_.load(std::memory_order_relaxed) && !unwanted_.load(std::memory_order_relaxed);
+        return goes_on && books_.is_sound() && books_.next() < goal_;
+    });
+}
+
+/// True when the books stand where the feed does.
+bool BookRebuild::catch_up() {
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        if (unwanted_.load(std::memory_order_relaxed)) return false;
+        if (!books_.is_sound()) return gave_up("what was read has a hole that nothing closes");
+        if (unnamed_ && books_.contradictions() != 0)
+            return gave_up(fmt::format("'{}' is not of this session", options_.history.path));
+        if (core::monotonic_nanos() > until_ns_) return gave_up("it took too long");
+        if (take_live()) continue;
+        const auto entry = ring_.front();
+        const auto numbers = entry ? feed::Sequencing<feed::ItchDecoder>::read(entry->bytes) : std::nullopt;
+        const auto behind = numbers ? numbers->first : goal_;
+        if (books_.next() >= behind) {
+            if (books_.next() >= believed_from_) return true;
+            std::this_thread::sleep_for(kRest);
+            continue;
+        }
+        if (!ask(std::min(behind - 1, books_.missing_until().value_or(behind - 1)))) return false;
+    }
+    return false;
+}
+
+/// Takes what waits in the ring, as far as it follows. False when nothing did.
+bool BookRebuild::take_live() {
+    bool any = false;
+    for (auto entry = ring_.front(); entry; entry = ring_.front()) {
+        const auto numbers = feed::Sequencing<feed::ItchDecoder>::read(entry->bytes);
+        if (numbers && numbers->session == session_ && numbers->first > books_.next()) break;
+        books_.take(entry->bytes);
+        ring_.pop();
+        any = true;
+    }
+    return any;
+}
+
+/// Asks for messages from the first that is wanted to `last`, as far as a request is due. False when they will not
+/// come.
+bool BookRebuild::ask(std::uint64_t last) {
+    if (!server_) {
+        return gave_up(fmt::format("'{}' holds messages of session '{}' up to {}, the feed was at {}",
+                                   options_.history.path, text_of(session_), books_.next() - 1, last + 1));
+    }
+    const auto now = core::ticks();
+    if (const auto request = asker_.due(session_, books_.next(), last, now)) server_->send(*request);
+    const auto datagrams = server_->poll();
+    for (const auto& datagram : datagrams) books_.take(datagram.bytes);
+    if (!datagrams.empty()) return true;
+    if (asker_.hopeless(now)) {
+        asker_.give_up();
+        return gave_up(fmt::format("{} does not answer for message {} of session '{}'", options_.server.to_string(),
+                                   books_.next(), text_of(session_)));
+    }
+    pollfd ready{.fd = server_->fd(), .events = POLLIN, .revents = 0};
+    ::poll(&ready, 1, kAnswerMs);
+    return true;
+}
+
+bool BookRebuild::gave_up(const std::string& why) {
+    failures_.add();
+    failure_.say(why, core::MomentClock{}.now());
+    if (say_) {
+        say_(service::Severity::warning, options_.feed + ".rebuild",
+             fmt::format("feed '{}': its books stay incomplete: {}; tried again", options_.feed, why));
+    }
+    return false;
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/itch_rebuild.hpp>
+#include <millpond/feed/rerequester.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/health/last_error.hpp"
+#include "gateway/receive/capture_ring.hpp"
+#include "gateway/receive/history.hpp"
+#include "gateway/receive/request_client.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway {
+
+/// Builds the books of an ITCH feed anew while they are incomplete, beside the live ones: from the session's message 1
+/// on out of captured files, then by requests to a MoldUDP64 server, then out of copies of what the feed brings, until
+/// both stand at the same number. There the receive thread exchanges the books. An attempt that fails is made again
+/// after a pause, which doubles.
+///
+/// Threads: set_midnight, live, look and beat on the receive thread; the rest of the work on one of its own;
+///          counters, is_wanted and last_failure on any.
+/// Memory:  feed::ItchRebuild's and `buffer_bytes`, all in the constructor. The receive thread copies into a ring, and
+///          only during an attempt; at its end it exchanges the books and publishes their quotes.
+class BookRebuild {
+public:
+    struct Options {
+        std::string feed;             ///< Its name.
+        History history{};            ///< No path: none.
+        net::SocketAddress server{};  ///< Empty: none.
+        feed::ItchRebuild::Options books{};
+        std::size_t buffer_bytes{std::size_t{16} << 20U};  ///< Of what the feed brings meanwhile.
+        std::int64_t longest_ns{600'000'000'000};          ///< Of one attempt.
+        std::int64_t first_pause_ns{1'000'000'000};        ///< After a failure; doubled after each, up to 64 times.
+        feed::Rerequester::Options asking{};               ///< The server.
+    };
+
+    /// Throws what UdpReceiver and Region throw.
+    BookRebuild(const Options& options, service::Say say);
+    ~BookRebuild();
+    BookRebuild(const BookRebuild&) = delete;
+    BookRebuild& operator=(const BookRebuild&) = delete;
+
+    /// As ItchDecoder's; from the next attempt on.
+    void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
+
+    /// Whether live wants to see what the feed's decoder is given, in its order.
+    [[nodiscard]] bool takes() const noexcept { return takes_; }
+    void live(std::span<const std::byte> datagram) noexcept { ring_.put(0, 0, datagram); }
+
+    /// After what the feed brought was decoded: gives the decoder its books when they are ready.
+    template <feed::EventHandler Handler>
+    void look(feed::ItchDecoder& decoder, std::uint16_t channel, Handler& handler);
+
+    /// A few times a second: begins an attempt when one is due, and ends one that nobody needs any more.
+    void beat(const feed::ItchDecoder& decoder) noexcept;
+
+    /// The books are incomplete.
+    [[nodiscard]] bool is_wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
+    /// Why the newest attempt failed; its time is 0 when none has.
+    [[nodiscard]] health::LastError::Said last_failure() const { return failure_.read(); }
+
+    /// Calls visit(name, help, tally) for each counter.
+    template <class Visitor>
+    void visit_counters(Visitor&& visitor) const {
+        visitor("rebuilds", "Times that incomplete books were built anew and are complete since.", rebuilds_);
+        visitor("rebuild_failures", "Attempts to build incomplete books anew that failed.", failures_);
+        visitor("rebuild_requests", "Requests to the server for messages that went by.", asker_.requests());
+    }
+
+private:
+    /// Who is at work: each hands on to the next, and touches the books and the ring's end only while it is its turn.
+    enum class Turn : std::uint8_t {
+        nobody,   ///< The receive thread may begin an attempt.
+        builder,  ///< The thread builds; the receive thread puts copies into the ring.
+        ready,    ///< The receive thread takes what is left in the ring, and exchanges the books.
+        failed,   ///< The receive thread stops putting.
+        emptier,  ///< The thread empties the ring.
+    };
+
+    void run();
+    void attempt();
+    void read_files();
+    [[nodiscard]] bool catch_up();
+    [[nodiscard]] bool take_live();
+    [[nodiscard]] bool ask(std::uint64_t last);
+    [[nodiscard]] bool gave_up(const std::string& why);
+    void end_attempt(bool succeeded) noexcept;
+
+    Options options_;
+    service::Say say_;
+    feed::ItchRebuild books_;
+    CaptureRing ring_;
+    std::optional<RequestClient> server_;
+    feed::Rerequester asker_;
+    health::LastError failure_;
+    core::Tally rebuilds_;
+    core::Tally failures_;
+    std::atomic<bool> wanted_{false};
+
+    std::atomic<Turn> turn_{Turn::nobody};
+    std::atomic<bool> unwanted_{false};  // the attempt need not go on
+    std::atomic<bool> stopping_{false};
+    // The receive thread's; the builder reads the first three during its turn.
+    feed::moldudp64_layout::Session session_{};
+    std::uint64_t goal_{0};  // the feed's next number when the attempt began
+    std::int64_t attempt_midnight_ns_{0};
+    std::int64_t midnight_utc_ns_{0};
+    bool takes_{false};
+    std::int64_t due_ns_{0};
+    std::int64_t pause_ns_{0};
+    bool refused_{false};  // the books were ready, and did not fit
+    // The builder's.
+    std::int64_t until_ns_{0};
+    std::uint64_t believed_from_{0};
+    bool unnamed_{false};  // the file does not say of which session it is
+    std::thread thread_;
+};
+
+template <feed::EventHandler Handler>
+void BookRebuild::look(feed::ItchDecoder& decoder, std::uint16_t channel, Handler& handler) {
+    if (!takes_) return;
+    const auto turn = turn_.load(std::memory_order_acquire);  // sync "handed on": end_attempt's partner in run
+    if (turn == Turn::failed) return end_attempt(false);
+    if (turn != Turn::ready) return;
+    for (auto entry = ring_.front(); entry; entry = ring_.front()) {
+        books_.take(entry->bytes);
+        ring_.pop();
+    }
+    const bool goes_on = !unwanted_.load(std::memory_order_relaxed);
+    if (goes_on && books_.next() > decoder.sequence().next()) return;  // what was read is ahead of the feed
+    const feed::Arrival arrival{
+        .receive_utc_ns = core::utc_nanos(), .receive_ticks = core::ticks(), .channel = channel};
+    const bool done = books_.hand_over(decoder, arrival, handler);
+    if (done) rebuilds_.add();
+    refused_ = !done && goes_on;
+    end_attempt(done);
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/decode_counters.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/market/quote_board.hpp>
+
+#include "gateway/sinks/new_session.hpp"
+
+namespace millpond::gateway {
+
+/// Publishes a Gap for what a feed lost without a sequence number that says so: datagrams that the kernel dropped,
+/// where the feed has no numbers, and whatever a feed that has been silent for too long might have sent.
+///
+/// When a feed with sequence numbers goes on after a silence and none is missing, nothing was lost: its quotes are
+/// published once more, a few at each beat.
+///
+/// Threads: the feed's receive thread.
+class FeedLoss {
+public:
+    struct Options {
+        std::uint16_t channel{0};
+        std::int64_t patience_ns{0};  ///< Silence that counts as loss; 0: none does.
+        bool sequenced{false};
+    };
+    /// What has been counted of the feed until now.
+    struct Seen {
+        std::uint64_t datagrams{0};
+        std::uint64_t kernel_drops{0};
+        std::uint64_t next{0};  ///< Sequence number.
+        std::uint64_t heartbeats{0};
+    };
+
+    explicit FeedLoss(const Options& options) noexcept : options_(options) {}
+
+    /// A few times a second. O(1), but for kConfirmed quotes while a silence's quotes are confirmed.
+    template <class Publisher>
+    void beat(const Seen& seen, std::int64_t now_ns, Publisher& publisher) noexcept {
+        const bool heard = seen.datagrams != seen_.datagrams;
+        if (heard) heard_ns_ = now_ns;
+        if (!options_.sequenced) note_drops(seen, publisher);
+        seen_.datagrams = seen.datagrams;
+        seen_.kernel_drops = seen.kernel_drops;
+        if (state_ != State::sound && publisher.board().gapped(options_.channel) != silence_) {
+            state_ = State::sound;  // something was lost since: what is left of the silence's quotes stays incomplete
+        }
+        if (state_ == State::silent) {
+            if (options_.sequenced && (seen.next != seen_.next || seen.heartbeats != seen_.heartbeats)) {
+                state_ = State::confirming;
+                confirmed_ = 0;
+            } else if (!options_.sequenced && heard) {
+                state_ = State::sound;
+            }
+        }
+        if (state_ == State::confirming) confirm(publisher);
+        if (state_ == State::silent || !is_silent(now_ns, publisher)) return;
+        // Quotes above it were complete before this silence, and before one that is still being confirmed.
+        if (publisher.board().gapped(options_.channel) != silence_) lost_ = publisher.board().gapped(options_.channel);
+        publish(feed::GapReason::silence, publisher);
+        silence_ = publisher.board().gapped(options_.channel);
+        seen_ = seen;
+        state_ = State::silent;
+    }
+
+private:
+    /// Quotes looked at for each beat.
+    static constexpr feed::InstrumentId kConfirmed = 1'024;
+    enum class State : std::uint8_t { sound, silent, confirming };
+
+    template <class Publisher>
+    void note_drops(const Seen& seen, Publisher& publisher) noexcept {
+        // The socket's buffer still holds what came before the drop; by the next beat it has been read too.
+        if (seen.kernel_drops != seen_.kernel_drops) beats_to_mark_ = 2;
+        if (beats_to_mark_ == 0) return;
+        --beats_to_mark_;
+        publish(feed::GapReason::dropped, publisher);
+    }
+
+    template <class Publisher>
+    [[nodiscard]] bool is_silent(std::int64_t now_ns, Publisher& publisher) const noexcept {
+        if (options_.patience_ns == 0 || heard_ns_ == 0 || now_ns - heard_ns_ <= options_.patience_ns) return false;
+        const auto status = publisher.board().channel_status(options_.channel);
+        return status.state != market::RecordState::whole || !ends_session(status.event.state);
+    }
+
+    template <class Publisher>
+    void confirm(Publisher& publisher) noexcept {
+        const auto& board = publisher.board();
+        const auto end = std::min(confirmed_ + kConfirmed, board.instruments());
+        for (; confirmed_ < end; ++confirmed_) {
+            const auto quote = board.quote(confirmed_);
+            if (quote.state != market::RecordState::whole || quote.event.channel != options_.channel) continue;
+            const bool only_silence = quote.number > lost_ && quote.number <= silence_;
+            if (only_silence && quote.number > board.cleared(options_.channel)) publisher.confirm(quote.event);
+        }
+        if (confirmed_ == board.instruments()) state_ = State::sound;
+    }
+
+    template <class Publisher>
+    void publish(feed::GapReason reason, Publisher& publisher) noexcept {
+        publisher.on(feed::make_gap(
+            {.receive_utc_ns = core::utc_nanos(), .receive_ticks = core::ticks(), .channel = options_.channel}, 0, 0,
+            reason));
+    }
+
+    Options options_;
+    Seen seen_{};  // at the last beat; the numbers when the silence was noticed
+    std::int64_t heard_ns_{0};
+    int beats_to_mark_{0};
+    State state_{State::sound};
+    std::uint64_t silence_{0};  // ring number of the last silence's Gap
+    std::uint64_t lost_{0};     // and of the last Gap before it that was none
+    feed::InstrumentId confirmed_{0};
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+#include <millpond/feed/miax_tom_decoder.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
+#include <millpond/market/ring_writer.hpp>
+
+#include "gateway/receive/capture.hpp"
+#include "gateway/receive/feed_line.hpp"
+#include "gateway/receive/notice.hpp"
+#include "gateway/receive/publisher.hpp"
+#include "gateway/settings/config.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway {
+
+/// One receive thread: takes the datagrams of several feeds, decodes them and publishes to one ring. It knows no sink.
+///
+/// The feeds of each format stand in a list of their own, so that the thread's loop calls each decoder directly: no
+/// virtual call, no variant to look into, and the decoder's code stays in one loop over a batch.
+///
+/// Threads: start, stop and what is const on any thread but the receive thread; one thread takes notices.
+/// Memory:  all taken in the constructor.
+class Pipeline {
+public:
+    /// Makes the ring and opens the feeds; of `config.feeds` it takes those of this ring. Throws std::runtime_error
+    /// that names the ring or feed and what is wrong with it. say: what its capture, if there is one, complains to.
+    Pipeline(const RingConfig& ring, const Config& config, service::Say say = {});
+    /// Stops; the ring is closed and its name gone.
+    ~Pipeline();
+    Pipeline(const Pipeline&) = delete;
+    Pipeline& operator=(const Pipeline&) = delete;
+
+    /// Starts the thread, when it is pinned and has its priority. Throws what core::pin_this_thread and
+    /// core::set_realtime throw.
+    void start();
+    /// Takes what the sockets hold no more. The ring stays open for those who read what is in it.
+    void stop();
+
+    /// Gives the exchange's day to feeds whose format needs it; to be called now and then, so that a new day is seen.
+    void set_midnights(std::int64_t now_utc_ns);
+
+    /// Calls visit(line) for the FeedLine of every feed.
+    template <class Visitor>
+    void for_each_feed(Visitor&& visitor) const {
+        visit_lines(lines_, visitor);
+    }
+
+    [[nodiscard]] const RingConfig& config() const noexcept { return config_; }
+    [[nodiscard]] const market::RingWriter& ring() const noexcept { return writer_; }
+    [[nodiscard]] const Publisher& publisher() const noexcept { return publisher_; }
+    [[nodiscard]] const feed::InstrumentTable& instruments() const noexcept { return instruments_; }
+    [[nodiscard]] Notices& notices() noexcept { return notices_; }
+    /// Null when raw datagrams are not kept.
+    [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
+
+private:
+    template <class Decoder>
+    using Lines = std::deque<FeedLine<Decoder>>;
+    using AllLines = std::tuple<Lines<feed::Bbo28Decoder>, Lines<feed::QuotesDecoder>, Lines<feed::MiaxTomDecoder>,
+                                Lines<feed::ItchDecoder>>;
+
+    template <class Some, class Visitor>
+    static void visit_lines(Some& lines, Visitor& visitor) {
+        std::apply([&](auto&... list) { (visit_list(list, visitor), ...); }, lines);
+    }
+    template <class List, class Visitor>
+    static void visit_list(List& list, Visitor& visitor) {
+        for (auto& line : list) visitor(line);
+    }
+
+    void open(const FeedConfig& feed, const service::Say& say);
+    void open_capture(const Config& config, service::Say say);
+    void take_over_names();
+    void watch_sockets();
+    void run();
+    std::size_t receive();
+    [[nodiscard]] bool holding() const;
+    void beat();
+
+    RingConfig config_;
+    market::RingWriter writer_;
+    feed::InstrumentTable instruments_;
+    Notices notices_;
+    Publisher publisher_;
+    AllLines lines_;
+    std::unique_ptr<Capture> capture_;
+    int epoll_{-1};
+    std::atomic<bool> stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/market/ring_writer.hpp>
+#include <millpond/metrics/latency_histogram.hpp>
+
+#include "gateway/receive/notice.hpp"
+#include "gateway/receive/tick_clock.hpp"
+#include "gateway/sinks/new_session.hpp"
+
+namespace millpond::gateway {
+
+/// How long events took on their way to shared memory.
+struct Latencies {
+    metrics::LatencyHistogram wire;        ///< From the kernel's or the card's receive time to the ring.
+    metrics::LatencyHistogram in_process;  ///< From the end of the receive call to the ring.
+};
+
+/// What decoders hand their events to: gives new instruments their names on the board, publishes, and takes the time.
+///
+/// Threads: the receive thread; the latencies may be read on any.
+/// Memory:  none of its own after construction; no system call.
+class Publisher {
+public:
+    /// Instruments below writer.instruments() have their names already.
+    Publisher(market::RingWriter& writer, const feed::InstrumentTable& instruments, Notices& notices) noexcept
+        : writer_(writer), instruments_(instruments), notices_(notices) {
+        named_.set(writer.instruments());
+    }
+
+    void on(const feed::Quote& quote) noexcept { publish(quote); }
+    void on(const feed::Trade& trade) noexcept { publish(trade); }
+    void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
+    void on(const feed::Status& status) noexcept { publish(status); }
+    void on(const feed::Gap& gap) noexcept {
+        publish(gap);
+        notices_.put({.kind = Notice::Kind::gap,
+                      .channel = gap.channel,
+                      .gap = gap.reason,
+                      .first = gap.first,
+                      .last = gap.last});
+    }
+    void on(const feed::Clear& clear) noexcept {
+        publish(clear);
+        if (begins_session(clear)) ++sessions_;
+        notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
+    }
+
+    /// Publishes a quote of the board once more: nothing that came since contradicts it. It keeps its times, so no
+    /// latency is taken.
+    void confirm(const feed::Quote& quote) noexcept {
+        if (writer_.publish(quote)) published_.add();
+    }
+    [[nodiscard]] const market::QuoteBoard& board() const noexcept { return writer_.board(); }
+
+    /// To be called a few times a second: keeps the clock true and tells readers that the writer lives.
+    void beat() noexcept {
+        clock_.set();
+        writer_.heartbeat(core::utc_nanos());
+        beaten_ns_.set(static_cast<std::uint64_t>(core::monotonic_nanos()));
+    }
+
+    [[nodiscard]] const core::Tally& published() const noexcept { return published_; }
+    /// Sessions that channels have begun anew; on the receive thread.
+    [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
+    [[nodiscard]] const core::Tally& named() const noexcept { return named_; }
+    /// core::monotonic_nanos() of the last beat.
+    [[nodiscard]] const core::Tally& beaten_ns() const noexcept { return beaten_ns_; }
+    [[nodiscard]] const TickClock& clock() const noexcept { return clock_; }
+    [[nodiscard]] const Latencies& latencies() const noexcept { return latencies_; }
+
+private:
+    template <class Event>
+    void publish(const Event& event) noexcept {
+        if (instruments_.size() != named_.read()) [[unlikely]]
+            name_new();
+        if (writer_.publish(event)) published_.add();
+        const auto now = core::ticks();
+        latencies_.in_process.record(clock_.nanos(now - event.receive_ticks));
+        latencies_.wire.record(clock_.utc_nanos(now) - event.receive_utc_ns);
+    }
+    void name_new() noexcept {
+        for (; named_.read() < instruments_.size(); named_.add()) {
+            const auto id = static_cast<feed::InstrumentId>(named_.read());
+            writer_.name(id, instruments_.venue(id), instruments_.symbol(id));
+        }
+    }
+
+    market::RingWriter& writer_;
+    const feed::InstrumentTable& instruments_;
+    Notices& notices_;
+    core::Tally named_;  // instruments that have their names on the board
+    core::Tally published_;
+    std::uint64_t sessions_{0};
+    core::Tally beaten_ns_;
+    TickClock clock_;
+    Latencies latencies_;
+};
+
+}  // namespace millpond::gateway

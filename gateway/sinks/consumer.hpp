@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "gateway/sinks/account.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway {
+
+/// What the gateway and its health know of whatever passes events on: a sink behind the ring (sink_thread.hpp) or one
+/// that follows the journal.
+///
+/// Threads: start and stop on one, the rest on any.
+class Consumer {
+public:
+    Consumer() = default;
+    Consumer(const Consumer&) = delete;
+    Consumer& operator=(const Consumer&) = delete;
+    virtual ~Consumer() = default;
+
+    /// Throws std::runtime_error that names it when its thread cannot be as it was asked for.
+    virtual void start() = 0;
+    /// Lets it pass on what waits, for a short while and as long as that moves on, and ends it.
+    virtual void stop() = 0;
+
+    [[nodiscard]] virtual const std::string& name() const noexcept = 0;
+    /// The ring whose events these are.
+    [[nodiscard]] virtual const std::string& ring() const noexcept = 0;
+    /// What it is, as its metrics are called: "tcp".
+    [[nodiscard]] virtual std::string_view type() const noexcept = 0;
+    /// Whether an error has ended it; what is published since waits until the ring has lapped it.
+    [[nodiscard]] virtual bool ended() const noexcept = 0;
+    /// Closes at every moment.
+    [[nodiscard]] virtual Account account() const noexcept = 0;
+    /// Calls visit(name, help, tally) for each metric of its own; counters end in _total.
+    virtual void visit_metrics(const MetricVisitor& visit) const = 0;
+};
+
+}  // namespace millpond::gateway

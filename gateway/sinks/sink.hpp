@@ -1,0 +1,92 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/feed/event.hpp>
+
+#include "service/say.hpp"
+
+/// What a sink and the gateway know of each other. A sink is run by one SinkThread (sink_thread.hpp), which reads the
+/// ring for it and keeps its account.
+namespace millpond::gateway {
+
+/// What a sink does with events that it cannot pass on at once.
+enum class Delivery : std::uint8_t {
+    every,     ///< Pass on every event; what falls out of the buffer is counted as missed.
+    conflate,  ///< Pass on the newest quote of each instrument; older ones are counted as conflated.
+};
+
+using MetricVisitor = std::function<void(std::string_view name, std::string_view help, const core::Tally& tally)>;
+
+/// What a sink did with an event.
+enum class Taken : std::uint8_t {
+    kept,      ///< It goes out; until it has, it is part of held().
+    filtered,  ///< The sink does not take such events.
+};
+
+/// One consumer behind the ring: encodes events and passes them on, at its own pace.
+///
+/// Threads: all functions on the sink's own thread.
+class Sink {
+public:
+    Sink() = default;
+    Sink(const Sink&) = delete;
+    Sink& operator=(const Sink&) = delete;
+    virtual ~Sink() = default;
+
+    /// Events that it can take at the moment. While there is no room they stay in the ring or are conflated, as mode()
+    /// says.
+    [[nodiscard]] virtual std::size_t room() const noexcept = 0;
+    [[nodiscard]] virtual Delivery mode() const noexcept = 0;
+
+    /// Number of the ring entry that it wants first, so that it goes on where an earlier run stopped; nothing when it
+    /// joins by the board. Called once, before everything else. epoch: the ring's.
+    [[nodiscard]] virtual std::optional<std::uint64_t> resume_at(std::uint64_t epoch) {
+        static_cast<void>(epoch);
+        return std::nullopt;
+    }
+
+    /// An instrument's name; comes before its first event, in the order of the ids.
+    virtual void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) = 0;
+    /// The standing quote of an instrument, or the state of an instrument or a channel, when the sink joined; they come
+    /// before all events. number: of the newest ring entry that the board stands for.
+    virtual void board(const feed::Quote& quote, std::uint64_t number) = 0;
+    virtual void board(const feed::Status& status, std::uint64_t number) = 0;
+
+    /// An event with the number of its ring entry. Events other than quotes may come when there is no room.
+    virtual Taken on(const feed::Quote& quote, std::uint64_t number) = 0;
+    virtual Taken on(const feed::Trade& trade, std::uint64_t number) = 0;
+    virtual Taken on(const feed::TradeBreak& broken, std::uint64_t number) = 0;
+    virtual Taken on(const feed::Status& status, std::uint64_t number) = 0;
+    virtual Taken on(const feed::Gap& gap, std::uint64_t number) = 0;
+    virtual Taken on(const feed::Clear& clear, std::uint64_t number) = 0;
+    /// Entries first..last of the ring were overwritten before they were read: quotes that were passed on before are
+    /// incomplete until newer ones come.
+    virtual void missed(std::uint64_t first, std::uint64_t last) = 0;
+
+    /// Passes on what it holds, as far as that goes without blocking; called at least once a round.
+    virtual void step(std::int64_t monotonic_ns) = 0;
+    /// Sleeps until there is something to do besides the ring, for at most `longest`.
+    virtual void wait(std::chrono::nanoseconds longest) { std::this_thread::sleep_for(longest); }
+    /// The end is near: from here on nothing is held back for a better moment.
+    virtual void hurry() {}
+    /// Nothing comes any more: passes on what it holds and closes. What cannot go out stays part of held().
+    virtual void finish() = 0;
+
+    /// Events kept that have not gone out yet.
+    [[nodiscard]] virtual std::uint64_t held() const noexcept = 0;
+    /// What it is, as its metrics are called: "tcp".
+    [[nodiscard]] virtual std::string_view type() const noexcept = 0;
+    /// Calls visit(name, help, tally) for each metric of its own; counters end in _total. On any thread.
+    virtual void visit_metrics(const MetricVisitor& visit) const = 0;
+};
+
+}  // namespace millpond::gateway

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <millpond/core/idle.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/queue/broadcast_reader.hpp>
+
+#include "gateway/sinks/account.hpp"
+#include "gateway/sinks/conflator.hpp"
+#include "gateway/sinks/consumer.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway {
+
+/// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
+/// account. Whatever the sink does, nobody else waits for it.
+///
+/// The ring's writer knows no reader and wakes none, so the thread looks at the ring again and again. How it spends the
+/// time between is `poll`: `spin` never sleeps; `adaptive` looks without a pause for a short while after an event,
+/// giving its processor to whoever wants it, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
+/// nothing came for long; `block` sleeps for up to a millisecond.
+///
+/// Threads: start, stop and account on any; the rest inside.
+class SinkThread final : public Consumer {
+public:
+    struct Options {
+        std::string ring;
+        std::string name;
+        core::Poll poll{core::Poll::adaptive};
+        std::optional<std::uint32_t> pin{};  ///< Processor of the thread.
+        std::chrono::nanoseconds holds{};    ///< For how long the sink may hold an event on purpose.
+    };
+
+    /// Joins the ring, board first or where the sink resumes: every event from there on is in the account. Throws
+    /// market::RingError.
+    SinkThread(const Options& options, std::unique_ptr<Sink> sink, service::Say say);
+    /// Stops.
+    ~SinkThread() override;
+
+    void start() override;
+    /// Lets the sink pass on what is in the ring, for at most two seconds and while that moves on, and ends it.
+    void stop() override;
+
+    [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+    [[nodiscard]] const std::string& ring() const noexcept override { return ring_; }
+    /// Whether an error has ended it.
+    [[nodiscard]] bool ended() const noexcept override { return ended_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::string_view type() const noexcept override { return sink_->type(); }
+    void visit_metrics(const MetricVisitor& visit) const override { sink_->visit_metrics(visit); }
+    [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
+    /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
+    /// and missed once the ring has overwritten it.
+    [[nodiscard]] Account account() const noexcept override;
+
+    /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
+    std::size_t round(std::int64_t monotonic_ns);
+
+private:
+    /// What the reader hands events to while it polls, and what it hands the board to while it joins.
+    struct Events;
+    struct Board;
+
+    void run();
+    /// Takes from the ring what the sink has room for.
+    std::size_t take();
+    /// Lets the sink pass on what it holds.
+    void step(std::int64_t monotonic_ns);
+    /// Waits as `idle` says; how many entries it found meanwhile.
+    std::size_t rest(core::Idle& idle, bool silence);
+    void name_up_to(feed::InstrumentId id);
+    template <class Event>
+    void pass_on(const Event& event, std::uint64_t number);
+    void drain_waiting();
+    void publish_account();
+
+    std::string name_;
+    std::string ring_;
+    core::Poll poll_;
+    std::optional<std::uint32_t> pin_;
+    std::chrono::nanoseconds holds_;
+    std::unique_ptr<Sink> sink_;
+    service::Say say_;
+    market::RingReader reader_;
+    Conflator waiting_;
+    feed::InstrumentId named_{0};
+    std::uint64_t kept_{0};
+    std::uint64_t filtered_{0};
+    std::uint64_t conflated_{0};
+    struct Progress {
+        Account account;
+        std::uint64_t readable{0};  ///< Entry of the ring that the reader comes to next.
+    };
+    Shared<Progress> progress_;
+    std::uint64_t since_{0};  // first entry of the account
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> ended_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::gateway

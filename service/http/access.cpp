@@ -1,0 +1,69 @@
+#include "service/http/access.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace millpond::http {
+namespace {
+
+std::string_view trimmed(std::string_view text) noexcept {
+    while (text.starts_with(' ')) text.remove_prefix(1);
+    while (text.ends_with(' ')) text.remove_suffix(1);
+    return text;
+}
+
+/// The host's name without the port.
+std::string_view name_of(std::string_view host) noexcept {
+    if (host.starts_with('[')) return host.substr(0, host.find(']') + 1);
+    return host.substr(0, host.find(':'));
+}
+
+bool is_name_of_this_machine(std::string_view host) noexcept {
+    const auto name = name_of(host);
+    const bool is_number = !name.empty() && name.find_first_not_of("0123456789.") == std::string_view::npos;
+    return name.empty() || name == "localhost" || name.starts_with('[') || is_number;
+}
+
+bool is_of(std::string_view origin, std::string_view host) noexcept {
+    for (const std::string_view scheme : {"http://", "https://"}) {
+        if (origin.starts_with(scheme) && origin.substr(scheme.size()) == host) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::optional<Access::Refusal> Access::refusal(const Credentials& credentials, bool is_open) const {
+    constexpr std::uint16_t kUnauthorized = 401;
+    constexpr std::uint16_t kForbidden = 403;
+    if (!credentials.origin.empty() && !is_of(credentials.origin, credentials.host)) {
+        return Refusal{kForbidden, "pages of other sites may not ask"};
+    }
+    if (is_open) return std::nullopt;
+    if (!token_.required()) {
+        if (loopback_ && !is_name_of_this_machine(credentials.host)) {
+            return Refusal{kForbidden, "ask for an address of this machine or localhost"};
+        }
+        return std::nullopt;
+    }
+    if (!knows_token(credentials)) return Refusal{kUnauthorized, "a token is needed"};
+    return std::nullopt;
+}
+
+bool Access::knows_token(const Credentials& credentials) const {
+    if (token_.admits_bearer(credentials.authorization)) return true;
+    auto rest = credentials.protocols;
+    while (!rest.empty()) {
+        const auto comma = std::min(rest.find(','), rest.size());
+        const auto protocol = trimmed(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (protocol.starts_with(kProtocol) && protocol.substr(kProtocol.size()).starts_with('.') &&
+            token_.admits(protocol.substr(kProtocol.size() + 1))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace millpond::http

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+/// Pages over HTTP, for the gateway and for sinks that serve some.
+namespace millpond::http {
+
+/// What a page is asked for with.
+struct Request {
+    std::string_view path{};
+    std::string_view query{};  ///< Behind the '?', as it was written.
+
+    /// The value of a query's key, percent-decoded; empty when it is not there.
+    [[nodiscard]] std::string parameter(std::string_view key) const;
+};
+
+struct Page {
+    std::string type{};  ///< Content-Type; empty: there is no such page.
+    std::string body{};
+    bool good{true};        ///< False: status 503.
+    bool may_cache{false};  ///< A browser may keep it and ask whether it is still the same.
+    unsigned status{0};     ///< Another status; 0: as `good` says.
+};
+
+/// Makes the page of a request; called on the thread that serves.
+using Pages = std::function<Page(const Request& request)>;
+
+/// Does what a POST asks for, given its `Authorization`, and makes the page that tells of it.
+using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
+
+}  // namespace millpond::http

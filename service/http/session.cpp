@@ -1,0 +1,203 @@
+#include "service/http/session.hpp"
+
+#include <fmt/format.h>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::http {
+namespace {
+
+namespace beast = boost::beast;
+namespace bhttp = boost::beast::http;
+using bhttp::field;
+
+constexpr std::chrono::seconds kPatience{5};
+constexpr std::size_t kLongestHead = 8'192;
+constexpr double kRequestsPerSecond = 50;
+constexpr double kMostAtOnce = 100;
+// What a client still sends behind the last answer is read, or the kernel would reset the connection under the answer.
+constexpr std::chrono::seconds kDrainPatience{1};
+constexpr std::size_t kMostDrained = std::size_t{1} << 20U;
+
+/// The answer to a malformed or oversized request; `unknown` when the client is gone. has_target: its first line is
+/// known.
+bhttp::status status_of(beast::error_code error, bool has_target) {
+    if (error.category() != make_error_code(bhttp::error::end_of_stream).category()) return bhttp::status::unknown;
+    if (error == bhttp::error::end_of_stream || error == bhttp::error::partial_message) return bhttp::status::unknown;
+    if (error == bhttp::error::body_limit) return bhttp::status::payload_too_large;
+    if (error != bhttp::error::header_limit && error != bhttp::error::buffer_overflow)
+        return bhttp::status::bad_request;
+    return has_target ? bhttp::status::request_header_fields_too_large : bhttp::status::uri_too_long;
+}
+
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+/// A mark of a page's content, so that a browser need not be sent again what it has.
+std::string mark_of(const std::string& body) {
+    return fmt::format("\"{:x}-{:x}\"", body.size(), std::hash<std::string>{}(body));
+}
+
+}  // namespace
+
+Session::Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+                 const Access& access)
+    : stream_(std::move(socket), options.tls),
+      options_(options),
+      pages_(pages),
+      access_(access),
+      allowance_(kRequestsPerSecond, kMostAtOnce),
+      buffer_(kLongestHead * 2) {}
+
+void Session::begin() {
+    if (!stream_.is_secure()) return read();
+    stream_.tcp().expires_after(kPatience);
+    stream_.async_handshake([self = shared_from_this()](beast::error_code error) {
+        if (!error) self->read();
+    });
+}
+
+void Session::read() {
+    parser_.emplace();
+    parser_->header_limit(kLongestHead);
+    parser_->body_limit(0);
+    stream_.tcp().expires_after(kPatience);
+    bhttp::async_read(stream_, buffer_, *parser_,
+                      [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+}
+
+void Session::close() { stream_.tcp().close(); }
+
+void Session::on_read(beast::error_code error) {
+    if (error) {
+        // Gone or silent: the connection closes with this object.
+        if (const auto status = status_of(error, !parser_->get().target().empty()); status != bhttp::status::unknown)
+            turn_away(status);
+        return;
+    }
+    response_ = {};
+    response_.version(parser_->get().version());
+    response_.keep_alive(parser_->get().keep_alive());
+    if (answer()) send();  // else it is a WebSocket from here on
+}
+
+void Session::turn_away(bhttp::status status) {
+    response_ = {};
+    response_.keep_alive(false);
+    refuse(status, view(bhttp::obsolete_reason(status)));
+    send();
+}
+
+void Session::send() {
+    response_.set("X-Content-Type-Options", "nosniff");
+    response_.set("Referrer-Policy", "no-referrer");
+    response_.prepare_payload();
+    if (parser_->get().method() == bhttp::verb::head) response_.body().clear();
+    bhttp::async_write(stream_, response_, [self = shared_from_this()](beast::error_code failure, std::size_t) {
+        self->on_written(failure);
+    });
+}
+
+std::optional<Access::Refusal> Session::refusal(std::string_view path) const {
+    const auto& head = parser_->get();
+    const Credentials credentials{.host = view(head[field::host]),
+                                  .origin = view(head[field::origin]),
+                                  .authorization = view(head[field::authorization]),
+                                  .protocols = view(head[field::sec_websocket_protocol])};
+    return access_.refusal(credentials, options_.is_open && options_.is_open(path));
+}
+
+bool Session::answer() {
+    auto& head = parser_->get();
+    const auto target = view(head.target());
+    const auto end = std::min(target.find('?'), target.size());
+    const Request request{.path = target.substr(0, end),
+                          .query = end == target.size() ? std::string_view{} : target.substr(end + 1)};
+    if (!allowance_.admit(core::monotonic_nanos())) {
+        response_.keep_alive(false);
+        return refuse(bhttp::status::too_many_requests, "fewer requests, please");
+    }
+    const bool acts = options_.acts && head.method() == bhttp::verb::post;
+    if (!acts && head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
+        response_.set(field::allow, "GET, HEAD");
+        return refuse(bhttp::status::method_not_allowed, "GET and HEAD only");
+    }
+    if (const auto refused = refusal(request.path)) {
+        if (refused->status == static_cast<unsigned>(bhttp::status::unauthorized)) {
+            response_.set(field::www_authenticate, "Bearer");
+        }
+        return refuse(static_cast<bhttp::status>(refused->status), refused->reason);
+    }
+    if (acts) {
+        show(options_.acts(request, view(head[field::authorization])));
+        return true;
+    }
+    if (options_.upgrade && boost::beast::websocket::is_upgrade(head)) {
+        if (options_.upgrade(stream_, head)) return false;
+        response_.keep_alive(false);
+        return refuse(bhttp::status::service_unavailable, "no WebSocket here, or too many clients");
+    }
+    show(pages_(request));
+    return true;
+}
+
+bool Session::refuse(bhttp::status status, std::string_view reason) {
+    response_.result(status);
+    response_.set(field::content_type, "text/plain");
+    response_.body() = fmt::format("{}\n", reason);
+    return true;
+}
+
+void Session::show(Page page) {
+    if (page.type.empty()) {
+        refuse(bhttp::status::not_found, "not found");
+        return;
+    }
+    response_.result(page.status != 0 ? static_cast<bhttp::status>(page.status)
+                     : page.good      ? bhttp::status::ok
+                                      : bhttp::status::service_unavailable);
+    response_.set(field::content_type, page.type);
+    response_.set(field::cache_control, page.may_cache ? "no-cache" : "no-store");
+    if (page.may_cache) {
+        const auto mark = mark_of(page.body);
+        response_.set(field::etag, mark);
+        if (view(parser_->get()[field::if_none_match]) == mark) {
+            response_.result(bhttp::status::not_modified);
+            page.body.clear();
+        }
+        response_.set("Content-Security-Policy",
+                      "default-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss:; "
+                      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    }
+    response_.body() = std::move(page.body);
+}
+
+void Session::on_written(beast::error_code error) {
+    if (error) return;
+    if (response_.keep_alive()) return read();
+    static_cast<void>(stream_.tcp().socket().shutdown(boost::asio::ip::tcp::socket::shutdown_send, error));
+    if (!error) drain();
+}
+
+void Session::drain() {
+    if (drained_ > kMostDrained) return;
+    stream_.tcp().expires_after(kDrainPatience);
+    stream_.tcp().async_read_some(boost::asio::buffer(ignored_),
+                                  [self = shared_from_this()](beast::error_code error, std::size_t bytes) {
+                                      self->drained_ += bytes;
+                                      if (!error) self->drain();
+                                  });
+}
+
+}  // namespace millpond::http

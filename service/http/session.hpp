@@ -1,0 +1,63 @@
+#pragma once
+
+#include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "service/http/access.hpp"
+#include "service/http/allowance.hpp"
+#include "service/http/listener.hpp"
+#include "service/http/page.hpp"
+#include "service/http/stream.hpp"
+
+namespace millpond::http {
+
+/// One connection; lives as long as an operation on it does.
+class Session : public std::enable_shared_from_this<Session> {
+public:
+    Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options& options, const Pages& pages,
+            const Access& access);
+
+    /// Shakes hands where there is TLS, and reads requests from then on.
+    void begin();
+    void close();
+
+private:
+    void read();
+    void on_read(boost::beast::error_code error);
+    /// Makes the response; false when the connection was taken over instead.
+    [[nodiscard]] bool answer();
+    bool refuse(boost::beast::http::status status, std::string_view reason);
+    void show(Page page);
+    /// Answers what is no request, and ends the connection.
+    void turn_away(boost::beast::http::status status);
+    void send();
+    void on_written(boost::beast::error_code error);
+    /// Reads what still comes, for a moment.
+    void drain();
+    [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
+
+    Stream stream_;
+    const Listener::Options& options_;
+    const Pages& pages_;
+    const Access& access_;
+    Allowance allowance_;
+    boost::beast::flat_buffer buffer_;
+    std::array<char, 4'096> ignored_;
+    std::size_t drained_{0};
+    std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;
+    boost::beast::http::response<boost::beast::http::string_body> response_;
+};
+
+}  // namespace millpond::http

@@ -1,0 +1,157 @@
+#include "service/log.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <spdlog/formatter.h>
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::service {
+namespace {
+
+constexpr std::string_view kTextPattern = "%Y-%m-%dT%H:%M:%S.%fZ %l %v";
+/// On a terminal: takes the place of a status line that is there.
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+spdlog::level::level_enum level_of(Severity severity) {
+    switch (severity) {
+        case Severity::debug: return spdlog::level::debug;
+        case Severity::info: return spdlog::level::info;
+        case Severity::warning: return spdlog::level::warn;
+        case Severity::error: return spdlog::level::err;
+    }
+    return spdlog::level::err;
+}
+
+void append_escaped(spdlog::memory_buf_t& out, std::string_view text) {
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20) {
+            fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+        } else {
+            if (c == '"' || c == '\\') out.push_back('\\');
+            out.push_back(c);
+        }
+    }
+}
+
+/// {"time":"2026-01-02T03:04:05.678901Z","level":"info","message":"..."}
+class JsonFormatter final : public spdlog::formatter {
+public:
+    void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+        const auto micros = std::chrono::time_point_cast<std::chrono::microseconds>(message.time);
+        const auto fraction = micros.time_since_epoch().count() % 1'000'000;
+        const auto level = spdlog::level::to_string_view(message.level);
+        fmt::format_to(std::back_inserter(out), R"({{"time":"{:%Y-%m-%dT%H:%M:%S}.{:06}Z","level":"{}","message":")",
+                       fmt::gmtime(std::chrono::system_clock::to_time_t(message.time)), fraction,
+                       std::string_view{level.data(), level.size()});
+        append_escaped(out, {message.payload.data(), message.payload.size()});
+        for (const char c : std::string_view{"\"}\n"}) out.push_back(c);
+    }
+    [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
+        return std::make_unique<JsonFormatter>();
+    }
+};
+
+class OutSink final : public spdlog::sinks::base_sink<std::mutex> {
+public:
+    explicit OutSink(Log::Out out) : out_(std::move(out)) {}
+
+private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        out_(std::string{line.data(), line.size()});
+    }
+    void flush_() override {}
+    Log::Out out_;
+};
+
+std::shared_ptr<spdlog::logger> make_logger(Severity least, LogFormat format, spdlog::sink_ptr sink,
+                                            bool on_terminal = false) {
+    if (format == LogFormat::json) {
+        sink->set_formatter(std::make_unique<JsonFormatter>());
+    } else {
+        const auto pattern = std::string{on_terminal ? kEraseLine : ""}.append(kTextPattern);
+        sink->set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern, spdlog::pattern_time_type::utc));
+    }
+    auto logger = std::make_shared<spdlog::logger>("millpond", std::move(sink));
+    logger->set_level(level_of(least));
+    logger->flush_on(spdlog::level::debug);
+    return logger;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chrono::nanoseconds now) {
+    const auto found = causes_.find(cause);
+    if (found == causes_.end()) {
+        causes_.emplace(cause, Cause{now, 0});
+        return 0;
+    }
+    auto& known = found->second;
+    if (now - known.admitted < kSpan) {
+        ++known.suppressed;
+        return std::nullopt;
+    }
+    known.admitted = now;
+    return std::exchange(known.suppressed, 0);
+}
+
+std::vector<RateLimit::Left> RateLimit::leftovers(std::chrono::nanoseconds now) {
+    std::vector<Left> result;
+    std::erase_if(causes_, [&](const auto& entry) {
+        const auto& [cause, known] = entry;
+        if (now - known.admitted < kSpan) return false;
+        if (known.suppressed != 0) result.push_back({cause, known.suppressed});
+        return true;
+    });
+    return result;
+}
+
+Log::Log(Severity least, LogFormat format)
+    : logger_(
+          make_logger(least, format, std::make_shared<spdlog::sinks::stderr_sink_mt>(), isatty(STDERR_FILENO) == 1)) {}
+
+Log::Log(Severity least, LogFormat format, Out out)
+    : logger_(make_logger(least, format, std::make_shared<OutSink>(std::move(out)))) {}
+
+Log::~Log() = default;
+
+void Log::say(Severity severity, std::string_view cause, const std::string& text) {
+    if (!logger_->should_log(level_of(severity))) return;
+    const std::lock_guard lock{mutex_};
+    const auto suppressed = limit_.admit(cause, std::chrono::nanoseconds{core::monotonic_nanos()});
+    if (!suppressed) return;
+    if (*suppressed == 0) {
+        logger_->log(level_of(severity), text);
+    } else {
+        logger_->log(level_of(severity), "{} ({} like this suppressed before)", text, *suppressed);
+    }
+}
+
+void Log::tell_suppressed() {
+    const std::lock_guard lock{mutex_};
+    for (const auto& left : limit_.leftovers(std::chrono::nanoseconds{core::monotonic_nanos()})) {
+        logger_->log(spdlog::level::warn, "{}: {} more messages suppressed", left.cause, left.suppressed);
+    }
+}
+
+}  // namespace millpond::service

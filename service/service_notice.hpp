@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace millpond::service {
+
+/// Tells the service manager how it goes. Does nothing where there is none.
+///
+/// Threads: one.
+/// Source:  sd_notify(3): datagrams of VARIABLE=VALUE lines to the socket that NOTIFY_SOCKET names; WATCHDOG_USEC and
+///          WATCHDOG_PID, sd_watchdog_enabled(3).
+class ServiceNotice {
+public:
+    /// Takes the three variables from the environment.
+    ServiceNotice();
+    ~ServiceNotice();
+    ServiceNotice(const ServiceNotice&) = delete;
+    ServiceNotice& operator=(const ServiceNotice&) = delete;
+
+    void ready() { tell("READY=1"); }
+    /// monotonic_now: what a manager needs to know that this answers its own wish.
+    void reloading(std::chrono::nanoseconds monotonic_now);
+    void stopping() { tell("STOPPING=1"); }
+
+    /// To be called often: beats the watchdog three times in its span, when it is on and all is `alive`. Without a beat
+    /// for that span the manager ends the program and starts it anew.
+    void beat(bool alive, std::chrono::nanoseconds now);
+
+private:
+    void tell(std::string_view text) const;
+
+    int socket_{-1};
+    std::string address_;
+    std::chrono::nanoseconds span_{0};
+    std::chrono::nanoseconds beaten_{0};
+};
+
+}  // namespace millpond::service

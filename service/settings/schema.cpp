@@ -1,0 +1,30 @@
+#include "service/settings/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "service/settings/nearest.hpp"
+
+namespace millpond::settings {
+namespace {
+
+std::string title(std::string_view section) {
+    return section.empty() ? "the top level" : fmt::format("[[{}]]", section);
+}
+
+}  // namespace
+
+std::string described(std::string_view section, std::string_view key) {
+    return fmt::format("key '{}' of {}", key, title(section));
+}
+
+void fail_unknown(std::string_view section, std::string_view name, std::span<const std::string_view> known,
+                  std::string_view where) {
+    const auto guess = nearest(name, known);
+    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(section, name),
+                                  guess.empty() ? fmt::format("known are: {}", fmt::join(known, ", "))
+                                                : fmt::format("did you mean '{}'?", guess)));
+}
+
+}  // namespace millpond::settings

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "service/settings/value.hpp"
+
+namespace millpond::settings {
+
+/// One key of a section: how it is written, what it means and how it is stored. The file, the command line and the help
+/// all read this, so that a key cannot be in one and not in the others.
+template <class Section>
+struct Key {
+    std::string_view name;   ///< In the file; a top-level key's flag is this with '-' for '_'.
+    std::string_view shape;  ///< What a value looks like; empty for a boolean.
+    std::string_view help;
+    void (*assign)(Section&, const Value&);  ///< Throws ConfigError.
+};
+
+/// The keys of a section, and its name in the file ("feed" for [[feed]], empty for the top level).
+template <class Section>
+struct Schema {
+    static std::string_view name();
+    static std::span<const Key<Section>> keys();
+};
+
+/// How messages name a key: "key 'channel' of [[feed]]".
+[[nodiscard]] std::string described(std::string_view section, std::string_view key);
+
+/// Throws a ConfigError that names the unknown key and the one it most resembles, else all that are known.
+[[noreturn]] void fail_unknown(std::string_view section, std::string_view name, std::span<const std::string_view> known,
+                               std::string_view where);
+
+/// The key of that name. Throws as fail_unknown.
+template <class Section>
+const Key<Section>& find_key(std::string_view name, std::string_view where) {
+    std::vector<std::string_view> known;
+    for (const auto& key : Schema<Section>::keys()) {
+        if (key.name == name) return key;
+        known.push_back(key.name);
+    }
+    fail_unknown(Schema<Section>::name(), name, known, where);
+}
+
+}  // namespace millpond::settings

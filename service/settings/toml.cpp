@@ -1,0 +1,127 @@
+#include "service/settings/toml.hpp"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+namespace millpond::settings {
+namespace {
+
+std::string place(std::string_view name, const toml::source_region& region) {
+    return fmt::format("{}:{}", name, region.begin.line);
+}
+
+std::string_view type_in_words(toml::node_type type) {
+    switch (type) {
+        case toml::node_type::table: return "a table";
+        case toml::node_type::array: return "an array";
+        case toml::node_type::date: return "a date without quotes";
+        case toml::node_type::time: return "a time";
+        case toml::node_type::date_time: return "a date and time without quotes";
+        default: return "a value";
+    }
+}
+
+/// A list of strings, if it is one.
+std::optional<Value::List> list_of(const toml::array& array) {
+    Value::List list;
+    for (const auto& element : array) {
+        const auto* text = element.as_string();
+        if (text == nullptr) return std::nullopt;
+        list.push_back(text->get());
+    }
+    return list;
+}
+
+Value::Data data_of(const toml::node& node) {
+    if (const auto* text = node.as_string()) return text->get();
+    if (const auto* integer = node.as_integer()) return integer->get();
+    if (const auto* number = node.as_floating_point()) return number->get();
+    if (const auto* boolean = node.as_boolean()) return boolean->get();
+    if (const auto* array = node.as_array()) {
+        if (auto list = list_of(*array)) return *std::move(list);
+    }
+    return std::monostate{};
+}
+
+class TomlDocument final : public Document {
+public:
+    TomlDocument(toml::table root, std::string_view name) : root_(std::move(root)), name_(name) {}
+
+    void top_level(const std::function<bool(std::string_view)>& is_section, const OnValue& value) const override {
+        for (const auto& [key, node] : root_) {
+            if (!is_section(key.str())) give(key, node, "", value);
+        }
+    }
+
+    void sections(std::string_view name, const std::function<void()>& begin, const OnValue& value) const override {
+        const auto* node = root_.get(name);
+        if (node == nullptr) return;
+        const auto* tables = node->as_array();
+        if (tables == nullptr || !tables->is_array_of_tables()) {
+            throw ConfigError(
+                fmt::format("{}: '{}' must be written as [[{}]]", place(name_, node->source()), name, name));
+        }
+        for (const auto& element : *tables) {
+            begin();
+            for (const auto& [key, child] : *element.as_table()) give(key, child, name, value);
+        }
+    }
+
+private:
+    void give(const toml::key& key, const toml::node& node, std::string_view section, const OnValue& value) const {
+        const auto where = place(name_, key.source());
+        value(key.str(), where, Value{where, described(section, key.str()), data_of(node), type_in_words(node.type())});
+    }
+
+    toml::table root_;
+    std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Document> Document::parse(std::string_view text, std::string_view name) {
+    try {
+        return std::make_unique<TomlDocument>(toml::parse(text), name);
+    } catch (const toml::parse_error& error) {
+        throw ConfigError(fmt::format("{}: {}", place(name, error.source()), error.description()));
+    }
+}
+
+std::string text_of(const std::string& path) {
+    std::ifstream in{path};
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    if (!in || in.bad()) {
+        throw ConfigError(fmt::format("{}: cannot read: {}", path, std::generic_category().message(errno)));
+    }
+    return text.str();
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text, std::string_view flag) {
+    std::vector<std::pair<std::string, std::string>> pairs;
+    while (!text.empty()) {
+        const auto comma = std::min(text.find(','), text.size());
+        const auto pair = text.substr(0, comma);
+        text.remove_prefix(std::min(comma + 1, text.size()));
+        const auto equals = pair.find('=');
+        if (equals == std::string_view::npos) {
+            throw ConfigError(fmt::format("{}: expects KEY=VALUE,KEY=VALUE, found '{}'", flag, pair));
+        }
+        pairs.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    }
+    return pairs;
+}
+
+}  // namespace millpond::settings

@@ -1,0 +1,156 @@
+#include "service/settings/value.hpp"
+
+#include <date/date.h>
+#include <fmt/format.h>
+
+#include <bit>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <millpond/net/socket_address.hpp>
+
+namespace millpond::settings {
+namespace {
+
+template <class Int>
+std::optional<Int> number(std::string_view text) {
+    Int value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
+
+}  // namespace
+
+void Value::fail(std::string_view expected, std::string_view found) const {
+    throw ConfigError(fmt::format("{}: {} expects {}, found {}", where_, key_, expected, found));
+}
+
+std::string Value::type_name() const {
+    struct Name {
+        std::string_view other;
+        std::string operator()(const Bare& bare) const { return quoted(bare.text); }
+        std::string operator()(const std::string& text) const { return fmt::format("the string '{}'", text); }
+        std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
+        std::string operator()(double value) const { return fmt::format("the number {}", value); }
+        std::string operator()(bool value) const { return fmt::format("the boolean {}", value); }
+        std::string operator()(const List&) const { return std::string{other}; }
+        std::string operator()(std::monostate) const { return std::string{other}; }
+    };
+    return std::visit(Name{other_}, data_);
+}
+
+std::string Value::text() const {
+    if (const auto* bare = std::get_if<Bare>(&data_)) return bare->text;
+    if (const auto* text = std::get_if<std::string>(&data_)) return *text;
+    fail("a string", type_name());
+}
+
+Value::List Value::list() const {
+    if (const auto* list = std::get_if<List>(&data_)) return *list;
+    const auto* bare = std::get_if<Bare>(&data_);
+    if (bare == nullptr) fail("a list of strings like ['a', 'b']", type_name());
+    List words;
+    std::istringstream in{bare->text};
+    for (std::string word; std::getline(in, word, '+');) words.push_back(word);
+    return words;
+}
+
+std::string Value::text_of_at_most(std::size_t characters) const {
+    auto result = text();
+    if (result.empty() || result.size() > characters) {
+        fail(fmt::format("1 to {} characters", characters), fmt::format("{} in {}", result.size(), quoted(result)));
+    }
+    return result;
+}
+
+std::uint64_t Value::integer(std::uint64_t lowest, std::uint64_t highest) const {
+    const auto expected = highest == std::numeric_limits<std::uint64_t>::max()
+                              ? fmt::format("an integer of at least {}", lowest)
+                              : fmt::format("an integer from {} to {}", lowest, highest);
+    std::optional<std::uint64_t> value;
+    if (const auto* bare = std::get_if<Bare>(&data_)) {
+        value = number<std::uint64_t>(bare->text);
+    } else if (const auto* typed = std::get_if<std::int64_t>(&data_)) {
+        if (*typed >= 0) value = static_cast<std::uint64_t>(*typed);
+    }
+    if (!value || *value < lowest || *value > highest) fail(expected, type_name());
+    return *value;
+}
+
+std::uint64_t Value::power_of_two(std::uint64_t lowest, std::uint64_t highest) const {
+    const auto value = integer(lowest, highest);
+    if (!std::has_single_bit(value)) fail("a power of two", fmt::format("{}", value));
+    return value;
+}
+
+std::uint64_t Value::bytes() const {
+    struct Unit {
+        std::string_view name;
+        std::uint64_t bytes;
+    };
+    static constexpr Unit kUnits[] = {{"KiB", 1ULL << 10}, {"MiB", 1ULL << 20}, {"GiB", 1ULL << 30}};
+    static constexpr std::uint64_t kMost = 1ULL << 50;
+    if (std::holds_alternative<std::int64_t>(data_)) return integer(1, kMost);
+    constexpr std::string_view kExpected = "bytes as an integer or like '64KiB', '256MiB', '2GiB'";
+    const bool is_text = std::holds_alternative<Bare>(data_) || std::holds_alternative<std::string>(data_);
+    if (!is_text) fail(kExpected, type_name());
+    const auto written = text();
+    for (const auto& unit : kUnits) {
+        if (!written.ends_with(unit.name)) continue;
+        const auto count =
+            number<std::uint64_t>(std::string_view{written}.substr(0, written.size() - unit.name.size()));
+        if (count && *count > 0 && *count <= kMost / unit.bytes) return *count * unit.bytes;
+    }
+    const auto plain = number<std::uint64_t>(written);
+    if (!plain || *plain == 0 || *plain > kMost) fail(kExpected, type_name());
+    return *plain;
+}
+
+bool Value::boolean() const {
+    if (const auto* typed = std::get_if<bool>(&data_)) return *typed;
+    if (const auto* bare = std::get_if<Bare>(&data_)) {
+        if (bare->text == "true") return true;
+        if (bare->text == "false") return false;
+    }
+    fail("true or false", type_name());
+}
+
+net::SocketAddress Value::endpoint() const {
+    const auto written = text();
+    try {
+        return net::SocketAddress::parse(written);
+    } catch (const std::invalid_argument& error) {
+        fail("an address and port like 224.0.105.2:51002", error.what());
+    }
+}
+
+net::SocketAddress Value::host() const {
+    const auto written = text();
+    try {
+        return net::SocketAddress::parse_host(written);
+    } catch (const std::invalid_argument& error) {
+        fail("an address like 10.0.0.1", error.what());
+    }
+}
+
+std::string Value::date() const {
+    auto written = text();
+    std::istringstream in{written};
+    ::date::year_month_day day;
+    in >> ::date::parse("%F", day);
+    if (in.fail() || in.peek() != std::istringstream::traits_type::eof() || !day.ok()) {
+        fail("a day like 2020-01-30", quoted(written));
+    }
+    return written;
+}
+
+}  // namespace millpond::settings

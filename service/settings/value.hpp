@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+namespace millpond::settings {
+
+/// A setting that cannot be used. The message begins with the place ("gateway.toml:12" or "--feed"), then names the
+/// key, what it expects and what was found.
+class ConfigError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// The words of a setting with a fixed choice.
+template <class Enum>
+using Words = std::span<const std::pair<std::string_view, Enum>>;
+
+/// One value as it was written, with its place: each accessor gives it in the wanted type or throws a ConfigError.
+///
+/// A value from a file has the type that TOML gave it, one from the command line is bare text that becomes what is
+/// asked.
+class Value {
+public:
+    /// Bare text from the command line.
+    struct Bare {
+        std::string text;
+    };
+    using List = std::vector<std::string>;
+    using Data = std::variant<Bare, std::string, std::int64_t, double, bool, List, std::monostate>;
+
+    /// where: the place for messages; key: the setting's name as a user writes it; monostate is any other type of TOML,
+    /// whose name is `other`.
+    Value(std::string where, std::string key, Data data, std::string_view other = {})
+        : where_(std::move(where)), key_(std::move(key)), data_(std::move(data)), other_(other) {}
+
+    [[nodiscard]] std::string text() const;
+    /// A list of strings; on the command line, words with '+' between them.
+    [[nodiscard]] List list() const;
+    [[nodiscard]] std::string text_of_at_most(std::size_t characters) const;
+    [[nodiscard]] std::uint64_t integer(std::uint64_t lowest, std::uint64_t highest) const;
+    /// An integer that is a power of two.
+    [[nodiscard]] std::uint64_t power_of_two(std::uint64_t lowest, std::uint64_t highest) const;
+    /// An integer of bytes, or text with the unit KiB, MiB or GiB.
+    [[nodiscard]] std::uint64_t bytes() const;
+    [[nodiscard]] bool boolean() const;
+    [[nodiscard]] net::SocketAddress endpoint() const;
+    /// An address without a port.
+    [[nodiscard]] net::SocketAddress host() const;
+    /// YYYY-MM-DD, as text.
+    [[nodiscard]] std::string date() const;
+
+    template <class Enum>
+    [[nodiscard]] Enum choice(Words<Enum> words) const {
+        const auto chosen = text();
+        std::string list;
+        for (const auto& [word, value] : words) {
+            if (word == chosen) return value;
+            list += list.empty() ? "" : ", ";
+            list += word;
+        }
+        fail("one of " + list, "'" + chosen + "'");
+    }
+
+    /// Throws "WHERE: KEY expects EXPECTED, found FOUND".
+    [[noreturn]] void fail(std::string_view expected, std::string_view found) const;
+
+private:
+    [[nodiscard]] std::string type_name() const;
+
+    std::string where_;
+    std::string key_;
+    Data data_;
+    std::string_view other_;
+};
+
+}  // namespace millpond::settings

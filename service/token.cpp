@@ -1,0 +1,93 @@
+#include "service/token.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <sys/stat.h>
+
+#include "service/settings/value.hpp"
+
+namespace millpond::service {
+
+using settings::ConfigError;
+namespace {
+
+constexpr std::size_t kShortest = 16;
+constexpr std::size_t kLongest = 1'024;
+
+std::string first_line_of(const std::string& path, std::string_view what) {
+    struct stat facts{};
+    std::ifstream in{path};
+    std::string line;
+    if (!in || stat(path.c_str(), &facts) != 0) {
+        throw ConfigError(fmt::format("{} file '{}': {}", what, path, std::generic_category().message(errno)));
+    }
+    if ((facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+        throw ConfigError(
+            fmt::format("{} file '{}': any user may read or write it; run: chmod o-rw '{}'", what, path, path));
+    }
+    std::getline(in, line);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return line;
+}
+
+std::string place_of(const TokenSource& source, std::string_view what) {
+    if (!source.file.empty()) return fmt::format("{} file '{}'", what, source.file);
+    return fmt::format("{} in environment variable '{}'", what, source.environment);
+}
+
+}  // namespace
+
+std::string read_secret(const TokenSource& source, std::string_view what) {
+    if (source.empty()) return {};
+    if (!source.file.empty() && !source.environment.empty()) {
+        throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both named; keep one", what,
+                                      source.file, source.environment));
+    }
+    if (!source.file.empty()) return first_line_of(source.file, what);
+    const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
+    if (value == nullptr) throw ConfigError(place_of(source, what) + ": it is not set");
+    return value;
+}
+
+Token::Token(const TokenSource& source) {
+    if (source.empty()) return;
+    secret_ = read_secret(source, "token");
+    const auto place = place_of(source, "token");
+    if (secret_.size() < kShortest || secret_.size() > kLongest) {
+        throw ConfigError(fmt::format("{}: has {} characters, needs {} to {}; run: openssl rand -hex 32", place,
+                                      secret_.size(), kShortest, kLongest));
+    }
+    if (!std::all_of(secret_.begin(), secret_.end(),
+                     [](char c) { return c > ' ' && c <= '~' && c != '"' && c != '\\'; })) {
+        throw ConfigError(place + ": may hold visible ASCII characters without '\"' and '\\' only");
+    }
+}
+
+bool Token::admits(std::string_view shown) const noexcept {
+    if (secret_.empty()) return true;
+    // Every character is looked at, whatever was found before: the time tells the length shown, which is known.
+    unsigned different = shown.size() == secret_.size() ? 0U : 1U;
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+        const auto wanted = static_cast<unsigned char>(secret_[i % secret_.size()]);
+        const volatile unsigned difference = wanted ^ static_cast<unsigned char>(shown[i]);
+        different |= difference;
+    }
+    return different == 0;
+}
+
+bool Token::admits_bearer(std::string_view authorization) const noexcept {
+    constexpr std::string_view kScheme = "Bearer ";
+    if (secret_.empty()) return true;
+    return authorization.starts_with(kScheme) && admits(authorization.substr(kScheme.size()));
+}
+
+}  // namespace millpond::service

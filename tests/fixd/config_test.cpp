@@ -1,0 +1,164 @@
+#include "fixd/engine_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "fixd/host_text.hpp"
+#include "fixd/session_build.hpp"
+#include "fixd/weekdays.hpp"
+#include "service/settings/value.hpp"
+#include "tests/support/scratch_file.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+EngineConfig from_toml(std::string_view text) {
+    EngineConfig config;
+    read_engine_toml(text, "fix.toml", config);
+    complete(config);
+    return config;
+}
+
+std::string error_of(std::string_view text) {
+    try {
+        from_toml(text);
+    } catch (const settings::ConfigError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+/// A session with these further lines.
+std::string session(std::string_view lines) {
+    return "[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\n" + std::string{lines};
+}
+
+TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
+    const auto config = from_toml(R"(
+        quiet = true
+        log_level = "warning"
+        log_format = "json"
+        file_mode = "0600"
+        metrics = "127.0.0.1:9470"
+        admin = "/run/fix.sock"
+        threads = 2
+        pin = 3
+        [[acceptor]]
+        name = "lan"
+        listen = "0.0.0.0:5002"
+        allow = ["10.0.0.0/8", "fd00::/8"]
+        [[session]]
+        version = "FIX.5.0SP2"
+        sender = "HOUSE"
+        target = "DESK"
+        hosts = ["a.example:5001", "[fd00::1]:5001"]
+        reset_on_logon = true
+        store_bytes = "64MiB"
+        durability = "interval"
+        start = "22:00"
+        end = "21:45:30"
+        days = "sun-thu"
+        timezone = "America/New_York"
+        messages_per_second = 500)");
+    EXPECT_TRUE(config.quiet);
+    EXPECT_EQ(config.log_level, service::Severity::warning);
+    EXPECT_EQ(config.log_format, service::LogFormat::json);
+    EXPECT_EQ(config.file_mode, 0600U);
+    EXPECT_EQ(config.acceptors.at(0).listen.to_string(), "0.0.0.0:5002");
+    EXPECT_THAT(config.acceptors.at(0).allow, ElementsAre("10.0.0.0/8", "fd00::/8"));
+    const auto& read = config.sessions.at(0);
+    EXPECT_EQ(read.version, FixVersion::fix50sp2);
+    EXPECT_THAT(read.hosts, ElementsAre("a.example:5001", "[fd00::1]:5001"));
+    EXPECT_EQ(read.start, 22 * 3600);
+    EXPECT_EQ(read.end, 21 * 3600 + 45 * 60 + 30);
+    EXPECT_EQ(read.store_bytes, 64ULL << 20U);
+    Dictionaries dictionaries{""};
+    const auto options = session_options(read, dictionaries);
+    EXPECT_EQ(options.config.version, fix::Version::fixt11);
+    EXPECT_EQ(options.config.default_appl_ver_id, "9");
+    EXPECT_EQ(options.config.role, fix::Role::initiator);
+    EXPECT_EQ(options.limits.messages_per_second, 500U);
+    ASSERT_TRUE(options.config.schedule);
+    // Friday 2026-11-20 12:00 in New York is 17:00 UTC: Thursday's run is still open; Saturday's noon is not.
+    constexpr std::int64_t kFridayNoon = 1'795'194'000'000'000'000;
+    EXPECT_TRUE(options.config.schedule->is_open(kFridayNoon));
+    EXPECT_FALSE(options.config.schedule->is_open(kFridayNoon + 86'400'000'000'000));
+}
+
+TEST(FixEngineConfig, AFaultNamesFileLineKeyAndBound) {
+    EXPECT_EQ(error_of("threads = 65"),
+              "fix.toml:1: key 'threads' of the top level expects an integer from 1 to 64, found the integer 65");
+    EXPECT_EQ(error_of(session("hartbeat_seconds = 3")),
+              "fix.toml:4: unknown key 'hartbeat_seconds' of [[session]]; did you mean 'heartbeat_seconds'?");
+    EXPECT_EQ(error_of(session("start = '25:00'\n")),
+              "fix.toml:4: key 'start' of [[session]] expects a time of the day like 08:30 or 08:30:15, found '25:00'");
+    EXPECT_EQ(
+        error_of(session("hosts = 'a:1'")),
+        "fix.toml:4: key 'hosts' of [[session]] expects a list of strings like ['a', 'b'], found the string 'a:1'");
+    EXPECT_EQ(error_of(session("version = 'FIX.6.0'")),
+              "fix.toml:4: key 'version' of [[session]] expects one of FIX.4.0, FIX.4.1, FIX.4.2, FIX.4.3, FIX.4.4, "
+              "FIX.5.0, FIX.5.0SP1, FIX.5.0SP2, found 'FIX.6.0'");
+}
+
+TEST(FixEngineConfig, WhatNoSingleKeyCanSayIsCheckedToo) {
+    EXPECT_EQ(error_of("[[session]]\ntarget = 'DESK'"), "[[session]]: key 'sender' is missing");
+    const std::string who = "[[session]] 'HOUSE' to 'DESK'";
+    EXPECT_EQ(error_of(session("acceptor = 'wan'")), who + ": acceptor 'wan' does not exist");
+    EXPECT_EQ(error_of(session("hosts = ['nowhere']")), who + ": key 'hosts': expects HOST:PORT, found 'nowhere'");
+    EXPECT_EQ(error_of(session("start = '08:00'")), who + ": 'start' and 'end' belong together");
+    EXPECT_EQ(error_of(session("days = 'mon-fri'")), who + ": days need 'start' and 'end'");
+    EXPECT_THAT(error_of(session("start = '08:00'\nend = '09:00'\ndays = 'mon-fry'")), HasSubstr("found 'fry'"));
+    EXPECT_THAT(error_of(session("timezone = 'Mars/Base'")), HasSubstr("'Mars/Base' is not in the zone database"));
+    EXPECT_THAT(error_of(session("tls_key = 'k'")), HasSubstr("'tls_certificate' is missing beside 'tls_key'"));
+    EXPECT_THAT(error_of(session("thread = 1")), HasSubstr("key 'thread' is 1, and there are 1 threads"));
+    EXPECT_THAT(error_of(session("") + session("")), HasSubstr("is there twice"));
+    EXPECT_THAT(error_of("[[acceptor]]\nallow = ['10.0.0.0/33']"), HasSubstr("[[acceptor]] 'acceptor': key 'allow'"));
+    EXPECT_THAT(error_of("raw_log_ring = 5000"), HasSubstr("a power of two, found 5000"));
+}
+
+TEST(FixEngineConfig, AnAcceptorIsThereWhereASessionNeedsOne) {
+    EXPECT_EQ(from_toml(session("")).acceptors.size(), 1U);
+    EXPECT_EQ(from_toml(session("")).sessions.at(0).acceptor, "acceptor");
+    EXPECT_TRUE(from_toml(session("hosts = ['a:1']")).acceptors.empty());
+}
+
+TEST(FixEngineConfig, APasswordComesFromAFileOrIsAnError) {
+    const test::ScratchFile secret{test::scratch_name("password"), "open sesame\n"};
+    Dictionaries dictionaries{""};
+    SessionSettings settings{.sender = "A", .target = "B", .password_file = secret.path()};
+    EXPECT_EQ(session_options(settings, dictionaries).config.password, "open sesame");
+    settings.password_file = "/nonexistent/password";
+    EXPECT_THROW(static_cast<void>(session_options(settings, dictionaries)), settings::ConfigError);
+}
+
+TEST(Weekdays, RangesMayGoRoundTheWeek) {
+    EXPECT_THAT(weekdays_of("mon-fri"), ElementsAre(false, true, true, true, true, true, false));
+    EXPECT_THAT(weekdays_of("fri-mon"), ElementsAre(true, true, false, false, false, true, true));
+    EXPECT_THAT(weekdays_of("sun+wed"), ElementsAre(true, false, false, true, false, false, false));
+    EXPECT_THAT(weekdays_of(""), ElementsAre(true, true, true, true, true, true, true));
+}
+
+TEST(ZoneNamed, HasTheChangesOfSummerTime) {
+    const auto zone = zone_named("Europe/Berlin");
+    EXPECT_EQ(zone->offset_at(1'764'547'200), 3600);  // 2025-12-01
+    EXPECT_EQ(zone->offset_at(1'751'328'000), 7200);  // 2025-07-01
+    EXPECT_THROW(static_cast<void>(zone_named("Mars/Base")), std::runtime_error);
+}
+
+TEST(HostText, ANameOrAnAddressWithItsPort) {
+    EXPECT_EQ(host_of("[fd00::1]:5001").name, "fd00::1");
+    EXPECT_EQ(host_of("a.example:65535").port, 65'535);
+    for (const auto* wrong : {"a", "a:", ":1", "a:0", "a:65536", "a:1x"}) {
+        EXPECT_THROW(static_cast<void>(host_of(wrong)), std::invalid_argument) << wrong;
+    }
+}
+
+}  // namespace
+}  // namespace millpond::fixd

@@ -1,0 +1,309 @@
+#include "gateway/health/findings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/health/advice.hpp"
+#include "gateway/health/link.hpp"
+#include "gateway/health/report_json.hpp"
+#include "gateway/health/report_metrics.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kNow = 1'580'398'200 * kSecond;
+
+/// A feed that received something just now.
+FeedState good_feed() {
+    FeedState feed;
+    feed.name = "a";
+    feed.listen = "239.1.1.1:5000";
+    feed.interface = "eth1";
+    feed.started = kNow - 100 * kSecond;
+    feed.patience_ns = 10 * kSecond;
+    feed.last_packet = kNow;
+    return feed;
+}
+
+SinkState good_sink() {
+    SinkState sink;
+    sink.name = "csv";
+    sink.patience_ns = kSecond;
+    return sink;
+}
+
+auto is(Stage stage, service::Severity severity, std::int64_t since) {
+    return AllOf(Field(&Finding::stage, stage), Field(&Finding::severity, severity), Field(&Finding::since, since));
+}
+
+TEST(Findings, AFeedThatReceivesIsGoodHoweverQuietItsSymbolsAre) {
+    auto feed = good_feed();
+    feed.quotes = 1;  // once, long ago; only heartbeats since
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+    EXPECT_THAT(findings(feed, kNow + 10 * kSecond), IsEmpty());
+}
+
+TEST(Findings, ADelayThatNoNetworkMakesIsAWarning) {
+    auto feed = good_feed();
+    feed.delay_ns = 5 * 3'600 * kSecond;
+    EXPECT_THAT(findings(feed, kNow), IsEmpty()) << "only while it is known to be implausible";
+    feed.implausible_delay = {true, kNow - kSecond};
+    auto found = findings(feed, kNow);
+    EXPECT_THAT(found, ElementsAre(is(Stage::delay, service::Severity::warning, kNow - kSecond)));
+    EXPECT_EQ(found[0].text,
+              "exchange times are 18000.0 s behind receive times: check timezone and date of the feed, and the clocks");
+    feed.delay_ns = -2 * kSecond;
+    EXPECT_THAT(findings(feed, kNow)[0].text, StartsWith("exchange times are 2.0 s ahead of receive times"));
+}
+
+TEST(Findings, AFullTableIsAnErrorThatNamesItsKey) {
+    PoolState pool{.name = "orders", .of = "feed 'a'", .capacity = 16, .refused = 9, .bound = "max_orders"};
+    EXPECT_THAT(findings(pool), IsEmpty()) << "of an earlier session";
+    pool.missing = 4;
+    pool.full_since = kNow;
+    const auto found = findings(pool);
+    EXPECT_THAT(found, ElementsAre(is(Stage::table_full, service::Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages found no room; raise max_orders");
+}
+
+TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastPacket) {
+    auto feed = good_feed();
+    EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), ElementsAre(is(Stage::stale, service::Severity::error, kNow)));
+    feed.patience_ns = 0;
+    EXPECT_THAT(findings(feed, kNow + 1'000 * kSecond), IsEmpty());
+}
+
+TEST(Findings, AfterTheEndOfASessionSilenceIsNoFault) {
+    auto feed = good_feed();
+    feed.session_over = true;
+    feed.channel_state = "end_of_messages";
+    feed.halted = {true, kNow};
+    EXPECT_THAT(findings(feed, kNow + 1'000 * kSecond), ElementsAre(is(Stage::halted, service::Severity::info, kNow)));
+}
+
+TEST(Findings, AFeedThatNeverReceivedIsToldApartFromAStaleOne) {
+    auto feed = good_feed();
+    feed.last_packet = 0;
+    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_packets, service::Severity::error, feed.started)));
+    EXPECT_THAT(findings(feed, feed.started + kSecond), IsEmpty());
+}
+
+TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
+    auto feed = good_feed();
+    feed.last_packet = kNow - 50 * kSecond;
+    feed.link_down = {true, kNow - 51 * kSecond};
+    feed.not_joined = {true, kNow - 52 * kSecond};
+    feed.undecodable.see(3, kNow - kSecond);
+    feed.missing.see(7, kNow - kSecond);
+    feed.halted = {true, kNow};
+    EXPECT_THAT(findings(feed, kNow),
+                ElementsAre(is(Stage::link, service::Severity::error, kNow - 51 * kSecond),
+                            is(Stage::group_not_joined, service::Severity::error, kNow - 52 * kSecond),
+                            is(Stage::stale, service::Severity::error, kNow - 50 * kSecond),
+                            is(Stage::undecodable, service::Severity::error, kNow - kSecond),
+                            is(Stage::gap, service::Severity::warning, kNow - kSecond),
+                            is(Stage::halted, service::Severity::info, kNow)));
+}
+
+TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
+    auto feed = good_feed();
+    feed.missing.see(2, kNow);
+    feed.missing.see(5, kNow + 4 * kSecond);
+    feed.last_packet = kNow + 14 * kSecond;
+    const auto found = findings(feed, kNow + 14 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::gap, service::Severity::warning, kNow)));
+    EXPECT_THAT(found[0].text, StartsWith("5 sequence numbers"));
+    EXPECT_THAT(findings(feed, kNow + 14 * kSecond + 1), IsEmpty());
+    feed.missing.see(6, kNow + 100 * kSecond);
+    feed.last_packet = kNow + 100 * kSecond;
+    EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
+}
+
+TEST(Findings, IncompleteQuotesStayAFindingWithCountAndAgeUntilThereAreNone) {
+    auto feed = good_feed();
+    feed.instruments_incomplete = 49;
+    feed.quotes_incomplete.see(true, kNow - 90 * kSecond);
+    feed.quotes_incomplete.see(true, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::incomplete, service::Severity::warning, kNow - 90 * kSecond)));
+    EXPECT_EQ(found[0].text, "incomplete quotes: 49, the first for 90.0 s");
+    feed.quotes_incomplete.see(false, kNow);
+    EXPECT_THAT(findings(feed, kNow), IsEmpty());
+}
+
+TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
+    auto sink = good_sink();
+    sink.lost.see(100, kNow);
+    sink.lost.see(130, kNow + 200 * kSecond);
+    auto found = findings(sink, kNow + 500 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_lost, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the ring overwrote 130 events before it came to them, the last 300.0 s ago");
+    EXPECT_THAT(findings(sink, kNow + 500 * kSecond + 1), IsEmpty());
+    sink.ended = true;
+    sink.behind.see(true, kNow);
+    EXPECT_THAT(findings(sink, kNow + 300 * kSecond),
+                ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow),
+                            is(Stage::sink_lost, service::Severity::warning, kNow)));
+}
+
+TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
+    auto feed = good_feed();
+    feed.dropped.see(7, kNow);
+    feed.missing.see(7, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::kernel_drops, service::Severity::warning, kNow),
+                                   is(Stage::gap, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the kernel dropped 7 datagrams in front of a full socket buffer");
+    EXPECT_THAT(found[1].text, EndsWith("the kernel dropped 7 datagrams since the start"));
+}
+
+TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits) {
+    auto sink = good_sink();
+    sink.connected = false;
+    sink.disconnected.see(true, kNow);
+    sink.last_error = "Connection refused";
+    EXPECT_THAT(findings(sink, kNow + sink.patience_ns), IsEmpty());
+    const auto found = findings(sink, kNow + sink.patience_ns + 1);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "it is not connected; its last error: Connection refused");
+}
+
+TEST(Findings, ASinkIsBehindOrHasEnded) {
+    auto sink = good_sink();
+    EXPECT_THAT(findings(sink, kNow), IsEmpty());
+    sink.account.queued = 9;
+    sink.lag_ns = 5 * kSecond;
+    sink.last_error = "disk full";
+    sink.behind.see(true, kNow);
+    auto found = findings(sink, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "9 events wait, the oldest for 5.0 s; its last error: disk full");
+    sink.ended = true;
+    EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has ended"));
+}
+
+TEST(Findings, StuckClientsAreToldForTenSecondsAndAreNoError) {
+    auto sink = good_sink();
+    sink.stalled.see(2, kNow);
+    const auto found = findings(sink, kNow + 5 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::warning, kNow)));
+    EXPECT_THAT(found[0].text, EndsWith("disconnected: 2"));
+    EXPECT_THAT(findings(sink, kNow + 11 * kSecond), IsEmpty());
+}
+
+TEST(Findings, HaltedInstrumentsAreToldWhileTheChannelTrades) {
+    auto feed = good_feed();
+    feed.instruments_halted = 3;
+    feed.some_halted.see(true, kNow);
+    const auto found = findings(feed, kNow);
+    ASSERT_THAT(found, ElementsAre(is(Stage::halted, service::Severity::info, kNow)));
+    EXPECT_EQ(found[0].text, "instruments that do not trade: 3");
+}
+
+TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
+    State state;
+    state.now = kNow;
+    state.feeds = {good_feed(), good_feed()};
+    state.feeds[0].missing.see(1, kNow);
+    state.feeds[1].last_packet = kNow - 60 * kSecond;
+    state.rings.emplace_back().silent = {true, kNow};
+    state.sinks = {good_sink()};
+    state.sinks[0].ended = true;
+    EXPECT_THAT(findings(state, kNow),
+                ElementsAre(Field(&Finding::stage, Stage::stale), Field(&Finding::stage, Stage::receive_thread),
+                            Field(&Finding::stage, Stage::sink_behind), Field(&Finding::stage, Stage::gap)));
+    EXPECT_FALSE(is_good(state));
+    EXPECT_EQ(report_line(state), "stale: feed 'a': nothing has come for 60.0 s (since 2020-01-30T15:29:00Z)\n");
+}
+
+TEST(Findings, AWarningAloneIsStillGood) {
+    State state;
+    state.now = kNow;
+    EXPECT_EQ(report_line(state), "good\n");
+    state.feeds = {good_feed()};
+    state.feeds[0].missing.see(1, kNow);
+    EXPECT_TRUE(is_good(state));
+    EXPECT_THAT(report_line(state), StartsWith("good, but gap: feed 'a': 1 sequence numbers are missing"));
+    EXPECT_THAT(report_json(state),
+                AllOf(HasSubstr(R"("good":true,"first":{"stage":"gap","severity":"warning","of":"feed 'a'")"),
+                      HasSubstr(R"("missing":1,"undecodable":0)"), EndsWith("}\n")));
+}
+
+TEST(Findings, WhatIsSoOrNotKeepsTheTimeWhenItBegan) {
+    Condition condition;
+    condition.see(false, 1);
+    condition.see(true, 5);
+    condition.see(true, 9);
+    EXPECT_TRUE(condition.holds);
+    EXPECT_EQ(condition.since, 5);
+    condition.see(false, 11);
+    EXPECT_EQ(condition.since, 11);
+}
+
+// Tables as Linux 6.1 printed them.
+TEST(Link, AGroupIsFoundInTheKernelsTableOnItsInterface) {
+    constexpr std::string_view kTable =
+        "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n"
+        "1\tlo        :     1      V3\n"
+        "\t\t\t\t010000E0     1 0:00000000\t\t0\n"
+        "4\teth1      :     2      V3\n"
+        "\t\t\t\t010101EF     1 0:00000000\t\t0\n"
+        "\t\t\t\t010000E0     1 0:00000000\t\t0\n";
+    const auto group = net::SocketAddress::parse("239.1.1.1:5000");
+    EXPECT_TRUE(holds_group(kTable, group, "eth1"));
+    EXPECT_TRUE(holds_group(kTable, group, ""));
+    EXPECT_FALSE(holds_group(kTable, group, "lo"));
+    EXPECT_FALSE(holds_group(kTable, net::SocketAddress::parse("239.1.1.2:5000"), "eth1"));
+    constexpr std::string_view kTable6 =
+        "2    eth1            ff020000000000000000000000000001     1 0000000C 0\n"
+        "2    eth1            ff150000000000000000000000000101     1 00000004 0\n";
+    EXPECT_TRUE(holds_group6(kTable6, net::SocketAddress::parse("[ff15::101]:5000"), "eth1"));
+    EXPECT_FALSE(holds_group6(kTable6, net::SocketAddress::parse("[ff15::101]:5000"), "eth2"));
+}
+
+TEST(Link, TheLoopbackInterfaceIsUpAndKnownByItsAddress) {
+    EXPECT_EQ(interface_of(net::SocketAddress::parse("127.0.0.1:1")), "lo");
+    EXPECT_EQ(link_is_up("lo"), true);
+    EXPECT_EQ(link_is_up("no-such-link"), std::nullopt);
+}
+
+TEST(Findings, EachIsASeriesOfMetricsOnceWhateverItsNameHolds) {
+    State state;
+    state.now = kNow;
+    state.feeds = {good_feed()};
+    EXPECT_THAT(report_metrics(state), AllOf(HasSubstr("# TYPE millpond_finding gauge\n"), Not(HasSubstr("} 1"))));
+    state.feeds.front().name = "a\"b\\c";
+    state.feeds.front().missing = {.count = 3, .before = 0, .since = kNow, .last = kNow};
+    state.feeds.push_back(state.feeds.front());
+    EXPECT_THAT(report_metrics(state),
+                EndsWith("# TYPE millpond_finding gauge\n"
+                         R"(millpond_finding{of="feed 'a\"b\\c'",severity="warning",stage="gap"} 1)"
+                         "\n"));
+}
+
+TEST(Findings, EachStageHasAMeaningAndAdvice) {
+    for (int stage = 0; to_string(static_cast<Stage>(stage)) != "unknown"; ++stage) {
+        EXPECT_NE(advice(static_cast<Stage>(stage)).meaning, "") << to_string(static_cast<Stage>(stage));
+        EXPECT_NE(advice(static_cast<Stage>(stage)).action, "") << to_string(static_cast<Stage>(stage));
+    }
+}
+
+}  // namespace
+}  // namespace millpond::gateway::health

@@ -1,0 +1,238 @@
+// A whole gateway whose parts are broken one after the other: its health names what is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/endian.hpp>
+#include <millpond/feed/quotes_encoder.hpp>
+#include <millpond/net/socket_address.hpp>
+#include <millpond/net/udp_sender.hpp>
+
+#include "gateway/gateway.hpp"
+#include "gateway/health/findings.hpp"
+#include "gateway/health/report_json.hpp"
+#include "gateway/settings/config.hpp"
+#include "service/log.hpp"
+#include "tests/gateway/receive/itch_sender.hpp"
+#include "tests/gateway/running_gateway.hpp"
+#include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/support/line_client.hpp"
+
+namespace millpond::gateway::health {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using test::ItchSender;
+using test::RunningGateway;
+
+TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
+    RunningGateway gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    EXPECT_EQ(gateway.found(Stage::no_packets).of, "feed 'f'");
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing has come for"));
+}
+
+TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
+    RunningGateway gateway{"gap"};
+    gateway.send_quote();
+    gateway.lose(3);
+    gateway.send_quote();
+    EXPECT_EQ(gateway.found(Stage::gap).text, "3 sequence numbers are missing");
+    gateway.send(std::as_bytes(std::span{std::string_view{"this is no quote"}}));
+    const auto found = gateway.found(Stage::undecodable);
+    EXPECT_EQ(found.text, "1 datagrams were not decoded");
+    EXPECT_EQ(found.severity, service::Severity::error);
+}
+
+TEST(Health, QuotesThatAGapMadeIncompleteAreAFindingUntilTheyAreReplaced) {
+    RunningGateway gateway{"incomplete"};
+    gateway.send_quote();
+    gateway.lose(3);
+    gateway.send_heartbeat();
+    const auto found = gateway.found(Stage::incomplete);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.severity, service::Severity::warning);
+    EXPECT_THAT(found.text, HasSubstr("incomplete quotes: 1, the first for "));
+    EXPECT_TRUE(gateway.watch_until([](const State& state) {
+        return report_line(state).starts_with("good, but quotes incomplete: feed 'f': ");
+    })) << "after the gap's ten seconds";
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(Health, ASilenceMakesQuotesIncompleteUntilTheFeedShowsThatNothingWasLost) {
+    RunningGateway gateway{"confirm", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
+    gateway.send_quote();
+    EXPECT_THAT(gateway.found(Stage::incomplete).text, HasSubstr("incomplete quotes: 1"));
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        gateway.send_heartbeat();
+        return findings(state, state.now).empty();
+    }));
+}
+
+// NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
+TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
+    RunningGateway gateway{"halt", [](Config& config) {
+                               config.feeds[0].format = FeedFormat::itch;
+                               config.feeds[0].stale_seconds = 1;
+                               config.feeds[0].max_orders = 64;
+                               config.rings[0].max_instruments = 16;
+                           }};
+    std::array<std::byte, 34> datagram{};
+    std::fill_n(datagram.begin(), 10, std::byte{' '});  // session
+    core::store_be<std::uint64_t>(&datagram[10], 1);    // sequence number
+    core::store_be<std::uint16_t>(&datagram[18], 1);    // messages
+    core::store_be<std::uint16_t>(&datagram[20], 12);   // length of the message
+    datagram[22] = std::byte{'S'};
+    datagram[33] = std::byte{'C'};
+    gateway.send(datagram);
+    const auto found = gateway.found(Stage::halted);
+    EXPECT_EQ(found.text, "the venue says: end_of_messages");
+    EXPECT_EQ(found.severity, service::Severity::info);
+    EXPECT_TRUE(gateway.watch_until(
+        [](const State& state) { return state.now - state.feeds[0].last_packet > 2 * state.feeds[0].patience_ns; }));
+    EXPECT_EQ(gateway.found(Stage::halted).stage, Stage::halted);
+    EXPECT_TRUE(gateway.watch_until([](const State& state) { return is_good(state); }));
+}
+
+TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
+    if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+    RunningGateway gateway{"behind", [](Config& config) {
+                               auto& csv = config.csv.emplace_back();
+                               csv.path = "/dev/full";
+                               csv.flush_ms = 10;
+                           }};
+    gateway.send_quote();
+    const auto found = gateway.found(Stage::sink_behind);
+    EXPECT_EQ(found.of, "sink 'csv'");
+    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("No space left on device")));
+}
+
+TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
+    RunningGateway gateway{"halted"};
+    gateway.send_quote(feed::kHalted);
+    const auto found = gateway.found(Stage::halted);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.text, "instruments that do not trade: 1");
+    EXPECT_TRUE(gateway.watch_until([](const State& state) {
+        return is_good(state) && report_line(state).starts_with("good, but halted: feed 'f': ");
+    }));
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(Health, AnImplausibleDelayIsAFindingThatNamesWhatMayBeWrong) {
+    RunningGateway gateway{"delay", test::use_itch};
+    ItchSender sender{gateway};
+    // No time of the day is within 11 hours of both.
+    for (const std::int64_t hours : {0, 12}) {
+        sender.itch.set_head(1, hours * 3'600'000'000'000);
+        sender.send(sender.itch.order_added(static_cast<std::uint64_t>(hours) + 1, 'B', 1, "AAPL",
+                                            static_cast<std::uint32_t>(10'000 + hours)));
+        if (gateway.watch_until([&](const State& state) {
+                return state.feeds[0].quotes == static_cast<std::uint64_t>(hours / 12) + 1 &&
+                       state.feeds[0].delay_ns.has_value();
+            }) &&
+            gateway.gateway().health()->feeds[0].implausible_delay.holds)
+            break;
+    }
+    const auto found = gateway.found(Stage::delay);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.severity, service::Severity::warning);
+    EXPECT_THAT(found.text, HasSubstr("check timezone and date of the feed, and the clocks"));
+}
+
+TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
+    RunningGateway gateway{"stuck", [](Config& config) {
+                               auto& sink = config.tcp.emplace_back();
+                               sink.listen = net::SocketAddress::parse("127.0.0.1:0");
+                               sink.backlog = 64;
+                               sink.send_buffer = 4'096;
+                               sink.stall_seconds = 1;
+                           }};
+    const millpond::test::LineClient stuck{gateway.tcp().port(), 4'096};
+    EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+        gateway.send_quote();
+        const auto all = findings(state, state.now);
+        return !all.empty() && all.front().stage == Stage::sink_behind;
+    }));
+    const auto found = gateway.found(Stage::sink_behind);
+    EXPECT_EQ(found.of, "sink 'tcp'");
+    EXPECT_EQ(found.text, "clients that took nothing and were disconnected: 1");
+    EXPECT_EQ(found.severity, service::Severity::warning);
+}
+
+TEST(Health, TheReportHoldsEveryPart) {
+    RunningGateway gateway{
+        "report", [](Config& config) { config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
+    gateway.send_quote();
+    ASSERT_TRUE(gateway.watch_until([](const State& state) {
+        return state.rings[0].wire.all.count == 1 && state.feeds[0].delay_ns.has_value() &&
+               state.sinks[0].account.delivered == 1;
+    }));
+    std::string json;
+    ASSERT_TRUE(gateway.watch_until([&](const State& state) {
+        json = report_json(state);
+        return true;
+    }));
+    EXPECT_THAT(json,
+                AllOf(HasSubstr(R"("good":true,"first":null,"findings":[])"), HasSubstr(R"("name":"f")"),
+                      HasSubstr(R"("format":"quotes")"), HasSubstr(R"("packets":1)"), HasSubstr(R"("type":"tcp")"),
+                      HasSubstr(R"("clients":0)"), HasSubstr(R"("readers":[{"name":"tcp")")));
+}
+
+constexpr std::string_view kUp =
+    "ip link add eth9 type veth peer name eth8 && ip link set eth8 up && ip addr add 10.9.9.1/24 dev eth9 && "
+    "ip link set eth9 up multicast on";
+
+/// How a command of the shell ends.
+int run(std::string_view command) { return std::system(std::string{command}.c_str()); }
+
+/// Runs `test` in a network of its own with the interface eth9, on a thread of its own; false when that is not
+/// permitted.
+bool in_own_network(const std::function<void()>& test) {
+    bool permitted = false;
+    std::thread{[&] {
+        permitted = unshare(CLONE_NEWNET) == 0 && run(kUp) == 0;
+        if (permitted) test();
+    }}.join();
+    return permitted;
+}
+
+TEST(Health, ALinkThatIsDownAndAGroupThatIsLostAreFound) {
+    const bool permitted = in_own_network([] {
+        RunningGateway gateway{"link", [](Config& config) {
+                                   config.feeds[0].listen = net::SocketAddress::parse("239.9.9.9:5009");
+                                   config.feeds[0].interface = "eth9";
+                               }};
+        EXPECT_TRUE(gateway.becomes_good());
+        ASSERT_EQ(run("ip link set eth9 down"), 0);
+        EXPECT_EQ(gateway.found(Stage::link).text, "interface eth9 is down");
+        ASSERT_EQ(run("ip link del eth9 && " + std::string{kUp}), 0);
+        EXPECT_EQ(gateway.found(Stage::group_not_joined).text, "the group of 239.9.9.9:5009 is not joined on eth9");
+    });
+    if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
+}
+
+}  // namespace
+}  // namespace millpond::gateway::health

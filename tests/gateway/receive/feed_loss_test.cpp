@@ -1,0 +1,192 @@
+#include "gateway/receive/feed_loss.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/market/ring_writer.hpp>
+
+#include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+/// A ring as the receive thread has it, and what of its instruments a late reader is told to be incomplete.
+class FeedLossTest : public ::testing::Test {
+public:
+    void on(const feed::Gap& gap) {
+        gaps_.push_back(gap);
+        ring_.writer.publish(gap);
+    }
+    void confirm(const feed::Quote& quote) { ring_.writer.publish(quote); }
+    [[nodiscard]] const market::QuoteBoard& board() const { return ring_.writer.board(); }
+
+protected:
+    void publish(feed::InstrumentId id, feed::Price bid, std::uint16_t channel = 0) {
+        auto quote = quote_of(id, bid);
+        quote.channel = channel;
+        ring_.writer.publish(quote);
+    }
+    void lose() { ring_.writer.publish(feed::Gap{.channel = 0}); }
+    [[nodiscard]] std::vector<feed::InstrumentId> incomplete() const {
+        struct Late {
+            void on(const feed::Quote& quote) {
+                if ((quote.flags & feed::kIncomplete) != 0) ids.push_back(quote.instrument);
+            }
+            void on(const feed::Trade&) {}
+            void on(const feed::TradeBreak&) {}
+            void on(const feed::Status&) {}
+            void on(const feed::Gap&) {}
+            void on(const feed::Clear&) {}
+            void on(const queue::MissedRange&) {}
+            std::vector<feed::InstrumentId> ids;
+        };
+        market::RingReader reader{{.name = ring_.name}};
+        Late late;
+        reader.join(late);
+        return late.ids;
+    }
+    [[nodiscard]] std::vector<feed::GapReason> reasons() const {
+        std::vector<feed::GapReason> result;
+        for (const auto& gap : gaps_) result.push_back(gap.reason);
+        return result;
+    }
+    /// A beat after another datagram.
+    void hear(FeedLoss& loss, std::int64_t at) {
+        ++seen_.datagrams;
+        ++seen_.next;
+        loss.beat(seen_, at, *this);
+    }
+
+    TestRing ring_{"loss"};
+    FeedLoss::Seen seen_{.datagrams = 0, .kernel_drops = 0, .next = 1, .heartbeats = 0};
+    std::vector<feed::Gap> gaps_;
+};
+
+TEST_F(FeedLossTest, SilenceIsAGapOnceWhenSomethingHadBeenHeard) {
+    FeedLoss loss{{.channel = 0, .patience_ns = 10 * kSecond, .sequenced = true}};
+    loss.beat(seen_, 100 * kSecond, *this);
+    EXPECT_THAT(gaps_, IsEmpty());
+    hear(loss, 101 * kSecond);
+    publish(0, 5);
+    loss.beat(seen_, 111 * kSecond, *this);
+    EXPECT_THAT(incomplete(), IsEmpty());
+    for (int i = 1; i < 5; ++i) loss.beat(seen_, 111 * kSecond + i, *this);
+    EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::silence));
+    EXPECT_EQ(gaps_[0].first, 0U);
+    EXPECT_GT(gaps_[0].receive_utc_ns, 0);
+    EXPECT_THAT(incomplete(), ElementsAre(0U));
+}
+
+TEST_F(FeedLossTest, AFeedThatGoesOnWithoutAHoleHasItsQuotesConfirmed) {
+    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    lose();
+    publish(1, 6);
+    publish(1, 7, 1);
+    publish(1, 8);
+    loss.beat(seen_, 3 * kSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    ++seen_.datagrams;  // one that the decoder could not follow
+    loss.beat(seen_, 4 * kSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    ++seen_.heartbeats;
+    loss.beat(seen_, 4 * kSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U)) << "what was lost before the silence stays lost";
+    EXPECT_EQ(board().quote(1).event.bid_price, 8);
+    // The next silence is one more, and ends likewise.
+    loss.beat(seen_, 6 * kSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    hear(loss, 7 * kSecond);
+    EXPECT_THAT(incomplete(), ElementsAre(0U));
+    EXPECT_EQ(gaps_.size(), 2U);
+}
+
+TEST_F(FeedLossTest, AFeedThatGoesOnBehindAHoleHasNothingConfirmed) {
+    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    loss.beat(seen_, 3 * kSecond, *this);
+    lose();
+    publish(1, 6);
+    hear(loss, 4 * kSecond);
+    EXPECT_THAT(incomplete(), ElementsAre(0U));
+}
+
+TEST_F(FeedLossTest, AClearOrANewerQuoteIsNotOverwrittenByAConfirmation) {
+    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    publish(1, 6);
+    loss.beat(seen_, 3 * kSecond, *this);
+    publish(1, 7);
+    ring_.writer.publish(feed::Clear{.channel = 0});
+    publish(1, 8);
+    const auto newest = ring_.writer.newest();
+    hear(loss, 4 * kSecond);
+    EXPECT_EQ(ring_.writer.newest(), newest);
+    EXPECT_EQ(board().quote(1).event.bid_price, 8);
+}
+
+TEST_F(FeedLossTest, WithoutSequenceNumbersSilenceIsNeverConfirmed) {
+    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = false}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    publish(1, 6);
+    loss.beat(seen_, 3 * kSecond, *this);
+    publish(1, 7);
+    hear(loss, 4 * kSecond);
+    EXPECT_THAT(incomplete(), ElementsAre(0U));
+    loss.beat(seen_, 6 * kSecond, *this);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::silence, feed::GapReason::silence));
+}
+
+TEST_F(FeedLossTest, AfterTheEndOfTheSessionSilenceIsNoLoss) {
+    FeedLoss loss{{.channel = 0, .patience_ns = kSecond, .sequenced = true}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    ring_.writer.publish(feed::Status{.channel = 0, .state = feed::TradingState::end_of_messages});
+    loss.beat(seen_, 100 * kSecond, *this);
+    EXPECT_THAT(incomplete(), IsEmpty());
+    EXPECT_THAT(gaps_, IsEmpty());
+}
+
+TEST_F(FeedLossTest, WhatTheKernelDropsOfAFeedWithoutNumbersIsAGapThatCoversWhatItsBufferHeld) {
+    FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = false}};
+    hear(loss, kSecond);
+    publish(0, 5);
+    seen_.kernel_drops = 7;
+    hear(loss, 2 * kSecond);
+    EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::dropped));
+    publish(1, 6);  // it stood in the buffer in front of what was dropped
+    hear(loss, 3 * kSecond);
+    EXPECT_THAT(incomplete(), ElementsAre(0U, 1U));
+    publish(1, 7);
+    hear(loss, 4 * kSecond);
+    EXPECT_THAT(incomplete(), ElementsAre(0U));
+    EXPECT_EQ(gaps_.size(), 2U);
+}
+
+TEST_F(FeedLossTest, WithSequenceNumbersDropsAreLeftToThem) {
+    FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = true}};
+    publish(0, 5);
+    seen_.kernel_drops = 7;
+    hear(loss, kSecond);
+    EXPECT_THAT(gaps_, IsEmpty());
+}
+
+}  // namespace
+}  // namespace millpond::gateway

@@ -1,0 +1,245 @@
+#include "gateway/settings/config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "gateway/settings/read.hpp"
+#include "gateway/settings/schema.hpp"
+#include "gateway/settings/value.hpp"
+#include "tests/gateway/settings/config_text.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using ::testing::StartsWith;
+
+TEST(Config, AnEmptyFileGivesOneRingAndNothingElse) {
+    const auto config = from_toml("");
+    ASSERT_EQ(config.rings.size(), 1U);
+    EXPECT_EQ(config.rings[0].name, "main");
+    EXPECT_EQ(config.rings[0].poll, core::Poll::adaptive);
+    EXPECT_TRUE(config.feeds.empty());
+}
+
+TEST(Config, EveryTableOfAFileIsRead) {
+    const auto config = from_toml(R"(
+        log_level = "warning"
+        log_format = "json"
+        file_mode = "0600"
+        quiet = true
+        metrics = "off"
+        poll = "spin"
+        pin = 3
+        realtime = 50
+        [[ring]]
+        name = "options"
+        capacity = 1024
+        max_instruments = 5000
+        huge_pages = "require"
+        mode = "0640"
+        group = "quants"
+        [[ring]]
+        name = "equities"
+        poll = "block"
+        pin = 1
+        [[feed]]
+        name = "miax"
+        format = "miax-tom"
+        listen = "224.0.105.2:51002"
+        source = "10.1.2.3"
+        interface = "eth1"
+        channel = 7
+        venue = "MIAX"
+        symbols = "products.csv"
+        receive_buffer = "32MiB"
+        nic_time = "prefer"
+        gro = false
+        [[feed]]
+        format = "itch"
+        ring = "equities"
+        listen = "233.54.12.111:26477"
+        date = "2020-01-30"
+        [[tcp]]
+        listen = "0.0.0.0:9200"
+        mode = "conflate"
+        backlog = 256
+        max_clients = 10
+        stall_seconds = 3
+        poll = "spin"
+        pin = 2
+        [[csv]]
+        path = "/var/tmp/quotes.csv"
+        rotate_bytes = 1000000
+        ring = "equities"
+        [[udp]]
+        to = "239.1.1.1:7000"
+        channel = 9
+    )");
+    EXPECT_EQ(config.log_level, service::Severity::warning);
+    EXPECT_EQ(config.log_format, service::LogFormat::json);
+    EXPECT_EQ(config.file_mode, 0600U);
+    EXPECT_TRUE(config.quiet);
+    ASSERT_EQ(config.rings.size(), 2U);
+    EXPECT_EQ(config.rings[0].capacity, 1024U);
+    EXPECT_EQ(config.rings[0].max_instruments, 5000U);
+    EXPECT_EQ(config.rings[0].huge_pages, Wanted::require);
+    EXPECT_EQ(config.rings[0].mode, 0640U);
+    EXPECT_EQ(config.rings[0].group, "quants");
+    EXPECT_EQ(config.rings[0].poll, core::Poll::spin);
+    EXPECT_EQ(config.rings[0].pin, 3U);
+    EXPECT_EQ(config.rings[1].poll, core::Poll::block);
+    EXPECT_EQ(config.rings[1].pin, 1U);
+    EXPECT_EQ(config.rings[1].realtime, 50U);
+    ASSERT_EQ(config.feeds.size(), 2U);
+    EXPECT_EQ(config.feeds[0].format, FeedFormat::miax_tom);
+    EXPECT_EQ(config.feeds[0].channel, 7U);
+    EXPECT_EQ(config.feeds[0].ring, "options");
+    EXPECT_EQ(config.feeds[0].receive_buffer, 32U << 20);
+    EXPECT_FALSE(config.feeds[0].gro);
+    EXPECT_EQ(config.feeds[1].name, "233.54.12.111:26477");
+    EXPECT_EQ(config.feeds[1].channel, 1U);
+    EXPECT_EQ(config.feeds[1].date, "2020-01-30");
+    ASSERT_EQ(config.tcp.size(), 1U);
+    EXPECT_EQ(config.tcp[0].mode, Delivery::conflate);
+    EXPECT_EQ(config.tcp[0].backlog, 256U);
+    EXPECT_EQ(config.tcp[0].poll, core::Poll::spin);
+    EXPECT_EQ(config.tcp[0].pin, 2U);
+    ASSERT_EQ(config.csv.size(), 1U);
+    EXPECT_EQ(config.csv[0].rotate_bytes, 1'000'000U);
+    EXPECT_EQ(config.csv[0].poll, core::Poll::block);
+    EXPECT_FALSE(config.csv[0].pin.has_value());
+    ASSERT_EQ(config.udp.size(), 1U);
+    EXPECT_EQ(config.udp[0].channel, 9U);
+    EXPECT_EQ(config.udp[0].poll, core::Poll::adaptive);
+}
+
+struct Fault {
+    std::string_view name;
+    std::string_view text;
+    std::string_view message;
+};
+
+class ConfigFault : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(ConfigFault, IsRefusedWithItsPlaceAndCause) { EXPECT_EQ(error_of(GetParam().text), GetParam().message); }
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ConfigFault,
+    ::testing::Values(
+        Fault{"UnknownTopLevelKey", "\nlog_levle = 'info'",
+              "gw.toml:2: unknown key 'log_levle' of the top level; did you mean 'log_level'?"},
+        Fault{"UnknownFeedKey", "[[feed]]\nlisten = '127.0.0.1:1'\nfromat = 'itch'",
+              "gw.toml:3: unknown key 'fromat' of [[feed]]; did you mean 'format'?"},
+        Fault{"UnknownKeyLikeNoOther", "[[udp]]\nxyzzyxyzzy = 1",
+              "gw.toml:2: unknown key 'xyzzyxyzzy' of [[udp]]; known are: name, ring, to, interface, channel, mode, "
+              "heartbeat_ms, poll, pin"},
+        Fault{"WrongType", "[[feed]]\nchannel = 'one'",
+              "gw.toml:2: key 'channel' of [[feed]] expects an integer from 0 to 65535, found the string 'one'"},
+        Fault{"NumberForText", "[[ring]]\nname = 5",
+              "gw.toml:2: key 'name' of [[ring]] expects a string, found the integer 5"},
+        Fault{"ArrayForText", "log_level = ['info']",
+              "gw.toml:1: key 'log_level' of the top level expects a string, found an array"},
+        Fault{"FractionForInteger", "pin = 1.5",
+              "gw.toml:1: key 'pin' of the top level expects an integer from 0 to 1023, found the number 1.5"},
+        Fault{"TextForBoolean", "quiet = 'yes'",
+              "gw.toml:1: key 'quiet' of the top level expects true or false, found the string 'yes'"},
+        Fault{"NegativeInteger", "pin = -1",
+              "gw.toml:1: key 'pin' of the top level expects an integer from 0 to 1023, found the integer -1"},
+        Fault{"UnknownWord", "poll = 'busy'",
+              "gw.toml:1: key 'poll' of the top level expects one of spin, block, adaptive, found 'busy'"},
+        Fault{"NoPowerOfTwo", "[[ring]]\ncapacity = 1000",
+              "gw.toml:2: key 'capacity' of [[ring]] expects a power of two, found 1000"},
+        Fault{"NoPort", "[[feed]]\nlisten = '224.0.0.1'",
+              "gw.toml:2: key 'listen' of [[feed]] expects an address and port like 224.0.105.2:51002, found "
+              "address '224.0.0.1': ':PORT' is missing"},
+        Fault{"PortTooLarge", "[[feed]]\nlisten = '224.0.0.1:70000'",
+              "gw.toml:2: key 'listen' of [[feed]] expects an address and port like 224.0.105.2:51002, found "
+              "address '224.0.0.1:70000': port 70000 is out of range, it must be 0 to 65535"},
+        Fault{"NoDay", "[[feed]]\ndate = '2020-02-30'",
+              "gw.toml:2: key 'date' of [[feed]] expects a day like 2020-01-30, found '2020-02-30'"},
+        Fault{"BareDay", "[[feed]]\ndate = 2020-02-03",
+              "gw.toml:2: key 'date' of [[feed]] expects a string, found a date without quotes"},
+        Fault{"BadBytes", "[[csv]]\nrotate_bytes = '12 MB'",
+              "gw.toml:2: key 'rotate_bytes' of [[csv]] expects bytes as an integer or like '64KiB', '256MiB', '2GiB', "
+              "found the string '12 MB'"},
+        Fault{"LongVenue", "[[feed]]\nvenue = 'NASDAQ-TOTALVIEW'",
+              "gw.toml:2: key 'venue' of [[feed]] expects 1 to 8 characters, found 16 in 'NASDAQ-TOTALVIEW'"},
+        Fault{"TableForArrayOfTables", "\n[feed]\nname = 'x'", "gw.toml:2: 'feed' must be written as [[feed]]"},
+        Fault{"MissingListen", "[[feed]]\nname = 'x'", "[[feed]]: key 'listen' is missing"},
+        Fault{"MissingPath", "[[csv]]\nname = 'x'", "[[csv]] 'x': key 'path' is missing"},
+        Fault{"MissingTo", "[[udp]]\nname = 'x'", "[[udp]] 'x': key 'to' is missing"},
+        Fault{"UnknownRing", "[[tcp]]\nring = 'gold'", "[[tcp]] 'tcp': ring 'gold' does not exist"},
+        Fault{"RingTwice", "[[ring]]\n[[ring]]", "[[ring]]: name 'main' is used twice"},
+        Fault{"RingWithSlash", "[[ring]]\nname = 'a/b'",
+              "[[ring]]: name 'a/b' may hold letters, digits, '-' and '_' only"},
+        Fault{"AddressTwice", "[[feed]]\nname='a'\nlisten='127.0.0.1:1'\n[[feed]]\nname='b'\nlisten='127.0.0.1:1'",
+              "[[feed]] 'b': address '127.0.0.1:1' is used twice"},
+        Fault{"ChannelTwice", "[[feed]]\nchannel=1\nlisten='127.0.0.1:1'\n[[feed]]\nlisten='127.0.0.1:2'",
+              "[[feed]] '127.0.0.1:2': channel '1' is used twice"},
+        Fault{"SinkNameTwice", "[[tcp]]\n[[tcp]]\nlisten='127.0.0.1:1'", "[[tcp]] 'tcp': name 'tcp' is used twice"},
+        Fault{"UnknownZone", "[[feed]]\nlisten='127.0.0.1:1'\ntimezone='America/Gotham'",
+              "[[feed]] '127.0.0.1:1': timezone 'America/Gotham' is not in the zone database"}),
+    [](const auto& fault) { return std::string{fault.param.name}; });
+
+TEST(Config, BrokenSyntaxIsRefusedWithItsLine) {
+    EXPECT_THAT(error_of("pin = 1\n[[feed\n"), StartsWith("gw.toml:2: "));
+}
+
+TEST(Config, AMissingFileIsNamedWithItsCause) {
+    Config config;
+    try {
+        read_file("/nonexistent/gw.toml", config);
+        FAIL() << "no error";
+    } catch (const ConfigError& error) {
+        EXPECT_STREQ(error.what(), "/nonexistent/gw.toml: cannot read: No such file or directory");
+    }
+}
+
+TEST(Config, FlagsSayTheSameAsTheFile) {
+    Config config;
+    read_flag("poll", "block", config);
+    read_flag("quiet", "true", config);
+    read_table_flag("ring", "name=fast,capacity=2048,lock=true", config);
+    read_table_flag("feed", "listen=127.0.0.1:9000,format=bbo28,channel=4,receive_buffer=1MiB", config);
+    complete(config);
+    EXPECT_TRUE(config.quiet);
+    EXPECT_EQ(config.rings[0].poll, core::Poll::block);
+    EXPECT_EQ(config.rings[0].capacity, 2048U);
+    EXPECT_TRUE(config.rings[0].lock);
+    EXPECT_EQ(config.feeds[0].format, FeedFormat::bbo28);
+    EXPECT_EQ(config.feeds[0].channel, 4U);
+    EXPECT_EQ(config.feeds[0].receive_buffer, 1U << 20);
+}
+
+template <class Read>
+std::string flag_error(Read read) {
+    Config config;
+    try {
+        read(config);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Config, AFaultyFlagIsNamed) {
+    EXPECT_EQ(flag_error([](Config& c) { read_flag("log_level", "loud", c); }),
+              "--log-level: it expects one of debug, info, warning, error, found 'loud'");
+    EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "listen=127.0.0.1:9000,itch", c); }),
+              "--feed: expects KEY=VALUE,KEY=VALUE, found 'itch'");
+    EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "chanel=1", c); }),
+              "--feed: unknown key 'chanel' of [[feed]]; did you mean 'channel'?");
+    EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "channel=x", c); }),
+              "--feed: key 'channel' of [[feed]] expects an integer from 0 to 65535, found 'x'");
+}
+
+TEST(Config, EveryKeyHasAHelpText) {
+    for (const auto& key : Schema<FeedConfig>::keys()) EXPECT_FALSE(key.help.empty()) << key.name;
+    for (const auto& key : Schema<Config>::keys()) EXPECT_FALSE(key.help.empty()) << key.name;
+}
+
+}  // namespace
+}  // namespace millpond::gateway

@@ -1,0 +1,168 @@
+#include "gateway/sinks/journal/journal_sink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/journal/catalog.hpp>
+#include <millpond/journal/journal_reader.hpp>
+
+#include "gateway/sinks/sink_thread.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+
+namespace millpond::gateway::journal {
+namespace {
+
+using millpond::journal::JournalReader;
+using millpond::journal::LostRecord;
+
+/// Bids and losses as a reader of the journal gets them.
+struct Read {
+    void on(const feed::Quote& quote) { bids.push_back(quote.bid_price); }
+    void on(const feed::Trade&) { ++others; }
+    void on(const feed::TradeBreak&) { ++others; }
+    void on(const feed::Status&) { ++others; }
+    void on(const feed::Gap&) { ++others; }
+    void on(const feed::Clear&) { ++others; }
+    void on(const LostRecord& record) { lost.push_back(record); }
+    std::vector<feed::Price> bids;
+    std::vector<LostRecord> lost;
+    std::uint64_t others{0};
+};
+
+class JournalSinkTest : public ::testing::Test {
+protected:
+    ~JournalSinkTest() override { std::filesystem::remove_all(folder_); }
+
+    std::unique_ptr<SinkThread> open(const TestRing& ring) {
+        const service::Say say = [this](service::Severity, std::string_view, const std::string& text) {
+            said_.push_back(text);
+        };
+        return std::make_unique<SinkThread>(
+            SinkThread::Options{.ring = ring.name, .name = "journal"},
+            std::make_unique<JournalSink>(
+                Options{.writer = {.folder = folder_, .ring = ring.name, .segment_bytes = 1U << 20U}}, say),
+            say);
+    }
+    static void drain(SinkThread& sink) {
+        while (sink.account().queued != 0 || sink.round(core::monotonic_nanos()) != 0) {
+            sink.round(core::monotonic_nanos());
+        }
+    }
+    [[nodiscard]] Read read() const {
+        JournalReader reader{folder_};
+        Read read;
+        reader.poll(read, SIZE_MAX);
+        return read;
+    }
+    static void expect_bids(const Read& read, std::uint64_t last) {
+        ASSERT_EQ(read.bids.size(), last);
+        for (std::uint64_t i = 0; i < last; ++i) ASSERT_EQ(read.bids[i], static_cast<feed::Price>(i + 1));
+    }
+
+    std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} /
+                                  ("millpond_journal_sink_" + std::to_string(getpid()))};
+    std::vector<std::string> said_;
+};
+
+TEST_F(JournalSinkTest, WhatWasInTheRingBeforeItIsWrittenDownToo) {
+    TestRing ring{"journal1"};
+    ring.publish_quotes(100);
+    auto sink = open(ring);
+    drain(*sink);
+    ring.publish_quotes(50);
+    drain(*sink);
+    EXPECT_TRUE(sink->account().closes());
+    EXPECT_EQ(sink->account().delivered, 150U);
+    expect_bids(read(), 150);
+}
+
+TEST_F(JournalSinkTest, ASecondOneGoesOnWhereTheFirstStopped) {
+    TestRing ring{"journal2"};
+    ring.publish_quotes(10);
+    {
+        auto sink = open(ring);
+        drain(*sink);
+    }
+    ring.publish_quotes(20);
+    auto sink = open(ring);
+    drain(*sink);
+    EXPECT_EQ(sink->account().delivered, 20U);
+    const auto got = read();
+    expect_bids(got, 30);
+    EXPECT_TRUE(got.lost.empty());
+}
+
+TEST_F(JournalSinkTest, WhatTheRingLostIsALostRecordInItsPlace) {
+    TestRing ring{"journal3", 256};
+    auto sink = open(ring);
+    ring.publish_quotes(10);
+    drain(*sink);
+    ring.publish_quotes(1'000);
+    drain(*sink);
+    const auto account = sink->account();
+    EXPECT_TRUE(account.closes());
+    EXPECT_GT(account.missed, 700U);
+    const auto got = read();
+    ASSERT_EQ(got.lost.size(), 1U);
+    EXPECT_EQ(got.lost[0].first, 11U);
+    EXPECT_EQ(got.lost[0].count(), account.missed);
+    EXPECT_EQ(got.bids.size() + got.lost[0].count(), 1'010U);
+    EXPECT_EQ(got.bids[10], static_cast<feed::Price>(got.lost[0].last + 1));
+    ASSERT_FALSE(said_.empty());
+    EXPECT_THAT(said_.back(), ::testing::HasSubstr("ring entries 11 to"));
+}
+
+TEST_F(JournalSinkTest, ANewSessionBeginsASegmentOfItsOwnAndNothingIsLost) {
+    TestRing ring{"journal5"};
+    auto sink = open(ring);
+    for (int session = 0; session < 4; ++session) {
+        ring.publish_quotes(10);
+        ring.writer.publish(new_session_of());
+    }
+    ring.publish_quotes(10);
+    drain(*sink);
+    EXPECT_TRUE(sink->account().closes());
+    sink.reset();  // ends what is still open
+    const auto got = read();
+    expect_bids(got, 50);
+    EXPECT_EQ(got.others, 4U);
+    EXPECT_TRUE(got.lost.empty());
+    EXPECT_TRUE(said_.empty()) << said_.front();
+    const auto segments = millpond::journal::describe_segments(folder_);
+    ASSERT_GE(segments.size(), 5U);
+    for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(segments[i].session, i + 1);
+        JournalReader reader{segments[i].file.path};
+        Read of_session;
+        reader.poll(of_session, SIZE_MAX);
+        ASSERT_EQ(of_session.bids.size(), 10U);
+        EXPECT_EQ(of_session.bids.front(), static_cast<feed::Price>(i * 10 + 1));
+        EXPECT_EQ(of_session.others, i == 0 ? 0U : 1U);
+    }
+}
+
+TEST_F(JournalSinkTest, NamesAreThereForEveryEvent) {
+    TestRing ring{"journal4"};
+    ring.publish_quotes(3);
+    auto sink = open(ring);
+    drain(*sink);
+    JournalReader reader{folder_};
+    Read read;
+    EXPECT_EQ(reader.poll(read, SIZE_MAX), 3U);
+    ASSERT_NE(reader.instrument(1), nullptr);
+    EXPECT_EQ(reader.instrument(1)->symbol, feed::Symbol{"MSFT"});
+    EXPECT_EQ(reader.ring(), ring.name);
+}
+
+}  // namespace
+}  // namespace millpond::gateway::journal

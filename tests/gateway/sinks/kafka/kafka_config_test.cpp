@@ -1,0 +1,59 @@
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+#include "gateway/settings/config.hpp"
+#include "tests/gateway/settings/config_text.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+constexpr std::string_view kJournal = "[[journal]]\nname = 'all'\nfolder = '/var/tmp/all'\n";
+
+TEST(KafkaConfig, EveryKeyIsRead) {
+    std::string text{kJournal};
+    text += R"(
+        [[kafka]]
+        name = "k"
+        brokers = ["a:9092", "b:9092"]
+        topic = "bbo.{venue}"
+        events_topic = "events"
+        format = "binary"
+        compression = "zstd"
+        window = 100
+        password_env = "SECRET"
+        properties = ["security.protocol=sasl_ssl", "sasl.mechanisms=SCRAM-SHA-512", "sasl.username=me"]
+    )";
+    const auto config = from_toml(text);
+    ASSERT_EQ(config.kafka.size(), 1U);
+    const auto& kafka = config.kafka[0];
+    EXPECT_EQ(kafka.journal, "all");
+    EXPECT_EQ(kafka.ring, "main");
+    EXPECT_EQ(kafka.position_file, "/var/tmp/all/k.position");
+    const auto options = unchecked_kafka_options(kafka);
+    EXPECT_EQ(options.brokers, "a:9092,b:9092");
+    EXPECT_EQ(options.topic, "bbo.{venue}");
+    EXPECT_EQ(options.format, kafka::Format::binary);
+    EXPECT_EQ(options.compression, "zstd");
+    EXPECT_EQ(options.window, 100U);
+    EXPECT_EQ(options.properties[1].first, "sasl.mechanisms");
+    EXPECT_EQ(options.properties[1].second, "SCRAM-SHA-512");
+}
+
+TEST(KafkaConfig, WhatIsWrongIsNamed) {
+    const std::string journal{kJournal};
+    EXPECT_EQ(error_of("[[kafka]]"), "[[kafka]] 'kafka': needs a [[journal]] to follow");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\njournal = 'some'"), "[[kafka]] 'kafka': journal 'some' does not exist");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['acks=1']"),
+              "[[kafka]] 'kafka': property 'acks' is not to be changed");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['lingr.ms=1']"),
+              "[[kafka]] 'kafka': No such configuration property: \"lingr.ms\"");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['linger.ms']"),
+              "[[kafka]] 'kafka': property 'linger.ms': expects KEY=VALUE");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\ntopic = 'bbo/{symbol}'"),
+              "[[kafka]] 'kafka': topic 'bbo/{symbol}': character '/' has no place in a topic");
+}
+
+}  // namespace
+}  // namespace millpond::gateway

@@ -1,0 +1,162 @@
+// A whole gateway with a kafka sink, and librdkafka's make-believe cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+
+#include <sys/mount.h>
+
+#include <millpond/journal/catalog.hpp>
+
+#include "gateway/gateway.hpp"
+#include "gateway/settings/config.hpp"
+#include "tests/gateway/receive/paced_quotes.hpp"
+#include "tests/gateway/running_gateway.hpp"
+#include "tests/gateway/sinks/events.hpp"
+#include "tests/gateway/sinks/kafka/kafka_cluster.hpp"
+#include "tests/service/certificate.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A gateway with a journal and a kafka sink that follows it.
+std::function<void(Config&)> with_kafka(const millpond::test::Folder& folder, const std::string& brokers) {
+    return [&folder, brokers](Config& config) {
+        auto& journal = config.journals.emplace_back();
+        journal.folder = folder / "journal";
+        journal.segment_bytes = 1U << 20U;
+        config.kafka.emplace_back().brokers = {brokers};
+    };
+}
+
+TEST(KafkaGateway, ADeadBrokerIsNamedByItsHealthAndTheEventsWait) {
+    const millpond::test::Folder folder{"kafkahealth"};
+    const test::MockCluster cluster;
+    cluster.take_down();
+    test::RunningGateway gateway{"kafkahealth", with_kafka(folder, cluster.brokers())};
+    gateway.send_quote();
+    const auto found = gateway.found(health::Stage::sink_behind);
+    EXPECT_EQ(found.of, "sink 'kafka'");
+    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("kafka sink 'kafka': ")));
+    cluster.bring_up();
+    EXPECT_TRUE(gateway.becomes_good());
+}
+
+TEST(KafkaGateway, ASinkGoesAndComesWithItsJournal) {
+    const millpond::test::Folder folder{"kafkareload"};
+    const test::MockCluster cluster;
+    Config config;
+    test::RunningGateway gateway{"kafkareload", [&](Config& begun) {
+                                     with_kafka(folder, cluster.brokers())(begun);
+                                     config = begun;
+                                 }};
+    complete(config);
+    const auto& sinks = gateway.gateway().sinks();
+    ASSERT_EQ(sinks.size(), 2U);
+    EXPECT_EQ(sinks[1]->type(), "kafka");
+    EXPECT_EQ(sinks[1]->ring(), config.rings[0].name);
+    EXPECT_THAT(gateway.gateway().reconfigure(config).done, IsEmpty());
+    config.journals[0].keep_hours = 1;
+    EXPECT_THAT(
+        gateway.gateway().reconfigure(config).done,
+        ElementsAre("sink 'kafka' is closed", "sink 'journal' is closed", "sink 'journal' runs", "sink 'kafka' runs"));
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.watch_until([&](const health::State&) { return sinks[1]->account().delivered == 1; }));
+    config.kafka[0].properties = {"linger.ms=1"};
+    EXPECT_THAT(gateway.gateway().reconfigure(config).done, ElementsAre("sink 'kafka' is closed", "sink 'kafka' runs"));
+    EXPECT_TRUE(sinks[1]->account().closes());
+    EXPECT_FALSE(sinks[1]->ended());
+}
+
+/// A file system of so many bytes, gone with it.
+class SmallDisk {
+public:
+    SmallDisk(std::string folder, const std::string& size) : folder_(std::move(folder)) {
+        std::filesystem::create_directories(folder_);
+        is_there_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+    ~SmallDisk() {
+        if (is_there_) umount(folder_.c_str());
+    }
+    [[nodiscard]] bool is_there() const noexcept { return is_there_; }
+
+private:
+    std::string folder_;
+    bool is_there_;
+};
+
+/// Which ring numbers Kafka has something for: events, and those that it is told are lost. None is there twice.
+std::set<std::uint64_t> accounted(test::KafkaReader& reader, std::size_t wanted, std::uint64_t& lost) {
+    std::set<std::uint64_t> numbers;
+    std::size_t seen = 0;
+    EXPECT_TRUE(reader.until([&] {
+        for (; seen < reader.received.size(); ++seen) {
+            const auto& message = reader.received[seen];
+            const bool is_loss = message.value.starts_with(R"({"type":"lost","reason":"lapped")");
+            const auto in = [&](const char* key) { return static_cast<std::uint64_t>(number_in(message.value, key)); };
+            const auto first = is_loss ? in("first") : message.sequence;
+            const auto last = is_loss ? in("last") : message.sequence;
+            if (is_loss) lost += last - first + 1;
+            for (auto n = first; n <= last; ++n) EXPECT_TRUE(numbers.insert(n).second) << n;
+        }
+        return numbers.size() >= wanted;
+    })) << numbers.size();
+    return numbers;
+}
+
+TEST(KafkaGateway, WhatAFullDiskKeptOutOfTheJournalIsToldInKafkaAndNothingElseIsMissing) {
+    const millpond::test::Folder folder{"kafkadisk"};
+    constexpr std::uint64_t kRing = 1'024;
+    const SmallDisk disk{folder / "journal", "3m"};
+    if (!disk.is_there()) GTEST_SKIP() << "may not mount a tmpfs (root needed)";
+    const test::MockCluster cluster;
+    for (const auto* topic : {"bbo", "millpond.events"}) cluster.make_topic(topic);
+    test::RunningGateway gateway{"kafkadisk", [&](Config& config) {
+                                     with_kafka(folder, cluster.brokers())(config);
+                                     config.rings[0].capacity = kRing;
+                                 }};
+    const auto& journal = *gateway.gateway().sinks()[0];
+    const auto& kafka = *gateway.gateway().sinks()[1];
+    const auto settles = [&](const Consumer& sink) {
+        return gateway.watch_until([&](const health::State&) { return sink.account().queued == 0; });
+    };
+    constexpr std::uint64_t kMost = 200'000;
+    test::PacedQuotes quotes{gateway};
+    while (test::metric_of(journal, "write_errors_total") == 0 || journal.account().missed == 0) {
+        ASSERT_LT(quotes.sent(), kMost);
+        quotes.send_up_to(quotes.sent() + 500);
+    }
+    // The first segment may go: Kafka has all of it.
+    ASSERT_TRUE(gateway.watch_until(
+        [&](const health::State&) { return kafka.account().delivered >= journal.account().delivered; }));
+    std::filesystem::remove(millpond::journal::list_segments(folder / "journal").front().path);
+    ASSERT_TRUE(settles(journal));
+    EXPECT_NE(journal.account().missed, 0U);
+    quotes.send_up_to(quotes.sent() + 100);
+    quotes.expect_all_received();
+    ASSERT_TRUE(settles(journal));
+    test::KafkaReader reader{cluster.brokers(), {"bbo", "millpond.events"}, test::MockCluster::kPartitions};
+    std::uint64_t lost = 0;
+    const auto numbers = accounted(reader, quotes.published(), lost);
+    ASSERT_EQ(numbers.size(), quotes.published());
+    EXPECT_EQ(*numbers.rbegin(), quotes.published());
+    EXPECT_EQ(lost, journal.account().missed);
+    EXPECT_TRUE(journal.account().closes());
+    ASSERT_TRUE(settles(kafka));
+    EXPECT_TRUE(kafka.account().closes());
+    EXPECT_EQ(kafka.account().missed, 0U);
+}
+
+}  // namespace
+}  // namespace millpond::gateway

@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "gateway/gateway.hpp"
+#include "gateway/settings/config.hpp"
+#include "gateway/settings/read.hpp"
+#include "gateway/settings/value.hpp"
+#include "tests/gateway/settings/config_text.hpp"
+#include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/service/certificate.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+TEST(MqttConfig, EveryKeyIsRead) {
+    const auto config = from_toml(R"(
+        [[mqtt]]
+        broker = "[::1]:8883"
+        topic = "q/{venue}/{symbol}"
+        client_id = "gw1"
+        protocol = "3.1.1"
+        qos = 1
+        retain = false
+        mode = "every"
+        user = "feed"
+        password_env = "SECRET"
+        tls_ca = "ca.pem"
+        keepalive_seconds = 30
+        window = 64
+        reconnect_ms = 10
+        reconnect_most_ms = 500
+    )");
+    ASSERT_EQ(config.mqtt.size(), 1U);
+    const auto& mqtt = config.mqtt[0];
+    EXPECT_EQ(mqtt.host, "::1");
+    EXPECT_EQ(mqtt.port, 8'883);
+    EXPECT_EQ(mqtt.topic, "q/{venue}/{symbol}");
+    EXPECT_EQ(mqtt.state_topic, "millpond/mqtt");
+    EXPECT_EQ(mqtt.protocol, mqtt::Protocol::v3_1_1);
+    EXPECT_EQ(mqtt.qos, 1U);
+    EXPECT_FALSE(mqtt.retain);
+    EXPECT_EQ(mqtt.mode, Delivery::every);
+    EXPECT_EQ(mqtt.password.environment, "SECRET");
+    EXPECT_TRUE(mqtt.tls.on);
+    EXPECT_EQ(mqtt.window, 64U);
+    EXPECT_EQ(mqtt.reconnect_most_ms, 500U);
+}
+
+TEST(MqttConfig, WhatIsWrongIsNamed) {
+    EXPECT_EQ(error_of("[[mqtt]]\nbroker = 'localhost'"),
+              "gw.toml:2: key 'broker' of [[mqtt]] expects HOST:PORT, found 'localhost'");
+    EXPECT_EQ(error_of("[[mqtt]]\nbroker = 'localhost:99999'"),
+              "gw.toml:2: key 'broker' of [[mqtt]] expects HOST:PORT, found 'localhost:99999'");
+    EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo/{sym}'"),
+              "[[mqtt]] 'mqtt': topic 'bbo/{sym}': '{sym}' is no place; known are {symbol} and {venue}");
+    EXPECT_EQ(error_of("[[mqtt]]\ntls_key = 'k.pem'"), "[[mqtt]] 'mqtt': tls_certificate and tls_key go together");
+    EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "[[mqtt]] 'mqtt': a password, but no user");
+    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"), "[[mqtt]] 'mqtt': name 'mqtt' is used twice");
+}
+
+TEST(MqttConfig, AGatewayRunsWhatItSays) {
+    if (!test::MosquittoBroker::is_installed()) GTEST_SKIP() << "mosquitto is not installed";
+    const millpond::test::Folder folder{"mqttconfig"};
+    const test::MosquittoBroker broker{folder};
+    test::MosquittoSubscriber subscriber{broker};
+    Config config;
+    read_flag("metrics", "off", config);
+    read_table_flag("ring", "name=" + ring_name("mqttconfig") + ",capacity=1024,max_instruments=16", config);
+    read_table_flag("mqtt", "state_topic=here,broker=127.0.0.1:" + std::to_string(broker.port()), config);
+    complete(config);
+    service::Log log{service::Severity::warning, service::LogFormat::text};
+    {
+        Gateway gateway{config, log};
+        gateway.start();
+        EXPECT_TRUE(subscriber.until([&] { return subscriber.newest("here") == R"({"state":"online"})"; }));
+    }
+    EXPECT_TRUE(
+        subscriber.until([&] { return subscriber.newest("here") == R"({"state":"offline","reason":"stopped"})"; }));
+}
+
+}  // namespace
+}  // namespace millpond::gateway

@@ -1,0 +1,346 @@
+#include "gateway/sinks/mqtt/mqtt_sink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+
+#include "gateway/sinks/sink_thread.hpp"
+#include "tests/gateway/json_lines/stream_socket.hpp"
+#include "tests/gateway/said.hpp"
+#include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
+#include "tests/gateway/sinks/ring_fixture.hpp"
+#include "tests/service/certificate.hpp"
+#include "tests/support/child_process.hpp"
+
+namespace millpond::gateway::mqtt {
+namespace {
+
+using test::MosquittoBroker;
+using test::MosquittoSubscriber;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+constexpr const char* kOnline = R"({"state":"online"})";
+constexpr const char* kStopped = R"({"state":"offline","reason":"stopped"})";
+constexpr const char* kLost = R"({"state":"offline","reason":"lost"})";
+
+const char* topic_of(std::uint64_t quote) { return quote % 2 == 0 ? "bbo/AAPL" : "bbo/MSFT"; }
+
+class MqttSinkTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!MosquittoBroker::is_installed()) GTEST_SKIP() << "mosquitto is not installed";
+    }
+
+    static Options to(const MosquittoBroker& broker, Delivery mode = Delivery::every, int qos = 1) {
+        return {.port = broker.port(),
+                .qos = qos,
+                .mode = mode,
+                .window = 256,
+                .reconnect = std::chrono::milliseconds{5},
+                .reconnect_longest = std::chrono::milliseconds{50}};
+    }
+    std::unique_ptr<SinkThread> open(const TestRing& ring, const Options& options) {
+        return std::make_unique<SinkThread>(SinkThread::Options{.ring = ring.name, .name = "mqtt"},
+                                            mqtt::open(options, said_.say()), said_.say());
+    }
+    static const Counters& counters(const SinkThread& sink) {
+        return dynamic_cast<const MqttSink&>(sink.sink()).counters();
+    }
+    /// Lets the sink work until `reached`; false when that takes too long.
+    template <class Reached>
+    static bool work(SinkThread& sink, Reached&& reached) {
+        const auto until = core::monotonic_nanos() + test::kPatienceNs;
+        while (!reached()) {
+            if (core::monotonic_nanos() > until) return false;
+            if (sink.round(core::monotonic_nanos()) == 0) ::poll(nullptr, 0, 1);
+        }
+        return true;
+    }
+    static bool is_connected(const SinkThread& sink) { return counters(sink).connected.read() == 1; }
+    static bool is_idle(const SinkThread& sink) { return sink.account().queued == 0; }
+
+    /// Until the broker itself has the text as the topic's newest; what the sink has sent may still be on its way.
+    static bool reaches(const MosquittoBroker& broker, SinkThread& sink, const std::string& topic,
+                        const std::string& text) {
+        MosquittoSubscriber subscriber{broker};
+        return subscriber.until([&] { return subscriber.newest(topic).find(text) != std::string::npos; },
+                                [&] { sink.round(core::monotonic_nanos()); });
+    }
+
+    millpond::test::Folder folder_{"mqtt"};
+    Said said_;
+};
+
+class MqttVersions : public MqttSinkTest, public ::testing::WithParamInterface<std::tuple<Protocol, int>> {};
+
+INSTANTIATE_TEST_SUITE_P(All, MqttVersions,
+                         ::testing::Combine(::testing::Values(Protocol::v3_1_1, Protocol::v5), ::testing::Values(0, 1)),
+                         [](const auto& all) {
+                             return std::string{std::get<0>(all.param) == Protocol::v5 ? "V5" : "V3"} + "Qos" +
+                                    std::to_string(std::get<1>(all.param));
+                         });
+
+TEST_P(MqttVersions, ASubscriberGetsEveryQuoteInOrderAndAsItIs) {
+    constexpr std::uint64_t kQuotes = 1'000;
+    const MosquittoBroker broker{folder_};
+    MosquittoSubscriber subscriber{broker};
+    TestRing ring{"mqtt1"};
+    auto options = to(broker, Delivery::every, std::get<1>(GetParam()));
+    options.protocol = std::get<0>(GetParam());
+    auto sink = open(ring, options);
+    ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+    ring.publish_quotes(kQuotes);
+    ASSERT_TRUE(subscriber.until([&] { return subscriber.received.size() == kQuotes + 1; },
+                                 [&] { sink->round(core::monotonic_nanos()); }));
+    EXPECT_EQ(subscriber.received[0].topic, "millpond/mqtt");
+    EXPECT_EQ(subscriber.received[0].payload, kOnline);
+    for (std::uint64_t n = 1; n <= kQuotes; ++n) {
+        ASSERT_EQ(subscriber.received[n].topic, topic_of(n));
+        ASSERT_EQ(subscriber.received[n].payload, json_of(n));
+    }
+    ASSERT_TRUE(work(*sink, [&] { return is_idle(*sink); }));
+    EXPECT_EQ(sink->account().delivered, kQuotes);
+    EXPECT_TRUE(sink->account().closes());
+    EXPECT_EQ(counters(*sink).messages.read(), kQuotes + 1);
+}
+
+TEST_P(MqttVersions, AWrongPasswordIsNamedAndTriedAgain) {
+    const auto passwords = folder_ / "passwords";
+    ASSERT_EQ(std::system(("mosquitto_passwd -b -c '" + passwords + "' feed right 2>/dev/null").c_str()), 0);
+    const MosquittoBroker broker{folder_, "allow_anonymous false\npassword_file " + passwords + "\n"};
+    TestRing ring{"mqtt2"};
+    auto options = to(broker);
+    options.protocol = std::get<0>(GetParam());
+    options.user = "feed";
+    options.password = "wrong";
+    {
+        auto sink = open(ring, options);
+        ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 2; }));
+        EXPECT_FALSE(is_connected(*sink));
+        EXPECT_TRUE(said_.has("refuses us as user 'feed': ")) << said_.texts().back();
+        EXPECT_FALSE(said_.has("wrong"));
+    }
+    options.password = "right";
+    auto sink = open(ring, options);
+    EXPECT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+}
+
+TEST_F(MqttSinkTest, WhoComesLateGetsTheRetainedQuotes) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt3"};
+    ring.publish_quotes(10);  // before the sink joins: it has them from the board
+    auto sink = open(ring, to(broker, Delivery::conflate));
+    // More where the connection was lost and made anew on the way.
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() >= 3; }));
+    ring.publish_quotes(1);
+    ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", json_of(11)));
+    MosquittoSubscriber late{broker};
+    ASSERT_TRUE(late.until([&] { return late.received.size() == 3; }));
+    for (const auto& message : late.received) EXPECT_TRUE(message.retained);
+    EXPECT_EQ(late.newest("bbo/AAPL"), json_of(10));
+    EXPECT_EQ(late.newest("bbo/MSFT"), json_of(11));
+    EXPECT_EQ(late.newest("millpond/mqtt"), kOnline);
+}
+
+TEST_F(MqttSinkTest, ABrokerThatIsKilledAndStartedAgainGetsEveryQuote) {
+    constexpr std::uint64_t kPart = 300;
+    MosquittoBroker broker{folder_};
+    auto first = std::make_unique<MosquittoSubscriber>(broker);
+    TestRing ring{"mqtt4"};
+    auto sink = open(ring, to(broker));
+    ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+    ring.publish_quotes(kPart);
+    ASSERT_TRUE(first->until([&] { return first->received.size() > kPart / 2; },
+                             [&] { sink->round(core::monotonic_nanos()); }));
+    broker.kill_now();
+    ring.publish_quotes(kPart);
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 2; }));
+    EXPECT_TRUE(said_.has("trying again"));
+    EXPECT_GT(sink->account().queued, 0U);
+    broker.start();
+    MosquittoSubscriber second{broker};
+    ASSERT_TRUE(second.until([&] { return second.newest(topic_of(2 * kPart)) == json_of(2 * kPart); },
+                             [&] { sink->round(core::monotonic_nanos()); }));
+    ASSERT_TRUE(work(*sink, [&] { return is_idle(*sink); }));
+    const auto account = sink->account();
+    EXPECT_EQ(account.delivered, 2 * kPart);
+    EXPECT_TRUE(account.closes());
+    EXPECT_EQ(counters(*sink).losses.read(), 1U);
+    // What neither got was acknowledged by the first broker and died with it, unread: nothing that comes later is.
+    EXPECT_EQ(second.newest(topic_of(2 * kPart - 1)), json_of(2 * kPart - 1));
+    std::vector<std::string> all;
+    for (const auto& message : second.received) all.push_back(message.payload);
+    for (std::uint64_t n = kPart + 1; n <= 2 * kPart; ++n) ASSERT_THAT(all, Contains(json_of(n)));
+}
+
+TEST_F(MqttSinkTest, ABrokerWithoutMemoryIsToldTheStandingQuotesAgain) {
+    MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt5"};
+    auto sink = open(ring, to(broker, Delivery::conflate));
+    ring.publish_quotes(2);
+    ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink) && is_idle(*sink); }));
+    broker.kill_now();
+    ASSERT_TRUE(work(*sink, [&] { return !is_connected(*sink); }));
+    broker.start();
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).connects.read() == 2; }));
+    MosquittoSubscriber late{broker};
+    EXPECT_TRUE(
+        late.until([&] { return late.newest("bbo/AAPL") == json_of(2) && late.newest("bbo/MSFT") == json_of(1); },
+                   [&] { sink->round(core::monotonic_nanos()); }));
+}
+
+TEST_F(MqttSinkTest, WhileTheBrokerTakesNothingQuotesAreConflatedAndTheNewestComeInTheEnd) {
+    constexpr std::uint64_t kBurst = 500;
+    constexpr std::uint64_t kMost = 200'000;
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt6"};
+    auto options = to(broker, Delivery::conflate, 0);
+    options.send_buffer = 4'096;
+    auto sink = open(ring, options);
+    ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+    broker.halt();
+    while (sink->account().conflated < 5'000 && ring.quotes < kMost) {
+        ring.publish_quotes(kBurst);
+        sink->round(core::monotonic_nanos());
+    }
+    broker.go_on();
+    EXPECT_GE(sink->account().conflated, 5'000U);
+    EXPECT_EQ(sink->account().missed, 0U);
+    EXPECT_TRUE(sink->account().closes());
+    MosquittoSubscriber late{broker};
+    EXPECT_TRUE(late.until(
+        [&] {
+            return late.newest(topic_of(ring.quotes)) == json_of(ring.quotes) &&
+                   late.newest(topic_of(ring.quotes - 1)) == json_of(ring.quotes - 1);
+        },
+        [&] { sink->round(core::monotonic_nanos()); }));
+    ASSERT_TRUE(work(*sink, [&] { return is_idle(*sink); }));
+    const auto account = sink->account();
+    EXPECT_EQ(account.delivered + account.conflated, ring.quotes);
+}
+
+TEST_F(MqttSinkTest, ACleanEndAndAKilledProcessAreToldApart) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt7"};
+    millpond::test::ChildProcess killed{[&] {
+        auto sink = open(ring, to(broker));
+        work(*sink, [] { return false; });
+        return 0;
+    }};
+    MosquittoSubscriber subscriber{broker};
+    ASSERT_TRUE(subscriber.until([&] { return subscriber.newest("millpond/mqtt") == kOnline; }));
+    killed.kill_now();
+    EXPECT_TRUE(subscriber.until([&] { return subscriber.newest("millpond/mqtt") == kLost; }));
+    {
+        auto sink = open(ring, to(broker));
+        ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+        EXPECT_TRUE(subscriber.until([&] { return subscriber.newest("millpond/mqtt") == kOnline; }));
+    }
+    EXPECT_TRUE(subscriber.until([&] { return subscriber.newest("millpond/mqtt") == kStopped; }));
+}
+
+TEST_F(MqttSinkTest, AClearEmptiesWhatIsRetainedBeforeTheNextQuote) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt8"};
+    auto sink = open(ring, to(broker));
+    ring.publish_quotes(2);
+    ring.writer.publish(feed::Clear{});
+    ring.publish_quotes(1);  // MSFT
+    ASSERT_TRUE(work(*sink, [&] { return sink->account().delivered == 4; }));
+    ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", R"("sequence":4,)"));
+    MosquittoSubscriber late{broker};
+    ASSERT_TRUE(late.until([&] { return late.received.size() == 3; }));
+    EXPECT_THAT(late.newest("bbo/AAPL"), HasSubstr(R"("sequence":3,"bid":{"price":null,"shares":0})"));
+    EXPECT_THAT(late.newest("bbo/MSFT"), HasSubstr(R"("bid":{"price":0.0003)"));
+}
+
+TEST_F(MqttSinkTest, AGapMarksWhatIsRetainedOfItsChannelAndALossMarksAll) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtt13"};
+    auto sink = open(ring, to(broker));
+    ring.publish_quotes(2);
+    ring.writer.publish(feed::Gap{.channel = 1});
+    ring.writer.publish(feed::Gap{.channel = 0});
+    ring.publish_quotes(1);  // MSFT
+    ASSERT_TRUE(work(*sink, [&] { return sink->account().delivered == 5; }));
+    EXPECT_EQ(sink->account().queued, 0U);
+    {
+        MosquittoSubscriber late{broker};
+        ASSERT_TRUE(late.until([&] { return late.received.size() == 3; }));
+        EXPECT_THAT(late.newest("bbo/AAPL"), HasSubstr(R"("incomplete":true)"));
+        EXPECT_THAT(late.newest("bbo/AAPL"), HasSubstr(R"("sequence":2,)"));
+        EXPECT_THAT(late.newest("bbo/MSFT"), HasSubstr(R"("incomplete":false)"));
+    }
+    ASSERT_TRUE(work(*sink, [&] {
+        if (sink->account().missed != 0) return true;
+        for (int i = 0; i < 2'000; ++i) ring.writer.publish(trade_of(0, 1));
+        return false;
+    }));
+    ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", R"("incomplete":true)"));
+}
+
+TEST_F(MqttSinkTest, TlsChecksTheBrokersNameAndSignature) {
+    const millpond::test::Certificate good{folder_, "localhost"};
+    const millpond::test::Certificate other{folder_, "other"};
+    const MosquittoBroker broker{folder_,
+                                 "allow_anonymous true\ncertfile " + good.certificate + "\nkeyfile " + good.key + "\n"};
+    TestRing ring{"mqtt9"};
+    ring.publish_quotes(2);
+    auto options = to(broker);
+    options.tls = {.on = true, .authority = other.certificate};
+    options.host = "localhost";
+    {
+        auto sink = open(ring, options);
+        ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 1; }));
+        EXPECT_FALSE(is_connected(*sink));
+        EXPECT_TRUE(said_.has("TLS") || said_.has("certificate")) << said_.texts().back();
+    }
+    options.tls.authority = good.certificate;
+    {
+        auto sink = open(ring, options);
+        ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() == 3; })) << said_.texts().back();
+    }
+    options.host = "127.0.0.1";  // not what the certificate says
+    auto sink = open(ring, options);
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 1; }));
+    EXPECT_FALSE(is_connected(*sink));
+}
+
+TEST_F(MqttSinkTest, WithoutABrokerNothingWaitsAndTheEndIsAtOnce) {
+    TestRing ring{"mqtt10"};
+    auto sink = open(ring, {.port = test::StreamSocket{}.free_port(), .mode = Delivery::conflate});
+    ring.publish_quotes(1'000);
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 1; }));
+    sink->round(core::monotonic_nanos());
+    EXPECT_TRUE(said_.has("Connection refused; trying again")) << said_.texts().back();
+    EXPECT_EQ(sink->account().conflated, 998U);
+    EXPECT_EQ(sink->account().queued, 2U);
+}
+
+TEST_F(MqttSinkTest, FilesOfTlsThatAreNotThereAreRefusedAtTheStart) {
+    TestRing ring{"mqtt11"};
+    Options options;
+    options.tls = {.on = true, .authority = folder_ / "nothing.crt"};
+    EXPECT_THROW(static_cast<void>(open(ring, options)), std::runtime_error);
+}
+
+TEST_F(MqttSinkTest, WhatIsNoQuoteIsFiltered) {
+    TestRing ring{"mqtt12"};
+    const auto sink = mqtt::open({.port = test::StreamSocket{}.free_port()}, said_.say());
+    EXPECT_EQ(sink->on(trade_of(0, 1), 1), Taken::filtered);
+    EXPECT_EQ(sink->on(feed::Status{.instrument = 0}, 2), Taken::filtered);
+    EXPECT_EQ(sink->held(), 0U);
+}
+
+}  // namespace
+}  // namespace millpond::gateway::mqtt

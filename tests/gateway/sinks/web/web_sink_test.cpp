@@ -1,0 +1,274 @@
+#include "gateway/sinks/web/web_sink.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "tests/gateway/json_lines/line_sink_fixture.hpp"
+#include "tests/gateway/sinks/events.hpp"
+#include "tests/support/line_client.hpp"
+#include "tests/support/web_socket_client.hpp"
+
+namespace millpond::gateway::web {
+namespace {
+
+using test::LineClient;
+using test::WebSocketClient;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class WebSinkTest : public LineSinkFixture<WebSink> {
+protected:
+    void open(Options options = {}) {
+        options.listen = net::SocketAddress::parse("127.0.0.1:0");
+        options.send_buffer = kSmallBuffer;
+        make(options, [](const http::Request& request) {
+            return request.path == "/other" ? http::Page{.type = "text/plain", .body = "other\n"} : http::Page{};
+        });
+    }
+    std::unique_ptr<WebSocketClient> connect(std::string_view headers = {}, int receive_buffer = 0) {
+        auto client = std::make_unique<WebSocketClient>(sink_->address().port(), headers, receive_buffer);
+        EXPECT_TRUE(run_until([&] {
+            client->receive();
+            return client->agreed();
+        }));
+        return client;
+    }
+    /// What a plain HTTP request is answered with.
+    std::string answer(std::string_view request) {
+        LineClient client{sink_->address().port()};
+        client.send_text(request);
+        EXPECT_TRUE(run_until([&] {
+            client.receive();
+            return client.over();
+        }));
+        return client.text();
+    }
+};
+
+TEST_F(WebSinkTest, AClientGetsTheBoardAndThenEveryEvent) {
+    open({.mode = Delivery::every});
+    sink_->board(quote_of(1, 777), 41);
+    publish(1, 1);  // before the client is there: of the board for it
+    auto client = connect();
+    ASSERT_TRUE(run_until_lines(*client, 2));
+    sink_->on(quote_of(0, 1'892'400), 2);
+    sink_->on(trade_of(1, 10'000), 3);
+    sink_->on(feed::Status{.instrument = 0, .state = feed::TradingState::halted}, 4);
+    sink_->on(feed::Gap{.channel = 3, .first = 7, .last = 9}, 5);
+    sink_->on(feed::Clear{.channel = 3}, 6);
+    sink_->missed(7, 9);
+    ASSERT_TRUE(run_until_lines(*client, 8));
+    EXPECT_THAT(client->lines(),
+                ElementsAre(HasSubstr("AAPL"), AllOf(HasSubstr("MSFT"), HasSubstr("0.0777")),
+                            AllOf(HasSubstr(R"("type":"quote","symbol":"AAPL")"), HasSubstr(R"("sequence":2)"),
+                                  HasSubstr(R"("price":189.2400)")),
+                            HasSubstr(R"("type":"trade","symbol":"MSFT")"), HasSubstr(R"("state":"halted")"),
+                            HasSubstr(R"("first":7,"last":9)"), HasSubstr(R"("type":"clear")"),
+                            HasSubstr(R"("type":"missed","count":3)")));
+    EXPECT_EQ(account_of(*client), (Account{.published = 8, .delivered = 5, .missed = 3, .snapshot = 2}));
+}
+
+TEST_F(WebSinkTest, AClientChoosesItsSymbols) {
+    open({.mode = Delivery::every});
+    publish(2);
+    auto client = connect();
+    ASSERT_TRUE(run_until_lines(*client, 2));
+    client->send_text(R"({"subscribe":["MSFT"]})");
+    ASSERT_TRUE(run_until_lines(*client, 3));  // its quote again, as of a new subscription
+    publish(4);
+    ASSERT_TRUE(run_until_lines(*client, 5));
+    EXPECT_THAT(client->lines().back(), HasSubstr("MSFT"));
+    const auto account = account_of(*client);
+    EXPECT_EQ(account.filtered, 2U);
+    EXPECT_TRUE(account.closes());
+}
+
+TEST_F(WebSinkTest, WithAnIntervalLinesComeTogetherAndOnlyTheNewest) {
+    open();
+    auto client = connect();
+    client->send_text(R"({"interval_ms":1000})");
+    publish(1, 1);
+    ASSERT_TRUE(run_until_lines(*client, 1));
+    const auto before = client->messages();
+    publish(100);
+    ASSERT_TRUE(run_until_lines(*client, client->lines().size() + 2));
+    EXPECT_EQ(client->messages(), before + 1);
+    EXPECT_THAT(client->lines().back(), HasSubstr(R"("sequence":101)"));
+    const auto account = account_of(*client);
+    EXPECT_EQ(account.conflated, 98U);
+    EXPECT_TRUE(account.closes());
+}
+
+TEST_F(WebSinkTest, AClientThatDoesNotReadIsConflatedAndThenCutOff) {
+    open({.backlog = 64});
+    auto stuck = connect({}, kSmallBuffer);
+    auto good = connect();
+    for (int round = 0; round < 300; ++round) {
+        publish(32);
+        sink_->step(core::monotonic_nanos());
+        good->receive();
+    }
+    ASSERT_TRUE(run_until([&] {
+        good->receive();
+        return !good->lines().empty() && good->lines().back().find(R"("sequence":9600)") != std::string::npos;
+    }));
+    EXPECT_GT(sink_->counters().conflated.read(), 0U);
+    EXPECT_EQ(sink_->counters().clients.read(), 2U);
+    constexpr std::int64_t kLaterNs = 11'000'000'000;
+    EXPECT_TRUE(run_until([&] { return sink_->counters().stalled.read() == 1; }, kLaterNs));
+    EXPECT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }, 2 * kLaterNs));
+    EXPECT_THAT(said_, ::testing::Contains(HasSubstr("took nothing for too long")));
+    EXPECT_TRUE(account_of(*good).closes());
+}
+
+TEST_F(WebSinkTest, GarbageIsAnsweredOrEndsTheConnectionAlone) {
+    open();
+    auto good = connect();
+    auto words = connect();
+    words->send_text("please");
+    ASSERT_TRUE(run_until_lines(*words, 1));
+    EXPECT_THAT(words->lines()[0], HasSubstr(R"("type":"error")"));
+    auto overlong = connect();
+    overlong->send_text(std::string(5'000, '{'));
+    EXPECT_TRUE(run_until_over(*overlong));
+    EXPECT_EQ(sink_->counters().overlong.read(), 1U);
+    auto noise = connect();
+    noise->send_raw(std::string(64, '\xFF'));
+    EXPECT_TRUE(run_until_over(*noise));
+    publish(1);
+    EXPECT_TRUE(run_until_lines(*good, 1));
+}
+
+TEST_F(WebSinkTest, WhoAsksTooOftenIsToldAndCutOff) {
+    open();
+    auto client = connect();
+    for (int i = 0; i < 300; ++i) client->send_text(R"({"mode":"every"})");
+    ASSERT_TRUE(run_until_over(*client));
+    EXPECT_THAT(client->lines().back(), AllOf(HasSubstr("bye"), HasSubstr("too many requests")));
+    EXPECT_EQ(client->close_code(), 1008);
+    EXPECT_EQ(client->close_reason(), "too many requests");
+}
+
+TEST_F(WebSinkTest, MoreClientsThanAllowedAreRefused) {
+    open({.max_clients = 1});
+    auto first = connect();
+    WebSocketClient second{sink_->address().port()};
+    ASSERT_TRUE(run_until_over(second));
+    EXPECT_THAT(second.head(), StartsWith("HTTP/1.1 503"));
+    EXPECT_EQ(sink_->counters().refused.read(), 1U);
+}
+
+TEST_F(WebSinkTest, ATokenIsAskedForWhereThereIsOne) {
+    setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
+    open({.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
+    WebSocketClient nobody{sink_->address().port()};
+    ASSERT_TRUE(run_until([&] {
+        nobody.receive();
+        return !nobody.head().empty();
+    }));
+    EXPECT_THAT(nobody.head(), StartsWith("HTTP/1.1 401"));
+    EXPECT_TRUE(connect("Authorization: Bearer a-secret-of-some-length\r\n")->agreed());
+    const auto browser =
+        connect("Origin: http://localhost\r\nSec-WebSocket-Protocol: millpond, millpond.a-secret-of-some-length\r\n");
+    EXPECT_THAT(browser->head(), HasSubstr("Sec-WebSocket-Protocol: millpond\r\n"));
+    EXPECT_THAT(answer("GET /api/quotes HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 401"));
+    EXPECT_THAT(answer("GET /api/quotes HTTP/1.0\r\nAuthorization: Bearer a-secret-of-some-length\r\n\r\n"),
+                StartsWith("HTTP/1.0 200"));
+}
+
+TEST_F(WebSinkTest, APageOfAnotherSiteMayNotConnect) {
+    open();
+    WebSocketClient other{sink_->address().port(), "Origin: http://elsewhere.example\r\n"};
+    ASSERT_TRUE(run_until([&] {
+        other.receive();
+        return !other.head().empty();
+    }));
+    EXPECT_THAT(other.head(), StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(WebSinkTest, TheStandingQuotesAreAPageInParts) {
+    symbols_ = {"AAPL", "MSFT", "A B", "EMPTY"};
+    open();
+    publish(3, 3);
+    EXPECT_THAT(
+        answer("GET /api/quotes HTTP/1.0\r\n\r\n"),
+        AllOf(HasSubstr("AAPL"), HasSubstr("MSFT"), HasSubstr("A B"), HasSubstr(R"("instruments":4,"next":null)")));
+    EXPECT_THAT(answer("GET /api/quotes?limit=2 HTTP/1.0\r\n\r\n"),
+                AllOf(HasSubstr("MSFT"), ::testing::Not(HasSubstr("A B")), HasSubstr(R"("next":2)")));
+    EXPECT_THAT(answer("GET /api/quotes?first=2&limit=2 HTTP/1.0\r\n\r\n"),
+                AllOf(::testing::Not(HasSubstr("MSFT")), HasSubstr("A B"), HasSubstr(R"("next":null)")));
+    EXPECT_THAT(answer("GET /api/quotes?symbol=A%20B HTTP/1.0\r\n\r\n"),
+                AllOf(::testing::Not(HasSubstr("MSFT")), HasSubstr("A B")));
+    EXPECT_THAT(answer("GET /other HTTP/1.0\r\n\r\n"), HasSubstr("other\n"));
+    EXPECT_THAT(answer("GET /nothing HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
+}
+
+TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
+    symbols_ = {"AAPL", "A\"B", "NEVER QUOTED"};
+    open();
+    publish(1, 1);
+    EXPECT_THAT(answer("GET /api/symbols HTTP/1.0\r\n\r\n"),
+                HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"next":3})"));
+    EXPECT_THAT(answer("GET /api/symbols?first=2 HTTP/1.0\r\n\r\n"),
+                HasSubstr(R"({"symbols":["NEVER QUOTED"],"next":3})"));
+    for (const auto* const first : {"3", "4", "99999999999999999999", "-1"}) {
+        const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
+        EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
+    }
+}
+
+TEST_F(WebSinkTest, ThePagesFilesArePartOfTheProgramAndNeedNoToken) {
+    setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
+    open({.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
+    const auto page = answer("GET / HTTP/1.0\r\n\r\n");
+    EXPECT_THAT(page, AllOf(StartsWith("HTTP/1.0 200"), HasSubstr("Content-Type: text/html"),
+                            HasSubstr("Content-Security-Policy: default-src 'self'"), HasSubstr("<h1>millpond</h1>")));
+    for (const auto* const file : {"/page.js", "/page.css", "/dygraph.js", "/openapi.yaml"}) {
+        EXPECT_THAT(answer("GET " + std::string{file} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200")) << file;
+    }
+    const auto begin = page.find("ETag: ") + 6;
+    const auto mark = page.substr(begin, page.find('\r', begin) - begin);
+    const auto same = answer("GET / HTTP/1.0\r\nIf-None-Match: " + mark + "\r\n\r\n");
+    EXPECT_THAT(same, AllOf(StartsWith("HTTP/1.0 304"), ::testing::Not(HasSubstr("<h1>"))));
+}
+
+TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
+    open({.mode = Delivery::every});
+    auto client = connect();
+    publish(10);
+    sink_->finish();
+    client->wait();
+    client->receive();
+    EXPECT_EQ(client->lines().size(), 11U);
+    EXPECT_THAT(client->lines().back(), AllOf(HasSubstr("bye"), HasSubstr("the gateway ends")));
+}
+
+TEST_F(WebSinkTest, AnAddressInUseIsRefusedByName) {
+    open();
+    try {
+        const WebSink second{{.listen = sink_->address()}, {}, {}};
+        FAIL() << "no error";
+    } catch (const std::system_error& error) {
+        EXPECT_THAT(error.what(), StartsWith("web sink 'web': cannot listen on 127.0.0.1:"));
+    }
+}
+
+}  // namespace
+}  // namespace millpond::gateway::web

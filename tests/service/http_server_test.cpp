@@ -1,0 +1,100 @@
+#include "service/http/server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "tests/support/line_client.hpp"
+
+namespace millpond::service {
+namespace {
+
+using test::LineClient;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+http::Page page_of(const http::Request& request) {
+    if (request.path == "/good") return {"text/plain", "fine\n"};
+    if (request.path == "/bad") return {"text/plain", "broken\n", false};
+    return {};
+}
+
+class HttpServerTest : public ::testing::Test {
+protected:
+    [[nodiscard]] std::string answer(const std::string& request) const {
+        LineClient client{server_.address().port()};
+        client.send_text(request);
+        return rest_of(client);
+    }
+    static std::string rest_of(LineClient& client) {
+        while (!client.over()) {
+            client.wait();
+            client.receive();
+        }
+        return client.text();
+    }
+    http::Server server_{"metrics", net::SocketAddress::parse("127.0.0.1:0"), page_of};
+};
+
+TEST_F(HttpServerTest, APageIsServedWithItsTypeAndState) {
+    EXPECT_THAT(
+        answer("GET /good HTTP/1.0\r\n\r\n"),
+        AllOf(StartsWith("HTTP/1.0 200 OK\r\n"), HasSubstr("Content-Type: text/plain"), HasSubstr("\r\n\r\nfine\n")));
+    EXPECT_THAT(answer("GET /good?x=1 HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 200 OK\r\n"));
+    EXPECT_THAT(answer("GET /bad HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 503"));
+    EXPECT_THAT(answer("GET /other HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 404"));
+    EXPECT_THAT(answer("DELETE /good HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 405"));
+}
+
+TEST_F(HttpServerTest, AConnectionMayBeUsedAgain) {
+    LineClient client{server_.address().port()};
+    client.send_text(
+        "GET /good HTTP/1.1\r\nHost: localhost\r\n\r\nGET /good HTTP/1.1\r\nHost: localhost\r\nConnection: "
+        "close\r\n\r\n");
+    const auto text = rest_of(client);
+    EXPECT_NE(text.find("fine"), text.rfind("fine"));
+}
+
+TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNobody) {
+    LineClient silent{server_.address().port()};
+    LineClient half{server_.address().port()};
+    half.send_text("GET /go");
+    EXPECT_THAT(answer("\x01\x02 nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400 "));
+    EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, WhatIsMalformedOrTooLargeIsAnsweredAndTheConnectionClosed) {
+    const auto head = [](const std::string& rest) {
+        return "GET /good HTTP/1.1\r\nHost: localhost\r\n" + rest + "\r\n";
+    };
+    const auto refused = [](const char* status) {
+        return AllOf(StartsWith(std::string{"HTTP/1.1 "} + status), HasSubstr("Connection: close\r\n"));
+    };
+    EXPECT_THAT(answer("GET\r\n\r\n"), refused("400 "));
+    EXPECT_THAT(answer("GET /good HTTP/9.9\r\n\r\n"), refused("400 "));
+    EXPECT_THAT(answer(head("no colon\r\n")), refused("400 "));
+    EXPECT_THAT(answer(head("Content-Length: many\r\n")), refused("400 "));
+    EXPECT_THAT(answer(head("X: " + std::string(20'000, 'x') + "\r\n")), refused("431 "));
+    EXPECT_THAT(answer("GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), refused("414 "));
+    EXPECT_THAT(answer(head("Content-Length: 20000\r\n") + std::string(20'000, 'x')), refused("413 "));
+    EXPECT_THAT(answer(head("Connection: close\r\n")), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {
+    try {
+        const http::Server second{"metrics", server_.address(), page_of};
+        FAIL() << "no error";
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(std::string{error.what()},
+                  "metrics: cannot listen on " + server_.address().to_string() + ": Address already in use");
+    }
+}
+
+}  // namespace
+}  // namespace millpond::service
