@@ -18,10 +18,13 @@ build-%: configure-%
 demo: build-release ## install what it needs, build, and run the gateway on a generated feed [FEED=file.pcap|file.itch] [SPEED=N|max]
 	@build/release/apps/millpond/millpond gateway --demo $(if $(FEED),--demo-feed '$(FEED)') $(if $(SPEED),--demo-speed '$(SPEED)')
 
-test: dev node ## install what it needs and run every test
+test: dev node python ## install what it needs and run every test
 
 node: npm ## the tests of the npm package
 	node/run_tests
+
+python: deps-python dev ## the tests of the Python package, in a virtual environment that they make
+	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
 # Debian's, unless there is another one that brought its own Node.
 npm:
@@ -89,4 +92,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: help demo test node python npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

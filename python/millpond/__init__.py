@@ -1,0 +1,49 @@
+"""Live market data from a millpond gateway, and its journals and capture files, as numpy arrays and DataFrames."""
+
+from .batch import (
+    NO_INSTRUMENT,
+    PRICE_SCALE,
+    UNDEF_PRICE,
+    Batch,
+    ClearReason,
+    Flag,
+    GapReason,
+    LostReason,
+    TradingState,
+    dtypes,
+)
+from .batches import Batches
+from .errors import (
+    DamagedFile,
+    Disconnected,
+    MillpondError,
+    MillpondWarning,
+    RingClosed,
+    RingError,
+    RingRestarted,
+    RingSuperseded,
+)
+from .ring import Ring
+
+__all__ = [
+    "NO_INSTRUMENT",
+    "PRICE_SCALE",
+    "UNDEF_PRICE",
+    "Batch",
+    "Batches",
+    "ClearReason",
+    "DamagedFile",
+    "Disconnected",
+    "Flag",
+    "GapReason",
+    "LostReason",
+    "MillpondError",
+    "MillpondWarning",
+    "Ring",
+    "RingClosed",
+    "RingError",
+    "RingRestarted",
+    "RingSuperseded",
+    "TradingState",
+    "dtypes",
+]

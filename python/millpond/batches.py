@@ -1,0 +1,39 @@
+"""Iteration over live batches, plain and asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from .batch import Batch
+
+
+class Batches:
+    """`for batch in ...` and `async for batch in ...`. A timeout brings an empty batch, so that a loop can look up."""
+
+    def __init__(self, read: Callable[[], Batch]) -> None:
+        self._read = read
+        self._pending: asyncio.Future[Batch] | None = None
+
+    def __iter__(self) -> Batches:
+        return self
+
+    def __next__(self) -> Batch:
+        return self._read()
+
+    def __aiter__(self) -> Batches:
+        return self
+
+    async def __anext__(self) -> Batch:
+        # A loop that is cancelled while it waits leaves the read running: the next one gets its batch.
+        if self._pending is None:
+            self._pending = asyncio.ensure_future(asyncio.to_thread(self._read))
+        try:
+            batch = await asyncio.shield(self._pending)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._pending = None
+            raise
+        self._pending = None
+        return batch

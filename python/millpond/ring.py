@@ -1,0 +1,189 @@
+"""Live market data from a ring in shared memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from typing import Any, TypedDict
+
+import numpy as np
+
+from . import _core
+from .batch import Batch, Rows, batch_of, dtypes, is_mantissa, rows_of
+from .batches import Batches
+from .errors import RingClosed, RingError, RingRestarted, RingSuperseded
+from .names import Names, NameTable
+
+_MOST_NANOS = 2**62
+
+
+class Account(TypedDict):
+    """What became of the entries since the reader joined: published = delivered + filtered + missed + queued."""
+
+    since: int
+    published: int
+    delivered: int
+    filtered: int
+    missed: int
+    queued: int
+    from_board: int
+
+
+def nanos(name: str, seconds: float) -> int:
+    if not seconds >= 0:
+        raise ValueError(f"{name}: found {seconds}, must be at least 0")
+    return min(int(seconds * 1e9), _MOST_NANOS) if math.isfinite(seconds) else _MOST_NANOS
+
+
+def checked_rows(max_rows: int) -> int:
+    if not 1 <= max_rows <= 2**32:
+        raise ValueError(f"max_rows: found {max_rows}, must be 1 to {2**32}")
+    return max_rows
+
+
+def checked_symbols(symbols: Iterable[str] | None) -> list[str] | None:
+    if symbols is None:
+        return None
+    if isinstance(symbols, str):
+        raise TypeError(f"symbols: found the text {symbols!r}, must be a list of symbols")
+    return list(symbols)
+
+
+class Ring:
+    """A reader of the ring `name`, which a gateway on this machine writes.
+
+    symbols: only these instruments; the others never reach Python. What concerns a whole channel always does.
+    prices: "float64" in whole units, or "int64" in 1/10000.
+    silent_after: seconds without a heartbeat after which the writer counts as silent.
+    visible_as: a name under which `millpond top` lists this reader; empty: it does not.
+    own: refuse a ring of another user, except root.
+
+    One thread at a time; open one for each thread. Raises RingError when there is no such ring.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        symbols: Iterable[str] | None = None,
+        prices: str = "float64",
+        silent_after: float = 1.0,
+        visible_as: str = "",
+        own: bool = False,
+    ) -> None:
+        self.name = name
+        self._mantissa = is_mantissa(prices)
+        try:
+            self._ring = _core.Ring(
+                name,
+                symbols=checked_symbols(symbols),
+                mantissa=self._mantissa,
+                silent_after_ns=nanos("silent_after", silent_after),
+                visible_as=visible_as,
+                own=own,
+            )
+        except _core.RingOpenError as error:
+            raise RingError(*error.args) from None
+        self._names = NameTable(self._ring.names)
+        self._opened_by = os.getpid()
+        self._visible = bool(visible_as)
+        self._restarted = False
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Ring cannot be pickled; open it in the process that reads it")
+
+    def __repr__(self) -> str:
+        return f"Ring({self.name!r})"
+
+    @property
+    def symbols(self) -> Names:
+        """Symbol of each instrument, by `instrument_id`. Empty text: not named yet."""
+        return self._names.symbols()
+
+    @property
+    def venues(self) -> Names:
+        """Venue of each instrument, by `instrument_id`."""
+        return self._names.venues()
+
+    def symbols_of(self, rows: Rows) -> Names:
+        """The symbol of each row."""
+        return self._names.of(rows)
+
+    @property
+    def account(self) -> Account:
+        """published = delivered + filtered + missed + queued. Symbols that were not asked for count as delivered."""
+        account: Account = self._ring.account()
+        return account
+
+    @property
+    def writer_pid(self) -> int:
+        return self._ring.writer_pid
+
+    @property
+    def has_writer(self) -> bool:
+        """False as soon as no process holds the ring as its writer."""
+        return self._ring.has_writer
+
+    @property
+    def capacity(self) -> int:
+        """Entries that the ring holds: a reader that falls further behind misses some."""
+        return self._ring.capacity
+
+    def board(self) -> Rows:
+        """The newest quote and trading state of each instrument.
+
+        Columns are those of `quotes`, and `venue`, `symbol` and `state`. An instrument without a quote has no prices
+        and sizes of 0. Before the first batch, batches then begin where the board ends: nothing is lost or comes twice
+        between them. Later the board is only looked at.
+        """
+        self._check_process()
+        quote_bytes, status_bytes = self._ring.board()
+        tables = dtypes("int64" if self._mantissa else "float64")
+        quotes = rows_of(quote_bytes, tables["quotes"])
+        statuses = rows_of(status_bytes, tables["statuses"])
+        symbols, venues = self._names.symbols(), self._names.venues()
+        ids = quotes["instrument_id"]
+        plain = np.dtype([(name, tables["quotes"][name]) for name in tables["quotes"].names or ()])
+        board = np.empty(
+            len(quotes), [("venue", venues.dtype), ("symbol", symbols.dtype), ("state", "<u2"), *plain.descr]
+        )
+        for column in plain.names or ():
+            board[column] = quotes[column]
+        board["venue"], board["symbol"] = venues[ids], symbols[ids]
+        board["state"] = statuses["state"]
+        return board
+
+    def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
+        """Batches of what is ready, of at most max_rows events each.
+
+        Waits up to `timeout` seconds for the first event, None: for ever; then the batch is empty. After the rows that
+        are left raises RingClosed, RingSuperseded or RingRestarted.
+        """
+        checked_rows(max_rows)
+        timeout_ns = None if timeout is None else nanos("timeout", timeout)
+        return Batches(lambda: self._read(max_rows, timeout_ns))
+
+    def __iter__(self) -> Batches:
+        return self.batches()
+
+    def __aiter__(self) -> Batches:
+        return self.batches()
+
+    def _read(self, max_rows: int, timeout_ns: int | None) -> Batch:
+        self._check_process()
+        if self._restarted:
+            self._restarted = False
+            raise RingRestarted(f"ring {self.name!r}: a new writer went on with it", "restarted")
+        arrays, missed, writer, ended, restarted = self._ring.poll(max_rows, timeout_ns)
+        batch = batch_of(arrays, self._mantissa, missed, writer)
+        self._restarted = restarted
+        if ended and len(batch) == 0 and not restarted:
+            if writer == "closed":
+                raise RingClosed(f"ring {self.name!r}: its writer closed it", "closed")
+            raise RingSuperseded(f"ring {self.name!r}: another ring took its name", "superseded")
+        return batch
+
+    def _check_process(self) -> None:
+        if self._visible and os.getpid() != self._opened_by:
+            raise RingError(f"ring {self.name!r}: opened by the parent process; open it in this one", "forked")

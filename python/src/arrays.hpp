@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include "rows.hpp"
+
+namespace millpond::python {
+
+using ByteArray = nanobind::ndarray<nanobind::numpy, std::uint8_t, nanobind::ndim<1>>;
+
+/// The rows as a numpy array of bytes that owns them; Python looks at it as the table's rows.
+template <class Row>
+ByteArray to_bytes(std::vector<Row>&& rows) {
+    auto owned = std::make_unique<std::vector<Row>>(std::move(rows));
+    const auto size = owned->size() * sizeof(Row);
+    auto* data = reinterpret_cast<std::uint8_t*>(owned->data());
+    nanobind::capsule owner{owned.get(), [](void* held) noexcept { delete static_cast<std::vector<Row>*>(held); }};
+    static_cast<void>(owned.release());
+    return ByteArray{data, {size}, owner};
+}
+
+/// A batch as a list of byte arrays, in the order of TableKind.
+inline nanobind::list to_arrays(Rows&& rows) {
+    nanobind::list arrays;
+    rows.visit([&](TableKind, auto& table) { arrays.append(to_bytes(std::move(table))); });
+    return arrays;
+}
+
+}  // namespace millpond::python

@@ -1,0 +1,195 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/idle.hpp>
+#include <millpond/market/ring_reader.hpp>
+#include <millpond/queue/broadcast_reader.hpp>
+
+#include "collector.hpp"
+
+namespace millpond::python {
+
+/// A ring read in batches. Knows nothing of Python.
+///
+/// Threads: one at a time.
+class LiveRing {
+public:
+    enum class Writer : std::uint8_t { alive, silent, dead, superseded, closed };
+
+    struct Batch {
+        Rows rows;
+        std::uint64_t missed{0};
+        Writer writer{Writer::alive};
+        bool ended{false};      ///< The ring is closed or superseded, and nothing is left in it.
+        bool restarted{false};  ///< Another writer went on with the ring since the last batch.
+    };
+    /// What of an instrument the board holds.
+    struct Standing {
+        std::optional<feed::Quote> quote{};
+        std::uint64_t quote_number{0};
+        std::optional<feed::Status> status{};
+        std::uint64_t status_number{0};
+    };
+
+    LiveRing(const market::RingReaderOptions& reader, const std::optional<std::vector<std::string>>& symbols,
+             bool mantissa)
+        : reader_(reader),
+          filter_(symbols),
+          collector_({.mantissa = mantissa}),
+          starts_(reader_.writer_starts()) {}
+
+    /// Rows of at most max_rows entries: all that are ready, or the first that come before the time is over. `pause` is
+    /// called now and then during a wait and may throw.
+    template <class Pause>
+    Batch poll(std::size_t max_rows, std::optional<std::int64_t> timeout_ns, Pause&& pause);
+
+    /// The board by instrument. Before the first batch, batches then begin where it ends, without a hole or an overlap;
+    /// later it is only looked at.
+    [[nodiscard]] std::vector<Standing> board();
+
+    [[nodiscard]] market::RingReader& reader() noexcept { return reader_; }
+    [[nodiscard]] bool wants(feed::InstrumentId id) {
+        return filter_.wants(id, [&] { return symbol(id); });
+    }
+    /// As Collector makes them: for the board's rows.
+    [[nodiscard]] Collector::Options collecting() const noexcept { return collector_.options(); }
+    [[nodiscard]] std::atomic<bool>& in_use() noexcept { return in_use_; }
+
+private:
+    /// What the reader hands its events to.
+    struct Handler {
+        LiveRing& ring;
+        std::uint64_t missed{0};
+
+        template <class Event>
+        void on(const Event& event) {
+            if constexpr (requires { event.instrument; }) {
+                if (!ring.wants(event.instrument)) return;
+            }
+            ring.collector_.add(event, ring.reader_.current());
+        }
+        void on(const queue::MissedRange& range) {
+            missed += range.count();
+            ring.collector_.add_lost(range.first, range.last, 1, 0);
+        }
+    };
+    struct BoardHandler {
+        std::vector<Standing>& board;
+        const market::RingReader& reader;
+
+        void on(const feed::Quote& quote) {
+            board[quote.instrument].quote = quote;
+            board[quote.instrument].quote_number = reader.current();
+        }
+        void on(const feed::Status& status) {
+            if (status.instrument == feed::kNoInstrument) return;
+            board[status.instrument].status = status;
+            board[status.instrument].status_number = reader.current();
+        }
+        template <class Other>
+        void on(const Other&) {}  // a board has none
+    };
+
+    [[nodiscard]] std::string_view symbol(feed::InstrumentId id) {
+        const auto* named = reader_.instrument(id);
+        return named != nullptr ? named->symbol.view() : std::string_view{};
+    }
+    void look_at(std::vector<Standing>& board) const;
+    [[nodiscard]] Writer writer() noexcept;
+
+    market::RingReader reader_;
+    SymbolFilter filter_;
+    Collector collector_;
+    std::uint64_t starts_;
+    bool started_{false};
+    std::atomic<bool> in_use_{false};
+};
+
+template <class Pause>
+LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t> timeout_ns, Pause&& pause) {
+    constexpr std::size_t kChunk = 4'096;
+    constexpr std::int64_t kPauseEveryNs = 20'000'000;
+    const auto begin = core::monotonic_nanos();
+    auto pause_at = begin + kPauseEveryNs;
+    core::Idle idle{core::Poll::adaptive, {.spins = 200}};
+    Handler handler{*this};
+    Batch batch;
+    started_ = true;
+    collector_.rows().quotes.reserve(std::min<std::size_t>(max_rows, reader_.account().queued));
+    std::size_t taken = 0;
+    for (;;) {
+        // Before the poll: what was published before the end is then in it.
+        const auto state = writer();
+        const auto wanted = std::min(kChunk, max_rows - taken);
+        const auto got = reader_.poll(handler, wanted);
+        taken += got;
+        batch.writer = state;
+        const bool drained = got < wanted;
+        if (taken == max_rows || (drained && collector_.rows().size() != 0)) break;
+        batch.ended = drained && (state == Writer::closed || state == Writer::superseded);
+        if (batch.ended) break;
+        const auto now = core::monotonic_nanos();
+        if (timeout_ns && now - begin >= *timeout_ns) break;
+        if (now >= pause_at) {
+            pause();
+            pause_at = now + kPauseEveryNs;
+        }
+        if (drained) idle.rest();
+    }
+    const auto starts = reader_.writer_starts();
+    batch.restarted = starts != starts_;
+    starts_ = starts;
+    batch.missed = handler.missed;
+    batch.rows = collector_.take();
+    return batch;
+}
+
+inline LiveRing::Writer LiveRing::writer() noexcept {
+    switch (reader_.writer_state()) {
+        case market::WriterState::alive: return Writer::alive;
+        case market::WriterState::superseded: return Writer::superseded;
+        case market::WriterState::closed: return Writer::closed;
+        case market::WriterState::silent: break;
+    }
+    return reader_.has_writer() ? Writer::silent : Writer::dead;
+}
+
+inline std::vector<LiveRing::Standing> LiveRing::board() {
+    std::vector<Standing> board(reader_.max_instruments());
+    if (started_) {
+        look_at(board);
+    } else {
+        BoardHandler handler{board, reader_};
+        reader_.join(handler);
+        started_ = true;
+    }
+    board.resize(reader_.instruments());
+    return board;
+}
+
+inline void LiveRing::look_at(std::vector<Standing>& board) const {
+    const auto& shared = reader_.board();
+    for (std::uint32_t id = 0; id < shared.instruments(); ++id) {
+        const auto status = shared.status(id);
+        if (status.state == market::RecordState::whole) {
+            board[id].status = status.event;
+            board[id].status_number = status.number;
+        }
+        auto quote = shared.quote(id);
+        if (quote.state != market::RecordState::whole || quote.event.channel >= shared.max_channels()) continue;
+        // After the quote: what voids it or makes it incomplete is on the board by then.
+        if (quote.number <= shared.cleared(quote.event.channel)) continue;
+        if (quote.number <= shared.gapped(quote.event.channel)) quote.event.flags |= feed::kIncomplete;
+        board[id].quote = quote.event;
+        board[id].quote_number = quote.number;
+    }
+}
+
+}  // namespace millpond::python

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+/// What each file adds to the module.
+namespace millpond::python {
+
+void add_ring(nanobind::module_& module);
+
+}  // namespace millpond::python

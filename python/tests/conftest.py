@@ -1,0 +1,65 @@
+"""Rings with names of their own, and the program `millpond`, for the tests."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def ring_name() -> Iterator[str]:
+    name = f"test-python-{os.getpid()}-{next(_numbers)}"
+    yield name
+    for path in glob.glob(f"/dev/shm/millpond.{name}*"):
+        os.unlink(path)
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    path = os.environ.get("MILLPOND_PROGRAM", "")
+    if not path:
+        pytest.skip("MILLPOND_PROGRAM names no program")
+    return path
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Real captures, where the machine has them."""
+    folder = os.environ.get("MILLPOND_TEST_DATA", "")
+    if not folder:
+        pytest.skip("MILLPOND_TEST_DATA names no folder")
+    return Path(folder)
+
+
+class Gateway:
+    """The program as a gateway of one quotes feed, with what it said about where it listens."""
+
+    def __init__(self, program: str, ring: str, *more: str, form: str = "quotes") -> None:
+        self.ring = ring
+        self.process = subprocess.Popen(
+            [program, "gateway", "--ring", f"name={ring},huge_pages=none", "--feed",
+             f"name=f,listen=127.0.0.1:0,format={form},stale_seconds=0", "--metrics", "off", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        self.said = ""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said += line
+            if "Ctrl-C ends it." in line:
+                return
+        raise RuntimeError("the gateway did not start: " + self.said)
+
+    def word_behind(self, text: str) -> str:
+        return self.said.partition(text)[2].split()[0].rstrip(",;")
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.communicate()

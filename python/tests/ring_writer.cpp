@@ -1,0 +1,109 @@
+// A ring's writer for the tests: publishes what a gateway would, one event a call.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <string>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/market/ring_writer.hpp>
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace millpond;
+
+void open(market::RingWriter* place, const std::string& name, std::uint64_t capacity, std::uint32_t instruments) {
+    market::RingWriterOptions options;
+    options.name = name;
+    options.capacity = capacity;
+    options.max_instruments = instruments;
+    options.max_channels = 4;
+    new (place) market::RingWriter(options);
+    place->heartbeat(core::utc_nanos());
+}
+
+bool quote(market::RingWriter& writer, std::uint32_t id, std::int64_t bid, std::int64_t ask, std::uint64_t sequence,
+           std::uint16_t channel, std::uint64_t size) {
+    feed::Quote event;
+    event.instrument = id;
+    event.channel = channel;
+    event.bid_price = size == 0 ? 0 : bid;
+    event.ask_price = ask;
+    event.bid_size = size;
+    event.ask_size = size + 1;
+    event.exchange_utc_ns = 1'700'000'000'000'000'000 + static_cast<std::int64_t>(sequence);
+    event.receive_utc_ns = event.exchange_utc_ns + 1'000;
+    event.feed_sequence = sequence;
+    return writer.publish(event);
+}
+
+/// `count` quotes of instrument `id`, their bids 1, 2, 3, ...
+void flood(market::RingWriter& writer, std::uint32_t id, std::uint64_t count) {
+    const nb::gil_scoped_release unlocked;
+    for (std::uint64_t i = 1; i <= count; ++i) {
+        static_cast<void>(quote(writer, id, static_cast<std::int64_t>(i) * 10'000, 0, i, 0, 1));
+    }
+}
+
+bool trade(market::RingWriter& writer, std::uint32_t id, std::int64_t price, std::uint64_t size, std::uint64_t trade_id) {
+    feed::Trade event;
+    event.instrument = id;
+    event.price = price;
+    event.size = size;
+    event.trade_id = trade_id;
+    event.receive_utc_ns = 1'700'000'000'000'000'000;
+    return writer.publish(event);
+}
+
+bool trade_break(market::RingWriter& writer, std::uint32_t id, std::uint64_t trade_id) {
+    feed::TradeBreak event;
+    event.instrument = id;
+    event.trade_id = trade_id;
+    return writer.publish(event);
+}
+
+bool status(market::RingWriter& writer, std::uint32_t id, std::uint32_t state, const std::string& reason) {
+    feed::Status event;
+    event.instrument = id;
+    event.state = static_cast<feed::TradingState>(state);
+    event.reason = core::FixedString<4>{reason};
+    return writer.publish(event);
+}
+
+bool gap(market::RingWriter& writer, std::uint16_t channel, std::uint64_t first, std::uint64_t last) {
+    feed::Gap event;
+    event.channel = channel;
+    event.first = first;
+    event.last = last;
+    return writer.publish(event);
+}
+
+bool clear(market::RingWriter& writer, std::uint16_t channel) {
+    feed::Clear event;
+    event.channel = channel;
+    return writer.publish(event);
+}
+
+}  // namespace
+
+NB_MODULE(_ring_writer, module) {
+    nb::class_<market::RingWriter>(module, "RingWriter")
+        .def("__init__", &open, nb::arg("name"), nb::arg("capacity") = 1024, nb::arg("instruments") = 16)
+        .def("name",
+             [](market::RingWriter& writer, std::uint32_t id, const std::string& symbol) {
+                 return writer.name(id, feed::Venue{"XNAS"}, feed::Symbol{symbol});
+             })
+        .def("quote", &quote, nb::arg("id"), nb::arg("bid"), nb::arg("ask"), nb::arg("sequence") = 0,
+             nb::arg("channel") = 0, nb::arg("size") = 100)
+        .def("flood", &flood)
+        .def("trade", &trade)
+        .def("trade_break", &trade_break)
+        .def("status", &status)
+        .def("gap", &gap)
+        .def("clear", &clear)
+        .def("heartbeat", [](market::RingWriter& writer) { writer.heartbeat(core::utc_nanos()); })
+        .def("close", &market::RingWriter::close);
+}

@@ -1,0 +1,391 @@
+"""A ring as Python sees it, with a writer of this process or another one."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import millpond
+import numpy as np
+import pytest
+from millpond._ring_writer import RingWriter
+
+
+def writer_of(name: str, capacity: int = 1024) -> RingWriter:
+    writer = RingWriter(name, capacity)
+    writer.name(0, "AAPL")
+    writer.name(1, "MSFT")
+    return writer
+
+
+def read(ring: millpond.Ring, max_rows: int = 65536) -> millpond.Batch:
+    return next(ring.batches(max_rows, timeout=0))
+
+
+def test_every_event_arrives_in_its_table(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    writer.quote(0, 1_892_400, 1_892_600, sequence=7, channel=2)
+    writer.trade(1, 4_000_000, 50, 4711)
+    writer.trade_break(1, 4711)
+    writer.status(0, 2, "T1")
+    writer.gap(2, 10, 12)
+    writer.clear(1)
+    batch = read(ring)
+    assert len(batch) == 6 and batch.missed == 0 and batch.writer_alive
+    quote = batch.quotes[0]
+    assert (quote["bid_px_00"], quote["ask_px_00"]) == (189.24, 189.26)
+    assert (quote["bid_sz_00"], quote["ask_sz_00"], quote["sequence"], quote["channel"]) == (100, 101, 7, 2)
+    assert quote["ts_event"] == np.datetime64(1_700_000_000_000_000_007, "ns")
+    assert quote["ts_recv"] == np.datetime64(1_700_000_000_000_001_007, "ns")
+    assert ring.symbols_of(batch.trades).tolist() == ["MSFT"]
+    assert (batch.trades[0]["price"], batch.trades[0]["size"], batch.trades[0]["trade_id"]) == (400.0, 50, 4711)
+    assert np.isnat(batch.trades[0]["ts_event"])
+    assert batch.breaks["trade_id"].tolist() == [4711]
+    assert batch.statuses["state"].tolist() == [millpond.TradingState.HALTED]
+    assert batch.statuses["reason"].tolist() == [b"T1"]
+    assert batch.gaps[["channel", "first", "last"]].tolist() == [(2, 10, 12)]
+    assert batch.clears[["channel", "instrument_id"]].tolist() == [(1, millpond.NO_INSTRUMENT)]
+    numbers = [batch.quotes, batch.trades, batch.breaks, batch.statuses, batch.gaps, batch.clears]
+    assert [int(rows["number"][0]) for rows in numbers] == [1, 2, 3, 4, 5, 6]
+
+
+def test_integer_prices_are_the_wire_s(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name, prices="int64")
+    writer.quote(0, 1_892_400, 1_892_600)
+    writer.quote(0, 0, 1_892_600, size=0)
+    quotes = read(ring).quotes
+    assert quotes["bid_px_00"].tolist() == [1_892_400, millpond.UNDEF_PRICE]
+
+
+def test_a_side_without_a_quote_has_no_price(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    writer.quote(0, 1, 2, size=0)
+    assert np.isnan(read(ring).quotes["bid_px_00"][0])
+
+
+def test_arrays_outlive_the_ring(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    writer.flood(0, 100)
+    quotes = read(ring).quotes
+    writer.flood(0, 1024)
+    del ring, writer
+    assert quotes["bid_px_00"].tolist() == list(range(1, 101))
+
+
+def test_batches_follow_the_board_without_hole_or_overlap(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    writer.quote(0, 10_000, 20_000)
+    writer.status(1, 2, "H")
+    ring = millpond.Ring(ring_name)
+    writer.quote(0, 30_000, 40_000)
+    board = ring.board()
+    writer.quote(0, 50_000, 60_000)
+    assert board["symbol"].tolist() == ["AAPL", "MSFT"]
+    assert board["venue"].tolist() == ["XNAS", "XNAS"]
+    assert board["bid_px_00"][0] == 3.0 and np.isnan(board["bid_px_00"][1])
+    assert board["state"].tolist() == [millpond.TradingState.UNKNOWN, millpond.TradingState.HALTED]
+    assert read(ring).quotes["bid_px_00"].tolist() == [5.0]
+
+
+def test_a_board_between_batches_takes_nothing_from_them(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    assert len(read(ring)) == 0
+    writer.quote(0, 10_000, 20_000)
+    assert ring.board()["bid_px_00"].tolist() == [1.0]
+    assert read(ring).quotes["bid_px_00"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_the_board_shows_gaps_and_clears(ring_name: str, late: bool) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    if late:
+        read(ring)
+    writer.quote(0, 10_000, 20_000, channel=1)
+    writer.quote(1, 10_000, 20_000, channel=2)
+    writer.gap(1, 1, 1)
+    writer.clear(2)
+    board = ring.board()
+    assert board["flags"].tolist() == [millpond.Flag.INCOMPLETE]
+    assert board["symbol"].tolist() == ["AAPL"]
+
+
+def test_symbols_are_filtered_and_channel_events_are_not(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name, symbols=["MSFT", "GOOG"])
+    writer.quote(0, 1, 2)
+    writer.quote(1, 10_000, 20_000)
+    writer.name(2, "GOOG")
+    writer.quote(2, 30_000, 40_000)
+    writer.gap(0, 1, 2)
+    batch = read(ring)
+    assert ring.symbols_of(batch.quotes).tolist() == ["MSFT", "GOOG"]
+    assert len(batch.gaps) == 1
+    assert ring.board()["symbol"].tolist() == ["MSFT", "GOOG"]
+
+
+def test_a_lapped_reader_learns_what_it_missed(ring_name: str) -> None:
+    writer = writer_of(ring_name, capacity=64)
+    ring = millpond.Ring(ring_name)
+    writer.flood(0, 200)
+    batch = read(ring)
+    assert len(batch.quotes) + batch.missed == 200
+    assert batch.missed == int((batch.lost["last"] - batch.lost["first"] + 1).sum()) > 0
+    assert batch.quotes["bid_px_00"].tolist() == list(range(batch.missed + 1, 201))
+    account = ring.account
+    assert account["published"] == account["delivered"] + account["filtered"] + account["missed"] + account["queued"]
+    assert account["missed"] == batch.missed
+
+
+def test_max_rows_bounds_a_batch(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    writer.flood(0, 25)
+    assert [len(read(ring, 10)) for _ in range(4)] == [10, 10, 5, 0]
+
+
+def test_a_timeout_is_an_empty_batch(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    batch = next(ring.batches(timeout=0.01))
+    assert len(batch) == 0 and batch.missed == 0
+    writer.quote(0, 1, 2)
+    assert len(read(ring)) == 1
+
+
+def test_a_closed_ring_raises_after_its_rows(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    writer.flood(0, 3)
+    writer.close()
+    batches = ring.batches(max_rows=2)
+    assert [len(next(batches)), len(next(batches))] == [2, 1]
+    with pytest.raises(millpond.RingClosed) as caught:
+        next(batches)
+    assert caught.value.reason == "closed"
+    assert isinstance(pickle.loads(pickle.dumps(caught.value)), millpond.RingClosed)
+
+
+WRITER = """
+import sys, os
+from millpond._ring_writer import RingWriter
+writer = RingWriter(sys.argv[1], int(sys.argv[2]))
+writer.name(0, "AAPL"); writer.name(1, "MSFT")
+writer.quote(0, 10000, 20000)
+print("ready", flush=True)
+sys.stdin.readline()
+writer.quote(0, 30000, 40000)
+os._exit(9)
+"""
+
+
+def dying_writer(name: str, capacity: int = 1024) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, name, str(capacity)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_dead_writer_is_a_flag_behind_its_last_rows(ring_name: str) -> None:
+    process = dying_writer(ring_name)
+    ring = millpond.Ring(ring_name, silent_after=0.001)
+    assert ring.has_writer and ring.writer_pid == process.pid
+    process.communicate("go\n")
+    assert read(ring).quotes["bid_px_00"].tolist() == [3.0]
+    batch = next(batch for batch in ring.batches(timeout=0.01) if batch.writer != "alive")
+    assert batch.writer in ("dead", "silent") and not batch.writer_alive
+    dead = next(batch for batch in ring.batches(timeout=0.01) if batch.writer == "dead")
+    assert len(dead) == 0
+    assert not ring.has_writer
+
+
+def test_a_writer_that_goes_on_is_a_restart_after_the_rows(ring_name: str) -> None:
+    process = dying_writer(ring_name)
+    ring = millpond.Ring(ring_name)
+    process.communicate("go\n")
+    writer = writer_of(ring_name)
+    batch = read(ring)
+    assert batch.quotes["bid_px_00"].tolist() == [3.0]
+    assert len(batch.clears) > 0
+    with pytest.raises(millpond.RingRestarted):
+        read(ring)
+    writer.quote(0, 50_000, 60_000)
+    assert read(ring).quotes["bid_px_00"].tolist() == [5.0]
+
+
+def test_a_superseded_ring_raises_after_its_rows(ring_name: str) -> None:
+    process = dying_writer(ring_name)
+    ring = millpond.Ring(ring_name)
+    process.communicate("go\n")
+    writer = writer_of(ring_name, capacity=2048)
+    assert read(ring).quotes["bid_px_00"].tolist() == [3.0]
+    with pytest.raises(millpond.RingSuperseded):
+        read(ring)
+    again = millpond.Ring(ring_name)
+    writer.quote(0, 70_000, 80_000)
+    assert read(again).quotes["bid_px_00"].tolist() == [7.0]
+
+
+def test_no_ring_is_named_in_the_error(ring_name: str) -> None:
+    with pytest.raises(millpond.RingError, match=ring_name) as caught:
+        millpond.Ring(ring_name)
+    assert caught.value.reason == "not_found"
+
+
+def test_wrong_arguments_name_value_and_bound(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    with pytest.raises(ValueError, match="found 0, must be 1"):
+        ring.batches(max_rows=0)
+    with pytest.raises(ValueError, match="found -1"):
+        ring.batches(timeout=-1)
+    with pytest.raises(ValueError, match="nan"):
+        ring.batches(timeout=float("nan"))
+    with pytest.raises(ValueError, match="int32"):
+        millpond.Ring(ring_name, prices="int32")
+    with pytest.raises(TypeError, match="AAPL"):
+        millpond.Ring(ring_name, symbols="AAPL")
+    with pytest.raises(ValueError, match="letters"):
+        millpond.Ring("../etc")
+    with pytest.raises(TypeError, match="pickled"):
+        pickle.dumps(ring)
+    writer.close()
+
+
+def test_threads_with_rings_of_their_own_all_get_all(ring_name: str) -> None:
+    writer = writer_of(ring_name, capacity=65536)
+    rings = [millpond.Ring(ring_name) for _ in range(4)]
+    sums = [0, 0, 0, 0]
+
+    def count(which: int) -> None:
+        for batch in rings[which].batches(timeout=None):
+            sums[which] += int(batch.quotes["bid_px_00"].sum()) + batch.missed
+            if sums[which] >= 20_000 * 20_001 // 2:
+                return
+
+    threads = [threading.Thread(target=count, args=(which,)) for which in range(4)]
+    for thread in threads:
+        thread.start()
+    writer.flood(0, 20_000)
+    for thread in threads:
+        thread.join()
+    assert sums == [20_000 * 20_001 // 2] * 4
+
+
+def test_a_second_thread_in_one_ring_is_refused(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+    waiting = threading.Thread(target=lambda: next(ring.batches(timeout=None)))
+    waiting.start()
+    refused = False
+    while not refused:
+        try:
+            _ = ring.account
+        except RuntimeError as error:
+            refused = "another thread" in str(error)
+    writer.quote(0, 1, 2)
+    waiting.join()
+    assert ring.account["delivered"] == 1
+
+
+def test_async_for_reads_and_a_cancelled_wait_loses_nothing(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+
+    async def run() -> list[float]:
+        batches = ring.batches(timeout=None)
+        waiting = asyncio.ensure_future(batches.__anext__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        writer.quote(0, 10_000, 0)
+        seen: list[float] = []
+        async for batch in batches:
+            seen += batch.quotes["bid_px_00"].tolist()
+            if len(seen) == 3:
+                return seen
+            writer.quote(0, 10_000 * (len(seen) + 1), 0)
+        return seen
+
+    assert asyncio.run(run()) == [1.0, 2.0, 3.0]
+
+
+def test_ctrl_c_ends_a_wait(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+    ring = millpond.Ring(ring_name)
+
+    def interrupt() -> None:
+        while True:  # until the main thread is in its wait
+            try:
+                _ = ring.account
+            except RuntimeError:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    with pytest.raises(KeyboardInterrupt):
+        threading.Thread(target=interrupt).start()
+        for _ in ring.batches(timeout=None):
+            pass
+    writer.quote(0, 10_000, 0)
+    assert len(read(ring)) == 1
+
+
+def _count_in_child(ring: millpond.Ring | None, name: str, results: multiprocessing.SimpleQueue) -> None:  # type: ignore[type-arg]
+    ring = ring or millpond.Ring(name)
+    results.put("open")
+    total = 0
+    for batch in ring.batches(timeout=None):
+        total += len(batch.quotes)
+        if total == 10:
+            break
+    results.put(total)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_child_processes_read(ring_name: str, method: str) -> None:
+    writer = writer_of(ring_name)
+    context = multiprocessing.get_context(method)
+    ring = millpond.Ring(ring_name) if method == "fork" else None
+    results = context.SimpleQueue()
+    child = context.Process(target=_count_in_child, args=(ring, ring_name, results))
+    child.start()
+    assert results.get() == "open"
+    writer.flood(0, 10)
+    assert results.get() == 10
+    child.join()
+    if ring is not None:
+        assert len(read(ring).quotes) == 10
+
+
+def test_opening_leaks_neither_memory_nor_descriptors(ring_name: str) -> None:
+    writer = writer_of(ring_name)
+
+    def rss() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def open_many(count: int) -> None:
+        for _ in range(count):
+            ring = millpond.Ring(ring_name)
+            ring.board()
+            writer.quote(0, 1, 2)
+            assert len(read(ring)) == 1
+
+    open_many(200)
+    before, descriptors = rss(), len(os.listdir("/proc/self/fd"))
+    open_many(10_000)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert rss() - before < 8 << 20
