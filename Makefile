@@ -32,7 +32,7 @@ npm:
 
 check: format-check layers test headers lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, lint, layers, headers, sanitizers, counts, a short soak
 
-bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/benchmarks.md [QUICK=1]
+bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
 
 format: deps-check ## format every C++ file
@@ -73,7 +73,7 @@ aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests unde
 
 soak: build-release ## run all sinks for a long time at the highest rate, and refuse if memory, latency or accounts are wrong [MINUTES=30] [RATE=N]
 	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} python3 tools/soak --program build/release/apps/millpond/millpond \
-	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/soak.md
+	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/reference/soak.md
 
 soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000

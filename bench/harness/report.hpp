@@ -10,7 +10,7 @@ namespace millpond::bench {
 /// The table for people: contender | median | min..max | ratio with its 95 % interval, percentiles, goals.
 [[nodiscard]] std::string text_table(const Result& result, const Machine& machine);
 
-/// The same and more for bench/report; its keys are described in docs/bench.md.
+/// The same and more for bench/report; its keys are described in docs/internals/bench.md.
 [[nodiscard]] std::string json(const Result& result, const Machine& machine);
 
 /// `text` in quotes, as JSON wants it.

@@ -58,7 +58,7 @@ void use(std::string_view id, fix::Decimal price) {
 /// Reads what is there of a stream. Gives how many bytes are done with; the rest comes again with what follows it.
 std::size_t read_stream(std::span<const std::byte> bytes) {
     std::size_t done = 0;
-    // docs/fix.md: reading
+    // docs/internals/fix.md: reading
     fix::Parser parser;
     for (;;) {
         const auto frame = fix::next_frame(bytes.subspan(done));
@@ -74,7 +74,7 @@ std::size_t read_stream(std::span<const std::byte> bytes) {
         const auto price = message->decimal(44);  // {mantissa, decimals}, exact
         if (id && price) use(*id, *price);
     }
-    // docs/fix.md: end
+    // docs/internals/fix.md: end
     return done;
 }
 

@@ -30,7 +30,7 @@ for (const node of nodes) {
   }
 }
 if (handedOn.includes("--results")) {
-  const report = [join(top, "bench/report"), "bench/results", "--markdown", "docs/benchmarks.md"];
+  const report = [join(top, "bench/report"), "bench/results", "--markdown", "docs/reference/benchmarks.md"];
   if (spawnSync("python3", report, { cwd: top, stdio: "inherit" }).status !== 0) failed.push("report");
 }
 for (const name of failed) console.log(`failed: ${name}`);

@@ -1,4 +1,4 @@
-// One test for each rule of docs/node-bus.md that was once broken.
+// One test for each rule of docs/reference/node-bus.md that was once broken.
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createRequire } from "node:module";

@@ -80,7 +80,7 @@ await clean(
 );
 
 let hits = 0;
-// A context for each queued message is what the semantics cost: see docs/node-bus.md.
+// A context for each queued message is what the semantics cost: see docs/reference/node-bus.md.
 const system = new MessageSystem({ asyncContext: false });
 system.on("static", () => void hits++);
 system.on("p/{a}/{b}", (message) => {

@@ -1,4 +1,4 @@
-// "Quotes stopped" of docs/operations.md: each step's own commands, run beside a gateway that is well and beside one
+// "Quotes stopped" of docs/guides/operate.md: each step's own commands, run beside a gateway that is well and beside one
 // whose stage is broken, in network namespaces of our own.
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ std::string replaced(const std::string& text, const std::string& what, const std
 
 /// The numbered steps of the page, by the names of their tests, each as one line of text.
 std::map<std::string, std::string> steps() {
-    std::ifstream page{std::filesystem::path{MILLPOND_DOCS} / "operations.md"};
+    std::ifstream page{std::filesystem::path{MILLPOND_DOCS} / "guides/operate.md"};
     const std::regex begin{R"((\d)\. ([A-Z][^:]*): (.*))"};
     std::map<std::string, std::string> found;
     std::string name;

@@ -112,7 +112,7 @@ TEST(Watching, TheOperatorsPageSaysWhatToDoFirstForEachAlertAndKnowsNoOther) {
     // Rows of its table: "| AlertOne, AlertTwo | what to do |".
     const std::regex row{R"(\n\| (Millpond\w+(?:, Millpond\w+)*) \| \S)"};
     std::set<std::string> told;
-    for (const auto& names : words_in(text_of(std::filesystem::path{MILLPOND_DOCS} / "operations.md"), row)) {
+    for (const auto& names : words_in(text_of(std::filesystem::path{MILLPOND_DOCS} / "guides/operate.md"), row)) {
         told.merge(words_in(names, std::regex{R"((\w+))"}));
     }
     EXPECT_EQ(told, alerts);

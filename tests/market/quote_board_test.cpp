@@ -54,7 +54,7 @@ TEST(QuoteBoard, IsEmptyAtFirst) {
     EXPECT_EQ(board->gapped(1), 0U);
 }
 
-// The bytes that readers in other languages rely on; docs/market.md has the same offsets.
+// The bytes that readers in other languages rely on; docs/internals/market.md has the same offsets.
 TEST(QuoteBoard, AGapIsOneWordOfItsChannelRecordAndRewritesNoSlot) {
     BoardMemory memory;
     auto writer = QuoteBoardWriter::create(memory.bytes(), kSlots, kChannels);

@@ -27,7 +27,7 @@ namespace millpond::memory {
 ///          (stats().uncached). No thread may use the pool while it is made or destroyed; one that used it may end
 ///          later. After fork only the child of a process with one thread may go on using it.
 /// Memory:  one Region, taken in the constructor; 8 KiB of heap a thread at its first use, see prewarm.
-/// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; docs/memory.md says what is different here.
+/// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; docs/internals/memory.md says what is different here.
 template <class Policy = Unchecked>
 class BasicBlockPool {
 public:

@@ -31,7 +31,7 @@ bool set_global_pool_capacity(std::size_t capacity) noexcept {
     return false;
 }
 
-/// The program's pool of T, made at first use. One across shared libraries: docs/memory.md has the rule.
+/// The program's pool of T, made at first use. One across shared libraries: docs/internals/memory.md has the rule.
 /// It never ends, so that a message may be released by any destructor of the program, however late it runs.
 template <class T>
 [[nodiscard]] MessagePool<T>& global_pool() {

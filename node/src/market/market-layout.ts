@@ -1,6 +1,6 @@
 import { RecordLayout, type RecordView } from "../pool/record.js";
 
-/** @internal The bytes of docs/market.md: a ring, and behind its entries the board. Offsets in 32-bit words. */
+/** @internal The bytes of docs/internals/market.md: a ring, and behind its entries the board. Offsets in 32-bit words. */
 export const RING = {
   magic: 0x0054_5341_4342_504dn,
   version: 1,

@@ -30,7 +30,7 @@ export type WriterState = "alive" | "silent" | "superseded" | "closed";
  *
  * Threads: one.
  * Memory:  the ring's pages, mapped read-only; the join copies the board; nothing an event, unless a 64-bit time is read.
- * Source:  docs/market.md and docs/queue.md: an entry is copied between two looks at its sequence. The order of plain reads
+ * Source:  docs/internals/market.md and docs/internals/queue.md: an entry is copied between two looks at its sequence. The order of plain reads
  *          is the processor's: x86-64.
  */
 export class MarketRing {
@@ -55,7 +55,7 @@ export class MarketRing {
     return new MarketRing(await mapRing(name), name);
   }
 
-  /** buffer: a ring and its board, as docs/market.md lays them out. Throws MarketRingError. */
+  /** buffer: a ring and its board, as docs/internals/market.md lays them out. Throws MarketRingError. */
   constructor(buffer: ArrayBufferLike, name = "in a buffer") {
     this.#memory = new RingMemory(buffer, name);
     this.#mask = this.#memory.capacity - 1;

@@ -5,7 +5,7 @@ import { MarketRingError } from "./ring-error.js";
  * The memory of a ring and its board: where everything lies in it, once its headers were found to be what they should.
  *
  * Memory: what the buffer has; `detach` lets it go.
- * Source: docs/market.md and docs/queue.md.
+ * Source: docs/internals/market.md and docs/internals/queue.md.
  *
  * @internal
  */

@@ -1,4 +1,4 @@
-// What docs/node-bus.md says, written down as plainly as can be: arrays, regular expressions and no cleverness. It shares no code
+// What docs/reference/node-bus.md says, written down as plainly as can be: arrays, regular expressions and no cleverness. It shares no code
 // with the package.
 
 export type Policy = "reject" | "drop-oldest" | "drop-newest" | "coalesce" | "wait";

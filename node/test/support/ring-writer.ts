@@ -1,4 +1,4 @@
-/** Writes a market ring and its board as docs/market.md lays them out, step by step, into a buffer of its own. */
+/** Writes a market ring and its board as docs/internals/market.md lays them out, step by step, into a buffer of its own. */
 export class RingWriter {
   readonly bytes: Uint8Array;
   readonly #view: DataView;
