@@ -38,7 +38,8 @@ std::string commit() {
     auto hash = output(git + "rev-parse --short=10 HEAD 2>/dev/null");
     if (hash.empty()) return "unknown";
     // Results are written while benches run; they do not change what is measured.
-    if (!output(git + "status --porcelain -- . ':!bench/results' ':!docs/reference/benchmarks.md' 2>/dev/null").empty()) {
+    if (!output(git + "status --porcelain -- . ':!bench/results' ':!docs/reference/benchmarks.md' 2>/dev/null")
+             .empty()) {
         hash += " and changes";
     }
     return hash;

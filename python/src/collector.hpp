@@ -51,8 +51,8 @@ private:
 class Collector {
 public:
     struct Options {
-        bool mantissa{false};              ///< Prices as integers in 1/10000, not as doubles.
-        std::uint32_t only{~0U};           ///< Bit n: rows of TableKind n are wanted.
+        bool mantissa{false};                 ///< Prices as integers in 1/10000, not as doubles.
+        std::uint32_t only{~0U};              ///< Bit n: rows of TableKind n are wanted.
         std::optional<std::int64_t> start{};  ///< By receive time, or exchange time where there is none.
         std::optional<std::int64_t> end{};    ///< The first time that is not wanted.
         std::int64_t event_shift_ns{0};       ///< Added to exchange times.

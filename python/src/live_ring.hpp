@@ -40,10 +40,7 @@ public:
 
     LiveRing(const market::RingReaderOptions& reader, const std::optional<std::vector<std::string>>& symbols,
              bool mantissa)
-        : reader_(reader),
-          filter_(symbols),
-          collector_({.mantissa = mantissa}),
-          starts_(reader_.writer_starts()) {}
+        : reader_(reader), filter_(symbols), collector_({.mantissa = mantissa}), starts_(reader_.writer_starts()) {}
 
     /// Rows of at most max_rows entries: all that are ready, or the first that come before the time is over. `pause` is
     /// called now and then during a wait and may throw.

@@ -41,10 +41,8 @@ const char* text_of(LiveRing::Writer writer) noexcept {
 
 void open(LiveRing* place, const std::string& name, const std::optional<std::vector<std::string>>& symbols,
           bool mantissa, std::int64_t silent_after_ns, const std::string& visible_as, bool own) {
-    const market::RingReaderOptions options{.name = name,
-                                            .visible_as = visible_as,
-                                            .silent_after = std::chrono::nanoseconds{silent_after_ns},
-                                            .own = own};
+    const market::RingReaderOptions options{
+        .name = name, .visible_as = visible_as, .silent_after = std::chrono::nanoseconds{silent_after_ns}, .own = own};
     const nb::gil_scoped_release unlocked;
     new (place) LiveRing(options, symbols, mantissa);
 }

@@ -48,7 +48,8 @@ void flood(market::RingWriter& writer, std::uint32_t id, std::uint64_t count) {
     }
 }
 
-bool trade(market::RingWriter& writer, std::uint32_t id, std::int64_t price, std::uint64_t size, std::uint64_t trade_id) {
+bool trade(market::RingWriter& writer, std::uint32_t id, std::int64_t price, std::uint64_t size,
+           std::uint64_t trade_id) {
     feed::Trade event;
     event.instrument = id;
     event.price = price;

@@ -1,5 +1,5 @@
-// "Quotes stopped" of docs/guides/operate.md: each step's own commands, run beside a gateway that is well and beside one
-// whose stage is broken, in network namespaces of our own.
+// "Quotes stopped" of docs/guides/operate.md: each step's own commands, run beside a gateway that is well and beside
+// one whose stage is broken, in network namespaces of our own.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -19,7 +19,8 @@ namespace {
 
 using PreemptedPool = BasicBlockPool<Preempting>;
 
-/// Acquire and release pairs over all threads. The long run of docs/internals/memory.md sets MILLPOND_TEST_PAIRS=1000000000.
+/// Acquire and release pairs over all threads. The long run of docs/internals/memory.md sets
+/// MILLPOND_TEST_PAIRS=1000000000.
 std::uint64_t pairs_to_run() {
     if (const char* const wanted = std::getenv("MILLPOND_TEST_PAIRS")) return std::stoull(wanted);
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -20,9 +20,9 @@ struct Options {
     millpond::journal::WriterOptions writer{};
 };
 
-/// Every event of the ring in the segment files of a journal (docs/internals/journal.md). It goes on in the ring where the
-/// journal stops, also in one that a dead gateway left. A new session of a channel begins a new segment. While the disk
-/// takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
+/// Every event of the ring in the segment files of a journal (docs/internals/journal.md). It goes on in the ring where
+/// the journal stops, also in one that a dead gateway left. A new session of a channel begins a new segment. While the
+/// disk takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
 ///
 /// Threads: as a sink; allocating, syncing and removing segments runs on a thread of its own.
 class JournalSink final : public Sink {
