@@ -40,7 +40,7 @@ public:
     void unwatch() noexcept;
     void hand_to(ConnectionOwner& owner) noexcept { owner_ = &owner; }
 
-    /// Reads what there is into `input`, as far as it has room. False when the connection is over.
+    /// Reads what there is into `input`, up to its room. False when the connection is over.
     [[nodiscard]] bool receive(InputBuffer& input) noexcept;
     /// Writes what the socket takes of `output`; `written(sequence)` is told of the messages that are out. False when
     /// the connection is over.

@@ -36,7 +36,7 @@ private:
     enum class Phase : std::uint8_t {
         waiting,     ///< Until next_ns_.
         looking_up,  ///< The host's name.
-        connecting,  ///< socket_ is under way.
+        connecting,  ///< socket_ is connecting.
         connected,   ///< The session has the connection.
     };
 

@@ -52,7 +52,7 @@ void Farewell::on_ready(Connection& connection, core::Moment now) {
     const auto found =
         std::ranges::find_if(leaving_, [&](const Leaving& one) { return one.connection.get() == &connection; });
     if (found == leaving_.end()) return;
-    // Nobody listens any more.
+    // No one listens any more.
     std::array<std::byte, 4096> ignored;
     const auto moved = connection.transport().receive(ignored);
     if (!moved.over && write(*found)) return;

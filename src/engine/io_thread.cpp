@@ -189,7 +189,7 @@ void IoThread::unwatch(int descriptor, detail::Watcher& watcher) noexcept {
 void IoThread::retire(std::unique_ptr<detail::Watcher> watcher) { retired_.push_back(std::move(watcher)); }
 
 void IoThread::wake_if_asleep() noexcept {
-    // Whoever changes it makes the call; the others' work is seen in the same round.
+    // The thread that changes it makes the call; the others' work is seen in the same round.
     if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false, std::memory_order_seq_cst)) return;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(event_, &one, sizeof one);

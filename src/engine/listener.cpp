@@ -346,7 +346,7 @@ std::int64_t Acceptor::Listener::next_deadline_ns() const noexcept {
 
 void Acceptor::Listener::on_drain(core::Moment now, std::int64_t deadline_ns) {
     static_cast<void>(deadline_ns);
-    // Nobody is let in any more.
+    // No further peer is let in.
     io_->unwatch(socket_, *this);
     for (const auto& stranger : strangers_) farewell_.add(std::move(stranger->connection), now);
     strangers_.clear();

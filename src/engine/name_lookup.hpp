@@ -11,7 +11,7 @@
 namespace millpond::engine {
 
 /// Addresses of a host's name. A look-up may take as long as the resolver likes, so it runs on a thread of its own, and
-/// is left alone when nobody waits for it any more.
+/// is abandoned once no caller waits for it.
 ///
 /// Threads: one. Source: getaddrinfo(3).
 class NameLookup {

@@ -218,7 +218,7 @@ void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
     if (sequence != 0) make_durable();
     const auto resets = store_->tallies().resets.read();
     if (resets != resets_seen_) {
-        // What waits lay in a store that has begun anew and may overwrite it.
+        // What waits lay in a store that was reset and may overwrite it.
         resets_seen_ = resets;
         if (!output_.empty()) {
             const auto left = output_.copy();
@@ -261,7 +261,7 @@ void SessionHost::flush() {
         if (last == 0) break;
         store_->mark_written(last);
         for (auto* sender : senders_) sender->on_written(last);
-    } while (!blocked && !over_ && !output_.empty());  // whoever was told may have sent more
+    } while (!blocked && !over_ && !output_.empty());  // the called object may have sent more
     flushing_ = false;
 }
 

@@ -68,7 +68,7 @@ std::vector<metrics::Registration> SessionHost::add_metrics(metrics::Registry& r
     counter("millpond_fix_store_messages_total", "Messages stored.", store.stored);
     counter("millpond_fix_store_overwritten_total", "Messages evicted for newer ones.", store.overwritten);
     counter("millpond_fix_store_refused_total", "Messages that found no room.", store.refused);
-    counter("millpond_fix_store_resets_total", "Times the numbers began anew.", store.resets);
+    counter("millpond_fix_store_resets_total", "Resets of the sequence numbers.", store.resets);
     gauge("millpond_fix_store_used_bytes", "Bytes of messages kept.", store.used_bytes);
     gauge("millpond_fix_store_peak_bytes", "Most bytes of messages kept.", store.peak_bytes);
     gauge("millpond_fix_store_capacity_bytes", "Bytes of messages that the store keeps.", capacity_bytes_);

@@ -95,7 +95,7 @@ bool FileStore::add_link(bool make) {
                                         std::to_string(header.version) + "; this build reads " +
                                         std::to_string(kStoreVersion));
         }
-        // A file that begins with anything else than zeros is somebody's.
+        // A file that begins with anything but zeros belongs to another program.
         const auto magic = link.region.bytes().first(sizeof(StoreHeader::magic));
         if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
             throw std::invalid_argument(file.string() + " is no message store of this layout");
@@ -218,7 +218,7 @@ std::error_code FileStore::maintain(std::int64_t monotonic_ns) noexcept {
         add_link(true);
     } catch (const std::system_error& error) {
         return error.code();
-    } catch (const std::exception&) {  // a file of that name is somebody's, or there is no memory for its name
+    } catch (const std::exception&) {  // a file of that name exists, or there is no memory for its name
         return std::make_error_code(std::errc::file_exists);
     }
     return {};
@@ -240,7 +240,7 @@ std::error_code FileStore::sync() noexcept {
 std::error_code FileStore::sync_newest() noexcept {
     const auto& segment = current();
     if (const auto* record = segment.find(next_sender() - 1)) {
-        // With the end mark behind it. The index is made anew from the records.
+        // With the end mark behind it. The index is rebuilt from the records.
         const auto bytes = StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length);
         const auto left =
             static_cast<std::size_t>(segment.data.data() + segment.data.size() - reinterpret_cast<const char*>(record));

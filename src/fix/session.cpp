@@ -106,7 +106,7 @@ void Session::on_connect(core::Moment now) {
     if (config_.role == Role::acceptor) return;
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
-    // Whether the numbers began anew is the peer's to know: it shall begin anew too.
+    // The peer must know that the numbers were reset: it resets its own too.
     reset_sent_ = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
     send_logon(now, reset_sent_);
 }
@@ -208,7 +208,7 @@ void Session::reset(core::Moment now) {
         return;
     }
     reset_wanted_ = true;
-    logout("the session begins anew", now);
+    logout("sequence numbers are being reset", now);
 }
 
 void Session::tell_logout(std::string_view text) {

@@ -147,7 +147,7 @@ void Session::on_first_logon(const Inbound& in) {
     }
 }
 
-/// A Logon of a session that is logged on: only one that begins both numbers anew makes sense.
+/// A Logon of a session that is logged on: only one that resets both numbers makes sense.
 void Session::on_logon_again(const Inbound& in) {
     if (in.message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence == 1) {
         store_->reset(in.now.utc_ns);

@@ -145,7 +145,7 @@ bool JournalWriter::open_segment() noexcept {
                      .session = session_,
                      .first_record = next_record_,
                      .begun_utc_ns = now_utc_ns_});
-    growing_.store(current_.get(), std::memory_order_release);  // sync "segment begun": sync_if_due
+    growing_.store(current_.get(), std::memory_order_release);  // sync "segment started": sync_if_due
     counters_.segments.add();
     for (feed::InstrumentId id = 0; id < names_.size(); ++id) {
         if (names_[id]) static_cast<void>(write_name(id));  // there is room: see name
@@ -239,7 +239,7 @@ bool JournalWriter::end_retired() noexcept {
 bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
     if (options_.sync != Sync::interval || !is_due(utc_ns, synced_ns_, options_.sync_interval.count())) return false;
     synced_ns_ = utc_ns;
-    // Only this thread deletes segments, so the pointer stays good. sync "segment begun": open_segment
+    // Only this thread deletes segments, so the pointer stays good. sync "segment started": open_segment
     const auto* segment = growing_.load(std::memory_order_acquire);
     if (segment == nullptr) return false;
     const auto next = segment->next_record();

@@ -40,7 +40,7 @@ memory::Region open_segment(const std::filesystem::path& path) {
     if (region.size() < kHeaderBytes)
         refuse("no journal segment: " + std::to_string(region.size()) + " bytes, the least is 4096");
     const auto& header = *reinterpret_cast<const SegmentHeader*>(std::as_const(region).data());
-    const auto magic = header.magic.load(std::memory_order_acquire);  // sync "segment begun": SegmentWriter::begin
+    const auto magic = header.magic.load(std::memory_order_acquire);  // sync "segment started": SegmentWriter::begin
     if (magic == 0) refuse("a journal segment that is not in use yet");
     if (magic != kMagic) refuse("no journal segment (magic differs)");
     if (header.layout_version < kOldestLayoutVersion || header.layout_version > kLayoutVersion ||

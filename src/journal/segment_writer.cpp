@@ -87,7 +87,7 @@ void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;
     next_record_.store(identity.first_record, std::memory_order_relaxed);
-    header.magic.store(kMagic, std::memory_order_release);  // sync "segment begun": SegmentReader
+    header.magic.store(kMagic, std::memory_order_release);  // sync "segment started": SegmentReader
 }
 
 bool SegmentWriter::append_name(NameRecord name) noexcept {

@@ -210,7 +210,7 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
             record.magic.store(kReaderMagic, std::memory_order_release);  // sync "reader shown": read_object
             return ReaderSeat(std::move(region), pid);
         } catch (const memory::RegionError&) {
-            continue;  // to be seen is a wish: a reader without an object reads as well
+            continue;  // being listed is optional: a reader without an object works as well
         }
     }
     return std::nullopt;

@@ -170,7 +170,7 @@ std::optional<RingWriter::Taken> RingWriter::go_on(memory::Region& region, const
                  QuoteBoardWriter::resume(board_memory), *view, true};
 }
 
-/// Nobody knows what happened while there was no writer. Statuses stay: they change rarely and are sent once.
+/// What happened while there was no writer is unknown. Statuses stay: they change rarely and are sent once.
 /// The first Clear also takes the number that a quote half-way between board and ring may hold there, so that no record
 /// of the board is ever written twice under one number. O(instruments).
 void RingWriter::void_old_quotes() {

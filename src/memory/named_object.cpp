@@ -128,7 +128,7 @@ void open_up(const OpenObject& object, const RegionOptions& options) {
     fail(error, object.path + kPermissionsRefused);
 }
 
-/// Empty descriptor when somebody else created it meanwhile.
+/// Empty descriptor when another process created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
     object.descriptor = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));

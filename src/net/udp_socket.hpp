@@ -10,8 +10,8 @@ namespace millpond::net::detail {
 /// Opens a socket as the options ask for it, bound and joined, and reports what the kernel gave. Throws SocketError.
 Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
 
-/// Tries to fulfil a wish; `enable` returns why it failed, empty when it did not. True when it is fulfilled; else the
-/// sentence goes to the report, or out as a SocketError where the wish is a must.
+/// Tries to set an option; `enable` returns why it failed, empty when it did not. True when it is set; else the
+/// sentence goes to the report, or out as a SocketError where the option is required.
 template <class Enable>
 bool fulfil(Want wanted, const std::string& what, UdpReceiver::Report& report, Enable&& enable) {
     if (wanted == Want::no) return false;

@@ -14,7 +14,7 @@ inline constexpr mode_t kFileMode = 0640;
 
 /// Opens the file at `path`, or creates it with exactly the permissions `mode`, whatever the umask. flags: as open(2)
 /// takes them, without those that are about creation. -1 with errno; ELOOP when `path` is a symbolic link to a regular
-/// file or to nothing, which somebody else may have put there. A link to a device or a pipe is followed.
+/// file or to nothing, which another user may have put there. A link to a device or a pipe is followed.
 [[nodiscard]] inline int open_or_create(const char* path, int flags, mode_t mode) noexcept {
     constexpr int kAttempts = 8;  // while others create and remove the file
     for (int attempt = 0; attempt < kAttempts; ++attempt) {

@@ -37,7 +37,7 @@ public:
     RotatedFile& operator=(const RotatedFile&) = delete;
 
     /// Opens PATH empty; what is there from an earlier run is renamed as a full file is. False with errno: EBUSY when
-    /// somebody else writes the file, ELOOP when it is a symbolic link.
+    /// another process writes the file, ELOOP when it is a symbolic link.
     [[nodiscard]] bool open() noexcept;
     /// Closes and renames the file, if it is a regular one. False with errno; the file is then still open. hold: what
     /// write_before writes goes there until the next rotation.
@@ -79,7 +79,7 @@ private:
 
 inline bool RotatedFile::open() noexcept {
     bytes_ = 0;
-    // Twice at most: the file of an earlier run is moved away, which nobody else does while its lock is held.
+    // Twice at most: the file of an earlier run is moved away, which no other process does while its lock is held.
     for (int attempt = 0; attempt < 2; ++attempt) {
         const int opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND, mode_);
         if (opened < 0) return false;

@@ -9,7 +9,7 @@
 namespace millpond::engine {
 
 /// Makes FIX messages of an application's type: `msg_type` names the message, `encode` adds its body and says whether
-/// it could. `routing`, where there is one, gives the header's fields for somebody behind the counterparty.
+/// it could. `routing`, where there is one, gives the header's fields for a firm behind the counterparty.
 template <class Encoder, class T>
 concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& writer) {
     { encoder.msg_type(message) } -> std::convertible_to<std::string_view>;

@@ -87,7 +87,7 @@ public:
     void watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly);
     void change(int descriptor, std::uint32_t events, detail::Watcher& watcher) noexcept;
     void unwatch(int descriptor, detail::Watcher& watcher) noexcept;
-    /// Destroys the watcher when nobody on the stack uses it any more.
+    /// Destroys the watcher once no caller on the stack uses it.
     void retire(std::unique_ptr<detail::Watcher> watcher);
     /// Calls the participant's on_signal on the I/O thread soon, waking that if it sleeps. Any thread; one
     /// read-modify-write, and one system call only if it sleeps.

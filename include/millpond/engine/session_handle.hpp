@@ -33,7 +33,7 @@ public:
     virtual void request_logout(std::string reason) = 0;
     /// An initiator connects again, an acceptor lets the peer in again.
     virtual void request_logon() = 0;
-    /// Both numbers begin anew; a session that is logged on logs out first.
+    /// Resets both numbers; a session that is logged on logs out first.
     virtual void request_reset() = 0;
     /// Sets the numbers of a session that is not connected. `done` false: it is connected, and nothing changed.
     virtual void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,

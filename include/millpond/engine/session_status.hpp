@@ -19,7 +19,7 @@ enum class Closed : std::uint8_t {
     logon_refused,      ///< The Logon was not in order, or the peer refused ours.
     heartbeat_timeout,  ///< The peer did not answer a TestRequest.
     sequence_too_low,   ///< A number that was used already, without PossDupFlag.
-    outside_schedule,   ///< The session's time is over or has not begun.
+    outside_schedule,   ///< The session's time is over or has not started.
     slow_consumer,      ///< The peer takes too little of what it is sent.
     too_many_messages,  ///< The peer sends more than its rate.
     connect_failed,     ///< No connection: refused, unreachable, or not in time.

@@ -54,7 +54,7 @@ public:
     /// heard_utc_ns: when the newest datagram of the current session was received; 0 where that is not known.
     [[nodiscard]] Verdict observe(const Datagram& datagram, std::int64_t heard_utc_ns) noexcept;
 
-    /// The current session is this one, as somebody else has found out. Drops what is held, unless it is of this
+    /// The current session is this one, as the caller has found out. Drops what is held, unless it is of this
     /// session.
     void enter(const Session& session) noexcept;
     /// As new, but for the counter.

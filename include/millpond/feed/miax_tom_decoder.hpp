@@ -35,7 +35,7 @@ namespace millpond::feed {
 /// Memory:  about 110 bytes an instrument of the table's capacity, taken once from `memory` in the constructor.
 class MiaxTomDecoder {
 public:
-    /// Old messages in a row before the sender is believed to have begun again.
+    /// Old messages in a row before the sender is believed to have restarted.
     static constexpr std::uint32_t kBelieveAfter = 1'024;
     struct Options {
         Venue venue{"XMIO"};

@@ -13,7 +13,7 @@ namespace millpond::feed {
 
 /// Writes MoldUDP64 datagrams (moldudp64_layout.hpp) of one session into buffers of the caller, at least 20 bytes each.
 ///
-/// begin(buffer), add(...) until it refuses or there is no more, finish(), send. Nothing but begin and finish is a
+/// begin(buffer), add(...) until it refuses or nothing is left, finish(), send. Nothing but begin and finish is a
 /// heartbeat.
 ///
 /// Threads: one.

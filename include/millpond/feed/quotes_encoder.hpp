@@ -14,8 +14,8 @@ namespace millpond::feed {
 
 /// Writes `quotes` datagrams (quotes_layout.hpp) of one channel and session into buffers of the caller.
 ///
-/// begin(buffer), add(...) until it refuses or there is no more, finish(now), send. A datagram begun is finished before
-/// the next one is begun. With nothing to send, begin and finish alone make a heartbeat; one a second is usual.
+/// begin(buffer), add(...) until it refuses or nothing is left, finish(now), send. Finish a datagram before
+/// you begin the next. With nothing to send, begin and finish alone make a heartbeat; one a second is usual.
 ///
 /// Threads: one.
 class QuotesEncoder {
@@ -50,7 +50,7 @@ public:
         sequence_ += count;
     }
 
-    /// Quotes in the datagram that was begun.
+    /// Quotes in the current datagram.
     [[nodiscard]] std::size_t count() const noexcept { return count_; }
 
     /// Sequence number of the next quote to be added.

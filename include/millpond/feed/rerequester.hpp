@@ -11,8 +11,8 @@
 namespace millpond::feed {
 
 /// Decides when a hole is asked for again: at once, then with pauses that double while no answer comes, so many times;
-/// an answer that brings a part begins anew with the rest. A server that left a hole without any answer is asked only
-/// once for each further one, until it answers. It knows no socket and no clock.
+/// after an answer that brings a part it continues with the rest. A server that left a hole without any answer is asked
+/// only once for each further one, until it answers. It knows no socket and no clock.
 ///
 /// Threads: one; counters may be read on any.
 class Rerequester {

@@ -55,7 +55,7 @@ public:
         [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
     };
 
-    /// restart_after: old datagrams in a row before the sender is believed to have begun again. More than kRestartAfter
+    /// restart_after: old datagrams in a row before the sender is believed to have restarted. More than kRestartAfter
     /// where each message is observed by itself, so that a few duplicated datagrams do not look like it.
     explicit SequenceTracker(std::uint32_t restart_after = kRestartAfter) noexcept : restart_after_(restart_after) {}
 
@@ -66,7 +66,7 @@ public:
     /// A new session: its first number is known. What came before is no longer compared with.
     void start(std::uint64_t first) noexcept;
 
-    /// The sender begins again at `first`, as somebody else has found out.
+    /// The sender restarts at `first`, as the caller has found out.
     void restart(std::uint64_t first) noexcept {
         counters_.restarts.add();
         start(first);

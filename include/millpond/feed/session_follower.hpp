@@ -47,7 +47,7 @@ public:
         return Verdict::changed;
     }
 
-    /// The current session is this one, as somebody else has found out.
+    /// The current session is this one, as the caller has found out.
     void enter(const Session& session) noexcept {
         past_run_ = 0;
         if (joined_ && session == current_) return;

@@ -18,7 +18,7 @@ struct Field {
     std::uint32_t length{0};  ///< Of the value.
 };
 
-/// Typed access to fields by tag, for whoever has find(tag) and value(field): a message, an instance of a group.
+/// Typed access to fields by tag, for any type with find(tag) and value(field): a message, an instance of a group.
 template <class Fields>
 class FieldAccess {
 public:

@@ -54,7 +54,7 @@ private:
     bool other_type_{false};  // the message is known not to be a Logon
     char type_{0};            // MsgType's first character
     std::uint64_t value_chars_{0};
-    std::uint64_t number_{0};  // of the value, as far as it is one
+    std::uint64_t number_{0};  // of the value, while it is one
     bool value_is_number_{true};
     Tag announced_{0};  // data field that the field before announces
     std::uint64_t announced_bytes_{0};

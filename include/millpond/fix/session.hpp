@@ -22,7 +22,7 @@
 
 namespace millpond::fix {
 
-/// Header fields of a message that is sent for or to somebody behind the counterparty.
+/// Header fields of a message that is sent for or to a firm behind the counterparty.
 struct Routing {
     std::string_view on_behalf_of_comp_id{};
     std::string_view deliver_to_comp_id{};
@@ -79,7 +79,7 @@ public:
 
     /// Begins the Logout handshake; does nothing when not logged on.
     void logout(std::string_view reason, core::Moment now);
-    /// Both numbers begin anew. Not while logged on: then it begins the Logout handshake first.
+    /// Resets both numbers. Not while logged on: then it begins the Logout handshake first.
     void reset(core::Moment now);
 
     [[nodiscard]] State state() const noexcept { return state_; }
@@ -219,7 +219,7 @@ private:
     std::int64_t logout_ns_{0};
     std::int64_t checked_ns_{0};  // when the schedule was looked at
     bool test_request_sent_{false};
-    std::uint64_t requested_to_{0};  // last number of the ResendRequest under way; 0: none
+    std::uint64_t requested_to_{0};  // last number of the pending ResendRequest; 0: none
     std::int64_t progress_ns_{0};    // when the last number was taken, or a ResendRequest sent
     std::uint64_t highest_seen_{0};  // highest number that came too early
     std::uint64_t early_logon_{0};   // number of the Logon that came before what it was behind; 0: it came in turn

@@ -36,7 +36,7 @@ struct SessionConfig {
     bool reset_on_logon{false};
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
-    /// Takes the store's state anew from its memory or file when a connection comes up: another machine may have run
+    /// Reads the store's state again from its memory or file when a connection comes up: another machine may have run
     /// the session meanwhile.
     bool refresh_on_logon{false};
     bool send_last_processed{false};  ///< LastMsgSeqNumProcessed(369) in every header.

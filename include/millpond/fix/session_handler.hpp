@@ -17,7 +17,7 @@ enum class Disconnect : std::uint8_t {
     heartbeat_timeout,  ///< The peer did not answer a TestRequest.
     sequence_too_low,   ///< A number that was used already, without PossDupFlag.
     send_refused,       ///< The peer takes nothing and the store is full of what it has not taken.
-    outside_schedule,   ///< The session's time is over or has not begun.
+    outside_schedule,   ///< The session's time is over or has not started.
 };
 
 [[nodiscard]] std::string_view name(Disconnect reason) noexcept;

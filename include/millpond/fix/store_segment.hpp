@@ -77,7 +77,7 @@ struct StoreSegment {
     /// What it held when it was left.
     [[nodiscard]] Extent sealed_extent() const noexcept;
     void seal(const Extent& extent) const noexcept;
-    /// The extent after a writer that may have died at any instruction: the index is made anew. `end` is where the next
+    /// The extent after a writer that may have died at any instruction: the index is rebuilt. `end` is where the next
     /// record begins.
     Extent recover() noexcept;
     /// Messages with this number and above are forgotten. Linear in the slots.

@@ -41,7 +41,7 @@ public:
 
     /// Makes the record of this number the next one, or the first behind it that is there.
     void seek(std::uint64_t record);
-    /// Makes the first event received at this time or later the next one, as far as receive times go up.
+    /// Makes the first event received at this time or later the next one, if receive times increase.
     void seek_time(std::int64_t utc_ns);
 
     /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` when

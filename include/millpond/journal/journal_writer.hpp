@@ -45,7 +45,7 @@ struct WriterCounters {
     core::Tally records;
     core::Tally newest_record;  ///< Its number; 0 in an empty journal.
     core::Tally bytes;
-    core::Tally segments;  ///< Begun.
+    core::Tally segments;  ///< Started.
     core::Tally refused;   ///< Appends that found no room: the next segment was not there yet.
     core::Tally unnamed;   ///< Names for which a segment is too small: raise segment_bytes.
     core::Tally lost;      ///< Ring entries of which the journal holds a lost record instead.
@@ -54,7 +54,7 @@ struct WriterCounters {
     core::Tally set_aside_segments;  ///< Unreadable ones, renamed when the journal was opened.
     core::Tally allocation_errors;   ///< Next segments that could not be allocated; tried again.
     core::Tally sync_errors;
-    core::Tally synced_record;  ///< All records up to this number are on the disk, as far as `sync` asks for it.
+    core::Tally synced_record;  ///< All records up to this number are on the disk, to the extent that `sync` asks for.
 };
 
 /// Appends the events of one ring to a journal. What costs time - allocating the next segment, syncing, ending full

@@ -48,7 +48,7 @@ struct SegmentHeader {
     std::int64_t begun_utc_ns;
     std::uint64_t epoch;  ///< Of the ring, as its header says.
     RingName ring;
-    std::uint64_t session;       ///< 1, 2, ... as a channel of the ring began anew in this epoch; 0 in older files.
+    std::uint64_t session;       ///< 1, 2, ... counts new sessions of channels in this epoch; 0 in older files.
     std::uint64_t identity_crc;  ///< CRC-32C of what is above, from layout_version on; 0 in version 1.
 
     Word last_name;  ///< Offset of the newest name's record, 0 while there is none.

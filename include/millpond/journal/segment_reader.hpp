@@ -59,8 +59,8 @@ public:
 
     /// False while the segment waits to be used: it has no records and no identity yet.
     [[nodiscard]] static bool begun(const std::filesystem::path& path);
-    /// True for a file that was allocated and never used: all that a begun one would hold first is zero. Such a file
-    /// can go. One whose magic alone is zero was begun and is damaged. Also true where there is no such file.
+    /// True for a file that was allocated and never used: everything that a started one holds first is zero. Such a
+    /// file can go. One whose magic alone is zero was started and is damaged. Also true where there is no such file.
     [[nodiscard]] static bool is_blank(const std::filesystem::path& path);
 
     [[nodiscard]] ReadOutcome next(RecordView& into) noexcept;

@@ -39,7 +39,7 @@ void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept;
 /// its tail. Throws JournalError when the file is no segment of this layout, memory::RegionError.
 SegmentTail end_dead_segment(const std::filesystem::path& path);
 
-/// One segment file while it grows: allocated, then begun, then appended to, then ended.
+/// One segment file while it grows: allocated, then started, then appended to, then ended.
 ///
 /// Threads: one appends; `next_record` and `sync` on any.
 /// Memory:  the file, allocated whole and mapped.

@@ -68,7 +68,7 @@ struct ReaderList {
 /// O(names in /dev/shm), bounded: at most 65,536 names are looked at and 1,024 objects opened.
 [[nodiscard]] ReaderList list_readers(std::string_view ring_name, std::size_t most);
 
-/// Removes objects of dead readers, as far as the system permits: this user's, for root everybody's.
+/// Removes objects of dead readers that it may remove: this user's, or all when run by root.
 void remove_dead_readers(std::string_view ring_name) noexcept;
 
 /// A reader's object, removed when this ends.

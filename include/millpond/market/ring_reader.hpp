@@ -25,7 +25,7 @@ struct RingReaderOptions {
     std::string name{};
     std::string visible_as{};  ///< Up to 32 characters under which the reader shows itself; empty: it does not.
     std::chrono::nanoseconds silent_after{std::chrono::seconds{1}};  ///< Patience with the writer's heartbeat.
-    /// Refuse a ring of another user, root excepted. Whoever owns a ring can end its readers by truncating it.
+    /// Refuse a ring of another user, root excepted. The owner of a ring can end its readers by truncating it.
     bool own{false};
 };
 
@@ -38,7 +38,7 @@ enum class WriterState : std::uint8_t {
     alive,
     silent,      ///< No heartbeat for longer than the reader's patience: it is stuck or dead, and may come back.
     superseded,  ///< Read what is left, then open the name again: another ring took it.
-    closed,      ///< Read what is left, then the stream is over; a later ring of this name is to be opened anew.
+    closed,      ///< Read what is left, then the stream is over; open the name again for a later ring.
 };
 
 /// What became of the entries since the reader joined: published = delivered + filtered + missed + queued.
@@ -73,7 +73,7 @@ public:
     template <RingHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
 
-    /// Makes poll go on at entry `number`, without the board, and begins the account anew. What is gone is missed.
+    /// Makes poll go on at entry `number`, without the board, and resets the account. What is gone is missed.
     void seek(std::uint64_t number) noexcept;
 
     /// Ring number of the event that poll or join is delivering, for use inside the handler.

@@ -69,18 +69,18 @@ public:
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] const Region& region() const noexcept { return region_; }
 
-    /// Sums the counters of all caches. Stops nobody who has a cache.
+    /// Sums the counters of all caches. Does not stop threads that have a cache.
     [[nodiscard]] PoolStats stats() const;
 
-    /// Forgets what was counted. False, and nothing happens, while a block is in use. Only while nobody uses the pool.
+    /// Forgets what was counted. False, and nothing happens, while a block is in use. The pool must be idle.
     bool reset() noexcept;
 
-    /// Calls visit(void*) for each block in use. Only while nobody uses the pool. O(owned), allocates.
+    /// Calls visit(void*) for each block in use. The pool must be idle. O(owned), allocates.
     template <class Visit>
     void for_each_live(Visit&& visit) const;
 
     /// Verifies that every block is in one place and every magazine accounted for: empty, or what is wrong. Only while
-    /// nobody uses the pool. O(owned), allocates.
+    /// the pool is idle. O(owned), allocates.
     [[nodiscard]] std::string audit() const;
 
 private:
@@ -163,7 +163,7 @@ using CheckedBlockPool = BasicBlockPool<Checked>;
 /// A cache held explicitly: the shortest way to a block. It does not look up the calling thread's.
 ///
 /// Threads: one at a time. Must end before its pool.
-/// Memory:  256 bytes, of lines that nobody else writes.
+/// Memory:  256 bytes, of cache lines that no other thread writes.
 template <class Policy>
 class BasicBlockPool<Policy>::Cache {
 public:

@@ -66,7 +66,7 @@ public:
     [[nodiscard]] bool lends() const noexcept { return exhaustion_.policy == WhenExhausted::use_resource; }
     [[nodiscard]] ExhaustionStats stats() const;
 
-    /// Calls visit(void*) for each block that is lent. Only while nobody uses the pool.
+    /// Calls visit(void*) for each block that is lent. The pool must be idle.
     template <class Visit>
     void for_each_lent(Visit&& visit) const {
         for (void* const block : lent_) visit(block);

@@ -8,7 +8,7 @@
 
 namespace millpond::memory {
 
-/// Messages that the pool of a type has when nobody said otherwise.
+/// Default number of messages in the pool of a type.
 inline constexpr std::size_t kGlobalPoolCapacity = 8192;
 
 namespace detail {

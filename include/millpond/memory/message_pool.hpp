@@ -21,7 +21,7 @@ namespace millpond::memory {
 /// What happens to messages that are alive when their pool ends.
 enum class LiveAtEnd : std::uint8_t {
     destroy,  ///< Their destructors run.
-    fault,    ///< The program ends with a message: somebody still holds a pointer into the pool.
+    fault,    ///< The program ends with a message: a pointer into the pool is still held.
 };
 
 struct MessagePoolOptions {
@@ -83,7 +83,7 @@ public:
     /// Gives the calling thread its cache now.
     bool prewarm() noexcept { return blocks_.prewarm(); }
 
-    /// Forgets the statistics. False, and nothing happens, while a message is in use. Only while nobody uses the pool.
+    /// Forgets the statistics. False, and nothing happens, while a message is in use. The pool must be idle.
     bool reset() noexcept { return blocks_.reset(); }
 
     /// From now on nothing is made; messages in use may still be released. Gives how many there are.
@@ -98,7 +98,7 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return blocks_.capacity(); }
     [[nodiscard]] const std::string& name() const noexcept { return blocks_.name(); }
 
-    /// Calls visit(T&) for each message in use. Only while nobody uses the pool.
+    /// Calls visit(T&) for each message in use. The pool must be idle.
     template <class Visit>
     void for_each_live(Visit&& visit) const {
         const auto as_message = [&](void* block) { visit(*std::launder(static_cast<T*>(block))); };

@@ -67,7 +67,7 @@ private:
     };
 
     [[nodiscard]] void* acquire_near(Place place) noexcept;
-    /// The first one for a pointer that nobody owns: it refuses it.
+    /// The first one for a pointer that no pool owns: it refuses it.
     [[nodiscard]] Pool& home_of(const void* block) const noexcept {
         for (const auto& home : homes_) {
             if (home.pool->owns(block)) return *home.pool;

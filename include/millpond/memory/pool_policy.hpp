@@ -11,7 +11,7 @@ namespace millpond::memory {
 struct Unchecked {
     static constexpr bool kChecked = false;
 
-    /// Where a block was acquired; here nobody remembers, so it costs nothing to pass.
+    /// Where a block was acquired; not recorded here, so it costs nothing to pass.
     struct Place {
         static constexpr Place current() noexcept { return {}; }
         /// Only for a checked pool.

@@ -15,7 +15,7 @@ struct OpenObject;
 
 /// A stretch of mapped memory that knows how it was obtained. Everything long-lived stands on one.
 ///
-/// Threads: one thread makes, moves and destroys it; its bytes belong to whoever uses them. `report` may run on any.
+/// Threads: one thread makes, moves and destroys it; its bytes belong to their users. `report` may run on any.
 /// Memory:  the bytes asked for, rounded up to whole pages. Unreachable pages lie around an anonymous Region.
 ///          Shared ones and files are allocated before they are mapped: a full disk is an error, never a SIGBUS.
 ///          After fork a child has its own copy of an anonymous Region and the same bytes of the others; it also keeps

@@ -84,7 +84,7 @@ public:
     /// Entries in all ranges that outcomes have said to be missed since the reader began; account() is ahead of it.
     [[nodiscard]] std::uint64_t missed_total() const noexcept { return missed_; }
 
-    /// Begins anew at entry `number`, with a fresh account: a number that is gone is reported as missed by the next
+    /// Restarts at entry `number`, with a fresh account: a number that is gone is reported as missed by the next
     /// read, one to come is waited for. 0 counts as 1.
     void seek(std::uint64_t number) noexcept;
 
@@ -96,7 +96,7 @@ public:
     [[nodiscard]] std::uint64_t oldest() const noexcept;
     /// True when the next entry to be read is already being overwritten: the next read will say `missed`.
     [[nodiscard]] bool overrun() const noexcept {
-        // sync "n begun": mark_writing; what the caller read before is ordered before this by its own acquires.
+        // sync "n started": mark_writing; what the caller read before is ordered before this by its own acquires.
         return entries_[next_ & mask_].sequence.load(std::memory_order_acquire) > complete_mark(next_);
     }
     /// Number of the next entry to be read.

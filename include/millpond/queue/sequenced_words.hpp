@@ -43,7 +43,8 @@ struct NoStep {
 
 /// W1. Writer's thread only; `number` is above every number that the record had.
 inline void mark_writing(Word& sequence, std::uint64_t number) noexcept {
-    sequence.store(writing_mark(number), std::memory_order_release);  // sync "n begun": says the record before is gone
+    sequence.store(writing_mark(number),
+                   std::memory_order_release);  // sync "n started": says the record before is gone
 }
 
 /// W2: copies the words of `value`, one by one and without a detour, so that none is read wider than it was written.
@@ -54,7 +55,7 @@ inline void store_words(Word* words, const T& value, Step&& step = {}) noexcept 
     for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) {
         std::uint64_t word = 0;
         std::memcpy(&word, reinterpret_cast<const std::byte*>(&value) + i * sizeof word, sizeof word);
-        words[i].store(word, std::memory_order_release);  // sync "n begun": the loads in load_words
+        words[i].store(word, std::memory_order_release);  // sync "n started": the loads in load_words
         step();
     }
 }
@@ -70,7 +71,7 @@ template <class T, class Step = NoStep>
 inline void load_words(const Word* words, T& value, Step&& step = {}) noexcept {
 #pragma GCC unroll 16
     for (std::size_t i = 0; i < sizeof(T) / sizeof(Word); ++i) {
-        const auto word = words[i].load(std::memory_order_acquire);  // sync "n begun": the stores in store_words
+        const auto word = words[i].load(std::memory_order_acquire);  // sync "n started": the stores in store_words
         std::memcpy(reinterpret_cast<std::byte*>(&value) + i * sizeof word, &word, sizeof word);
         step();
     }

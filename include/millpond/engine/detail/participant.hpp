@@ -9,7 +9,7 @@ namespace millpond::engine::detail {
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-/// Somebody who lives on an I/O thread: it is told of what is due and of what other threads have for it.
+/// An object that lives on an I/O thread: it is called for due deadlines and for work from other threads.
 ///
 /// Threads: the I/O thread's.
 class Participant {
@@ -28,7 +28,7 @@ protected:
     ~Participant() = default;
 };
 
-/// Somebody who is told when a file descriptor is ready.
+/// An object that is called when a file descriptor is ready.
 class Watcher {
 public:
     /// events: as epoll tells them.

@@ -5,7 +5,7 @@
 
 namespace millpond::fix::detail {
 
-/// When a guess that was wrong is made anew: at first soon, then ever later while none is right twice.
+/// When a guess that was wrong is made again: soon at first, then later and later while none is right twice.
 class Patience {
 public:
     void matched() noexcept {

@@ -54,10 +54,10 @@ public:
         least_full_.store(full_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
 
-    /// Calls visit(block) for each block in the depot. Only while nobody uses the pool.
+    /// Calls visit(block) for each block in the depot. The pool must be idle.
     template <class Visit>
     void for_each_block(Visit&& visit) const;
-    /// How many magazines are empty. Only while nobody uses the pool.
+    /// How many magazines are empty. The pool must be idle.
     [[nodiscard]] std::size_t count_empty() const noexcept;
 
 private:

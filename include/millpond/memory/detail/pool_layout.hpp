@@ -11,7 +11,7 @@ namespace millpond::memory::detail {
 ///
 /// With caches of two magazines each, C threads and the shared cache can hold blocks that a further thread needs, so a
 /// pool of N owns N + 2 * C * M blocks. Magazines: one for each M blocks, and two for each cache that are not full.
-/// Whoever fills two magazines then always finds an empty one (tests/memory/depot.pml states and checks both).
+/// A cache that fills two magazines then always finds an empty one (tests/memory/depot.pml states and checks both).
 struct PoolLayout {
     std::size_t block_bytes{0};
     std::size_t stride{0};

@@ -21,7 +21,7 @@ using SlotTable = std::array<void*, kMaxPools>;
 
 /// A pool's small number, under which each thread finds its cache of the pool.
 ///
-/// Threads: any. The pool's user sees to it that nobody uses a pool while it is made or destroyed.
+/// Threads: any. No thread may use a pool while it is made or destroyed; the pool's user ensures it.
 /// Memory:  8 KiB a thread that uses pools, from the heap, when it takes its first cache.
 class [[gnu::visibility("default")]] PoolSlot {
 public:
