@@ -35,6 +35,10 @@ check: format-check layers test headers lint soak-minute asan tsan callgrind fuz
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
 
+docs: deps-docs npm program-dev ## build the documentation site in build/docs/site, and check links, commands and snippets
+	tools/docs/check --program build/dev/apps/millpond/millpond
+	tools/docs/build build/dev/apps/millpond/millpond
+
 format: deps-check ## format every C++ file
 	tools/check_format --fix
 
@@ -92,4 +96,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: help demo test node python npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

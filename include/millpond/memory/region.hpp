@@ -29,7 +29,7 @@ public:
     /// Zeroed memory of this process. Throws RegionError, std::invalid_argument when `bytes` is 0.
     [[nodiscard]] static Region anonymous(std::size_t bytes, const RegionOptions& options = {});
 
-    /// Memory that other processes open by name: /dev/shm/<name>, or a file on hugetlbfs when huge pages were asked for
+    /// Memory that other processes open by name: /dev/shm/NAME, or a file on hugetlbfs when huge pages were asked for
     /// and a mount is there. `name` has one leading slash or none, and no other.
     /// An object that exists is used as it is when its size is the one asked for, else the call throws and changes
     /// nothing. With options.exclusive an object that another process or another user owns is refused. Symbolic links
