@@ -1,16 +1,16 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <stdexcept>
 
-/// The program's subcommands, one file each. A file `NAME.cpp` offers `Command NAME_command(CLI::App& program)`,
+#include "apps/millpond/arguments.hpp"
+
+/// The program's subcommands, one file each. A file `NAME.cpp` offers `Command NAME_command(Arguments& program)`,
 /// declared below, which adds the subcommand with its options and examples; main runs what was chosen.
 namespace millpond::app {
 
 struct Command {
-    CLI::App* options;         ///< The subcommand as the parser knows it.
+    Arguments* options;        ///< The subcommand, with all that it takes.
     std::function<int()> run;  ///< Called after parsing when the subcommand was chosen; gives the exit code.
 };
 
@@ -21,16 +21,16 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-Command completion_command(CLI::App& program);
-Command config_command(CLI::App& program);
-Command doctor_command(CLI::App& program);
-Command fix_command(CLI::App& program);
-Command gateway_command(CLI::App& program);
-Command generate_command(CLI::App& program);
-Command journal_command(CLI::App& program);
-Command manual_command(CLI::App& program);
-Command replay_command(CLI::App& program);
-Command tail_command(CLI::App& program);
-Command top_command(CLI::App& program);
+Command completion_command(Arguments& program);
+Command config_command(Arguments& program);
+Command doctor_command(Arguments& program);
+Command fix_command(Arguments& program);
+Command gateway_command(Arguments& program);
+Command generate_command(Arguments& program);
+Command journal_command(Arguments& program);
+Command manual_command(Arguments& program);
+Command replay_command(Arguments& program);
+Command tail_command(Arguments& program);
+Command top_command(Arguments& program);
 
 }  // namespace millpond::app

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
@@ -16,8 +14,8 @@ namespace {
 
 /// The words that an option takes, as its type names them ("spin|block", "TEXT:{table,json}"); empty when it takes
 /// anything.
-std::string words_of(const CLI::Option& option) {
-    auto type = option.get_type_name();
+std::string words_of(const Option& option) {
+    auto type = option.type();
     if (const auto open = type.find('{'); open != std::string::npos) {
         type = type.substr(open + 1, type.find('}', open) - open - 1);
         std::replace(type.begin(), type.end(), ',', ' ');
@@ -31,8 +29,6 @@ std::string words_of(const CLI::Option& option) {
     return type;
 }
 
-bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
-
 /// Lines of the two `case` statements that both shells share.
 struct Cases {
     std::string paths;   ///< What is a subcommand where.
@@ -41,19 +37,19 @@ struct Cases {
     std::string free;    ///< Options whose value is a file's name or free.
 };
 
-void collect(const CLI::App& app, const std::string& path, Cases& cases) {
+void collect(const Arguments& app, const std::string& path, Cases& cases) {
     std::string words;
-    for (const auto* sub : app.get_subcommands({})) {
-        const auto below = path + " " + sub->get_name();
-        words += sub->get_name() + " ";
+    for (const auto& sub : app.subcommands()) {
+        const auto below = path + " " + sub.name();
+        words += sub.name() + " ";
         cases.paths += fmt::format("{}\"{}\"", cases.paths.empty() ? "" : "|", below);
-        collect(*sub, below, cases);
+        collect(sub, below, cases);
     }
-    for (const auto* option : app.get_options()) {
-        for (const auto& name : option->get_lnames()) {
+    for (const auto& option : app.options()) {
+        for (const auto& name : option.long_names()) {
             words += "--" + name + " ";
-            if (!takes_value(*option)) continue;
-            const auto choice = words_of(*option);
+            if (!option.takes_value()) continue;
+            const auto choice = words_of(option);
             const auto at = fmt::format("\"{} --{}\"", path, name);
             if (choice.empty()) {
                 cases.free += (cases.free.empty() ? "" : "|") + at;
@@ -67,9 +63,9 @@ void collect(const CLI::App& app, const std::string& path, Cases& cases) {
 }
 
 /// path: the subcommands given so far; previous: the word before the one to be completed.
-std::string shared_body(const CLI::App& program) {
+std::string shared_body(const Arguments& program) {
     Cases cases;
-    collect(program, program.get_name(), cases);
+    collect(program, program.name(), cases);
     return fmt::format(
         "        case \"$path $word\" in\n"
         "            {}) path=\"$path $word\";;\n"
@@ -83,7 +79,7 @@ std::string shared_body(const CLI::App& program) {
         cases.paths, cases.values, cases.free, cases.words);
 }
 
-std::string bash(const CLI::App& program) {
+std::string bash(const Arguments& program) {
     return fmt::format(
         "# Completion of {0} for bash; made by `{0} completion bash`.\n"
         "_{0}() {{\n"
@@ -93,10 +89,10 @@ std::string bash(const CLI::App& program) {
         "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
         "}}\n"
         "complete -o bashdefault -o default -F _{0} {0}\n",
-        program.get_name(), shared_body(program));
+        program.name(), shared_body(program));
 }
 
-std::string zsh(const CLI::App& program) {
+std::string zsh(const Arguments& program) {
     return fmt::format(
         "#compdef {0}\n"
         "# Completion of {0} for zsh; made by `{0} completion zsh`.\n"
@@ -109,19 +105,19 @@ std::string zsh(const CLI::App& program) {
         "    [[ -n $words ]] && compadd -- ${{=words}} || _files\n"
         "}}\n"
         "_{0} \"$@\"\n",
-        program.get_name(), shared_body(program));
+        program.name(), shared_body(program));
 }
 
 }  // namespace
 
-Command completion_command(CLI::App& program) {
+Command completion_command(Arguments& program) {
     auto* command = program.add_subcommand("completion", "Print what a shell needs to complete this program's words.");
     command->footer(
         "Examples:\n"
         "  millpond completion bash > /etc/bash_completion.d/millpond\n"
         "  source <(millpond completion bash)");
     auto shell = std::make_shared<std::string>();
-    command->add_option("SHELL", *shell, "bash or zsh")->required()->check(CLI::IsMember({"bash", "zsh"}));
+    command->add_option("SHELL", *shell, "bash or zsh")->required()->one_of({"bash", "zsh"});
     return {command, [&program, shell] {
                 fmt::print("{}", *shell == "zsh" ? zsh(program) : bash(program));
                 return 0;

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -44,18 +42,19 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
 }
 
 /// Help where only a group of commands was named, else what is wrong and where the help is.
-int explain(const CLI::App& program, std::span<char* const> arguments, const CLI::ParseError& error) {
+int explain(const millpond::app::Arguments& program, std::span<char* const> arguments,
+            const millpond::app::ParseError& error) {
     const auto& command = millpond::app::chosen(program, arguments);
     std::string parents;
-    for (const auto* up = command.get_parent(); up != nullptr; up = up->get_parent()) {
-        parents = up->get_name() + (parents.empty() ? "" : " ") + parents;
+    for (const auto* up = command.parent(); up != nullptr; up = up->parent()) {
+        parents = up->name() + (parents.empty() ? "" : " ") + parents;
     }
-    const auto name = parents + (parents.empty() ? "" : " ") + command.get_name();
+    const auto name = parents + (parents.empty() ? "" : " ") + command.name();
     const bool only_commands = std::ranges::none_of(arguments, [](const char* word) { return *word == '-'; });
-    const bool group = !command.get_subcommands([](const CLI::App*) { return true; }).empty();
+    const bool group = !command.subcommands().empty();
     const auto depth = static_cast<std::size_t>(std::ranges::count(name, ' '));
     if (only_commands && group && arguments.size() == depth) {
-        fmt::print("{}", command.help(parents));
+        fmt::print("{}", command.help_page(parents));
         return 0;
     }
     fmt::print(stderr, "{}: {}\nRun `{} --help` for more information.\n", name,
@@ -67,9 +66,9 @@ int explain(const CLI::App& program, std::span<char* const> arguments, const CLI
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
-    CLI::App program{"Message plumbing for trading systems.", "millpond"};
+    millpond::app::Arguments program{"millpond", "Message plumbing for trading systems."};
     const auto [version, commit] = millpond::service::build_info();
-    program.set_version_flag("--version", fmt::format("millpond {} ({})", version, commit), "print version and commit");
+    program.version(fmt::format("millpond {} ({})", version, commit));
     program.require_subcommand(1);
     const std::vector<millpond::app::Command> commands{
         millpond::app::completion_command(program), millpond::app::config_command(program),
@@ -81,10 +80,9 @@ int main(int argc, char** argv) {
     };
     millpond::app::check_unsigned_options(program);
     try {
-        program.parse(argc, argv);
-    } catch (const CLI::ParseError& outcome) {
-        if (outcome.get_exit_code() == 0) return program.exit(outcome);  // --help, --version
-        return explain(program, {argv + 1, static_cast<std::size_t>(argc - 1)}, outcome);
+        if (!program.parse(argc, argv)) return 0;
+    } catch (const millpond::app::ParseError& error) {
+        return explain(program, {argv + 1, static_cast<std::size_t>(argc - 1)}, error);
     }
     return run_chosen(commands);
 }

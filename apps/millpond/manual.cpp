@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -40,66 +38,62 @@ std::string upper(std::string text) {
 }
 
 /// "millpond config check", from the top.
-std::string full_name(const CLI::App& app, std::string_view between) {
-    const auto* parent = app.get_parent();
-    return parent == nullptr ? app.get_name() : full_name(*parent, between) + std::string{between} + app.get_name();
+std::string full_name(const Arguments& app, std::string_view between) {
+    const auto* parent = app.parent();
+    return parent == nullptr ? app.name() : full_name(*parent, between) + std::string{between} + app.name();
 }
 
-std::string synopsis(const CLI::App& app) {
+std::string synopsis(const Arguments& app) {
     auto line = fmt::format("\\fB{}\\fR [\\fIOPTIONS\\fR]", escaped(full_name(app, " ")));
-    for (const auto* option : app.get_options()) {
-        if (option->get_positional()) line += fmt::format(" \\fI{}\\fR", escaped(option->get_name(true)));
+    for (const auto& option : app.options()) {
+        if (option.is_positional()) line += fmt::format(" \\fI{}\\fR", escaped(option.names()));
     }
-    if (!app.get_subcommands({}).empty()) line += " \\fISUBCOMMAND\\fR";
+    if (!app.subcommands().empty()) line += " \\fISUBCOMMAND\\fR";
     return line + "\n";
 }
 
-std::string option_paragraphs(const CLI::App& app) {
+std::string option_paragraphs(const Arguments& app) {
     std::string text;
-    for (const auto* option : app.get_options()) {
-        const bool positional = option->get_positional();
-        auto name = positional ? option->get_name(true) : option->get_name(false, true);
-        const bool takes_value = option->get_items_expected_max() > 0;
-        text += fmt::format(".TP\n\\fB{}\\fR", escaped(name));
-        if (takes_value && !positional) text += fmt::format(" \\fI{}\\fR", escaped(option->get_type_name()));
+    for (const auto& option : app.options()) {
+        text += fmt::format(".TP\n\\fB{}\\fR", escaped(option.names()));
+        if (option.takes_value() && !option.is_positional()) text += fmt::format(" \\fI{}\\fR", escaped(option.type()));
         text += "\n";
-        const auto help = option->get_description();
+        const auto help = option.help();
         const auto line_end = std::min(help.find('\n'), help.size());
         text += escaped(help.substr(0, line_end)) + "\n";
         // What follows the first line is a table that is shown as it is written.
         if (line_end != help.size()) text += ".nf\n" + escaped(help.substr(line_end + 1)) + "\n.fi\n";
-        if (!option->get_default_str().empty()) {
-            text += fmt::format("Default: {}.\n", escaped(option->get_default_str()));
+        if (!option.default_text().empty()) {
+            text += fmt::format("Default: {}.\n", escaped(option.default_text()));
         }
     }
     return text;
 }
 
-std::string footer(const CLI::App& app) {
-    const auto text = app.get_footer();
+std::string footer(const Arguments& app) {
+    const auto text = app.footer();
     return text.empty() ? "" : ".PP\n.nf\n" + escaped(text) + "\n.fi\n";
 }
 
-void write_nested(const CLI::App& app, std::string& page) {
-    for (const auto* sub : app.get_subcommands({})) {
-        page += fmt::format(".SH {}\n{}.PP\n{}\n{}{}", escaped(upper(sub->get_name())), synopsis(*sub),
-                            escaped(sub->get_description()), option_paragraphs(*sub), footer(*sub));
-        write_nested(*sub, page);
+void write_nested(const Arguments& app, std::string& page) {
+    for (const auto& sub : app.subcommands()) {
+        page += fmt::format(".SH {}\n{}.PP\n{}\n{}{}", escaped(upper(sub.name())), synopsis(sub), escaped(sub.help()),
+                            option_paragraphs(sub), footer(sub));
+        write_nested(sub, page);
     }
 }
 
-std::string page_of(const CLI::App& app) {
-    const bool top = app.get_parent() == nullptr;
+std::string page_of(const Arguments& app) {
+    const bool top = app.parent() == nullptr;
     const auto name = full_name(app, "-");
     auto page = fmt::format(".TH {} 1 \"\" \"millpond {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n{}",
-                            escaped(upper(name)), service::build_info().version, escaped(name),
-                            escaped(app.get_description()), synopsis(app));
+                            escaped(upper(name)), service::build_info().version, escaped(name), escaped(app.help()),
+                            synopsis(app));
     page += ".SH OPTIONS\n" + option_paragraphs(app);
     if (top) {
         page += ".SH SUBCOMMANDS\n";
-        for (const auto* sub : app.get_subcommands({})) {
-            page +=
-                fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", escaped(full_name(*sub, "-")), escaped(sub->get_description()));
+        for (const auto& sub : app.subcommands()) {
+            page += fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", escaped(full_name(sub, "-")), escaped(sub.help()));
         }
         page +=
             ".SH EXIT STATUS\n0 when all went well, 1 when something failed, 2 when the command line makes no sense.\n";
@@ -113,14 +107,14 @@ std::string page_of(const CLI::App& app) {
     return page;
 }
 
-const CLI::App& find(const CLI::App& program, const std::string& name) {
-    for (const auto* sub : program.get_subcommands({})) {
-        if (sub->get_name() == name) return *sub;
+const Arguments& find(const Arguments& program, const std::string& name) {
+    for (const auto& sub : program.subcommands()) {
+        if (sub.name() == name) return sub;
     }
     throw UsageError(fmt::format("manual: no subcommand '{}'", name));
 }
 
-void write_file(const CLI::App& app, const std::string& folder) {
+void write_file(const Arguments& app, const std::string& folder) {
     const auto path = fmt::format("{}/{}.1", folder, full_name(app, "-"));
     std::ofstream out{path};
     out << page_of(app);
@@ -128,14 +122,14 @@ void write_file(const CLI::App& app, const std::string& folder) {
     if (!out) throw std::runtime_error(fmt::format("manual: cannot write '{}'", path));
 }
 
-void write_all(const CLI::App& program, const std::string& folder) {
+void write_all(const Arguments& program, const std::string& folder) {
     write_file(program, folder);
-    for (const auto* sub : program.get_subcommands({})) write_file(*sub, folder);
+    for (const auto& sub : program.subcommands()) write_file(sub, folder);
 }
 
 }  // namespace
 
-Command manual_command(CLI::App& program) {
+Command manual_command(Arguments& program) {
     auto* command = program.add_subcommand("manual", "Print the manual page of the program or of a subcommand.");
     command->footer(
         "Examples:\n"

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/millpond/arguments.hpp"
+
 namespace millpond::app {
 namespace {
 
@@ -22,19 +24,18 @@ std::optional<Number> parse(std::string_view text) {
 
 /// good: whether a finite number will do. The text of the result says what was expected; empty when all is good.
 template <class Good>
-CLI::Validator number_where(std::string expected, Good good) {
-    return CLI::Validator{[expected, good](const std::string& text) {
-                              const auto number = parse<double>(text);
-                              if (number && std::isfinite(*number) && good(*number)) return std::string{};
-                              return fmt::format("expects {}, found '{}'", expected, text);
-                          },
-                          ""};
+Check number_where(std::string expected, Good good) {
+    return [expected, good](const std::string& text) {
+        const auto number = parse<double>(text);
+        if (number && std::isfinite(*number) && good(*number)) return std::string{};
+        return fmt::format("expects {}, found '{}'", expected, text);
+    };
 }
 
 }  // namespace
 
-CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest) {
-    const auto check = [lowest, highest](const std::string& text) -> std::string {
+Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
+    return [lowest, highest](const std::string& text) -> std::string {
         const auto number = parse<std::uint64_t>(text);
         // A 0 in front would be read as octal.
         const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
@@ -43,25 +44,22 @@ CLI::Validator whole_number(std::uint64_t lowest, std::uint64_t highest) {
                    ? fmt::format("expects a whole number from {} on, found '{}'", lowest, text)
                    : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
     };
-    return CLI::Validator{check, ""};
 }
 
-CLI::Validator positive_number() {
+Check positive_number() {
     return number_where("a number above 0", [](double number) { return number > 0; });
 }
 
-CLI::Validator number_between(double least, double most) {
+Check number_between(double least, double most) {
     return number_where(fmt::format("a number from {} to {}", least, most),
                         [least, most](double number) { return number >= least && number <= most; });
 }
 
-void check_unsigned_options(CLI::App& program) {
-    for (auto* option : program.get_options()) {
-        if (option->get_type_name().starts_with("UINT")) option->check(whole_number());
+void check_unsigned_options(const Arguments& program) {
+    for (auto& option : program.options()) {
+        if (option.type().starts_with("UINT")) option.check(whole_number());
     }
-    for (auto* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-        check_unsigned_options(*command);
-    }
+    for (const auto& command : program.subcommands()) check_unsigned_options(command);
 }
 
 }  // namespace millpond::app

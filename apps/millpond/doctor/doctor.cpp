@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -108,7 +106,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command doctor_command(CLI::App& program) {
+Command doctor_command(Arguments& program) {
     auto* command =
         program.add_subcommand("doctor", "Check the machine for low latency, or find where a feed's datagrams stop.");
     command->footer(
@@ -126,7 +124,7 @@ Command doctor_command(CLI::App& program) {
         ->check(positive_number())
         ->capture_default_str();
     command->add_option("--format", options->format, "how findings are printed")
-        ->check(CLI::IsMember({"text", "json"}))
+        ->one_of({"text", "json"})
         ->capture_default_str();
     return {command, [options] { return run(*options); }};
 }

@@ -4,7 +4,7 @@
 
 namespace millpond::app {
 
-Command fix_command(CLI::App& program) {
+Command fix_command(Arguments& program) {
     auto* options = program.add_subcommand("fix", "FIX sessions, stores and dictionaries");
     options->require_subcommand(1);
     const std::vector<Command> commands{fix_acceptor_command(*options), fix_initiator_command(*options),

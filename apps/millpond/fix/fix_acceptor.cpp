@@ -103,7 +103,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_acceptor_command(CLI::App& fix) {
+Command fix_acceptor_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("acceptor", "Let FIX counterparties in; print, echo or fill what they send.");
     options->flags.add_to(*command);

@@ -5,12 +5,12 @@
 /// The subcommands of `millpond fix`, one file each.
 namespace millpond::app {
 
-Command fix_acceptor_command(CLI::App& fix);
-Command fix_dictionary_command(CLI::App& fix);
-Command fix_generate_command(CLI::App& fix);
-Command fix_initiator_command(CLI::App& fix);
-Command fix_print_command(CLI::App& fix);
-Command fix_sessions_command(CLI::App& fix);
-Command fix_store_command(CLI::App& fix);
+Command fix_acceptor_command(Arguments& fix);
+Command fix_dictionary_command(Arguments& fix);
+Command fix_generate_command(Arguments& fix);
+Command fix_initiator_command(Arguments& fix);
+Command fix_print_command(Arguments& fix);
+Command fix_sessions_command(Arguments& fix);
+Command fix_store_command(Arguments& fix);
 
 }  // namespace millpond::app

@@ -45,7 +45,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_dictionary_command(CLI::App& fix) {
+Command fix_dictionary_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("dictionary", "checks a dictionary in QuickFIX's XML format and prints it");
     command->add_option("FILE", options->file, "the dictionary")->required();

@@ -1,11 +1,12 @@
 #include "apps/millpond/fix/fix_flags.hpp"
 
+#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {
 
-void FixFlags::add_to(CLI::App& options) {
+void FixFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags count over it")->type_name("FILE");
     add_key_flags<fixd::EngineConfig>(options, keys_);
     add_table_flag<fixd::AcceptorConfig>(options, tables_, "where counterparties come in, as [[acceptor]] in the file");

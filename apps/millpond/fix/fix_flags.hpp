@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 
@@ -10,10 +8,12 @@
 
 namespace millpond::app {
 
+class Arguments;
+
 /// The configuration of a FIX engine as the command line gives it: a file, and every key of it as a flag.
 class FixFlags {
 public:
-    void add_to(CLI::App& options);
+    void add_to(Arguments& options);
 
     /// The file first, then the flags over it. Not completed. Throws config::ConfigError for the file and UsageError
     /// for the flags.

@@ -28,7 +28,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_generate_command(CLI::App& fix) {
+Command fix_generate_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("generate", "turns a dictionary into a C++ header of tags and typed views");
     command->add_option("FILE", options->file, "the dictionary, in QuickFIX's XML format")->required();

@@ -192,7 +192,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_initiator_command(CLI::App& fix) {
+Command fix_initiator_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("initiator", "Connect FIX sessions, send a script, print what comes.");
     options->flags.add_to(*command);

@@ -150,7 +150,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_print_command(CLI::App& fix) {
+Command fix_print_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text that holds some.");
     command
@@ -165,7 +165,7 @@ Command fix_print_command(CLI::App& fix) {
         ->type_name("TIME");
     command->add_option("--to", options->to, "only before this UTC time")->type_name("TIME");
     command->add_option("--direction", options->direction, "only what came in or went out (raw logs)")
-        ->check(CLI::IsMember({"in", "out"}));
+        ->one_of({"in", "out"});
     command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925 and a Logon's 96")
         ->type_name("TAG,...")
         ->delimiter(',')

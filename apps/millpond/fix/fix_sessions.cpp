@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <millpond/fix/wire_bounds.hpp>
@@ -123,7 +124,7 @@ std::string number(const std::optional<std::uint64_t>& value) { return value ? f
 
 }  // namespace
 
-Command fix_sessions_command(CLI::App& fix) {
+Command fix_sessions_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("sessions", "Look at the sessions of a running engine, and steer them.");
     command->require_subcommand(1);
@@ -139,7 +140,7 @@ Command fix_sessions_command(CLI::App& fix) {
         one->add_flag("--json", options->json, "print the engine's answer as it is");
         return one;
     };
-    const auto add_session = [&](CLI::App* one) {
+    const auto add_session = [&](Arguments* one) {
         one->add_option("SESSION", options->session, "name, or a part of it")->required();
         return one;
     };

@@ -81,7 +81,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command fix_store_command(CLI::App& fix) {
+Command fix_store_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("store", "Look into the message store of a session: inspect, verify, print.");
     command->add_option("FILE", options->file, "the first file of the store")->required();

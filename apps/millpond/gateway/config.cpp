@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 
@@ -27,7 +25,7 @@ int check(const std::string& file) {
 
 }  // namespace
 
-Command config_command(CLI::App& program) {
+Command config_command(Arguments& program) {
     auto* config = program.add_subcommand("config", "Look at a gateway's configuration.");
     config->require_subcommand(1);
     auto* options =

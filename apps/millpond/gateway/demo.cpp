@@ -1,8 +1,6 @@
 #include "apps/millpond/gateway/demo.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include <millpond/core/idle.hpp>
 #include <millpond/net/udp_sender.hpp>
 
+#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/traffic/clock.hpp"
@@ -96,7 +95,7 @@ net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
 
 }  // namespace
 
-void DemoOptions::add_to(CLI::App& options) {
+void DemoOptions::add_to(Arguments& options) {
     options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP, CSV and web sinks are added");
     options.add_option("--demo-feed", file, "a pcap or ITCH file to replay in place of the generated market")
         ->type_name("FILE");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +15,8 @@
 
 namespace millpond::app {
 
+class Arguments;
+
 /// The gateway's demonstration: a feed that the program sends to itself over loopback.
 struct DemoOptions {
     bool on{false};
@@ -25,7 +25,7 @@ struct DemoOptions {
     std::string format;      ///< Of a capture's datagrams.
     double rate{5'000};      ///< Of the generated market, quotes a second.
 
-    void add_to(CLI::App& options);
+    void add_to(Arguments& options);
 };
 
 /// A new folder in the temporary folder. It goes, with all that it holds, when this object goes.

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -150,7 +148,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command gateway_command(CLI::App& program) {
+Command gateway_command(Arguments& program) {
     auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory, serve sinks.");
     command->footer(
         "Examples:\n"

@@ -1,10 +1,9 @@
 #include "apps/millpond/gateway/gateway_flags.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <string>
 #include <vector>
 
+#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/gateway/section_flags.hpp"
 #include "gateway/settings/read.hpp"
@@ -14,11 +13,11 @@
 namespace millpond::app {
 
 template <class Section>
-void GatewayFlags::add_table(CLI::App& options, const std::string& help) {
+void GatewayFlags::add_table(Arguments& options, const std::string& help) {
     add_table_flag<Section>(options, tables_, help);
 }
 
-void GatewayFlags::add_to(CLI::App& options) {
+void GatewayFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags count over it")->type_name("FILE");
     add_key_flags<gateway::Config>(options, keys_);
     add_table<gateway::FeedConfig>(options, "a feed, as [[feed]] in the file");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,11 +10,13 @@
 
 namespace millpond::app {
 
+class Arguments;
+
 /// The configuration as the command line gives it: a file, and every key of it as a flag.
 class GatewayFlags {
 public:
     /// Adds --config, a flag for each top-level key and one for each table.
-    void add_to(CLI::App& options);
+    void add_to(Arguments& options);
 
     /// The file over `defaults`, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
     /// UsageError for the flags.
@@ -24,7 +24,7 @@ public:
 
 private:
     template <class Section>
-    void add_table(CLI::App& options, const std::string& help);
+    void add_table(Arguments& options, const std::string& help);
 
     std::string file_;
     WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "apps/millpond/arguments.hpp"
 #include "service/settings/schema.hpp"
 
 /// Flags of the command line that stand for the keys of a configuration.
@@ -19,17 +18,16 @@ using WrittenFlags = std::shared_ptr<std::vector<std::pair<std::string, std::str
 
 /// A flag for each key of the top level.
 template <class Section>
-void add_key_flags(CLI::App& options, const WrittenFlags& written) {
+void add_key_flags(Arguments& options, const WrittenFlags& written) {
     for (const auto& key : settings::Schema<Section>::keys()) {
         std::string name{key.name};
         std::string flag = "--" + name;
         std::replace(flag.begin(), flag.end(), '_', '-');
         if (key.shape.empty()) {
-            options.add_flag_callback(
-                flag, [name, written] { written->emplace_back(name, "true"); }, std::string{key.help});
+            options.add_flag(flag, [name, written] { written->emplace_back(name, "true"); }, std::string{key.help});
         } else {
             options
-                .add_option_function<std::string>(
+                .add_option(
                     flag, [name, written](const std::string& text) { written->emplace_back(name, text); },
                     std::string{key.help})
                 ->type_name(std::string{key.shape});
@@ -39,7 +37,7 @@ void add_key_flags(CLI::App& options, const WrittenFlags& written) {
 
 /// A flag for a table: `--feed listen=127.0.0.1:9000,format=bbo28`. Its help lists the keys.
 template <class Section>
-void add_table_flag(CLI::App& options, const WrittenFlags& written, const std::string& help) {
+void add_table_flag(Arguments& options, const WrittenFlags& written, const std::string& help) {
     const std::string name{settings::Schema<Section>::name()};
     auto text = help + "; keys:";
     for (const auto& key : settings::Schema<Section>::keys()) {
@@ -48,9 +46,7 @@ void add_table_flag(CLI::App& options, const WrittenFlags& written, const std::s
     const auto keep = [name, written](const std::vector<std::string>& tables) {
         for (const auto& one : tables) written->emplace_back(name, one);
     };
-    options.add_option_function<std::vector<std::string>>("--" + name, keep, text)
-        ->type_name("KEY=VALUE,...")
-        ->allow_extra_args(false);
+    options.add_option("--" + name, keep, text)->type_name("KEY=VALUE,...")->allow_extra_args(false);
 }
 
 }  // namespace millpond::app

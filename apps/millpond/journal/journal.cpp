@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -49,7 +47,7 @@ int list(const std::string& folder) {
     return 0;
 }
 
-Command list_command(CLI::App& group) {
+Command list_command(Arguments& group) {
     auto* command = group.add_subcommand("ls", "List the segments of a journal.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();
@@ -58,7 +56,7 @@ Command list_command(CLI::App& group) {
 
 }  // namespace
 
-Command journal_command(CLI::App& program) {
+Command journal_command(Arguments& program) {
     auto* group = program.add_subcommand("journal", "Look at what a gateway's journal sink has written down.");
     group->require_subcommand(1);
     group->footer(

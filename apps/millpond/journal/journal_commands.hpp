@@ -5,9 +5,9 @@
 /// The subcommands of `millpond journal`; `ls` stands beside the group itself.
 namespace millpond::app {
 
-Command journal_cat_command(CLI::App& journal);
-Command journal_export_command(CLI::App& journal);
-Command journal_verify_command(CLI::App& journal);
+Command journal_cat_command(Arguments& journal);
+Command journal_export_command(Arguments& journal);
+Command journal_verify_command(Arguments& journal);
 
 /// Exit codes of the journal's commands beyond 0 (good), 1 (failed) and 2 (misused).
 inline constexpr int kJournalDamaged = 3;  ///< Records or whole segments are not what was written.

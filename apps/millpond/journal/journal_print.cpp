@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -180,7 +178,7 @@ int write_file(const Options& options) {
 }
 
 /// What cat and export have in common.
-std::shared_ptr<Options> add_selection(CLI::App& command) {
+std::shared_ptr<Options> add_selection(Arguments& command) {
     auto options = std::make_shared<Options>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
     auto* from =
@@ -198,21 +196,21 @@ std::shared_ptr<Options> add_selection(CLI::App& command) {
 
 }  // namespace
 
-Command journal_cat_command(CLI::App& journal) {
+Command journal_cat_command(Arguments& journal) {
     auto* command = journal.add_subcommand("cat", "Print the events of a journal, and what is lost between them.");
     auto options = add_selection(*command);
     command->add_option("--format", options->format, "how lines look")
-        ->check(CLI::IsMember({"table", "json", "csv"}))
+        ->one_of({"table", "json", "csv"})
         ->capture_default_str();
     command->add_flag("--follow", options->follow, "go on with what is appended, until Ctrl-C");
     return {command, [options] { return print(*options); }};
 }
 
-Command journal_export_command(CLI::App& journal) {
+Command journal_export_command(Arguments& journal) {
     auto* command = journal.add_subcommand("export", "Write the events of a journal to a file, showing how far it is.");
     auto options = add_selection(*command);
     command->add_option("FORMAT", options->format, "csv (quotes only) or json (a line an event)")
-        ->check(CLI::IsMember({"json", "csv"}))
+        ->one_of({"json", "csv"})
         ->required();
     command->add_option("FILE", options->file, "the file, which is replaced")->required();
     return {command, [options] { return write_file(*options); }};

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -186,7 +184,7 @@ int verify(const std::string& folder) {
 
 }  // namespace
 
-Command journal_verify_command(CLI::App& journal) {
+Command journal_verify_command(Arguments& journal) {
     auto* command = journal.add_subcommand(
         "verify", "Read all of a journal: checksums, headers, and that no record is missing in the middle.");
     command->footer(

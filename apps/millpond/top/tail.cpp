@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -184,7 +182,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command tail_command(CLI::App& program) {
+Command tail_command(Arguments& program) {
     auto* command = program.add_subcommand("tail", "Print what a gateway publishes: its board first, then events.");
     command->footer(
         "Says at the end, on standard error, what became of every event since it joined.\n"
@@ -197,7 +195,7 @@ Command tail_command(CLI::App& program) {
     command->add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);
     command->add_option("--format", options->format, "how lines look")
-        ->check(CLI::IsMember({"table", "json", "csv"}))
+        ->one_of({"table", "json", "csv"})
         ->capture_default_str();
     command->add_option("--count", options->count, "end after so many events (0: never)")
         ->check(whole_number())

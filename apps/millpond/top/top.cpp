@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -120,7 +118,7 @@ int run(const Options& options) {
 
 }  // namespace
 
-Command top_command(CLI::App& program) {
+Command top_command(Arguments& program) {
     auto* command = program.add_subcommand("top", "Show a running gateway: rates, latencies, lag, losses, findings.");
     command->footer(
         "Reads /api/health where a gateway serves its metrics or its page. On a terminal, `q` ends it, and n, r, l, m "
@@ -137,7 +135,7 @@ Command top_command(CLI::App& program) {
     command->add_option("--token-env", options->token_env, "variable of the environment that holds the token")
         ->type_name("NAME");
     command->add_option("--format", options->format, "tables, or the JSON as it is")
-        ->check(CLI::IsMember({"table", "json"}))
+        ->one_of({"table", "json"})
         ->capture_default_str();
     command->add_flag("--once", options->once, "print once and exit");
     command->add_option("--interval-ms", options->interval_ms, "milliseconds between two updates")

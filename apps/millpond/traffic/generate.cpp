@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -89,7 +87,7 @@ int generate(const Options& options) {
 
 }  // namespace
 
-Command generate_command(CLI::App& program) {
+Command generate_command(Arguments& program) {
     auto* command = program.add_subcommand("generate", "Send a made-up market at a given rate.");
     command->footer(
         "Examples:\n"

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -207,7 +205,7 @@ int replay(Options& options) {
 
 }  // namespace
 
-Command replay_command(CLI::App& program) {
+Command replay_command(Arguments& program) {
     auto* command = program.add_subcommand(
         "replay", "Send a capture again, an ITCH file as MoldUDP64 or a journal as quotes, at recorded pace.");
     command->footer(
@@ -244,7 +242,7 @@ Command replay_command(CLI::App& program) {
                         "of ITCH messages: answer MoldUDP64 requests for them at this ADDRESS:PORT, until Ctrl-C");
     command->add_flag("--loop", options->loop, "begin again at the end, until Ctrl-C");
     options->sending.add_to(*command);
-    command->get_option("--to")->required(false);
+    command->find_option("--to")->required(false);
     auto* ring = command->add_option("--ring", options->ring.ring, "of a journal: publish all events to the ring NAME");
     command
         ->add_option("--readers", options->ring.readers,

@@ -10,6 +10,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
+#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/number_checks.hpp"
 #include "service/stop_signal.hpp"
@@ -45,7 +46,7 @@ std::string bar(double fraction) {
 
 }  // namespace
 
-void SendingOptions::add_to(CLI::App& options) {
+void SendingOptions::add_to(Arguments& options) {
     const auto fraction = number_between(0, 1);
     options.add_option("--to", to, "address to send to, ADDRESS:PORT, unicast or multicast")->required();
     options.add_option("--interface", interface, "interface that multicast leaves by");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +15,8 @@
 
 namespace millpond::app {
 
+class Arguments;
+
 /// What replay and generate have in common on the command line.
 struct SendingOptions {
     std::string to;
@@ -28,7 +28,7 @@ struct SendingOptions {
     bool quiet{false};
     traffic::FaultFractions faults;
 
-    void add_to(CLI::App& options);
+    void add_to(Arguments& options);
 };
 
 /// A run of replay or generate: sends sources one after the other, shows how far it is on standard error (a bar on a
