@@ -24,6 +24,7 @@ from .errors import (
     RingSuperseded,
 )
 from .ring import Ring
+from .scan import Report, Scan, Table, scan
 
 __all__ = [
     "NO_INSTRUMENT",
@@ -39,11 +40,15 @@ __all__ = [
     "LostReason",
     "MillpondError",
     "MillpondWarning",
+    "Report",
     "Ring",
     "RingClosed",
     "RingError",
     "RingRestarted",
     "RingSuperseded",
+    "Scan",
+    "Table",
     "TradingState",
     "dtypes",
+    "scan",
 ]

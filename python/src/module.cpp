@@ -54,4 +54,6 @@ NB_MODULE(_core, module) {
     nb::set_leak_warnings(false);  // an interpreter that ends may keep a reader
     module.def("describe_tables", &describe_tables, nb::arg("mantissa"));
     add_ring(module);
+    add_scan(module);
+    add_arrow_stream(module);
 }

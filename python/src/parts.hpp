@@ -5,6 +5,8 @@
 /// What each file adds to the module.
 namespace millpond::python {
 
+void add_arrow_stream(nanobind::module_& module);
 void add_ring(nanobind::module_& module);
+void add_scan(nanobind::module_& module);
 
 }  // namespace millpond::python

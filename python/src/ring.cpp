@@ -13,6 +13,7 @@
 #include <millpond/market/ring_error.hpp>
 
 #include "arrays.hpp"
+#include "check_signals.hpp"
 #include "in_use.hpp"
 #include "live_ring.hpp"
 #include "parts.hpp"
@@ -21,12 +22,6 @@ namespace nb = nanobind;
 
 namespace millpond::python {
 namespace {
-
-/// Runs Python's signal handlers, so that Ctrl-C ends a wait. Called without the interpreter's lock.
-void check_signals() {
-    const nb::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
 
 const char* text_of(LiveRing::Writer writer) noexcept {
     switch (writer) {

@@ -1,0 +1,51 @@
+"""The exchange's day that a file's times count from."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+
+# NASDAQ's own names, such as 01302020.NASDAQ_ITCH50.gz and S013020-v50.txt.gz, then the usual ones.
+_PATTERNS = (
+    (re.compile(r"^(\d{2})(\d{2})(\d{4})\.[A-Z]+_ITCH\d*", re.I), ("month", "day", "year")),
+    (re.compile(r"^S(\d{2})(\d{2})(\d{2})-v\d"), ("month", "day", "short")),
+    (re.compile(r"(?<!\d)(\d{4})[-_.]?(\d{2})[-_.]?(\d{2})(?!\d)"), ("year", "month", "day")),
+    (re.compile(r"(?<!\d)(\d{2})(\d{2})(\d{4})(?!\d)"), ("month", "day", "year")),
+)
+
+
+def date_of(path: str) -> datetime.date | None:
+    """The date in a file's name; None where there is none."""
+    name = Path(path).name
+    for pattern, parts in _PATTERNS:
+        for found in pattern.finditer(name):
+            numbers = dict(zip(parts, map(int, found.groups()), strict=True))
+            year = numbers["year"] if "year" in numbers else 2000 + numbers["short"]
+            try:
+                date = datetime.date(year, numbers["month"], numbers["day"])
+            except ValueError:
+                continue
+            if 1990 <= date.year < 2100:
+                return date
+    return None
+
+
+def date_at(utc_ns: int, timezone: str) -> datetime.date:
+    """The date there at that time."""
+    return datetime.datetime.fromtimestamp(utc_ns // 10**9, _zone(timezone)).date()
+
+
+def midnight_ns(date: datetime.date, timezone: str) -> int:
+    """UTC nanoseconds of the day's first moment there."""
+    moment = datetime.datetime(date.year, date.month, date.day, tzinfo=_zone(timezone))
+    return int(moment.timestamp()) * 1_000_000_000
+
+
+def _zone(timezone: str) -> datetime.tzinfo:
+    import zoneinfo
+
+    try:
+        return zoneinfo.ZoneInfo(timezone)
+    except zoneinfo.ZoneInfoNotFoundError:
+        raise ValueError(f"timezone: {timezone!r} is not known here; the package tzdata brings the zones") from None

@@ -1,0 +1,49 @@
+"""Parquet files, through pyarrow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .scan import Table
+
+
+def write(table: Table, path: str, partition_by: list[str] | None) -> None:
+    try:
+        import pyarrow
+        import pyarrow.dataset
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
+    reader = pyarrow.RecordBatchReader.from_stream(table)
+    if partition_by is None:
+        with pyarrow.parquet.ParquetWriter(path, reader.schema, compression="zstd") as file:
+            for batch in reader:
+                file.write_batch(batch)
+        return
+    unknown = [column for column in partition_by if column not in reader.schema.names]
+    if unknown:
+        raise ValueError(f"partition_by: no column {unknown[0]!r}; there are {', '.join(reader.schema.names)}")
+    # Names of folders are texts, not numbers of a dictionary.
+    plain = pyarrow.schema(
+        [
+            field.with_type(field.type.value_type) if field.name in partition_by and _is_dictionary(field.type) else field
+            for field in reader.schema
+        ]
+    )
+    pyarrow.dataset.write_dataset(
+        (batch.cast(plain) for batch in reader),
+        path,
+        schema=plain,
+        format="parquet",
+        partitioning=partition_by,
+        partitioning_flavor="hive",
+        max_partitions=65_536,
+        existing_data_behavior="error",
+    )
+
+
+def _is_dictionary(kind: object) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_dictionary(kind))

@@ -1,0 +1,421 @@
+"""Files as tables: journals, ITCH files and captures."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .batch import Batch, Rows, batch_of, dtypes, is_mantissa
+from .compressed import CompressedFile, is_compressed
+from .day import date_at, date_of, midnight_ns
+from .errors import DamagedFile, MillpondWarning
+from .names import Names, NameTable
+from .progress import Progress
+from .ring import checked_rows, checked_symbols
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+Time = str | int | datetime.datetime | np.datetime64
+_TABLES = tuple(dtypes())
+_ALL = (1 << len(_TABLES)) - 1
+_CAPTURES = ("itch", "quotes", "bbo28", "miax-tom")
+
+
+@dataclass(slots=True)
+class Report:
+    """What a scan met, up to where it was read."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    """The decoder's counters, and the file's frames, records or messages."""
+    errors: list[str] = field(default_factory=list)
+    """What is damaged: file, place, what was found and the bound. The first 100."""
+    error_count: int = 0
+    outside: int = 0
+    """Events before `start` or from `end` on."""
+    date: datetime.date | None = None
+    """The exchange's day. None: times without a date count from 1970-01-01."""
+    complete: bool = False
+    """Whether the file was read to its end."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was damaged or lost."""
+        return self.error_count == 0 and self.counts.get("lost", 0) == 0
+
+
+class Table:
+    """One table of a scan. Nothing is read before it is asked for, and each use reads the file once more."""
+
+    def __init__(self, scan: Scan, name: str) -> None:
+        self._scan = scan
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"{self._scan!r}.{self.name}"
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return dtypes(self._scan.prices)[self.name]
+
+    def batches(self, max_rows: int = 65536) -> Iterator[Rows]:
+        """The rows in structured arrays of about max_rows."""
+        for batch in self._scan._read(max_rows, 1 << _TABLES.index(self.name)):
+            rows: Rows = getattr(batch, self.name)
+            if len(rows):
+                yield rows
+
+    def to_numpy(self) -> Rows:
+        """All rows as one structured array."""
+        parts = list(self.batches(1 << 20))
+        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as a stream of Arrow record batches, which polars, pyarrow and duckdb take as they are."""
+        return self._scan._arrow(self.name, 1 << 17)
+
+    def to_arrow(self) -> pyarrow.Table:
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
+        """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
+        from .parquet import write
+
+        write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+
+
+class Scan:
+    """A file that is read when its rows are asked for, in bounded memory. `scan` makes one.
+
+    Tables: quotes, trades, breaks (trades that the venue declared void), statuses, gaps, clears, and lost (what a
+    journal misses). The methods of Table without a table mean the quotes.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        kind: str,
+        form: str,
+        *,
+        symbols: list[str] | None,
+        start: int | None,
+        end: int | None,
+        prices: str,
+        date: datetime.date | None,
+        midnight: int | None,
+        only: str,
+        progress: bool | None,
+    ) -> None:
+        self.path = path
+        self.prices = prices
+        self._kind, self._form = kind, form
+        self._symbols, self._start, self._end = symbols, start, end
+        self._date, self._midnight, self._only, self._progress = date, midnight, only, progress
+        self._mantissa = is_mantissa(prices)
+        self._opened: _Opened | None = None
+        self._names = NameTable(lambda first: [])
+
+    def __repr__(self) -> str:
+        return f"scan({self.path!r})"
+
+    @property
+    def quotes(self) -> Table:
+        return Table(self, "quotes")
+
+    @property
+    def trades(self) -> Table:
+        return Table(self, "trades")
+
+    @property
+    def breaks(self) -> Table:
+        """Trades that the venue declared void."""
+        return Table(self, "breaks")
+
+    @property
+    def statuses(self) -> Table:
+        return Table(self, "statuses")
+
+    @property
+    def gaps(self) -> Table:
+        """What the feed lost: quotes of the channel are incomplete until newer ones replace them."""
+        return Table(self, "gaps")
+
+    @property
+    def clears(self) -> Table:
+        """Instruments, or channels, that have no quote any more."""
+        return Table(self, "clears")
+
+    @property
+    def lost(self) -> Table:
+        """What a journal misses."""
+        return Table(self, "lost")
+
+    def batches(self, max_rows: int = 65536) -> Iterator[Batch]:
+        """All tables, in batches of about max_rows rows together."""
+        return self._read(max_rows, _ALL)
+
+    def to_numpy(self) -> Rows:
+        return self.quotes.to_numpy()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.quotes.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pyarrow.Table:
+        return self.quotes.to_arrow()
+
+    def to_polars(self) -> polars.DataFrame:
+        return self.quotes.to_polars()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        return self.quotes.to_pandas()
+
+    def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
+        self.quotes.to_parquet(path, partition_by=partition_by)
+
+    def bars(self, interval: str) -> npt.NDArray[Any]:
+        """Bars of the trades, broken ones left out: see `bars.bars`. interval: such as "1s", "5m" or "250ms"."""
+        from .bars import bars
+
+        return bars(self, interval)
+
+    @property
+    def symbols(self) -> Names:
+        """Symbol of each instrument that was met so far, by `instrument_id`."""
+        return self._names.symbols()
+
+    @property
+    def venues(self) -> Names:
+        """Venue of each instrument that was met so far, by `instrument_id`."""
+        return self._names.venues()
+
+    def symbols_of(self, rows: Rows) -> Names:
+        """The symbol of each row."""
+        return self._names.of(rows)
+
+    @property
+    def report(self) -> Report:
+        """What the newest reading met so far."""
+        return self._opened.report(self._date) if self._opened is not None else Report(date=self._date)
+
+    def _open(self, tables: int) -> _Opened:
+        opened = _Opened(self, tables)
+        self._opened = opened
+        self._names = NameTable(opened.core.names)
+        return opened
+
+    def _arrow(self, table: str, max_rows: int) -> object:
+        which = _TABLES.index(table)
+        return _core.arrow_stream(self._open(1 << which).core, which, max_rows)
+
+    def _read(self, max_rows: int, tables: int) -> Iterator[Batch]:
+        checked_rows(max_rows)
+        opened = self._open(tables)
+        progress = Progress(f"millpond: {self.path}", opened.total, self._progress)
+        try:
+            while (arrays := opened.core.read(max_rows)) is not None:
+                progress.at(opened.done())
+                batch = batch_of(arrays, self._mantissa)
+                batch.missed = int((batch.lost["last"] - batch.lost["first"] + np.uint64(1)).sum())
+                if len(batch):
+                    yield batch
+        finally:
+            progress.end()
+        report = opened.report(self._date)
+        if not report.ok:
+            first = report.errors[0] if report.errors else "events were lost before it was written"
+            warnings.warn(
+                f"{self.path}: {report.error_count} errors, {report.counts.get('lost', 0)} events lost; {first}",
+                MillpondWarning,
+                stacklevel=3,
+            )
+
+
+class _Opened:
+    """One reading of a file."""
+
+    def __init__(self, scan: Scan, tables: int) -> None:
+        self._compressed: CompressedFile | None = None
+        self.total = _size(scan.path)
+        path = scan.path
+        if scan._kind != "journal" and is_compressed(_begin(path)):
+            self._compressed = CompressedFile(path)
+            path = self._compressed.path
+        try:
+            self.core = _core.open_scan(
+                kind=scan._kind,
+                path=path,
+                name=scan.path,
+                format=scan._form,
+                only=scan._only,
+                symbols=scan._symbols,
+                mantissa=scan._mantissa,
+                tables=tables,
+                start=scan._start,
+                end=scan._end,
+                midnight_utc_ns=scan._midnight,
+                bytes=self.total * (8 if self._compressed else 1),
+            )
+        except _core.FileFormatError as error:
+            raise DamagedFile(str(error).replace(path, scan.path)) from None
+        finally:
+            if self._compressed is not None:
+                self._compressed.opened()
+        self._path, self._name = path, scan.path
+
+    def done(self) -> int:
+        return self._compressed.offset if self._compressed is not None else self.core.report()["offset"]
+
+    def report(self, date: datetime.date | None) -> Report:
+        found = self.core.report()
+        errors = [error.replace(self._path, self._name) for error in found["errors"]]
+        count = found["error_count"]
+        if self._compressed is not None and found["ended"]:
+            self._compressed.join()
+            if self._compressed.error:
+                errors.insert(0, self._compressed.error)
+                count += 1
+        return Report(dict(found["counts"]), errors, count, found["outside"], date, found["ended"])
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    symbols: Iterable[str] | None = None,
+    start: Time | None = None,
+    end: Time | None = None,
+    prices: str = "float64",
+    date: datetime.date | str | None = None,
+    timezone: str = "America/New_York",
+    only: str = "",
+    progress: bool | None = None,
+) -> Scan:
+    """A file as tables, read when they are asked for.
+
+    path: a journal's folder or segment, a file of ITCH messages, or a capture (pcap); the files also as .gz or .zst.
+    format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: what the file's bytes say.
+    symbols: only these instruments.
+    start, end: from this time on, and before that one; by receive time, or exchange time where there is none. Text and
+        datetimes without a zone are UTC.
+    prices: "float64" in whole units, or "int64" in 1/10000.
+    date: the exchange's day, for formats that count from midnight. None: the day on which a capture begins, or the
+        date in the file's name; without one, times of ITCH messages count from 1970-01-01.
+    timezone: where that day begins.
+    only: of a capture, the datagrams to this ADDRESS:PORT. Otherwise each address is a channel, both lines of a feed
+        included.
+    progress: a progress bar on standard error; None: when that is a terminal and the work is long.
+
+    Raises OSError for a file that cannot be read, DamagedFile for one that is none of these. Damage further on is in
+    `Scan.report`, with a MillpondWarning; the good data around it is delivered.
+    """
+    name = os.fspath(path)
+    kind, form, first = _kind_of(name, format)
+    day = datetime.date.fromisoformat(date) if isinstance(date, str) else date
+    if day is None and kind != "journal":
+        day = date_of(name) if first is None else date_at(first, timezone)
+    return Scan(
+        name,
+        kind,
+        form,
+        symbols=checked_symbols(symbols),
+        start=None if start is None else time_ns("start", start),
+        end=None if end is None else time_ns("end", end),
+        prices=prices,
+        date=day,
+        midnight=None if day is None else midnight_ns(day, timezone),
+        only=only,
+        progress=progress,
+    )
+
+
+def time_ns(name: str, time: Time) -> int:
+    """UTC nanoseconds."""
+    if isinstance(time, datetime.datetime):
+        if time.tzinfo is not None:
+            time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+        return int(np.datetime64(time, "ns").astype(np.int64))
+    if isinstance(time, (str, np.datetime64)):
+        text: Any = time.removesuffix("Z") if isinstance(time, str) else time
+        try:
+            moment = np.datetime64(text, "ns")
+        except ValueError:
+            raise ValueError(f"{name}: found {time!r}, must be a time like 2026-11-20T14:30:00") from None
+        if np.isnat(moment):
+            raise ValueError(f"{name}: found {time!r}, which is no time")
+        return int(moment.astype(np.int64))
+    return int(time)
+
+
+def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
+    """What opens the file, what its datagrams are, and when the first of them was captured."""
+    if form is not None and form != "journal" and form not in _CAPTURES:
+        raise ValueError(f"format: found {form!r}, must be journal or one of {', '.join(_CAPTURES)}")
+    if Path(path).is_dir():
+        if form not in (None, "journal"):
+            raise ValueError(f"format: {path!r} is a folder, so a journal, and not {form!r}")
+        return "journal", "", None
+    begin = _begin(path)
+    if form == "journal":
+        return "journal", "", None
+    packed = is_compressed(begin)
+    if packed:
+        file = CompressedFile(path)
+        with open(file.path, "rb") as pipe:
+            file.opened()
+            begin = pipe.read(8)
+    kind = _core.file_kind(begin)
+    if kind == "capture":
+        found, first = _look_at_capture(path, packed)
+        if not (form or found):
+            raise DamagedFile(f"'{path}': no datagram says what the capture holds; give format=, one of {_CAPTURES}")
+        return kind, form or found, first
+    if kind == "itch" or form == "itch":
+        return "itch", "", None
+    if kind == "journal":
+        return kind, "", None
+    raise DamagedFile(f"'{path}': neither a journal, a capture (pcap) nor a file of ITCH messages")
+
+
+def _look_at_capture(path: str, packed: bool) -> tuple[str, int | None]:
+    file = CompressedFile(path) if packed else None
+    try:
+        return _core.look_at_capture(file.path if file else path)
+    except _core.FileFormatError as error:
+        raise DamagedFile(str(error).replace(file.path, path) if file else str(error)) from None
+    finally:
+        if file:
+            file.opened()
+
+
+def _begin(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(8)
+
+
+def _size(path: str) -> int:
+    place = Path(path)
+    if place.is_dir():
+        return sum(each.stat().st_size for each in place.iterdir() if each.is_file())
+    return place.stat().st_size

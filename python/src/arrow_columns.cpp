@@ -1,0 +1,164 @@
+#include "arrow_columns.hpp"
+
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace millpond::python {
+namespace {
+
+struct SchemaHolder {
+    std::string name;
+    std::string format;
+    std::vector<ArrowSchema> children;
+    std::vector<ArrowSchema*> places;
+    ArrowSchema dictionary{};
+};
+
+void release_schema(ArrowSchema* schema) {
+    for (std::int64_t i = 0; i < schema->n_children; ++i) {
+        auto* child = schema->children[i];
+        if (child->release != nullptr) child->release(child);
+    }
+    if (schema->dictionary != nullptr && schema->dictionary->release != nullptr)
+        schema->dictionary->release(schema->dictionary);
+    delete static_cast<SchemaHolder*>(schema->private_data);
+    schema->release = nullptr;
+}
+
+void export_column_schema(const ArrowColumn& column, ArrowSchema* out) {
+    auto holder = std::make_unique<SchemaHolder>();
+    holder->name = column.name;
+    holder->format = column.format;
+    *out = {.format = holder->format.c_str(),
+            .name = holder->name.c_str(),
+            .metadata = nullptr,
+            .flags = kArrowNullable,
+            .n_children = 0,
+            .children = nullptr,
+            .dictionary = nullptr,
+            .release = &release_schema,
+            .private_data = nullptr};
+    if (column.dictionary) {
+        export_column_schema(*column.dictionary, &holder->dictionary);
+        out->dictionary = &holder->dictionary;
+    }
+    out->private_data = holder.release();
+}
+
+struct ArrayHolder {
+    std::shared_ptr<const ArrowColumn> column;
+    std::array<const void*, 3> buffers{};
+    std::vector<ArrowArray> children;
+    std::vector<ArrowArray*> places;
+    ArrowArray dictionary{};
+};
+
+void release_array(ArrowArray* array) {
+    for (std::int64_t i = 0; i < array->n_children; ++i) {
+        auto* child = array->children[i];
+        if (child->release != nullptr) child->release(child);
+    }
+    if (array->dictionary != nullptr && array->dictionary->release != nullptr)
+        array->dictionary->release(array->dictionary);
+    delete static_cast<ArrayHolder*>(array->private_data);
+    array->release = nullptr;
+}
+
+void export_column(std::shared_ptr<const ArrowColumn> column, ArrowArray* out) {
+    auto holder = std::make_unique<ArrayHolder>();
+    const auto& from = *column;
+    holder->buffers = {from.nulls == 0 ? nullptr : from.validity.data(), from.values.data(), from.text.data()};
+    *out = {.length = static_cast<std::int64_t>(from.rows),
+            .null_count = from.nulls,
+            .offset = 0,
+            .n_buffers = from.is_text ? 3 : 2,
+            .n_children = 0,
+            .buffers = holder->buffers.data(),
+            .children = nullptr,
+            .dictionary = nullptr,
+            .release = &release_array,
+            .private_data = nullptr};
+    if (from.dictionary) {
+        export_column(from.dictionary, &holder->dictionary);
+        out->dictionary = &holder->dictionary;
+    }
+    holder->column = std::move(column);
+    out->private_data = holder.release();
+}
+
+void append_offset(ArrowColumn& column) {
+    const auto end = static_cast<std::int32_t>(column.text.size());
+    const auto at = column.values.size();
+    column.values.resize(at + sizeof end);
+    std::memcpy(&column.values[at], &end, sizeof end);
+}
+
+}  // namespace
+
+void export_schema(std::span<const ArrowColumn> columns, ArrowSchema* out) {
+    auto holder = std::make_unique<SchemaHolder>();
+    holder->format = "+s";
+    holder->children.resize(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        export_column_schema(columns[i], &holder->children[i]);
+        holder->places.push_back(&holder->children[i]);
+    }
+    *out = {.format = holder->format.c_str(),
+            .name = holder->name.c_str(),
+            .metadata = nullptr,
+            .flags = 0,
+            .n_children = static_cast<std::int64_t>(columns.size()),
+            .children = holder->places.data(),
+            .dictionary = nullptr,
+            .release = &release_schema,
+            .private_data = nullptr};
+    out->private_data = holder.release();
+}
+
+void export_rows(std::vector<ArrowColumn>&& columns, std::size_t rows, ArrowArray* out) {
+    auto holder = std::make_unique<ArrayHolder>();
+    holder->children.resize(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        export_column(std::make_shared<const ArrowColumn>(std::move(columns[i])), &holder->children[i]);
+        holder->places.push_back(&holder->children[i]);
+    }
+    *out = {.length = static_cast<std::int64_t>(rows),
+            .null_count = 0,
+            .offset = 0,
+            .n_buffers = 1,
+            .n_children = static_cast<std::int64_t>(columns.size()),
+            .buffers = holder->buffers.data(),
+            .children = holder->places.data(),
+            .dictionary = nullptr,
+            .release = &release_array,
+            .private_data = nullptr};
+    out->private_data = holder.release();
+}
+
+ArrowColumn text_column(std::string name) {
+    ArrowColumn column;
+    column.name = std::move(name);
+    column.format = "u";
+    column.is_text = true;
+    append_offset(column);
+    return column;
+}
+
+void append_text(ArrowColumn& column, std::string_view text) {
+    column.text += text;
+    append_offset(column);
+    const auto bit = column.rows++;
+    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
+    column.validity[bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
+}
+
+void append_null_text(ArrowColumn& column) {
+    append_offset(column);
+    const auto bit = column.rows++;
+    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
+    ++column.nulls;
+}
+
+}  // namespace millpond::python

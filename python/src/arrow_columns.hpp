@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "arrow_layout.hpp"
+
+namespace millpond::python {
+
+/// One column of Arrow's: its buffers, and what it says about itself.
+struct ArrowColumn {
+    std::string name;
+    std::string format;
+    std::vector<std::byte> validity;  ///< A bit a row; empty when no row is null.
+    std::vector<std::byte> values;    ///< Values, or offsets of 32 bits into `text`.
+    std::string text;
+    bool is_text{false};
+    std::int64_t nulls{0};
+    /// Of a column of 32-bit numbers: the names behind them.
+    std::shared_ptr<const ArrowColumn> dictionary{};
+    std::size_t rows{0};
+};
+
+/// What Arrow calls a record batch's schema. `out` owns a copy of all names.
+void export_schema(std::span<const ArrowColumn> columns, ArrowSchema* out);
+/// Hands the columns over to `out`.
+void export_rows(std::vector<ArrowColumn>&& columns, std::size_t rows, ArrowArray* out);
+
+/// Texts as a column.
+[[nodiscard]] ArrowColumn text_column(std::string name);
+void append_text(ArrowColumn& column, std::string_view text);
+void append_null_text(ArrowColumn& column);
+
+}  // namespace millpond::python

@@ -1,0 +1,233 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/shared_ptr.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrow_columns.hpp"
+#include "in_use.hpp"
+#include "opened_scan.hpp"
+#include "parts.hpp"
+
+namespace nb = nanobind;
+
+namespace millpond::python {
+namespace {
+
+const char* format_of(ColumnKind kind, bool mantissa) noexcept {
+    switch (kind) {
+        case ColumnKind::time: return "tsn:UTC";
+        case ColumnKind::price: return mantissa ? "l" : "g";
+        case ColumnKind::number64: return "L";
+        case ColumnKind::instrument: return "I";
+        case ColumnKind::number16: return "S";
+        case ColumnKind::text4: return "u";
+    }
+    return "";
+}
+
+/// One table of a scan as a stream of Arrow's record batches. The rows come when the consumer asks for them.
+class TableStream {
+public:
+    TableStream(std::shared_ptr<OpenedScan> scan, const Table& table, std::size_t max_rows)
+        : scan_(std::move(scan)), table_(&table), max_rows_(max_rows) {}
+
+    void export_to(ArrowArrayStream* out) && {
+        *out = {.get_schema = &get_schema,
+                .get_next = &get_next,
+                .get_last_error = &get_last_error,
+                .release = &release,
+                .private_data = new TableStream(std::move(*this))};
+    }
+
+private:
+    static TableStream& of(ArrowArrayStream* stream) { return *static_cast<TableStream*>(stream->private_data); }
+    static int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
+        return of(stream).guarded([&](TableStream& self) { export_schema(self.columns({}, 0), out); });
+    }
+    static int get_next(ArrowArrayStream* stream, ArrowArray* out) {
+        return of(stream).guarded([&](TableStream& self) { self.next(out); });
+    }
+    static const char* get_last_error(ArrowArrayStream* stream) { return of(stream).error_.c_str(); }
+    static void release(ArrowArrayStream* stream) {
+        delete &of(stream);
+        stream->release = nullptr;
+    }
+
+    template <class Work>
+    int guarded(Work&& work) noexcept {
+        // A consumer may call with the interpreter's lock or without; the source may need another thread to have it.
+        std::optional<nb::gil_scoped_release> unlocked;
+        if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) unlocked.emplace();
+        try {
+            const InUse guard{scan_->in_use()};
+            work(*this);
+            return 0;
+        } catch (const std::exception& failed) {
+            error_ = failed.what();
+        }
+        return EIO;
+    }
+    void next(ArrowArray* out) {
+        out->release = nullptr;
+        while (!scan_->ended()) {
+            auto rows = scan_->read(max_rows_, [] {});
+            bool made = false;
+            rows.visit([&](TableKind kind, const auto& table) {
+                if (kind != table_->kind || table.empty()) return;
+                made = true;
+                export_rows(columns(std::as_bytes(std::span{table}), table.size()), table.size(), out);
+            });
+            if (made) return;
+        }
+    }
+
+    [[nodiscard]] bool mantissa() const noexcept { return scan_->collector().options().mantissa; }
+    std::vector<ArrowColumn> columns(std::span<const std::byte> bytes, std::size_t rows) {
+        std::vector<ArrowColumn> all;
+        for (const auto& column : table_->columns) {
+            switch (column.kind) {
+                case ColumnKind::time:
+                    all.push_back(numbers<std::int64_t>(column, bytes, rows, [](auto each) { return each == kNoTime; }));
+                    break;
+                case ColumnKind::price:
+                    all.push_back(mantissa() ? numbers<std::int64_t>(column, bytes, rows,
+                                                                     [](auto each) { return each == kNoPrice; })
+                                             : numbers<double>(column, bytes, rows,
+                                                               [](auto each) { return std::isnan(each); }));
+                    break;
+                case ColumnKind::number64: all.push_back(numbers<std::uint64_t>(column, bytes, rows, never)); break;
+                case ColumnKind::number16: all.push_back(numbers<std::uint16_t>(column, bytes, rows, never)); break;
+                case ColumnKind::text4: all.push_back(texts(column, bytes, rows)); break;
+                case ColumnKind::instrument: add_instrument(all, column, bytes, rows); break;
+            }
+        }
+        return all;
+    }
+
+    static constexpr auto never = [](auto) { return false; };
+    template <class Number, class IsNull>
+    ArrowColumn numbers(const Column& column, std::span<const std::byte> bytes, std::size_t rows,
+                        IsNull&& is_null) const {
+        ArrowColumn result;
+        result.name = column.name;
+        result.format = format_of(column.kind, mantissa());
+        result.rows = rows;
+        result.values.resize(rows * sizeof(Number));
+        const auto stride = table_->row_bytes;
+        for (std::size_t row = 0; row < rows; ++row) {
+            Number value;
+            std::memcpy(&value, &bytes[row * stride + column.offset], sizeof value);
+            std::memcpy(&result.values[row * sizeof value], &value, sizeof value);
+            if (is_null(value)) [[unlikely]] {
+                if (result.validity.empty()) result.validity.assign((rows + 7) / 8, std::byte{0xFF});
+                result.validity[row / 8] &= ~(std::byte{1} << static_cast<int>(row % 8));
+                ++result.nulls;
+            }
+        }
+        return result;
+    }
+    ArrowColumn texts(const Column& column, std::span<const std::byte> bytes, std::size_t rows) const {
+        auto result = text_column(column.name);
+        for (std::size_t row = 0; row < rows; ++row) {
+            core::FixedString<4> text;
+            std::memcpy(&text, &bytes[row * table_->row_bytes + column.offset], sizeof text);
+            append_text(result, text.view());
+        }
+        return result;
+    }
+    /// The number, and venue and symbol as the texts behind it.
+    void add_instrument(std::vector<ArrowColumn>& all, const Column& column, std::span<const std::byte> bytes,
+                        std::size_t rows) {
+        auto ids = numbers<std::uint32_t>(column, bytes, rows, [](auto id) { return id == feed::kNoInstrument; });
+        learn_names();
+        all.push_back(names_of(ids, "venue", venues_));
+        all.push_back(names_of(ids, "symbol", symbols_));
+        all.push_back(std::move(ids));
+    }
+
+    /// Names as Arrow wants them: each once, and which one is an instrument's.
+    struct Names {
+        ArrowColumn texts = text_column("");
+        std::map<std::string, std::int32_t, std::less<>> places;
+        std::vector<std::int32_t> of_instrument;
+        std::shared_ptr<const ArrowColumn> shown = std::make_shared<const ArrowColumn>(text_column(""));
+
+        void add(const std::string& text) {
+            const auto [place, added] = places.try_emplace(text, static_cast<std::int32_t>(places.size()));
+            if (added) append_text(texts, text);
+            of_instrument.push_back(place->second);
+        }
+    };
+    static ArrowColumn names_of(const ArrowColumn& ids, const char* name, const Names& names) {
+        auto result = ids;
+        result.name = name;
+        result.format = "i";
+        result.dictionary = names.shown;
+        for (std::size_t row = 0; row < ids.rows; ++row) {
+            std::uint32_t id;
+            std::memcpy(&id, &ids.values[row * sizeof id], sizeof id);
+            const auto place = id == feed::kNoInstrument ? 0 : names.of_instrument[id];
+            std::memcpy(&result.values[row * sizeof place], &place, sizeof place);
+        }
+        return result;
+    }
+    void learn_names() {
+        const auto& source = scan_->source();
+        auto id = symbols_.of_instrument.size();
+        if (id == source.instruments()) return;
+        for (; id < source.instruments(); ++id) {
+            const auto named = source.instrument(static_cast<feed::InstrumentId>(id));
+            venues_.add(printable(named.venue.view()));
+            symbols_.add(printable(named.symbol.view()));
+        }
+        venues_.shown = std::make_shared<const ArrowColumn>(venues_.texts);
+        symbols_.shown = std::make_shared<const ArrowColumn>(symbols_.texts);
+    }
+    /// Arrow's texts are UTF-8, and a damaged file's names are not.
+    static std::string printable(std::string_view text) {
+        std::string result{text};
+        for (auto& each : result) {
+            if (static_cast<unsigned char>(each) >= 0x80) each = '?';
+        }
+        return result;
+    }
+
+    std::shared_ptr<OpenedScan> scan_;
+    const Table* table_;
+    std::size_t max_rows_;
+    Names venues_;
+    Names symbols_;
+    std::string error_;
+};
+
+nb::object arrow_stream(std::shared_ptr<OpenedScan> scan, std::size_t table, std::size_t max_rows) {
+    auto stream = std::make_unique<ArrowArrayStream>();
+    TableStream{std::move(scan), tables()[table], max_rows}.export_to(stream.get());
+    constexpr auto destroy = [](PyObject* capsule) {
+        auto* held = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+        if (held == nullptr) return;
+        if (held->release != nullptr) held->release(held);
+        delete held;
+    };
+    auto capsule = nb::steal(PyCapsule_New(stream.get(), "arrow_array_stream", destroy));
+    if (!capsule.is_valid()) throw nb::python_error();
+    static_cast<void>(stream.release());
+    return capsule;
+}
+
+}  // namespace
+
+void add_arrow_stream(nb::module_& module) {
+    module.def("arrow_stream", &arrow_stream, nb::arg("scan"), nb::arg("table"), nb::arg("max_rows"));
+}
+
+}  // namespace millpond::python

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
+
+#include "source.hpp"
+
+namespace millpond::python {
+
+/// What sources with decoders share: the table of instruments, the filter, and the numbers of events.
+///
+/// Threads: one at a time.
+class FeedSource : public Source {
+public:
+    explicit FeedSource(const Options& options) : instruments_(kMostInstruments), filter_(options.symbols) {}
+
+    [[nodiscard]] std::size_t instruments() const noexcept override { return instruments_.size(); }
+    [[nodiscard]] market::Instrument instrument(feed::InstrumentId id) const noexcept override {
+        return {instruments_.venue(id), instruments_.symbol(id)};
+    }
+
+    /// As a handler of events.
+    template <class Event>
+    void on(const Event& event) {
+        ++events_;
+        if constexpr (requires { event.instrument; }) {
+            if (!filter_.wants(event.instrument, [&] { return instruments_.symbol(event.instrument).view(); })) return;
+        }
+        rows_->add(event, events_);
+    }
+
+protected:
+    /// As many books and orders as a file of this size can fill, so that a small one costs little.
+    [[nodiscard]] static feed::ItchDecoder::Options itch_options(const Options& options) {
+        constexpr std::uint64_t kMostBooks = 20'000;
+        constexpr std::uint64_t kMostOrders = 1U << 23U;
+        constexpr std::uint64_t kLeast = 64;
+        feed::ItchDecoder::Options itch;
+        itch.book.books = std::clamp(options.bytes / feed::itch_layout::order_added::kBytes, kLeast, kMostBooks);
+        itch.book.orders = std::clamp(options.bytes / feed::itch_layout::order_added::kBytes, kLeast, kMostOrders);
+        itch.book.level_chunks = 3 * itch.book.books + kLeast;
+        return itch;
+    }
+    template <class Decoder>
+    static void add_counts(Counts& counts, const Decoder& decoder) {
+        decoder.visit_counters([&](const char* name, const char*, const core::Tally& tally) {
+            const auto place = std::ranges::find(counts, name, &Counts::value_type::first);
+            if (place != counts.end()) {
+                place->second += tally.read();
+            } else {
+                counts.emplace_back(name, tally.read());
+            }
+        });
+    }
+
+    static constexpr std::size_t kMostInstruments = 1U << 16U;
+    feed::InstrumentTable instruments_;
+    Collector* rows_{nullptr};
+
+private:
+    SymbolFilter filter_;
+    std::uint64_t events_{0};
+};
+
+}  // namespace millpond::python

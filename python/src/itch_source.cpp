@@ -1,0 +1,45 @@
+#include <millpond/net/itch_file_reader.hpp>
+
+#include "feed_source.hpp"
+
+namespace millpond::python {
+namespace {
+
+/// ITCH messages, each behind its length, from the day's first on.
+class ItchSource final : public FeedSource {
+public:
+    explicit ItchSource(const Options& options)
+        : FeedSource(options), reader_(options.path), decoder_(instruments_, itch_options(options)) {
+        decoder_.set_midnight(options.midnight_utc_ns);
+        decoder_.begin_complete();
+    }
+
+    bool read(Collector& rows, std::size_t max) override {
+        rows_ = &rows;
+        std::span<const std::byte> message;
+        for (std::size_t taken = 0; taken < max; ++taken) {
+            if (!reader_.next(message)) {
+                if (!reader_.error().empty()) note(reader_.error());
+                return false;
+            }
+            decoder_.decode_message(message, reader_.messages(), {}, *this);
+        }
+        return true;
+    }
+    Counts counts() const override {
+        Counts counts;
+        add_counts(counts, decoder_);
+        return counts;
+    }
+    std::uint64_t offset() const noexcept override { return reader_.offset(); }
+
+private:
+    net::ItchFileReader reader_;
+    feed::ItchDecoder decoder_;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_itch(const Source::Options& options) { return std::make_unique<ItchSource>(options); }
+
+}  // namespace millpond::python

@@ -1,0 +1,92 @@
+#include <unordered_map>
+
+#include <millpond/journal/journal_reader.hpp>
+
+#include "source.hpp"
+
+namespace millpond::python {
+namespace {
+
+/// A journal's folder or one segment. Instruments get numbers of their own, since the ring's mean others in each epoch.
+class JournalSource final : public Source {
+public:
+    explicit JournalSource(const Options& options) : reader_(options.path), filter_(options.symbols) {
+        if (options.start) reader_.seek_time(*options.start);
+    }
+
+    bool read(Collector& rows, std::size_t max) override {
+        rows_ = &rows;
+        const auto taken = reader_.poll(*this, max);
+        records_ += taken;
+        for (auto& unreadable : reader_.take_unreadable()) note(std::move(unreadable));
+        return taken == max;
+    }
+    std::size_t instruments() const noexcept override { return names_.size(); }
+    market::Instrument instrument(feed::InstrumentId id) const noexcept override { return names_[id]; }
+    Counts counts() const override { return {{"records", records_}, {"lost", lost_}, {"unnamed", unnamed_}}; }
+    std::uint64_t offset() const noexcept override { return records_; }
+
+    template <class Event>
+    void on(Event event) {
+        if constexpr (requires { event.instrument; }) {
+            if (event.instrument != feed::kNoInstrument && !rename(event.instrument)) return;
+        }
+        rows_->add(event, reader_.current().record);
+    }
+    void on(const journal::LostRecord& lost) {
+        lost_ += lost.count();
+        rows_->add_lost(lost.first, lost.last, static_cast<std::uint16_t>(lost.reason), lost.utc_ns);
+        if (lost.reason == journal::LostReason::damaged) {
+            note("journal '" + std::string{reader_.ring()} + "', records " + std::to_string(lost.first) + " to " +
+                 std::to_string(lost.last) + ": damaged");
+        }
+    }
+
+private:
+
+    /// Gives the event's instrument its number here. False when it is not wanted.
+    bool rename(feed::InstrumentId& id) {
+        const auto epoch = reader_.current().epoch;
+        if (epoch != epoch_) {
+            epoch_ = epoch;
+            numbers_.clear();
+        }
+        if (id >= kMostInstruments) return false;
+        if (id >= numbers_.size()) numbers_.resize(id + std::size_t{1}, feed::kNoInstrument);
+        auto& number = numbers_[id];
+        if (number == feed::kNoInstrument) number = number_of(id);
+        id = number;
+        return filter_.wants(number, [&] { return names_[number].symbol.view(); });
+    }
+    feed::InstrumentId number_of(feed::InstrumentId id) {
+        const auto* named = reader_.instrument(id);
+        if (named == nullptr) ++unnamed_;
+        // As replay calls an instrument whose name is damaged.
+        const auto instrument =
+            named != nullptr ? *named : market::Instrument{{}, feed::Symbol{"#" + std::to_string(id)}};
+        const auto key = std::string{instrument.venue.view()} + '\0' + std::string{instrument.symbol.view()};
+        const auto [place, added] = by_name_.try_emplace(key, static_cast<feed::InstrumentId>(names_.size()));
+        if (added) names_.push_back(instrument);
+        return place->second;
+    }
+
+    static constexpr feed::InstrumentId kMostInstruments = 1U << 26U;
+    journal::JournalReader reader_;
+    SymbolFilter filter_;
+    Collector* rows_{nullptr};
+    std::uint64_t epoch_{0};
+    std::vector<feed::InstrumentId> numbers_;  // here, by number in the epoch
+    std::vector<market::Instrument> names_;
+    std::unordered_map<std::string, feed::InstrumentId> by_name_;
+    std::uint64_t records_{0};
+    std::uint64_t lost_{0};
+    std::uint64_t unnamed_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<Source> open_journal(const Source::Options& options) {
+    return std::make_unique<JournalSource>(options);
+}
+
+}  // namespace millpond::python

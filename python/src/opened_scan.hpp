@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "collector.hpp"
+#include "source.hpp"
+
+namespace millpond::python {
+
+/// A source that is being read, and the rows of the batch that is being made.
+///
+/// Threads: one at a time.
+class OpenedScan {
+public:
+    OpenedScan(std::unique_ptr<Source> source, const Collector::Options& options)
+        : source_(std::move(source)), collector_(options) {}
+
+    /// Rows until there are about `max_rows`, or the end of the file: then ended() is true. Calls pause() now and then,
+    /// which may throw.
+    template <class Pause>
+    Rows read(std::size_t max_rows, Pause&& pause) {
+        constexpr std::size_t kMostAtOnce = 8'192;
+        int rounds = 0;
+        while (!ended_ && collector_.rows().size() < max_rows) {
+            const auto room = max_rows - collector_.rows().size();
+            ended_ = !source_->read(collector_, std::clamp<std::size_t>(room, 1, kMostAtOnce));
+            if (++rounds % 64 == 0) pause();
+        }
+        return collector_.take();
+    }
+
+    [[nodiscard]] bool ended() const noexcept { return ended_; }
+    [[nodiscard]] const Source& source() const noexcept { return *source_; }
+    [[nodiscard]] const Collector& collector() const noexcept { return collector_; }
+    [[nodiscard]] std::atomic<bool>& in_use() noexcept { return in_use_; }
+
+private:
+    std::unique_ptr<Source> source_;
+    Collector collector_;
+    bool ended_{false};
+    std::atomic<bool> in_use_{false};
+};
+
+}  // namespace millpond::python

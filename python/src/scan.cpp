@@ -1,0 +1,149 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <millpond/net/pcap_reader.hpp>
+
+#include "arrays.hpp"
+#include "check_signals.hpp"
+#include "file_kind.hpp"
+#include "in_use.hpp"
+#include "opened_scan.hpp"
+#include "parts.hpp"
+
+namespace nb = nanobind;
+
+namespace millpond::python {
+namespace {
+
+std::unique_ptr<Source> open_source(const std::string& kind, const Source::Options& options) {
+    if (kind == "journal") return open_journal(options);
+    if (kind == "itch") return open_itch(options);
+    return open_capture(options);
+}
+
+std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& path, const std::string& name,
+                                 const std::string& format, const std::string& only,
+                                 const std::optional<std::vector<std::string>>& symbols, bool mantissa,
+                                 std::uint32_t tables, std::optional<std::int64_t> start,
+                                 std::optional<std::int64_t> end, std::optional<std::int64_t> midnight_utc_ns,
+                                 std::uint64_t bytes) {
+    // Without a day, ITCH times count from 1970-01-01: the decoder leaves them out when midnight is 0, so a day is added
+    // there and taken away from its events.
+    constexpr std::int64_t kDayNs = 86'400'000'000'000;
+    const bool shifted = !midnight_utc_ns && (kind == "itch" || format == "itch");
+    const Source::Options options{.path = path,
+                                  .name = name,
+                                  .format = format,
+                                  .only = only,
+                                  .symbols = symbols,
+                                  .start = start,
+                                  .end = end,
+                                  .midnight_utc_ns = midnight_utc_ns.value_or(shifted ? kDayNs : 0),
+                                  .bytes = bytes};
+    const nb::gil_scoped_release unlocked;
+    return std::make_shared<OpenedScan>(open_source(kind, options),
+                                        Collector::Options{.mantissa = mantissa,
+                                                           .only = tables,
+                                                           .start = start,
+                                                           .end = end,
+                                                             .event_shift_ns = shifted ? -kDayNs : 0});
+}
+
+/// (format, UTC nanoseconds of the first datagram, None when there is none).
+nb::tuple look_at_capture_of(const std::string& path) {
+    CaptureLook look;
+    {
+        const nb::gil_scoped_release unlocked;
+        look = look_at_capture(path);
+    }
+    return nb::make_tuple(look.format, look.first_utc_ns);
+}
+
+/// A batch's arrays; None at the end.
+nb::object read(OpenedScan& scan, std::size_t max_rows) {
+    const InUse guard{scan.in_use()};
+    Rows rows;
+    {
+        const nb::gil_scoped_release unlocked;
+        rows = scan.read(max_rows, &check_signals);
+    }
+    if (rows.size() == 0 && scan.ended()) return nb::none();
+    return to_arrays(std::move(rows));
+}
+
+/// (venue, symbol) of the instruments from `first` on.
+nb::list names(OpenedScan& scan, std::size_t first) {
+    const InUse guard{scan.in_use()};
+    nb::list all;
+    const auto text = [](std::string_view view) { return nb::bytes(view.data(), view.size()); };
+    for (auto id = first; id < scan.source().instruments(); ++id) {
+        const auto named = scan.source().instrument(static_cast<feed::InstrumentId>(id));
+        all.append(nb::make_tuple(text(named.venue.view()), text(named.symbol.view())));
+    }
+    return all;
+}
+
+nb::dict report(OpenedScan& scan) {
+    const InUse guard{scan.in_use()};
+    nb::dict counts;
+    for (const auto& [name, count] : scan.source().counts()) counts[name.c_str()] = count;
+    nb::list errors;
+    // Names in a file may be any bytes.
+    for (const auto& error : scan.source().errors()) {
+        errors.append(nb::steal(PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()),
+                                                     "backslashreplace")));
+    }
+    nb::dict all;
+    all["counts"] = counts;
+    all["errors"] = errors;
+    all["error_count"] = scan.source().error_count();
+    all["outside"] = scan.collector().outside();
+    all["offset"] = scan.source().offset();
+    all["ended"] = scan.ended();
+    return all;
+}
+
+}  // namespace
+
+void add_scan(nb::module_& module) {
+    static nb::object error;
+    error = nb::exception<net::FileFormatError>(module, "FileFormatError");
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void*) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const std::filesystem::filesystem_error& failed) {
+                PyErr_SetObject(PyExc_OSError, nb::make_tuple(failed.code().value(), failed.what()).ptr());
+            } catch (const std::system_error& failed) {
+                PyErr_SetObject(PyExc_OSError, nb::make_tuple(failed.code().value(), failed.what()).ptr());
+            }
+        },
+        nullptr);
+    nb::class_<OpenedScan>(module, "OpenedScan")
+        .def("read", &read, nb::arg("max_rows"))
+        .def("names", &names, nb::arg("first"))
+        .def("report", &report);
+    module.def(
+        "file_kind", [](const nb::bytes& begin) { return file_kind(std::as_bytes(std::span{begin.c_str(), begin.size()})); },
+        nb::arg("begin"));
+    module.def("look_at_capture", &look_at_capture_of, nb::arg("path"));
+    module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("name"), nb::arg("format"),
+               nb::arg("only"), nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("tables"),
+               nb::arg("start").none(), nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
+}
+
+}  // namespace millpond::python

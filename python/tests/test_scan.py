@@ -1,0 +1,311 @@
+"""Files as tables."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import os
+import struct
+import subprocess
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import millpond
+import numpy as np
+import pytest
+import zstandard
+from conftest import Gateway
+from itch_file import add, broken, execute, framed, made_up_day
+
+duckdb = pytest.importorskip("duckdb")
+polars = pytest.importorskip("polars")
+pyarrow = pytest.importorskip("pyarrow")
+
+NOON = 12 * 3600 * 10**9
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[int, str, int, int, int, int]]]:
+    data, expected = made_up_day(20_000, 20)
+    path = tmp_path_factory.mktemp("day") / "day_20200130.itch"
+    path.write_bytes(data)
+    return path, expected
+
+
+def quotes_of(scan: millpond.Scan) -> list[tuple[int, str, int, int, int, int]]:
+    """As made_up_day gives them."""
+    rows = scan.to_numpy()
+    prices = [np.where(rows[column] == millpond.UNDEF_PRICE, 0, rows[column]) for column in ("bid_px_00", "ask_px_00")]
+    sides = [prices[0], prices[1], rows["bid_sz_00"], rows["ask_sz_00"]]
+    return list(zip(rows["sequence"].tolist(), scan.symbols_of(rows).tolist(), *(side.tolist() for side in sides)))
+
+
+def test_quotes_of_a_day_equal_those_of_a_plain_book(day: tuple[Path, list[tuple[int, str, int, int, int, int]]]) -> None:
+    path, expected = day
+    scan = millpond.scan(path, prices="int64")
+    assert quotes_of(scan) == expected
+    report = scan.report
+    assert report.ok and report.complete and report.date == datetime.date(2020, 1, 30)
+    assert report.counts["messages"] == 20_000
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_compressed_files_are_read_like_plain_ones(day, tmp_path: Path, ending: str) -> None:  # type: ignore[no-untyped-def]
+    path, expected = day
+    packed = tmp_path / ("day.itch" + ending)
+    data = path.read_bytes()
+    half = len(data) // 2  # two members, one behind the other
+    pack = gzip.compress if ending == ".gz" else zstandard.compress
+    packed.write_bytes(pack(data[:half]) + pack(data[half:]))
+    assert quotes_of(millpond.scan(packed, prices="int64")) == expected
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_file_that_ends_early_is_reported(day, tmp_path: Path, ending: str) -> None:  # type: ignore[no-untyped-def]
+    data = day[0].read_bytes()
+    packed = tmp_path / ("day.itch" + ending)
+    whole = gzip.compress(data) if ending == ".gz" else zstandard.compress(data)
+    packed.write_bytes(whole[: len(whole) // 2])
+    scan = millpond.scan(packed, prices="int64")
+    with pytest.warns(millpond.MillpondWarning):
+        rows = scan.to_numpy()
+    assert 0 < len(rows) < len(day[1])
+    assert any("within its compressed data" in error and packed.name in error for error in scan.report.errors)
+
+
+def test_times_are_of_the_exchange_s_day(tmp_path: Path) -> None:
+    message = framed(add(1, NOON + 5, 1, "B", 100, "AAPL", 1_500_000))
+    for name, date, begin in [
+        ("01302020.NASDAQ_ITCH50", None, "2020-01-30T17:00:00.000000005"),
+        ("S070120-v50.txt", None, "2020-07-01T16:00:00.000000005"),
+        ("day.itch", "2021-03-14", "2021-03-14T16:00:00.000000005"),
+        ("plain.itch", None, "1970-01-01T12:00:00.000000005"),
+    ]:
+        path = tmp_path / name
+        path.write_bytes(message)
+        expected = np.datetime64(begin, "ns")
+        if name.startswith("day"):
+            expected += np.timedelta64(1, "h")  # the clock is put forward after midnight
+        row = millpond.scan(path, date=date).to_numpy()[0]
+        assert row["ts_event"] == expected
+        assert np.isnat(row["ts_recv"])
+
+
+def test_symbols_and_times_choose_rows(day) -> None:  # type: ignore[no-untyped-def]
+    path, expected = day
+    whole = millpond.scan(path)
+    rows = whole.to_numpy()
+    few = millpond.scan(path, symbols=["S3", "S4", "none"], prices="int64")
+    assert quotes_of(few) == [row for row in expected if row[1] in ("S3", "S4")]
+    start, end = rows["ts_event"][200], rows["ts_event"][500]
+    part = millpond.scan(path, start=start, end=str(end))
+    assert part.to_numpy().tobytes() == rows[(rows["ts_event"] >= start) & (rows["ts_event"] < end)].tobytes()
+    assert part.report.outside > 0
+    with pytest.raises(ValueError, match="yesterday"):
+        millpond.scan(path, start="yesterday")
+
+
+def test_arrow_consumers_see_numpy_s_rows(day) -> None:  # type: ignore[no-untyped-def]
+    scan = millpond.scan(day[0])
+    rows = scan.to_numpy()
+    table = pyarrow.table(scan)
+    table.validate(full=True)
+    assert table.num_rows == len(rows)
+    assert table.column("symbol").to_pylist() == scan.symbols_of(rows).tolist()
+    assert table.column("ts_event").cast("int64").to_pylist() == rows["ts_event"].astype(np.int64).tolist()
+    assert table.column("ts_recv").null_count == len(rows)
+    empty = np.isnan(rows["bid_px_00"])
+    assert table.column("bid_px_00").null_count == int(empty.sum()) > 0
+    frame = scan.to_polars()
+    assert frame["ask_sz_00"].to_list() == rows["ask_sz_00"].tolist()
+    assert frame["symbol"].cast(polars.String).to_list() == scan.symbols_of(rows).tolist()
+    assert frame["bid_px_00"].null_count() == int(empty.sum())
+    stream = scan.quotes
+    counted = duckdb.sql("select symbol, count(*) from stream group by symbol order by symbol").fetchall()
+    symbols, counts = np.unique(scan.symbols_of(rows), return_counts=True)
+    assert counted == list(zip(symbols.tolist(), counts.tolist()))
+    assert len(scan.to_pandas()) == len(rows)
+    for name in ("trades", "breaks", "statuses", "gaps", "clears", "lost"):
+        part = getattr(scan, name)
+        assert pyarrow.table(part).num_rows == len(part.to_numpy())
+
+
+def test_integer_prices_reach_arrow(day) -> None:  # type: ignore[no-untyped-def]
+    column = pyarrow.table(millpond.scan(day[0], prices="int64")).column("bid_px_00")
+    assert str(column.type) == "int64"
+    assert max(column.drop_null().to_pylist()) < 2_000_000
+
+
+def test_an_arrow_stream_that_is_dropped_leaves_nothing_behind(day, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    packed = tmp_path / "day.itch.gz"
+    packed.write_bytes(gzip.compress(day[0].read_bytes() * 4))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        millpond.scan(packed).__arrow_c_stream__()
+        reader = pyarrow.RecordBatchReader.from_stream(millpond.scan(packed))
+        del reader
+        next(millpond.scan(packed).batches(100))
+    for thread in __import__("threading").enumerate():
+        if thread.name == "millpond-decompress":
+            thread.join()
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_parquet_files_hold_the_rows(day, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    scan = millpond.scan(day[0])
+    rows = scan.to_numpy()
+    scan.to_parquet(tmp_path / "day.parquet")
+    assert polars.read_parquet(tmp_path / "day.parquet")["bid_sz_00"].to_list() == rows["bid_sz_00"].tolist()
+    scan.to_parquet(tmp_path / "parts", partition_by="symbol")
+    parts = polars.read_parquet(tmp_path / "parts" / "symbol=S7" / "*.parquet")
+    assert len(parts) == int((scan.symbols_of(rows) == "S7").sum())
+    with pytest.raises(ValueError, match="nothing"):
+        scan.to_parquet(tmp_path / "none", partition_by=["nothing"])
+
+
+def test_bars_leave_broken_trades_out(tmp_path: Path) -> None:
+    path = tmp_path / "x_20200130.itch"
+    second = 10**9
+    path.write_bytes(
+        framed(
+            add(1, NOON, 1, "B", 1000, "AAPL", 1_000_000),
+            add(1, NOON, 2, "S", 1000, "AAPL", 1_020_000),
+            execute(1, NOON, 1, 100, 11),
+            execute(1, NOON + second // 2, 2, 300, 12),
+            execute(1, NOON + second, 2, 500, 13),
+            execute(1, NOON + 2 * second, 1, 50, 14),
+            broken(1, NOON + 3 * second, 13),
+        )
+    )
+    scan = millpond.scan(path)
+    rows = scan.bars("1s")
+    assert rows["ts"].astype(str).tolist() == ["2020-01-30T17:00:00.000000000", "2020-01-30T17:00:02.000000000"]
+    columns = ["count", "open", "high", "low", "close", "volume"]
+    assert rows[columns].tolist() == [(2, 100.0, 102.0, 100.0, 102.0, 400), (1, 100.0, 100.0, 100.0, 100.0, 50)]
+    assert rows["vwap"].tolist() == [101.5, 100.0]
+    assert scan.breaks.to_numpy()["trade_id"].tolist() == [13]
+    with pytest.raises(ValueError, match="weekly"):
+        scan.bars("weekly")
+
+
+def test_damage_keeps_the_good_rows_and_names_the_place(day, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    data = day[0].read_bytes()
+    path = tmp_path / "cut.itch"
+    path.write_bytes(data[: len(data) // 2] + b"\x00")
+    scan = millpond.scan(path, prices="int64")
+    with pytest.warns(millpond.MillpondWarning, match="cut.itch"):
+        rows = quotes_of(scan)
+    assert rows == day[1][: len(rows)] and len(rows) > 100
+    report = scan.report
+    assert not report.ok and report.error_count == 1
+    assert f"'{path}'" in report.errors[0] and "at byte" in report.errors[0]
+
+
+def test_what_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
+    for name, data in [("a", b""), ("b", b"x"), ("c", b"hello, world, this is text"), ("d.gz", gzip.compress(b"text"))]:
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(millpond.DamagedFile, match=name):
+            millpond.scan(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        millpond.scan(tmp_path / "nothing")
+    (tmp_path / "e.pcap").write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 147))
+    with pytest.raises(millpond.DamagedFile, match="link type 147"):
+        millpond.scan(tmp_path / "e.pcap")
+    with pytest.raises(ValueError, match="csv"):
+        millpond.scan(tmp_path / "a", format="csv")
+
+
+def test_memory_is_bounded_by_the_batch_not_the_file(day, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "long.itch"
+    data = day[0].read_bytes()
+    path.write_bytes(data)
+    tracemalloc.start()
+    for _ in range(3):
+        for batch in millpond.scan(path).batches(1000):
+            assert len(batch) < 2_000
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 20 and size < 1 << 20
+
+
+def test_scans_leak_neither_memory_nor_descriptors(tmp_path: Path) -> None:
+    path = tmp_path / "x.itch"
+    path.write_bytes(framed(add(1, NOON, 1, "B", 100, "AAPL", 1_000_000)))
+
+    def rss() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def scan_many(count: int) -> None:
+        for _ in range(count):
+            assert len(millpond.scan(path).to_numpy()) == 1
+
+    scan_many(100)
+    before, descriptors = rss(), len(os.listdir("/proc/self/fd"))
+    scan_many(1_000)
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert rss() - before < 16 << 20
+
+
+def test_a_journal_holds_what_the_ring_brought(program: str, ring_name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "journal"
+    gateway = Gateway(program, ring_name, "--journal", f"folder={folder},segment_bytes=1MiB")
+    live = []
+    try:
+        ring = millpond.Ring(ring_name)
+        port = gateway.word_behind("listens on 127.0.0.1:")
+        subprocess.run(
+            [program, "generate", "--to", f"127.0.0.1:{port}", "--count", "5000", "--rate", "20000", "--quiet"],
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        for batch in ring.batches(timeout=1.0):
+            live.append(batch.quotes)
+            if sum(map(len, live)) == 5000 or len(batch) == 0:
+                break
+        names = ring.symbols
+    finally:
+        gateway.close()
+    seen = np.concatenate(live)
+    scan = millpond.scan(folder)
+    rows = scan.to_numpy()
+    assert len(rows) == len(seen) == 5000
+    for column in ("ts_recv", "ts_event", "bid_px_00", "ask_px_00", "bid_sz_00", "ask_sz_00", "sequence", "flags"):
+        np.testing.assert_array_equal(rows[column], seen[column])
+    assert scan.symbols_of(rows).tolist() == names[seen["instrument_id"]].tolist()
+    assert scan.report.ok
+    half = seen["ts_recv"][2500]
+    later = millpond.scan(folder, start=half)
+    assert len(later.to_numpy()) == int((seen["ts_recv"] >= half).sum())
+    assert len(pyarrow.table(scan)) == 5000
+    segment = sorted(folder.glob("*.mpj"))[0]
+    damaged = bytearray(segment.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    segment.write_bytes(damaged)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", millpond.MillpondWarning)
+        after = millpond.scan(folder)
+        kept = after.to_numpy()
+    assert len(kept) > 0 and (len(kept) == 5000 or not after.report.ok)
+
+
+def test_a_real_capture_gives_every_quote(data: Path) -> None:
+    scan = millpond.scan(data / "Miax.Tom.Mach.v1.9.Example.pcap")
+    rows = scan.to_numpy()
+    assert len(rows) == 25_905 + 24_912
+    assert scan.report.counts["frames"] == 20_560 and scan.report.ok
+    assert (np.diff(rows["ts_recv"].astype(np.int64)) >= 0).all()
+    assert rows["ts_recv"][0] >= np.datetime64("2016-10-18T19:39:00")
+    two = millpond.scan(data / "Multiple.Packets.pcap")
+    assert two.report.date == datetime.date(2023, 8, 22)
+    list(two.batches())
+    assert two.report.counts["datagrams"] == 2
+
+
+def test_a_real_itch_file_gives_its_known_changes(data: Path) -> None:
+    scan = millpond.scan(data / "aapl_20200130_first10k.itch")
+    assert len(scan.to_numpy()) == 2_792
+    assert scan.report.date == datetime.date(2020, 1, 30)
+    assert scan.report.counts["messages"] == 10_000
+    assert set(scan.symbols_of(scan.to_numpy())) == {"AAPL"}
