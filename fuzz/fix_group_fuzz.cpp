@@ -36,7 +36,7 @@ std::size_t walk(const Group& group, const Message& message, int depth) {
     std::size_t entries = 0;
     for (const auto& entry : group) {
         require(!entry.fields().empty(), "an instance has a field");
-        require(++entries <= group.stated(), "there are no more instances than stated");
+        require(++entries <= group.stated(), "there are at most as many instances as stated");
         require(
             &entry.fields().front() >= message.fields().data() && &entry.fields().back() <= &message.fields().back(),
             "an instance lies in its message");

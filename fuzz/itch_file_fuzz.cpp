@@ -2,7 +2,7 @@
 
 #include "fuzz/fuzz_target.hpp"
 
-/// A file of any bytes is read to an end; the messages with their lengths are the file as far as it was read.
+/// A file of any bytes is read to an end; the messages with their lengths are the part of the file that was read.
 MILLPOND_FUZZ_TARGET {
     millpond::net::ItchFileReader reader{input, "fuzz"};
     std::span<const std::byte> message;

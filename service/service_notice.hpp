@@ -20,12 +20,12 @@ public:
     ServiceNotice& operator=(const ServiceNotice&) = delete;
 
     void ready() { tell("READY=1"); }
-    /// monotonic_now: what a manager needs to know that this answers its own wish.
+    /// monotonic_now: with it a manager recognises the answer to its own request.
     void reloading(std::chrono::nanoseconds monotonic_now);
     void stopping() { tell("STOPPING=1"); }
 
     /// To be called often: beats the watchdog three times in its span, when it is on and all is `alive`. Without a beat
-    /// for that span the manager ends the program and starts it anew.
+    /// for that span the manager ends the program and restarts it.
     void beat(bool alive, std::chrono::nanoseconds now);
 
 private:

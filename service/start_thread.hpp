@@ -7,7 +7,7 @@
 namespace millpond::service {
 
 /// Starts a std::thread or a std::jthread: `prepare` and then `run` on it (with the stop token, of a jthread). Returns
-/// when it is prepared. What `prepare` throws comes out here, and the thread has ended then: nobody else holds the
+/// when it is prepared. What `prepare` throws comes out here, and the thread has ended then: no other thread holds the
 /// exception.
 template <class Thread, class Prepare, class Run>
 void start_thread(Thread& thread, Prepare prepare, Run run) {

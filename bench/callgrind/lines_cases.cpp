@@ -63,9 +63,9 @@ int main() {
     constexpr std::size_t kMessages = 12'288;
     const auto datagrams = bench::itch_datagrams(kMessages);
     std::optional<Arbiter> arbiter;
-    const auto anew = [&] { arbiter.emplace(Arbiter::Options{}); };
-    return bench::count_cases(
-        {{"a datagram on both lines, in order", datagrams.size(), [&] { return in_order(datagrams, *arbiter); }, anew},
-         {"a datagram on both lines, one lost of eight on the first", datagrams.size(),
-          [&] { return with_holes(datagrams, *arbiter); }, anew}});
+    const auto restart = [&] { arbiter.emplace(Arbiter::Options{}); };
+    return bench::count_cases({{"a datagram on both lines, in order", datagrams.size(),
+                                [&] { return in_order(datagrams, *arbiter); }, restart},
+                               {"a datagram on both lines, one lost of eight on the first", datagrams.size(),
+                                [&] { return with_holes(datagrams, *arbiter); }, restart}});
 }

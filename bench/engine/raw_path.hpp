@@ -51,7 +51,7 @@ public:
 };
 
 /// The least that a round trip takes: bytes of an order's length go there, bytes of a report's length come back, and
-/// nobody looks at them but for the id in them.
+/// only the id in them is read.
 template <bool kSpins>
 class RawPath {
 public:

@@ -94,7 +94,7 @@ private:
 };
 
 /// The bare minimum: a message whose changing characters are overwritten, then one pass for the sum. The text of the
-/// second is kept; where the second changes it is made anew.
+/// second is kept; it is formatted again when the second changes.
 class Limit {
 public:
     Limit() : bytes_(an_order()), size_(bytes_.size()) {

@@ -50,13 +50,13 @@ feed::Quote quote_of(std::uint64_t number) {
 
 std::string symbol_of(std::size_t id) { return id == kSymbols ? "LAST" : "SYM" + std::to_string(id); }
 
-/// Nanoseconds a message since `begun`, when the last one is here; the answer is its price.
-bench::Finding until_last(bench::MqttClient& subscriber, std::int64_t begun) {
+/// Nanoseconds a message since `start`, when the last one is here; the answer is its price.
+bench::Finding until_last(bench::MqttClient& subscriber, std::int64_t start) {
     const auto last = static_cast<std::uint64_t>(quote_of(count()).bid_price);
     // What is retained comes first.
     while (bench::bid_of(subscriber.read_line()) != last) {
     }
-    return {.value = static_cast<double>(core::monotonic_nanos() - begun) / static_cast<double>(count()),
+    return {.value = static_cast<double>(core::monotonic_nanos() - start) / static_cast<double>(count()),
             .answer = last};
 }
 
@@ -83,13 +83,13 @@ bench::Finding bare(const MosquittoBroker& broker, int qos) {
     for (std::size_t id = 0; id <= kSymbols; ++id) topics[id] = "bbo/" + symbol_of(id);
     std::array<char, feed::kMaxJsonBytes> buffer;
     const auto value = feed::quote_json(buffer, quote_of(count()), feed::JsonSymbol{feed::Symbol{"LAST"}}, 1);
-    const auto begun = core::monotonic_nanos();
+    const auto start = core::monotonic_nanos();
     for (std::uint64_t n = 1; n <= count(); ++n) {
         while (client.unconfirmed() >= kWindow || client.wants_write()) client.work();
         client.publish(topics[quote_of(n).instrument], value, qos);
     }
     while (client.unconfirmed() != 0) client.work();
-    return until_last(subscriber, begun);
+    return until_last(subscriber, start);
 }
 
 bench::Finding sink(const MosquittoBroker& broker, int qos) {
@@ -110,9 +110,9 @@ bench::Finding sink(const MosquittoBroker& broker, int qos) {
         say};
     thread.start();
     while (!is_connected(thread)) std::this_thread::yield();
-    const auto begun = core::monotonic_nanos();
+    const auto start = core::monotonic_nanos();
     for (std::uint64_t n = 1; n <= count(); ++n) writer.publish(quote_of(n));
-    return until_last(subscriber, begun);
+    return until_last(subscriber, start);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ namespace millpond::bench {
 
 /// A gateway with one bbo28 feed on a port of loopback, without metrics or log.
 ///
-/// Threads: whoever makes it must be allowed to run on receive_core.
+/// Threads: the one that makes it must be allowed to run on receive_core.
 class RunningGateway {
 public:
     struct Options {

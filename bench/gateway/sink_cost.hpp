@@ -30,7 +30,7 @@ enum class Broker : std::uint8_t {
     none,   ///< There is no such sink.
     takes,  ///< All that comes.
     stuck,  ///< It listens, and takes a connection; MQTT's greets too. Then it reads no more.
-    dead,   ///< Nobody listens at its port.
+    dead,   ///< No process listens at its port.
 };
 
 struct Sinks {
@@ -70,7 +70,7 @@ public:
             if (sinks_.udp) (void)datagrams_.poll();
         };
         auto found = receive_path(running_, take, scaled(4'000));
-        // What a broken one has got nobody knows; the others have it all.
+        // What a broken one received is unknown; the others received everything.
         for (const auto& sink : running_.sinks()) {
             const auto broker = sink->type() == "mqtt"    ? sinks_.mqtt
                                 : sink->type() == "kafka" ? sinks_.kafka

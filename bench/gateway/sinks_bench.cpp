@@ -17,6 +17,6 @@ int main() {
                                        {"journal", {.journal = true}},
                                        {"journal and kafka", {.kafka = Broker::takes}}};
     if (gateway::mqtt::is_built()) all.push_back({"mqtt", {.mqtt = Broker::takes}});
-    bench::compare_costs("What does each sink cost the receive path?", ", with one sink that somebody takes from",
+    bench::compare_costs("What does each sink cost the receive path?", ", with one sink whose output is read",
                          "what a sink costs on the processor that it runs on", all);
 }

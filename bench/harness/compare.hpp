@@ -17,7 +17,7 @@ struct Finding {
     std::vector<float> latencies{};  ///< Single samples in the question's unit; empty for a bench of rates.
 };
 
-/// Somebody who answers the question. `run` does all of its work anew and may be called any number of times.
+/// One way to answer the question. `run` does all of its work each time and may be called any number of times.
 struct Contender {
     std::string name;
     std::function<Finding()> run;

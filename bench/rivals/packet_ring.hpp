@@ -21,7 +21,7 @@
 namespace millpond::bench {
 
 /// The datagrams to a port, chosen by the kernel, that come in by an interface, out of a ring that the kernel copies
-/// every IPv4 packet into (TPACKET_V2). They go through the network stack besides, to a socket that nobody reads, so
+/// every IPv4 packet into (TPACKET_V2). They go through the network stack besides, to a socket that is never read, so
 /// that it does not answer that there is none.
 ///
 /// Threads: poll on one.

@@ -17,10 +17,10 @@ struct Credentials {
     std::string_view protocols{};      ///< `Sec-WebSocket-Protocol`: where a browser's script can put a token.
 };
 
-/// Who may ask for what. With a token: whoever knows it, as `Authorization: Bearer TOKEN`, or as a WebSocket protocol
-/// `millpond.TOKEN`, which can hold letters, digits and some signs only. Always: a page of another site may not use the
-/// browser of somebody who may (`Origin` must be our own `Host`), nor, without a token, reach a loopback address under
-/// a name of its own.
+/// Who may ask for what. With a token: a client that presents it as `Authorization: Bearer TOKEN`, or as a WebSocket
+/// protocol `millpond.TOKEN`, which can hold letters, digits and some signs only. Always: a page of another site may
+/// not use the browser of a user who may (`Origin` must be our own `Host`), nor, without a token, reach a loopback
+/// address under a name of its own.
 ///
 /// Threads: any, it is constant.
 /// Source:  RFC 6455 10.2; OWASP, Cross-Site WebSocket Hijacking; DNS rebinding.

@@ -5,7 +5,7 @@
 
 namespace millpond::http {
 
-/// How many requests somebody may still make: `burst` at once, and `per_second` on average (a token bucket).
+/// How many requests a client may still make: `burst` at once, and `per_second` on average (a token bucket).
 ///
 /// Threads: one.
 class Allowance {

@@ -51,7 +51,7 @@ public:
 private:
     using Secure = boost::beast::ssl_stream<Tcp>;
 
-    std::unique_ptr<std::variant<Tcp, Secure>> layer_;  // neither can be moved while an operation is under way
+    std::unique_ptr<std::variant<Tcp, Secure>> layer_;  // neither can be moved while an operation is pending
 };
 
 /// Beast finds these two by their names: a WebSocket ends by them. Its close frames have said that nothing is missing,

@@ -54,12 +54,12 @@ struct Validator::Walk {
         return {reason, message.tag_text(blamed)};
     }
     /// How often the first field of `group` stands in the fields of the group that begin here.
-    [[nodiscard]] std::uint64_t instances_begun(const FieldSet& group) const noexcept {
-        std::uint64_t begun = 0;
+    [[nodiscard]] std::uint64_t instances_started(const FieldSet& group) const noexcept {
+        std::uint64_t started = 0;
         for (auto i = at; i < message.fields().size() && holds(group, message.fields()[i].tag); ++i) {
-            if (message.fields()[i].tag == group.first()) ++begun;
+            if (message.fields()[i].tag == group.first()) ++started;
         }
-        return begun;
+        return started;
     }
 };
 
@@ -202,8 +202,8 @@ std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& encl
     const auto stated = parse_unsigned(walk.message.value(counting)).value_or(0);
     ++walk.at;
     // A count that is wrong counts before what is wrong inside.
-    const auto begun = walk.instances_begun(group);
-    if (begun != 0 && begun != stated) return walk.rejection(RejectReason::incorrect_group_count, counting);
+    const auto started = walk.instances_started(group);
+    if (started != 0 && started != stated) return walk.rejection(RejectReason::incorrect_group_count, counting);
     std::uint64_t instances = 0;
     while (!walk.done() && group.has(walk.field().tag)) {
         const auto& field = walk.field();

@@ -6,7 +6,7 @@ usage: derive_fix_scripts.py FIX44_SCRIPTS OUTPUT_FOLDER
 Writes OUTPUT_FOLDER/fix40, fix41, fix43, fix50, fix50sp1 and fix50sp2. What differs between the versions is what the
 standard says: SendingTime in seconds and ResendRequest up to 999999 before FIX 4.2, a Reject that names the field in its
 Text there, no BusinessMessageReject there, DefaultApplVerID in the Logon of FIXT 1.1, other fields of the orders. BodyLength
-is computed anew. Scripts that make no sense in a version are left out.
+is computed again. Scripts that make no sense in a version are left out.
 """
 import pathlib
 import re

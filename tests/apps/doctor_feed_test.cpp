@@ -131,14 +131,14 @@ TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
     EXPECT_THAT(word->findings[0].mend, HasSubstr("df -h"));
     EXPECT_EQ(word->findings[1],
               (Finding{"halted", Level::good, "the gateway says of feed 'f': the venue says: halted (for 1.0 s)", ""}));
-    EXPECT_EQ(word_of(kHealth, "nobody"), std::nullopt);
+    EXPECT_EQ(word_of(kHealth, "none"), std::nullopt);
     EXPECT_THROW(static_cast<void>(word_of("<html>", "f")), std::runtime_error);
 }
 
 TEST(DoctorGatewayWord, IsWaitedForUntilItIsNewEnoughAndItsSilenceSaysWhy) {
     int asked = 0;
     const AskHealth ask = [&asked]() -> std::string {
-        if (++asked == 3) throw std::runtime_error("nobody is there");
+        if (++asked == 3) throw std::runtime_error("connection refused");
         return replaced(kHealth, "5000000000", asked == 1 ? "4000000000" : "6000000000");
     };
     const GatewayEar ear{ask, "f"};
@@ -147,7 +147,7 @@ TEST(DoctorGatewayWord, IsWaitedForUntilItIsNewEnoughAndItsSilenceSaysWhy) {
     EXPECT_EQ(asked, 2);
     EXPECT_EQ(silence, "");
     EXPECT_FALSE(ear.ask(0, silence).has_value());
-    EXPECT_EQ(silence, "nobody is there");
+    EXPECT_EQ(silence, "connection refused");
     EXPECT_FALSE(GatewayEar({}, "f").ask(0, silence).has_value());
 }
 

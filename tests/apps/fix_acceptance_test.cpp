@@ -29,7 +29,7 @@ struct Field {
 
 /// What is not there is left empty.
 Field field() {
-    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): never set here
     if (folder == nullptr) return {};
     const fs::path data{folder};
     const auto runner = data.parent_path() / "tools" / "fix_acceptance.py";

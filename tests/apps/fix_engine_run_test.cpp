@@ -87,9 +87,9 @@ TEST_F(FixEngineRun, SessionsAreListedAndSteeredWhileItRuns) {
     // Done soon, not at once.
     while (sessions({"list", "--json"}).out.find("\"next_sender\":1,\"next_target\":1") == std::string::npos) {
     }
-    const auto unknown = sessions({"logout", "NOBODY"});
+    const auto unknown = sessions({"logout", "UNKNOWN"});
     EXPECT_EQ(unknown.exit_code, 1);
-    EXPECT_EQ(unknown.err, "millpond: there is no session 'NOBODY'\n");
+    EXPECT_EQ(unknown.err, "millpond: there is no session 'UNKNOWN'\n");
     EXPECT_EQ(sessions({"set-seq", "DESK"}).exit_code, 2);
     for (const auto* number : {"-1", "0", "99999999999999999999", "9007199254740992", "010", "1x"}) {
         for (const auto* option : {"--next-out", "--next-in"}) {

@@ -99,7 +99,7 @@ bool comes(const std::function<bool()>& done) {
     return true;
 }
 
-/// Whoever sends a venue's feed.
+/// The sender of a venue's feed.
 class Venue {
 public:
     virtual ~Venue() = default;

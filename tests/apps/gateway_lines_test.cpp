@@ -252,7 +252,7 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
                 HasSubstr("address '127.0.0.1:9999' is used twice"));
 }
 
-/// A port of this machine that nobody has, for a moment.
+/// A free port of this machine.
 std::string free_address() {
     const net::UdpReceiver probe{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
     return probe.report().local.to_string();

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"--metrics", "off", "--feed", "listen=127.0.0.1:0", "--csv", "path=/nonexistent/q.csv"},
                 1,
                 "csv sink 'csv': cannot open '/nonexistent/q.csv': No such file or directory\n"},
-        Refusal{"AddressOfNobody",
+        Refusal{"AddressThatIsNotOurs",
                 {"--metrics", "off", "--feed", "listen=127.0.0.1:0", "--tcp", "listen=192.0.2.1:9100"},
                 1,
                 "tcp sink 'tcp': cannot listen on 192.0.2.1:9100: Cannot assign requested address\n"},

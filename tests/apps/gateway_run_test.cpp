@@ -136,7 +136,7 @@ TEST(Gateway, ReceivesByIoUringWhatWasSent) {
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
-TEST(Gateway, AStuckClientAndAFullDiskDisturbNobody) {
+TEST(Gateway, AStuckClientAndAFullDiskDisturbNoOtherConsumer) {
     if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
     GatewayRun gateway{
         {.ring = unique_ring("p4"),

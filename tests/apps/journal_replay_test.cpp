@@ -71,7 +71,7 @@ Event event_of(std::uint64_t n) {
     return quote;
 }
 
-/// Keeps events with the time stamps that a replay gives anew taken away.
+/// Keeps events with the time stamps that a replay replaces removed.
 struct Kept {
     void on(feed::Quote quote) { keep(quote); }
     void on(feed::Trade trade) { keep(trade); }

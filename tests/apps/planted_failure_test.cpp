@@ -73,7 +73,7 @@ TEST_F(PlantedFailure, AGroupThatTheKernelHasForgotten) {
     add_other_link();
     configure(kGroup, "other0");
     const auto gateway = start_gateway();
-    // As when a driver is loaded anew: the interface is there again, what was joined on it is not.
+    // As when a driver is reloaded: the interface is there again, what was joined on it is not.
     ASSERT_TRUE(shell("ip link del other0"));
     add_other_link();
     expect_named({kError, "group not joined: feed 'f': ", "the group of 239.1.1.1:14000 is not joined on other0"},
@@ -207,7 +207,7 @@ TEST_F(PlantedFailure, AFullSocketBuffer) {
         return doctor::drops_of_port(sockets.str(), 14'000).value_or(0);
     };
     const auto deadline = core::monotonic_nanos() + 60'000'000'000;
-    gateway->signal(SIGSTOP);  // nobody empties the buffer
+    gateway->signal(SIGSTOP);  // the buffer is not emptied
     while (drops() == 0 && core::monotonic_nanos() < deadline) std::this_thread::yield();
     const auto stopped = ask_doctor("3");
     EXPECT_THAT(stopped.out, AllOf(HasSubstr(R"({"check":"gateway","level":"bad","what":"has a socket on the feed's)"),

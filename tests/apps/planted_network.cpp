@@ -28,7 +28,7 @@ constexpr useconds_t kPauseUs = 5'000;  // between two datagrams or two looks
 
 /// A datagram from 10.42.0.2 to 10.42.0.1, port 14000, in an Ethernet frame with the tag of VLAN 42.
 constexpr std::array<unsigned char, 50> kTagged{
-    0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02, 0, 0,  0,  0, 1,                              // to all, from somebody
+    0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x02, 0, 0,  0,  0, 1,                              // to all
     0x81, 0x00, 0x00, 42,   0x08, 0x00,                                                     // 802.1Q, IPv4
     0x45, 0,    0,    32,   0,    0,    0x40, 0, 64, 17, 0, 0, 10, 42, 0, 2, 10, 42, 0, 1,  // UDP
     0x10, 0x00, 0x36, 0xB0, 0,    12,   0,    0, 1,  2,  3, 4};                             // 4096 to 14000, 4 bytes

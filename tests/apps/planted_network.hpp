@@ -21,7 +21,7 @@ protected:
     static constexpr const char* kGroup = "239.1.1.1:14000";
     static constexpr const char* kHost = "10.99.0.1:14000";
     static constexpr const char* kTaggedTo = "10.42.0.1:14000";  ///< Where tagged datagrams go.
-    static constexpr std::uint16_t kHealthPort = 9464;           ///< The default; nobody else is in this namespace.
+    static constexpr std::uint16_t kHealthPort = 9464;  ///< The default; no other process is in this namespace.
 
     void SetUp() override;
     void TearDown() override;

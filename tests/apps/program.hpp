@@ -56,7 +56,7 @@ private:
 
 Outcome run(const std::vector<std::string>& arguments);
 
-/// The same where nobody may have SCHED_FIFO: without the limit that allows it, and without CAP_SYS_NICE.
+/// The same without permission for SCHED_FIFO: without the limit that allows it, and without CAP_SYS_NICE.
 Outcome run_without_realtime(const std::vector<std::string>& arguments);
 
 }  // namespace millpond::app

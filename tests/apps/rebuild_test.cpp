@@ -1,4 +1,4 @@
-// Books with a hole that are built anew while the feed goes on: from captured files, from a server, and not at all.
+// Books with a hole that are rebuilt while the feed goes on: from captured files, from a server, and not at all.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
     // It is believed once the feed goes on without a contradiction.
-    // The attempt has begun: what is sent from here on follows the file.
+    // The attempt has started: what is sent from here on follows the file.
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{400};
     ASSERT_TRUE(lines.read_until([&] {
@@ -262,7 +262,7 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     const test::ScratchFile file{test::scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
     Lines lines{"rebuild-other", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
-    // The attempt has begun: what is sent from here on follows the file.
+    // The attempt has started: what is sent from here on follows the file.
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{200};
     ASSERT_TRUE(lines.read_until([&] {

@@ -156,9 +156,9 @@ TEST_F(Reload, TheAdminsTokenAsksForTheSameAndIsNeverShown) {
     EXPECT_THAT(pages + outcome.out + outcome.err, Not(HasSubstr(kSecret)));
 }
 
-TEST_F(Reload, WithoutAnAdminsTokenNobodyIsServed) {
+TEST_F(Reload, WithoutAnAdminsTokenEveryRequestIsRefused) {
     configure("");
-    GatewayRun gateway{options("nobody")};
+    GatewayRun gateway{options("noadmin")};
     EXPECT_THAT(post(gateway, "/api/reload", ""), HasSubstr("405 Method Not Allowed"));
     EXPECT_EQ(gateway.end().exit_code, 0);
 }

@@ -1,4 +1,4 @@
-// A running gateway's files when one trading session follows another: csv, journal and capture begin anew with it.
+// A running gateway's files when one trading session follows another: csv, journal and capture start new files.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

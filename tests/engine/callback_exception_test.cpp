@@ -1,4 +1,5 @@
-// A callback of the application that throws: the exception reaches whoever runs the I/O thread, and the engine goes on.
+// A callback of the application that throws: the exception reaches the caller that runs the I/O thread, and the engine
+// goes on.
 
 #include <atomic>
 #include <chrono>

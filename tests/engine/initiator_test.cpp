@@ -19,7 +19,7 @@ namespace {
 
 constexpr Reconnect kSoon{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
 
-/// A port on which nobody listens.
+/// A port on which no process listens.
 std::uint16_t dead_port() {
     const auto socket = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address{};
@@ -124,7 +124,7 @@ TEST_F(InitiatorTest, OutsideOfItsScheduleItDoesNotConnect) {
     EXPECT_EQ(acceptor.tallies().accepted.read(), 0U);
 }
 
-TEST_F(InitiatorTest, ResetOnLogonBeginsBothNumbersAnew) {
+TEST_F(InitiatorTest, ResetOnLogonResetsBothNumbers) {
     Acceptor acceptor{io_, {}};
     auto& accepted = acceptor.add(session("HOUSE", "DESK"), house_);
     accepted.request_numbers(70, 80);

@@ -175,7 +175,7 @@ TEST_F(LimitsTest, SessionsByTemplateAreBoundedAndGoWithPeersThatNeverLogOn) {
     Acceptor strict{io_, {}};
     strict.add_template(model, house_, 1);
     RawClient rude{strict.port()};
-    rude.send(message("FIX.4.4", "A", 1, "RUDE", "98=5|108=30|"));  // an encryption that nobody has
+    rude.send(message("FIX.4.4", "A", 1, "RUDE", "98=5|108=30|"));  // an encryption that is not supported
     EXPECT_TRUE(is_closed(rude));
     EXPECT_TRUE(run_until(io_, [&] { return strict.sessions().empty(); }));
 }

@@ -158,7 +158,7 @@ TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
     EXPECT_NE(text_of(file().string() + ".3").find("second"), std::string::npos);
 }
 
-TEST_F(RawLogTest, AFullDiskIsCountedAndHarmsNobody) {
+TEST_F(RawLogTest, AFullDiskIsCountedAndHarmsNoSession) {
     RawLog log{{.file = "/dev/full"}};
     log.on_bytes("S", Direction::in, "bytes", kTime);
     while (log.tallies().failed_bytes.read() == 0) std::this_thread::yield();

@@ -18,7 +18,7 @@
 namespace millpond::engine {
 namespace {
 
-/// A port of this machine that listens with room for so many connections that nobody has accepted.
+/// A port of this machine that listens with room for so many connections that are not accepted.
 class Listening {
 public:
     explicit Listening(int backlog) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
@@ -41,14 +41,14 @@ public:
     }
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
 
-    /// Throws out whoever has connected. False when nobody has.
+    /// Throws out a peer that has connected. False when none has.
     [[nodiscard]] bool throw_out() const {
         const auto peer = ::accept(socket_, nullptr, nullptr);
         if (peer < 0) return false;
         ::close(peer);
         return true;
     }
-    /// Takes all the room there is: whoever comes next gets no answer at all.
+    /// Takes all the room there is: the next peer gets no answer at all.
     void fill() {
         sockaddr_in address{};
         address.sin_family = AF_INET;
@@ -72,8 +72,8 @@ protected:
         return {.config = {.sender_comp_id = std::move(sender), .target_comp_id = std::move(target)},
                 .dictionary = &dictionary_};
     }
-    /// Lets `io_` run until somebody has connected to `host` and been thrown out. Milliseconds since the call before
-    /// began, or -1 when nobody came.
+    /// Lets `io_` run until a peer has connected to `host` and been thrown out. Milliseconds since the call before
+    /// began, or -1 when none came.
     [[nodiscard]] double since_the_last_attempt(const Listening& host) {
         const auto begin = std::exchange(begun_ns_, core::monotonic_nanos());
         const bool came = run_until(io_, [&] {

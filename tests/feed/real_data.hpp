@@ -16,7 +16,7 @@ namespace millpond::feed {
 
 /// The file of that name in the folder that MILLPOND_TEST_DATA names; empty when there is none, so that the test skips.
 [[nodiscard]] inline std::vector<std::byte> real_file(const std::string& name) {
-    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+    const char* const folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): never set here
     if (folder == nullptr) return {};
     std::ifstream file{std::string{folder} + "/" + name, std::ios::binary};
     const std::string text{std::istreambuf_iterator<char>{file}, {}};

@@ -47,7 +47,7 @@ TEST(Rerequester, APartialAnswerIsWaitedForAndAWholeOneAsksForTheRestAtOnce) {
     Rerequester asker{{.most_messages = 10, .first_wait = 100, .tries = 2}};
     ASSERT_TRUE(asker.due(kSession, 5, 40, 0));
     EXPECT_FALSE(asker.due(kSession, 9, 40, 90));   // a first datagram of the answer
-    EXPECT_FALSE(asker.due(kSession, 9, 40, 180));  // its time began anew
+    EXPECT_FALSE(asker.due(kSession, 9, 40, 180));  // its time was restarted
     const auto rest = asker.due(kSession, 15, 17, 185);
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->first, 15U);

@@ -588,8 +588,8 @@ TEST_P(FileStoreKill, WhatWasCommittedIsThereAndWhatIsThereIsWhole) {
     auto options = kSmall;
     options.segments = GetParam();
     // MILLPOND_STORE_KILLS=1000 is the long run.
-    const auto* wish = std::getenv("MILLPOND_STORE_KILLS");
-    const int kills = wish == nullptr ? 60 : std::atoi(wish);
+    const auto* wanted = std::getenv("MILLPOND_STORE_KILLS");
+    const int kills = wanted == nullptr ? 60 : std::atoi(wanted);
     std::mt19937 random{4};
     Parser parser;
     std::uint64_t newest = 0;

@@ -228,7 +228,7 @@ TEST(SessionLogon, ANumberThatIsTooLowEndsInALogoutWithTheReason) {
     EXPECT_EQ(peer.closed_, Disconnect::sequence_too_low);
 }
 
-TEST(SessionLogon, ResetSeqNumFlagBeginsBothNumbersAnew) {
+TEST(SessionLogon, ResetSeqNumFlagResetsBothNumbers) {
     Peer peer;
     peer.store_.set_next_target(10);
     peer.store_.set_next_sender(20);
@@ -261,7 +261,7 @@ TEST(SessionLogon, AnAnswerWithResetSeqNumFlagThatWasNotAskedForBeginsBothNumber
               "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=1|55=MSFT|\n");
 }
 
-TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnBeginsBothNumbersAnew) {
+TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnResetsBothNumbers) {
     Peer peer;
     peer.log_on();
     for (int i = 0; i < 5; ++i) peer.give("0", "");
@@ -281,7 +281,7 @@ TEST(SessionLogon, ASecondLogonWithoutResetIsRejected) {
     EXPECT_EQ(peer.store_.next_target(), 3U);
 }
 
-TEST(SessionLogon, ResetOnLogonBeginsAnewOnEitherSide) {
+TEST(SessionLogon, ResetOnLogonResetsOnEitherSide) {
     Peer acceptor{{.reset_on_logon = true}};
     acceptor.store_.set_next_target(10);
     acceptor.store_.set_next_sender(20);
@@ -296,7 +296,7 @@ TEST(SessionLogon, ResetOnLogonBeginsAnewOnEitherSide) {
     EXPECT_EQ(initiator.store_.next_target(), 2U);
 }
 
-TEST(SessionLogon, ResetOnLogoutAndOnDisconnectBeginAnewAfterwards) {
+TEST(SessionLogon, ResetOnLogoutAndOnDisconnectResetAfterwards) {
     Peer logout{{.reset_on_logout = true}};
     logout.log_on();
     logout.give("5", "");
@@ -379,7 +379,7 @@ private:
     alignas(StoreSegment::kAlignment) std::array<std::byte, 1U << 18U> memory_{};
 };
 
-TEST(SessionLogon, RefreshOnLogonTakesTheStoresStateAnew) {
+TEST(SessionLogon, RefreshOnLogonReadsTheStoresStateAgain) {
     const auto dictionary = Dictionary::session_level(Version::fix44);
     for (const bool refresh : {false, true}) {
         Peer application;

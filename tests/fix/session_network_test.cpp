@@ -11,8 +11,8 @@ namespace {
 
 /// MILLPOND_FIX_MESSAGES=1000000 is the long run.
 std::uint64_t wanted_orders() {
-    const auto* wish = std::getenv("MILLPOND_FIX_MESSAGES");
-    return wish == nullptr ? 25'000 : std::strtoull(wish, nullptr, 10);
+    const auto* wanted = std::getenv("MILLPOND_FIX_MESSAGES");
+    return wanted == nullptr ? 25'000 : std::strtoull(wanted, nullptr, 10);
 }
 
 using RandomPair = SessionPair<std::mt19937>;

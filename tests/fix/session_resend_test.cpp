@@ -145,7 +145,7 @@ TEST(SessionResend, OneThatBringsNothingForTheTimeoutIsAskedForOnceMore) {
     EXPECT_EQ(peer.sent(), "");
     peer.pass(1);
     EXPECT_EQ(peer.sent(), "35=2|34=3|7=2|16=0|\n");
-    // What comes counts the time anew; what completes it ends the waiting.
+    // What comes restarts the time; what completes it ends the waiting.
     peer.pass(2 * kSecond);
     peer.give("D", 2, "11=a|", poss_dup(peer));
     peer.pass(3 * kSecond - 1);

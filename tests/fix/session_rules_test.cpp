@@ -102,7 +102,7 @@ TEST(SessionLogout, OursIsOverWhenItIsAnsweredOrTheTimeoutPasses) {
     answered.session_.logout("enough", answered.now_);
     EXPECT_EQ(answered.sent(), "35=5|34=2|58=enough|\n");
     EXPECT_FALSE(answered.order("too late"));
-    answered.give("D", "11=a|");  // was under way
+    answered.give("D", "11=a|");  // was in flight
     EXPECT_EQ(answered.delivered_.size(), 1U);
     answered.give("5", "");
     EXPECT_EQ(answered.sent(), "");
@@ -153,14 +153,14 @@ TEST(SessionSend, APeerThatTakesNothingIsRefusedAndThenCutOff) {
     EXPECT_EQ(peer.closed_, Disconnect::send_refused);
 }
 
-TEST(SessionSchedule, OutsideOfItNobodyGetsIn) {
+TEST(SessionSchedule, OutsideOfItEveryLogonIsRefused) {
     const auto schedule = Schedule::daily(8 * 3600, 17 * 3600);
     Peer peer{{.schedule = schedule}};
     peer.session_.on_connect(peer.now_);  // 03:04:05
     EXPECT_EQ(peer.closed_, Disconnect::outside_schedule);
 }
 
-TEST(SessionSchedule, ItsEndLogsOutAndANewRunBeginsBothNumbersAnew) {
+TEST(SessionSchedule, ItsEndLogsOutAndANewRunResetsBothNumbers) {
     const auto schedule = Schedule::daily(2 * 3600, 4 * 3600);
     Peer peer{{.schedule = schedule}};
     peer.log_on("98=0|108=30|");

@@ -181,7 +181,7 @@ TEST_F(Reconfigure, ASinkThatCannotBeOpenedAfterAllRunsWithItsOldSettings) {
     complete(config);
     auto next = config;
     next.csv[0].path = path("quotes-2.csv");
-    // The look at the folder finds nothing wrong; somebody else has the file.
+    // The look at the folder finds nothing wrong; another process has the file.
     core::RotatedFile other{next.csv[0].path};
     ASSERT_TRUE(other.open());
     const auto result = gateway.gateway().reconfigure(next);

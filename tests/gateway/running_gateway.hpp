@@ -37,7 +37,7 @@ inline std::uint64_t metric_of(const Consumer& sink, std::string_view wanted) {
     return value;
 }
 
-/// A gateway that runs, with one feed, and somebody who sends to it.
+/// A gateway that runs, with one feed and its sender.
 class RunningGateway {
 public:
     explicit RunningGateway(std::string_view name, const std::function<void(Config&)>& change = {})

@@ -93,7 +93,7 @@ TEST_F(JournalWriterTest, ASessionBeginsASegmentOnceTheNextOneIsThereAndItsNumbe
     ASSERT_TRUE(writer.begin_session());
     ASSERT_TRUE(writer.append(quote(5), 5));
     ASSERT_TRUE(writer.service(9));
-    writer.set_epoch(kEpoch + 1);  // another run counts anew
+    writer.set_epoch(kEpoch + 1);  // another run restarts its numbers
     ASSERT_TRUE(writer.append(quote(6), 1));
     std::vector<std::pair<std::uint64_t, std::uint64_t>> found;  // session and records
     for (const auto& segment : describe_segments(folder_)) {

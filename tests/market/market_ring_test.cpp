@@ -491,7 +491,7 @@ TEST(MarketRing, ARingWithABoardOfLayoutOneIsRefusedWithBothVersions) {
     }
 }
 
-TEST(MarketRing, AnObjectThatItsWriterDidNotFinishIsMadeAnew) {
+TEST(MarketRing, AnObjectThatItsWriterDidNotFinishIsReplaced) {
     for (const std::size_t bytes : {std::size_t{8192}, board_offset(64) + board_bytes(8, 4)}) {
         const auto name = fresh_name();
         const auto unfinished = memory::Region::shared(ring_object_name(name), bytes);

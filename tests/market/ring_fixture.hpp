@@ -23,7 +23,7 @@ namespace millpond::market {
     return "test-" + std::to_string(getpid()) + "-" + std::to_string(++count);
 }
 
-/// Takes the objects of a test's ring away, whoever left them.
+/// Removes the objects of a test's ring.
 class NameGuard {
 public:
     explicit NameGuard(std::string name) : name_(std::move(name)) {}

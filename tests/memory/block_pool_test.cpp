@@ -237,7 +237,7 @@ TEST(BlockPool, EveryPointerThatIsNoBlockIsTold) {
 
 TEST(BlockPool, OnePointerThatIsNoBlockIsToldInABatchOfAnyLength) {
     constexpr std::uint32_t kBlocks = 100;
-    // The last two are beyond 4 GiB; nobody touches the blocks.
+    // The last two are beyond 4 GiB; the blocks are never touched.
     for (const std::size_t stride : {2UL, 24UL, 64UL, 192UL, 704UL, 4096UL, 1UL << 26, 3UL << 25}) {
         auto* const first = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 40);
         const detail::BlockGrid grid(first, stride, kBlocks);

@@ -37,7 +37,7 @@ struct Faults {
 };
 
 /// A pool of random shape, and its model. In a modest one all users together never want more than the capacity, and
-/// nobody may be refused; in the others everybody takes what he gets.
+/// no request may be refused; in the others each takes what it gets.
 class ModelledPool {
 public:
     ModelledPool(Random& random, Faults& faults)
@@ -60,7 +60,7 @@ public:
         }
     }
 
-    /// Only while nobody uses it.
+    /// Only while it is idle.
     void expect_as_modelled() const {
         EXPECT_EQ(pool_.audit(), "");
         EXPECT_EQ(pool_.stats().in_use, live_.size());
@@ -69,7 +69,7 @@ public:
         EXPECT_EQ(in_use, addresses_);
     }
 
-    /// Takes all that there is, then gives it back. Only while nobody uses it, and the last that is done with it.
+    /// Takes all that there is, then gives it back. Only while it is idle, and the last that is done with it.
     void expect_capacity_both_ways(Random& random) {
         while (acquire(pool_, 1, random())) {
         }
@@ -173,7 +173,7 @@ private:
     std::set<const void*> addresses_;
 };
 
-/// A place where one pool after the other lives. Users share it; whoever ends a pool has it alone.
+/// A place where one pool after the other lives. Users share it; the thread that ends a pool has it alone.
 class Place {
 public:
     Place(Random& random, Faults& faults) : faults_(faults) { renew(random); }

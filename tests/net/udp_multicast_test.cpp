@@ -74,9 +74,9 @@ TEST_P(UdpMulticastPaths, WithASourceOnlyThatSendersDatagramsCome) {
 }
 
 TEST_P(UdpMulticastPaths, TenThousandDatagramsComeInOrderOrAreCountedAsDropped) {
-    auto wishes = options();
-    wishes.receive_buffer = 8U << 20;
-    const auto receiving = receiver(wishes);
+    auto wanted = options();
+    wanted.receive_buffer = 8U << 20;
+    const auto receiving = receiver(wanted);
     const auto sending = sender({.to = kGroup, .interface = "far0"});
     constexpr int kSent = 10'000;
     std::uint64_t came = 0;
@@ -214,7 +214,7 @@ TEST_F(UdpMulticast, AnInterfaceWithoutAClockIsNamedWhenItsTimeIsRequired) {
 }
 
 TEST_F(UdpMulticast, ADatagramThatTheBufferHasNoRoomForIsLeftWithTheCaller) {
-    // Nobody answers at this address, so that what is sent waits in the buffer for the neighbour's address.
+    // No host answers at this address, so that what is sent waits in the buffer for the neighbour's address.
     const auto sending = sender({.to = SocketAddress::parse("10.99.0.77:14000"), .send_buffer = 4096});
     const std::string payload(200, 'x');
     const std::vector<std::span<const std::byte>> spans(500, bytes_of(payload));

@@ -192,7 +192,7 @@ TEST_P(UdpReceiverPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     EXPECT_EQ(receiver.counts().datagrams.read(), 2U);
 }
 
-TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWhenNobodyPolled) {
+TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
     auto options = on_loopback();
     options.receive_buffer = 4096;
     UdpReceiver receiver{options};

@@ -41,7 +41,7 @@ TEST(UdpSender, SendsMoreThanABatchInOrderAndCountsIt) {
     EXPECT_NE(sender.report().local.port(), 0);
 }
 
-TEST(UdpSender, GoesOnWhenNobodyListensAndSaysSo) {
+TEST(UdpSender, GoesOnWithoutAListenerAndSaysSo) {
     UdpSender sender{{.to = SocketAddress::parse("127.0.0.1:9")}};
     std::uint64_t sent = 0;
     for (int i = 0; i < 20; ++i) sent += sender.send(bytes_of("anybody?")) ? 1U : 0U;

@@ -104,7 +104,7 @@ TYPED_TEST(BoundedRing, ABatchPopTakesWhatIsThere) {
     EXPECT_EQ(ring.try_pop_batch(four), 0U);
 }
 
-TYPED_TEST(BoundedRing, DestroysWhatNobodyPopped) {
+TYPED_TEST(BoundedRing, DestroysWhatWasNotPopped) {
     auto shared = std::make_shared<int>(1);
     {
         typename TypeParam::template Ring<std::shared_ptr<int>> ring{4};

@@ -1,4 +1,4 @@
-// Readers and writers in processes of their own, killed at points that nobody chose.
+// Readers and writers in processes of their own, killed at random points.
 //
 // The long run, 10^8 entries:
 //   MILLPOND_BROADCAST_ENTRIES=100000000 millpond_queue_tests --gtest_filter='BroadcastProcesses.*'

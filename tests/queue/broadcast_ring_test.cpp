@@ -69,7 +69,7 @@ TEST(BroadcastRing, AReaderBeginsAtTheNextMessage) {
     EXPECT_EQ(message.number, 6U);
 }
 
-TEST(BroadcastRing, SeekBeginsAnewAtOldEntriesThatAreStillThere) {
+TEST(BroadcastRing, SeekRestartsAtOldEntriesThatAreStillThere) {
     RingMemory memory{8};
     auto writer = BroadcastWriter::create(memory.bytes(), 8, kContent, kEpoch);
     for (int i = 0; i < 20; ++i) publish_pattern(writer);

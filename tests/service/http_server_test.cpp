@@ -61,7 +61,7 @@ TEST_F(HttpServerTest, AConnectionMayBeUsedAgain) {
     EXPECT_NE(text.find("fine"), text.rfind("fine"));
 }
 
-TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNobody) {
+TEST_F(HttpServerTest, NonsenseAndSilenceDisturbNoOtherClient) {
     LineClient silent{server_.address().port()};
     LineClient half{server_.address().port()};
     half.send_text("GET /go");

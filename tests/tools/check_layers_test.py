@@ -63,7 +63,7 @@ class CheckLayers(unittest.TestCase):
         self.plant("src/feed/itch.cpp", "#include <millpond/net/pcap.hpp>\n")
         self.refused("src/feed/itch.cpp:1: feed may not include net")
 
-    def test_the_message_says_how_to_mend_it(self):
+    def test_the_message_says_how_to_fix_it(self):
         self.plant("include/millpond/net/pcap.hpp")
         self.plant("src/feed/itch.cpp", "#include <millpond/net/pcap.hpp>\n")
         _, lines, _ = self.check()

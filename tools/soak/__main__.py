@@ -47,7 +47,7 @@ def watch(gateway, sender, seconds, samples):
     # A short run has too few windows to judge latencies by.
     pause = min(judgement.WINDOW_SECONDS, seconds / 20)
     reference = Reference()
-    begun = shown = time.monotonic()
+    started = shown = time.monotonic()
     try:
         while sender.poll() is None:
             time.sleep(pause)
@@ -58,7 +58,7 @@ def watch(gateway, sender, seconds, samples):
                 samples.append(Window(gateway.anonymous_memory(), recent["p50"], recent["p99"], *bare))
             if samples and time.monotonic() - shown > 30:
                 shown, newest = time.monotonic(), samples[-1]
-                print(f"{shown - begun:5.0f} of {seconds:.0f} s: {newest.memory / MIB:.1f} MiB; wire to ring p50 "
+                print(f"{shown - started:5.0f} of {seconds:.0f} s: {newest.memory / MIB:.1f} MiB; wire to ring p50 "
                       f"{newest.p50 / 1e3:.1f} us, p99 {newest.p99 / 1e3:.1f} us; bare path "
                       f"{newest.bare_p50 / 1e3:.1f} us, {newest.bare_p99 / 1e3:.1f} us; {gateway.queued()} queued",
                       flush=True)
@@ -116,10 +116,10 @@ def run(options, folder, outcome):
         if sender.returncode != 0:
             raise Failed("generate: " + error)
         print(out.strip(), flush=True)
-        behind, begun = gateway.queued(), time.monotonic()
+        behind, started = gateway.queued(), time.monotonic()
         gateway.settle()
         accounts = Accounts(gateway, int(re.search(r"\((\d+) messages\)", out).group(1)))
-        accounts.say(f"behind when the last quote was sent: {behind}, done {time.monotonic() - begun:.0f} s later")
+        accounts.say(f"behind when the last quote was sent: {behind}, done {time.monotonic() - started:.0f} s later")
         outcome.account, outcome.faults = accounts.lines, accounts.faults
         accounts.check()
         gateway.stop()

@@ -47,7 +47,7 @@ class Accounts:
         missing = self.gateway.metric("millpond_feed_sequence_missing_total")
         drops = self.gateway.health()["feeds"][0]["kernel_drops"]
         self.say(f"feed: {self.sent} sent, {came} came, {missing} missing")
-        # What is missing behind the last datagram that came nobody can know.
+        # What is missing behind the last received datagram cannot be known.
         if came + missing > self.sent or (drops == 0 and came + missing != self.sent):
             self.faults.append(f"feed: {self.sent} sent, {came} came, {missing} missing, {drops} dropped by the kernel")
 
@@ -98,6 +98,6 @@ class Accounts:
             self.same("journal (events; delivered)", events, self.delivered["journal"])
             return
         self.say(f"journal: retention has removed {self.removed} segments; {events} events are left")
-        # Of what it took away nobody knows how many were names.
+        # How many of the removed records were names is unknown.
         if not 0 < events < self.delivered["journal"]:
             self.faults.append(f"journal: {events} events are left of {self.delivered['journal']}")

@@ -52,12 +52,12 @@ def holds_in(gateway, tried):
 
     def holds(rate, seconds=STEP_SECONDS):
         lost, came = gateway.losses(), gateway.came()
-        begun = time.monotonic()
+        started = time.monotonic()
         sender = gateway.send(rate, seconds)
         time.sleep(seconds / 2)
         half = gateway.queued()
         sender.communicate()
-        late = time.monotonic() - begun - seconds
+        late = time.monotonic() - started - seconds
         grown = gateway.queued() - half
         drained = drains(gateway)
         gateway.settle()

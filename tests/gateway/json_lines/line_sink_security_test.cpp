@@ -127,7 +127,7 @@ TEST_F(SecureTcpSink, WithTheTokenItIsAClientAndWhatItSaysBehindItCounts) {
     EXPECT_THAT(said_, Each(Not(HasSubstr(kSecret))));
 }
 
-TEST_F(SecureTcpSink, WhoShowsNothingIsGoneAfterFiveSecondsAndHoldsNobodyUp) {
+TEST_F(SecureTcpSink, AnUnauthenticatedClientIsClosedAfterFiveSecondsAndDelaysNoOther) {
     want_token();
     open();
     LineClient silent{port()};

@@ -24,7 +24,7 @@ public:
     StreamSocket(const StreamSocket&) = delete;
     StreamSocket& operator=(const StreamSocket&) = delete;
 
-    /// A port of loopback that nobody uses; it stays ours as long as the socket.
+    /// A port of loopback that no process uses; it stays ours as long as the socket.
     [[nodiscard]] std::uint16_t free_port() {
         sockaddr_in address = at("127.0.0.1", 0);
         socklen_t size = sizeof(address);
@@ -50,7 +50,7 @@ private:
     int fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 
-/// Until somebody listens there. Throws std::runtime_error that names `who` when nobody does.
+/// Until a process listens there. Throws std::runtime_error that names `who` when none does.
 inline void wait_for_port(const std::string& who, const std::string& host, std::uint16_t port) {
     const auto until = core::monotonic_nanos() + kPatienceNs;
     while (!StreamSocket{}.reaches(host, port)) {

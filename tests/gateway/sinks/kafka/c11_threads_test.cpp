@@ -36,7 +36,7 @@ void count_in_turn() {
     mtx_unlock(&mutex);
 }
 
-/// A producer that nobody answers, which calls Count on its own threads while we do the same on ours.
+/// A producer without a broker, which calls Count on its own threads while we do the same on ours.
 template <void (*Count)()>
 int count_on_its_threads() {
     const int nowhere = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -55,9 +55,9 @@ TEST(KafkaGateway, ASinkGoesAndComesWithItsJournal) {
     const millpond::test::Folder folder{"kafkareload"};
     const test::MockCluster cluster;
     Config config;
-    test::RunningGateway gateway{"kafkareload", [&](Config& begun) {
-                                     with_kafka(folder, cluster.brokers())(begun);
-                                     config = begun;
+    test::RunningGateway gateway{"kafkareload", [&](Config& started) {
+                                     with_kafka(folder, cluster.brokers())(started);
+                                     config = started;
                                  }};
     complete(config);
     const auto& sinks = gateway.gateway().sinks();

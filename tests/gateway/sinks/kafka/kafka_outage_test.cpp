@@ -61,10 +61,9 @@ TEST_F(KafkaOutage, ANetworkThatIsCutAmongTheQuotesLeavesTheTopicCompleteAndInOr
         network->begin();
         quotes.send_up_to(2 * count / 3);
         EXPECT_EQ(gateway.found(health::Stage::sink_behind).of, "sink 'kafka'");
-        EXPECT_TRUE(
-            gateway.watch_until([](const health::State& state) {  // it takes a while to know that nobody answers
-                return state.sinks.back().last_error.find("kafka sink 'kafka': ") != std::string::npos;
-            }));
+        EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // it takes a while to notice the silence
+            return state.sinks.back().last_error.find("kafka sink 'kafka': ") != std::string::npos;
+        }));
         network->end();
         quotes.send_up_to(count);
         ASSERT_TRUE(delivers(gateway, count));

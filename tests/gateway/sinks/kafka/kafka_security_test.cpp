@@ -84,9 +84,9 @@ TEST_F(KafkaSecurity, AWrongAuthorityIsNamedAndTheRightOneDeliversWhatWaitedOver
     KafkaBroker broker{folder_, "localhost", settings};
     broker.start();
     Config config;
-    RunningGateway gateway{"kafkatls", [&](Config& begun) {
-                               with_kafka(broker.brokers(), tls("ssl", other_.certificate, ours_))(begun);
-                               config = begun;
+    RunningGateway gateway{"kafkatls", [&](Config& started) {
+                               with_kafka(broker.brokers(), tls("ssl", other_.certificate, ours_))(started);
+                               config = started;
                            }};
     complete(config);
     PacedQuotes quotes{gateway, journal_of(gateway)};

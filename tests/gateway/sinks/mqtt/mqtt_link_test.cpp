@@ -70,14 +70,14 @@ TEST_F(MqttLink, ABrokerThatAsksForACertificateIsShownOurs) {
 
 TEST_F(MqttLink, PausesBetweenAttemptsDoubleUpToTheLongest) {
     using std::chrono::milliseconds;
-    const auto begun = core::monotonic_nanos();
+    const auto started = core::monotonic_nanos();
     const Link link{{.port = test::StreamSocket{}.free_port(),
                      .reconnect = milliseconds{20},
                      .reconnect_longest = milliseconds{160}},
                     said_.say()};
     ASSERT_TRUE(wait([&] { return link.counters().failed_connects.read() >= 6; }));
     const auto pauses = milliseconds{20 + 40 + 80 + 160 + 160};
-    EXPECT_GE(core::monotonic_nanos() - begun, std::chrono::nanoseconds{pauses}.count());
+    EXPECT_GE(core::monotonic_nanos() - started, std::chrono::nanoseconds{pauses}.count());
 }
 
 TEST_F(MqttLink, WhatIsNotToBeRetainedIsNotThereForThoseWhoComeLate) {

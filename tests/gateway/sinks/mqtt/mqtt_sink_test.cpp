@@ -140,7 +140,7 @@ TEST_F(MqttSinkTest, WhoComesLateGetsTheRetainedQuotes) {
     TestRing ring{"mqtt3"};
     ring.publish_quotes(10);  // before the sink joins: it has them from the board
     auto sink = open(ring, to(broker, Delivery::conflate));
-    // More where the connection was lost and made anew on the way.
+    // More where the connection was lost and restored on the way.
     ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() >= 3; }));
     ring.publish_quotes(1);
     ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", json_of(11)));

@@ -91,7 +91,7 @@ TEST_F(TcpSinkTest, ALateClientGetsTheTradingStatesBeforeTheQuotes) {
                             AllOf(HasSubstr(R"("type":"status","symbol":"MSFT")"), HasSubstr(R"("state":"halted")")),
                             HasSubstr(R"("type":"quote","symbol":"MSFT")")));
     EXPECT_EQ(account_of(first), (Account{.published = 0, .snapshot = 3}));
-    // A state that came while the sink ran replaces the board's for whoever comes later.
+    // A state that came while the sink ran replaces the board's for later clients.
     sink_->on(feed::Status{.instrument = 1, .state = TradingState::paused}, 42);
     auto second = connect();
     ASSERT_TRUE(run_until_lines(second, 3));
@@ -159,7 +159,7 @@ TEST_F(TcpSinkTest, SubscribingBringsTheStandingQuoteFirst) {
     EXPECT_THAT(client.lines()[2], AllOf(HasSubstr("AAPL"), HasSubstr("\"sequence\":3")));
 }
 
-TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNobody) {
+TEST_F(TcpSinkTest, AClientThatNeverReadsLosesCountedEventsAndDisturbsNoOther) {
     open({.backlog = 64, .stall = std::chrono::hours{1}});
     auto stuck = connect(kSmallBuffer);
     auto reader = connect();

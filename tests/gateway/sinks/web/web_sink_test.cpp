@@ -178,12 +178,12 @@ TEST_F(WebSinkTest, MoreClientsThanAllowedAreRefused) {
 TEST_F(WebSinkTest, ATokenIsAskedForWhereThereIsOne) {
     setenv("MILLPOND_TEST_TOKEN", "a-secret-of-some-length", 1);
     open({.token = service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}});
-    WebSocketClient nobody{sink_->address().port()};
+    WebSocketClient stranger{sink_->address().port()};
     ASSERT_TRUE(run_until([&] {
-        nobody.receive();
-        return !nobody.head().empty();
+        stranger.receive();
+        return !stranger.head().empty();
     }));
-    EXPECT_THAT(nobody.head(), StartsWith("HTTP/1.1 401"));
+    EXPECT_THAT(stranger.head(), StartsWith("HTTP/1.1 401"));
     EXPECT_TRUE(connect("Authorization: Bearer a-secret-of-some-length\r\n")->agreed());
     const auto browser =
         connect("Origin: http://localhost\r\nSec-WebSocket-Protocol: millpond, millpond.a-secret-of-some-length\r\n");
