@@ -13,6 +13,7 @@ from .batch import (
     dtypes,
 )
 from .batches import Batches
+from .connection import Connection, connect
 from .errors import (
     DamagedFile,
     Disconnected,
@@ -33,6 +34,7 @@ __all__ = [
     "Batch",
     "Batches",
     "ClearReason",
+    "Connection",
     "DamagedFile",
     "Disconnected",
     "Flag",
@@ -49,6 +51,7 @@ __all__ = [
     "Scan",
     "Table",
     "TradingState",
+    "connect",
     "dtypes",
     "scan",
 ]

@@ -57,8 +57,14 @@ class Gateway:
                 return
         raise RuntimeError("the gateway did not start: " + self.said)
 
-    def word_behind(self, text: str) -> str:
-        return self.said.partition(text)[2].split()[0].rstrip(",;")
+    def port_in(self, words: str) -> str:
+        """The port in the first line that has these words."""
+        line = next(line for line in self.said.splitlines() if words in line)
+        return line.partition("127.0.0.1:")[2].split()[0].rstrip(",;/")
+
+    @property
+    def feed_port(self) -> str:
+        return self.port_in("feed 'f'")
 
     def close(self) -> None:
         self.process.terminate()

@@ -12,7 +12,7 @@ def test_a_gateway_s_quotes_arrive_without_loss(program: str, ring_name: str) ->
     gateway = Gateway(program, ring_name)
     try:
         ring = millpond.Ring(ring_name)
-        port = gateway.word_behind("listens on 127.0.0.1:")
+        port = gateway.feed_port
         sender = subprocess.Popen(
             [program, "generate", "--to", f"127.0.0.1:{port}", "--count", "2000", "--rate", "20000", "--quiet"],
             stdout=subprocess.DEVNULL,

@@ -254,7 +254,7 @@ def test_a_journal_holds_what_the_ring_brought(program: str, ring_name: str, tmp
     live = []
     try:
         ring = millpond.Ring(ring_name)
-        port = gateway.word_behind("listens on 127.0.0.1:")
+        port = gateway.feed_port
         subprocess.run(
             [program, "generate", "--to", f"127.0.0.1:{port}", "--count", "5000", "--rate", "20000", "--quiet"],
             stdout=subprocess.DEVNULL,

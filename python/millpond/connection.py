@@ -1,0 +1,200 @@
+"""Live market data over TCP or a WebSocket, for machines that do not share the gateway's memory."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from . import web_socket
+from .batch import Batch, Rows, is_mantissa
+from .batches import Batches
+from .errors import Disconnected
+from .lines import BadLine, LineReader
+from .names import Names, NameTable
+from .ring import checked_rows, checked_symbols, nanos
+
+_CHUNK = 1 << 18
+_LONGEST_LINE = 1 << 20
+_PORTS = {"tcp": 9100, "ws": 9465, "wss": 9465}
+
+
+class Connection:
+    """What `connect` returns. Yields the batches that Ring does; the first ones hold the board.
+
+    The lines do not say a quote's channel and its number on the wire: `channel` is 65535 and `sequence` 0 there.
+    `number` is the event's number in the ring. One thread at a time.
+    """
+
+    def __init__(self, url: str, connection: socket.socket, reader: LineReader, web: bool, rest: bytes) -> None:
+        self.url = url
+        self.bad_lines = 0
+        """Lines that were none of the gateway's."""
+        self._socket = connection
+        self._reader = reader
+        self._frames = web_socket.Frames() if web else None
+        self._lines: deque[bytes] = deque()
+        self._part = b""
+        self._ended = ""
+        self._names = NameTable(lambda first: reader.names[first:])
+        connection.setblocking(False)
+        if rest:
+            self._take(rest)
+
+    def __repr__(self) -> str:
+        return f"connect({self.url!r})"
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+        self._ended = self._ended or "closed here"
+
+    @property
+    def symbols(self) -> Names:
+        """Symbol of each instrument that was met so far, by `instrument_id`."""
+        return self._names.symbols()
+
+    def symbols_of(self, rows: Rows) -> Names:
+        """The symbol of each row."""
+        return self._names.of(rows)
+
+    def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
+        """As Ring.batches. After the last rows raises Disconnected with the reason."""
+        checked_rows(max_rows)
+        limit = None if timeout is None else nanos("timeout", timeout) / 1e9
+        return Batches(lambda: self._read(max_rows, limit))
+
+    def __iter__(self) -> Batches:
+        return self.batches()
+
+    def __aiter__(self) -> Batches:
+        return self.batches()
+
+    def _read(self, max_rows: int, timeout: float | None) -> Batch:
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            while self._lines and self._reader.count < max_rows:
+                try:
+                    self._reader.add(self._lines.popleft())
+                except BadLine:
+                    self.bad_lines += 1
+            if self._reader.goodbye:
+                self._ended = self._reader.goodbye
+            if self._reader.count >= max_rows or self._ended:
+                break
+            left = 0.0 if self._reader.count else None if until is None else max(0.0, until - time.monotonic())
+            if not self._receive(left):
+                break
+        batch = self._reader.take()
+        if self._ended:
+            if len(batch) == 0 and batch.missed == 0 and not self._lines:
+                raise Disconnected(f"{self.url}: {self._ended}")
+            batch.writer = "closed"
+        return batch
+
+    def _receive(self, timeout: float | None) -> bool:
+        """False when nothing came in time."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while True:
+            try:
+                data = self._socket.recv(_CHUNK)
+            except (BlockingIOError, ssl.SSLWantReadError):
+                left = None if until is None else max(0.0, until - time.monotonic())
+                poller = select.poll()
+                poller.register(self._socket, select.POLLIN)
+                if not poller.poll(None if left is None else left * 1000):
+                    return False
+                if left == 0.0:
+                    until = time.monotonic()
+                continue
+            except OSError as error:
+                self._ended = str(error)
+                return True
+            if not data:
+                self._ended = "the connection ended"
+                return True
+            self._take(data)
+            return True
+
+    def _take(self, data: bytes) -> None:
+        if self._frames is not None:
+            try:
+                data = self._frames.add(data)
+            except web_socket.ProtocolError as error:
+                self._ended = str(error)
+            if self._frames.closed:
+                self._ended = self._ended or "the gateway closed the WebSocket"
+            for answer in self._frames.answers:
+                try:
+                    self._socket.sendall(answer)
+                except OSError:
+                    break  # the next receive says why
+            self._frames.answers.clear()
+        *lines, self._part = (self._part + data).split(b"\n")
+        self._lines.extend(line for line in lines if line)
+        if len(self._part) > _LONGEST_LINE:
+            self._ended = f"a line of more than {_LONGEST_LINE} bytes"
+
+
+def connect(
+    url: str,
+    *,
+    token: str | None = None,
+    tls: bool | ssl.SSLContext = False,
+    symbols: Iterable[str] | None = None,
+    conflate: bool = False,
+    prices: str = "float64",
+    timeout: float = 10.0,
+) -> Connection:
+    """Connects to a gateway's tcp or web sink: "tcp://host:9100", "ws://host:9465" or "wss://host:9465".
+
+    token: what the sink asks for. tls: True checks the gateway's certificate by the system's authorities; a context
+    does as it says. conflate: where this reader is too slow, newer quotes replace older ones instead of being missed.
+    timeout: seconds for connecting. Other arguments as in Ring. Raises OSError or Disconnected.
+    """
+    is_mantissa(prices)
+    place = urlsplit(url)
+    if place.scheme not in _PORTS or not place.hostname:
+        raise ValueError(f"url: found {url!r}, must be tcp://HOST:PORT, ws://HOST:PORT or wss://HOST:PORT")
+    wanted = checked_symbols(symbols)
+    port = place.port or _PORTS[place.scheme]
+    connection = socket.create_connection((place.hostname, port), timeout)
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls or place.scheme == "wss":
+            context = tls if isinstance(tls, ssl.SSLContext) else ssl.create_default_context()
+            connection = context.wrap_socket(connection, server_hostname=place.hostname)
+        web = place.scheme != "tcp"
+        requests: list[dict[str, object]] = []
+        if token is not None and not web:
+            requests.append({"token": token})
+        requests.append({"mode": "conflate" if conflate else "every"})
+        if wanted is not None:
+            # A request holds 4,096 bytes; the first one ends "everything".
+            requests += [{"subscribe": wanted[at : at + 64]} for at in range(0, len(wanted), 64)]
+            requests += [{"unsubscribe": ["*"]}] if not wanted else []
+        lines = [json.dumps(request).encode() for request in requests]
+        if web:
+            path = place.path if place.path not in ("", "/") else "/ws"
+            rest = web_socket.upgrade(connection, f"{place.hostname}:{port}", path, token)
+            connection.sendall(b"".join(web_socket.text_frame(line) for line in lines))
+        else:
+            rest = b""
+            connection.sendall(b"".join(line + b"\n" for line in lines))
+        return Connection(url, connection, LineReader(prices, wanted), web, rest)
+    except web_socket.ProtocolError as error:
+        connection.close()
+        raise Disconnected(f"{url}: {error}") from None
+    except BaseException:
+        connection.close()
+        raise

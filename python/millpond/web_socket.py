@@ -1,0 +1,102 @@
+"""The client's side of a WebSocket, as far as a gateway needs it. Source: RFC 6455."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import socket
+import struct
+
+_MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
+_LONGEST = 16 << 20
+
+
+class ProtocolError(Exception):
+    """The other side does not speak WebSocket as it should."""
+
+
+def upgrade(connection: socket.socket, host: str, path: str, token: str | None) -> bytes:
+    """Opens a WebSocket. Returns the bytes that came behind the answer."""
+    key = base64.b64encode(os.urandom(16))
+    head = [
+        f"GET {path} HTTP/1.1",
+        f"Host: {host}",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        f"Sec-WebSocket-Key: {key.decode()}",
+        "Sec-WebSocket-Version: 13",
+    ]
+    if token is not None:
+        head.append(f"Authorization: Bearer {token}")
+    connection.sendall("\r\n".join([*head, "", ""]).encode())
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        got = connection.recv(4096)
+        if not got or len(answer) > 65_536:
+            raise ProtocolError(f"no answer to the request for a WebSocket: {answer[:200]!r}")
+        answer += got
+    top, _, rest = answer.partition(b"\r\n\r\n")
+    lines = top.split(b"\r\n")
+    if lines[0].split(b" ")[1:2] != [b"101"]:
+        raise ProtocolError(f"the gateway answered {lines[0].decode(errors='replace')!r}")
+    fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
+    if fields.get(b"sec-websocket-accept") != base64.b64encode(hashlib.sha1(key + _MAGIC).digest()):
+        raise ProtocolError("the gateway's answer is not to this request")
+    return rest
+
+
+def frame(kind: int, payload: bytes) -> bytes:
+    """A client's frame: masked."""
+    mask = os.urandom(4)
+    size = len(payload)
+    if size < 126:
+        head = struct.pack(">BB", 0x80 | kind, 0x80 | size)
+    else:
+        head = struct.pack(">BBH", 0x80 | kind, 0x80 | 126, size)
+    return head + mask + bytes(byte ^ mask[i % 4] for i, byte in enumerate(payload))
+
+
+def text_frame(text: bytes) -> bytes:
+    return frame(_TEXT, text)
+
+
+class Frames:
+    """Turns what a gateway sends into the text in it. `answers` are to be sent."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self.answers: list[bytes] = []
+        self.closed = False
+
+    def add(self, data: bytes) -> bytes:
+        """The text of the frames that are whole now. Raises ProtocolError."""
+        self._bytes += data
+        texts = []
+        at = 0
+        while not self.closed and len(self._bytes) - at >= 2:
+            first, second = self._bytes[at], self._bytes[at + 1]
+            size, begin = second & 0x7F, at + 2
+            if size >= 126:
+                wide = 2 if size == 126 else 8
+                if len(self._bytes) - begin < wide:
+                    break
+                size = int.from_bytes(self._bytes[begin : begin + wide], "big")
+                begin += wide
+            if size > _LONGEST or second & 0x80:
+                raise ProtocolError(f"a frame of {size} bytes; at most {_LONGEST}, unmasked")
+            if len(self._bytes) - begin < size:
+                break
+            payload = self._bytes[begin : begin + size]
+            at = begin + size
+            kind = first & 0x0F
+            if kind == _PING:
+                self.answers.append(frame(_PONG, payload))
+            elif kind == _CLOSE:
+                self.answers.append(frame(_CLOSE, payload[:2]))
+                self.closed = True
+            elif kind != _PONG:
+                texts.append(payload)
+        self._bytes = self._bytes[at:]
+        return b"".join(texts)

@@ -1,0 +1,165 @@
+"""Live data over TCP and WebSockets: the same rows as from the ring."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import millpond
+import numpy as np
+import pytest
+from conftest import Gateway
+from hypothesis import given
+from hypothesis import strategies as st
+from millpond.lines import BadLine, LineReader
+from millpond.web_socket import Frames, ProtocolError
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    key, pem = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         "-keyout", key, "-out", pem, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+        check=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return key, pem
+
+
+@pytest.mark.parametrize("secured", [False, True])
+@pytest.mark.parametrize("kind", ["tcp", "ws"])
+def test_lines_and_ring_bring_the_same_rows(
+    program: str, ring_name: str, tmp_path: Path, kind: str, secured: bool
+) -> None:
+    more = ""
+    arguments = {}
+    if secured:
+        key, pem = certificate(tmp_path)
+        token = tmp_path / "token"
+        token.write_text("very-secret-token\n")
+        os.chmod(token, 0o600)
+        more = f",token_file={token},tls_certificate={pem},tls_key={key}"
+        arguments = {"token": "very-secret-token", "tls": ssl.create_default_context(cafile=str(pem))}
+    sink = "--tcp" if kind == "tcp" else "--web"
+    gateway = Gateway(program, ring_name, sink, "name=out,listen=127.0.0.1:0" + more)
+    try:
+        ring = millpond.Ring(ring_name)
+        address = port_of(gateway, kind)
+        connection = millpond.connect(f"{kind}://localhost:{address}", **arguments)
+        port = gateway.feed_port
+        subprocess.run(
+            [program, "generate", "--to", f"127.0.0.1:{port}", "--count", "3000", "--rate", "10000", "--quiet"],
+            stdout=subprocess.DEVNULL, check=True,
+        )  # fmt: skip
+        mine, theirs = [], []
+        collect(ring.batches(timeout=2.0).__next__, theirs)
+        collect(connection.batches(timeout=2.0).__next__, mine)
+        got, expected = np.concatenate(mine), np.concatenate(theirs)
+        assert len(expected) == 3000
+        # The client may have come while the first quotes were on the board already.
+        assert got["number"].tolist()[-1] == expected["number"].tolist()[-1]
+        both = expected[np.isin(expected["number"], got["number"])]
+        got = got[np.isin(got["number"], both["number"])]
+        assert len(got) == len(both) >= 2900
+        for column in ("ts_recv", "ts_event", "number", "bid_px_00", "ask_px_00", "bid_sz_00", "ask_sz_00", "flags"):
+            np.testing.assert_array_equal(got[column], both[column])
+        assert connection.symbols_of(got).tolist() == ring.symbols_of(both).tolist()
+        few = millpond.connect(f"{kind}://localhost:{address}", symbols=[str(ring.symbols[3])], **arguments)
+        standing = next(batch for batch in few.batches(timeout=2.0) if len(batch.quotes))
+        assert set(few.symbols_of(standing.quotes)) == {ring.symbols[3]}
+    finally:
+        gateway.close()
+    with pytest.raises(millpond.Disconnected):
+        for _ in connection.batches(timeout=5.0):
+            pass
+
+
+def port_of(gateway: Gateway, kind: str) -> str:
+    return gateway.port_in(f"{'tcp' if kind == 'tcp' else 'web'} sink 'out'")
+
+
+def collect(read: Callable[[], millpond.Batch], into: list[millpond.batch.Rows]) -> None:
+    while sum(map(len, into)) < 3000:
+        batch = read()
+        assert batch.missed == 0
+        if len(batch) == 0:
+            return
+        into.append(batch.quotes)
+
+
+@pytest.mark.parametrize("kind", ["tcp", "ws"])
+def test_a_wrong_token_is_an_exception_with_the_reason(
+    program: str, ring_name: str, tmp_path: Path, kind: str
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("very-secret-token\n")
+    os.chmod(token, 0o600)
+    sink = "--tcp" if kind == "tcp" else "--web"
+    gateway = Gateway(program, ring_name, sink, f"name=out,listen=127.0.0.1:0,token_file={token}")
+    try:
+        with pytest.raises(millpond.Disconnected):
+            connection = millpond.connect(f"{kind}://127.0.0.1:{port_of(gateway, kind)}", token="wrong")
+            for _ in connection.batches(timeout=None):
+                pass
+    finally:
+        gateway.close()
+
+
+def test_nothing_there_is_an_os_error() -> None:
+    with pytest.raises(OSError):
+        millpond.connect("tcp://127.0.0.1:1")
+    with pytest.raises(ValueError, match="http"):
+        millpond.connect("http://127.0.0.1:1")
+
+
+LINES = [
+    b'{"type":"quote","symbol":"A","timestamp":5,"exchange_timestamp":0,"sequence":1,"bid":{"price":-0.0100,"shares":3},'
+    b'"ask":{"price":null,"shares":0},"spread":null,"incomplete":true,"halted":true,"firm":false}',
+    b'{"type":"trade","symbol":"B","timestamp":6,"exchange_timestamp":4,"sequence":2,"price":922337203685477.5807,'
+    b'"shares":18446744073709551615,"trade_id":9}',
+    b'{"type":"trade_break","symbol":"B","timestamp":6,"exchange_timestamp":4,"sequence":3,"trade_id":9}',
+    b'{"type":"status","symbol":null,"channel":1,"timestamp":7,"exchange_timestamp":0,"sequence":4,"state":"halted","reason":"T1"}',
+    b'{"type":"gap","channel":1,"timestamp":8,"sequence":5,"first":10,"last":12,"reason":"silence"}',
+    b'{"type":"clear","symbol":null,"channel":1,"timestamp":9,"sequence":6,"reason":"end_of_session"}',
+    b'{"type":"missed","count":7,"first":7,"last":13}',
+    b'{"type":"something_later","x":1}',
+]
+
+
+def test_every_kind_of_line_becomes_its_row() -> None:
+    reader = LineReader("int64")
+    for line in LINES:
+        reader.add(line)
+    batch = reader.take()
+    assert batch.quotes[["bid_px_00", "ask_px_00", "flags"]].tolist() == [(-100, millpond.UNDEF_PRICE, 7)]
+    assert batch.trades[["price", "size", "trade_id"]].tolist() == [(2**63 - 1, 2**64 - 1, 9)]
+    assert batch.breaks["trade_id"].tolist() == [9]
+    assert batch.statuses[["state", "reason", "channel"]].tolist() == [(millpond.TradingState.HALTED, b"T1", 1)]
+    assert batch.gaps[["first", "last", "reason"]].tolist() == [(10, 12, millpond.GapReason.SILENCE)]
+    assert batch.clears["instrument_id"].tolist() == [millpond.NO_INSTRUMENT]
+    assert batch.missed == 7 and batch.lost[["first", "last"]].tolist() == [(7, 13)]
+
+
+@given(st.sampled_from(LINES), st.lists(st.tuples(st.integers(0, 300), st.integers(0, 255)), max_size=5))
+def test_a_damaged_line_is_a_row_or_a_bad_line(line: bytes, changes: list[tuple[int, int]]) -> None:
+    data = bytearray(line)
+    for at, value in changes:
+        data[at % len(data)] = value
+    reader = LineReader("float64")
+    try:
+        reader.add(bytes(data))
+    except BadLine:
+        pass
+    reader.take()
+
+
+@given(st.lists(st.binary(max_size=40), max_size=10))
+def test_any_bytes_as_frames(pieces: list[bytes]) -> None:
+    frames = Frames()
+    try:
+        for piece in pieces:
+            frames.add(piece)
+    except ProtocolError:
+        pass
