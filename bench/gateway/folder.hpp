@@ -8,15 +8,14 @@
 namespace millpond::bench {
 
 /// A folder of its own that goes with it.
-class millpond::test::Folder {
+class Folder {
 public:
-    millpond::test::Folder()
-        : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {
+    Folder() : path_(std::filesystem::temp_directory_path() / ("millpond-bench." + std::to_string(getpid()))) {
         std::filesystem::create_directory(path_);
     }
-    millpond::test::Folder(const millpond::test::Folder&) = delete;
-    millpond::test::Folder& operator=(const millpond::test::Folder&) = delete;
-    ~millpond::test::Folder() { std::filesystem::remove_all(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { std::filesystem::remove_all(path_); }
     [[nodiscard]] std::string operator/(const char* name) const { return path_ / name; }
 
 private:

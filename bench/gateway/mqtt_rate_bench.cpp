@@ -28,7 +28,7 @@
 namespace {
 
 using namespace millpond;
-using test::MosquittoBroker;
+using gateway::test::MosquittoBroker;
 
 constexpr std::size_t kSymbols = 64;
 constexpr std::size_t kWindow = 1'024;

@@ -121,7 +121,7 @@ private:
     }
 
     Sinks sinks_;
-    millpond::test::Folder folder_;
+    Folder folder_;
     TcpListener mqtt_;
     TcpListener silent_;
     net::UdpReceiver datagrams_{{.local = net::SocketAddress::parse("127.0.0.1:0")}};

@@ -30,7 +30,7 @@ namespace {
 
 using namespace millpond;
 namespace kafka = gateway::kafka;
-using test::KafkaBroker;
+using gateway::test::KafkaBroker;
 
 /// The cluster, and a topic of its own for each run.
 class Cluster {
@@ -54,7 +54,7 @@ public:
 private:
     millpond::test::Folder folder_{"wire_to_kafka"};
     std::optional<KafkaBroker> real_;
-    std::optional<test::MockCluster> made_up_;
+    std::optional<gateway::test::MockCluster> made_up_;
     int topics_{0};
 };
 
@@ -62,7 +62,7 @@ private:
 class Consumer {
 public:
     Consumer(const std::string& brokers, const std::string& topic)
-        : handle_(test::kafka_handle(
+        : handle_(gateway::test::kafka_handle(
               RD_KAFKA_CONSUMER,
               {{"bootstrap.servers", brokers}, {"group.id", "bench"}, {"enable.auto.commit", "false"}})) {
         rd_kafka_poll_set_consumer(handle_.get());
@@ -93,7 +93,7 @@ private:
     struct Destroy {
         void operator()(rd_kafka_message_t* message) const noexcept { rd_kafka_message_destroy(message); }
     };
-    test::KafkaHandle handle_;
+    gateway::test::KafkaHandle handle_;
     std::unique_ptr<rd_kafka_message_t, Destroy> message_;
 };
 

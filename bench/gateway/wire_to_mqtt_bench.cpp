@@ -20,7 +20,7 @@
 namespace {
 
 using namespace millpond;
-using test::MosquittoBroker;
+using gateway::test::MosquittoBroker;
 
 constexpr const char* kTopic = "bbo/MILLPOND";
 

@@ -96,13 +96,14 @@ private:
         for (const auto& column : table_->columns) {
             switch (column.kind) {
                 case ColumnKind::time:
-                    all.push_back(numbers<std::int64_t>(column, bytes, rows, [](auto each) { return each == kNoTime; }));
+                    all.push_back(
+                        numbers<std::int64_t>(column, bytes, rows, [](auto each) { return each == kNoTime; }));
                     break;
                 case ColumnKind::price:
-                    all.push_back(mantissa() ? numbers<std::int64_t>(column, bytes, rows,
-                                                                     [](auto each) { return each == kNoPrice; })
-                                             : numbers<double>(column, bytes, rows,
-                                                               [](auto each) { return std::isnan(each); }));
+                    all.push_back(
+                        mantissa()
+                            ? numbers<std::int64_t>(column, bytes, rows, [](auto each) { return each == kNoPrice; })
+                            : numbers<double>(column, bytes, rows, [](auto each) { return std::isnan(each); }));
                     break;
                 case ColumnKind::number64: all.push_back(numbers<std::uint64_t>(column, bytes, rows, never)); break;
                 case ColumnKind::number16: all.push_back(numbers<std::uint16_t>(column, bytes, rows, never)); break;

@@ -42,14 +42,10 @@ public:
     }
     Counts counts() const override {
         const auto& frames = reader_.counts();
-        Counts counts{{"frames", frames.frames},
-                      {"not_ip", frames.not_ip},
-                      {"not_udp", frames.not_udp},
-                      {"fragments", frames.fragments},
-                      {"cut", frames.cut},
-                      {"frames_malformed", frames.malformed},
-                      {"elsewhere", elsewhere_},
-                      {"channels_refused", refused_}};
+        Counts counts{{"frames", frames.frames},   {"not_ip", frames.not_ip},
+                      {"not_udp", frames.not_udp}, {"fragments", frames.fragments},
+                      {"cut", frames.cut},         {"frames_malformed", frames.malformed},
+                      {"elsewhere", elsewhere_},   {"channels_refused", refused_}};
         for (const auto& channel : channels_) add_counts(counts, channel.decoder);
         return counts;
     }

@@ -43,7 +43,6 @@ public:
     }
 
 private:
-
     /// Gives the event's instrument its number here. False when it is not wanted.
     bool rename(feed::InstrumentId& id) {
         const auto epoch = reader_.current().epoch;

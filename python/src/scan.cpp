@@ -41,8 +41,8 @@ std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& pat
                                  std::uint32_t tables, std::optional<std::int64_t> start,
                                  std::optional<std::int64_t> end, std::optional<std::int64_t> midnight_utc_ns,
                                  std::uint64_t bytes) {
-    // Without a day, ITCH times count from 1970-01-01: the decoder leaves them out when midnight is 0, so a day is added
-    // there and taken away from its events.
+    // Without a day, ITCH times count from 1970-01-01: the decoder leaves them out when midnight is 0, so a day is
+    // added there and taken away from its events.
     constexpr std::int64_t kDayNs = 86'400'000'000'000;
     const bool shifted = !midnight_utc_ns && (kind == "itch" || format == "itch");
     const Source::Options options{.path = path,
@@ -55,12 +55,10 @@ std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& pat
                                   .midnight_utc_ns = midnight_utc_ns.value_or(shifted ? kDayNs : 0),
                                   .bytes = bytes};
     const nb::gil_scoped_release unlocked;
-    return std::make_shared<OpenedScan>(open_source(kind, options),
-                                        Collector::Options{.mantissa = mantissa,
-                                                           .only = tables,
-                                                           .start = start,
-                                                           .end = end,
-                                                             .event_shift_ns = shifted ? -kDayNs : 0});
+    return std::make_shared<OpenedScan>(
+        open_source(kind, options),
+        Collector::Options{
+            .mantissa = mantissa, .only = tables, .start = start, .end = end, .event_shift_ns = shifted ? -kDayNs : 0});
 }
 
 /// (format, UTC nanoseconds of the first datagram, None when there is none).
@@ -104,8 +102,8 @@ nb::dict report(OpenedScan& scan) {
     nb::list errors;
     // Names in a file may be any bytes.
     for (const auto& error : scan.source().errors()) {
-        errors.append(nb::steal(PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()),
-                                                     "backslashreplace")));
+        errors.append(
+            nb::steal(PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "backslashreplace")));
     }
     nb::dict all;
     all["counts"] = counts;
@@ -138,7 +136,8 @@ void add_scan(nb::module_& module) {
         .def("names", &names, nb::arg("first"))
         .def("report", &report);
     module.def(
-        "file_kind", [](const nb::bytes& begin) { return file_kind(std::as_bytes(std::span{begin.c_str(), begin.size()})); },
+        "file_kind",
+        [](const nb::bytes& begin) { return file_kind(std::as_bytes(std::span{begin.c_str(), begin.size()})); },
         nb::arg("begin"));
     module.def("look_at_capture", &look_at_capture_of, nb::arg("path"));
     module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("name"), nb::arg("format"),
