@@ -346,7 +346,7 @@ test("a structured clone of a message copies no pool with it", () => {
   );
 });
 
-test("a handler may fail 50,000 times in a row without a pause", () => {
+test("a handler may fail 50,000 times in a row without a pause", async () => {
   const system = new MessageSystem();
   let runs = 0;
   const handle = (): number => {
@@ -355,7 +355,260 @@ test("a handler may fail 50,000 times in a row without a pause", () => {
     return runs;
   };
   system.on("a", handle, { retries: 50_000 });
-  assert.equal(system.send("a"), 50_001);
+  assert.equal(await system.send("a"), 50_001);
+});
+
+test("retries without a pause leave the event loop its turns: timers run, time limits and aborts end them", async () => {
+  for (const asynchronous of [false, true]) {
+    for (const queue of [{}, { queue: { capacity: 4 } }]) {
+      const system = new MessageSystem();
+      let runs = 0;
+      const fail = (): never => {
+        runs++;
+        throw new Error("again");
+      };
+      const handle = asynchronous ? async () => fail() : fail;
+      system.on("a", handle, { retries: 1_000_000, ...queue });
+      await assert.rejects(system.request("a", 1, { timeoutMs: 5 }), RequestTimeoutError);
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(new Error("given up")), 1);
+      await assert.rejects(system.send("a", 1, { signal: abort.signal }) as Promise<unknown>, /given up/);
+      assert.equal(await system.close(), true);
+      const after = runs;
+      await turn();
+      assert.equal(runs, after);
+    }
+  }
+});
+
+test("retries that give the event loop a turn stay in their sender's context", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const system = new MessageSystem();
+  const seen = new Set<unknown>();
+  const handle = (message: { readonly body: unknown; readonly attempt: number }): void => {
+    seen.add(`${String(message.body)} ${tenants.getStore()}`);
+    if (message.attempt < 300) throw new Error("again");
+  };
+  system.on("a", handle, { retries: 300 });
+  await Promise.all(["x", "y"].map((tenant) => tenants.run(tenant, async () => system.send("a", tenant))));
+  assert.deepEqual([...seen].sort(), ["x x", "y y"]);
+});
+
+test("each time limit ends in the context of its own sender: letters and listeners", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const seen: string[] = [];
+  const system = new MessageSystem({
+    onDeadLetter: ({ body }) => seen.push(`letter ${String(body)} ${tenants.getStore()}`),
+  });
+  const hang = (message: { readonly body: unknown; readonly signal: AbortSignal | undefined }): Promise<never> => {
+    const { body } = message;
+    message.signal!.addEventListener("abort", () => seen.push(`signal ${String(body)} ${tenants.getStore()}`));
+    return new Promise(() => {});
+  };
+  system.on("hangs", hang);
+  system.on("queued", hang, { queue: { capacity: 8 } });
+  const late = ["hangs", "queued"].flatMap((path) =>
+    ["x", "y", "z"].map((tenant) => tenants.run(tenant, () => system.request(path, tenant, { timeoutMs: 5 }))),
+  );
+  for (const one of late) await assert.rejects(one, RequestTimeoutError);
+  const ofAll = ["x", "y", "z"].map((tenant) => `letter ${tenant} ${tenant}`);
+  assert.deepEqual(seen.filter((line) => line.startsWith("letter")).sort(), [...ofAll, ...ofAll].sort());
+  assert.deepEqual(
+    seen.filter((line) => line.startsWith("signal")).sort(),
+    ["x", "x", "y", "z"].map((tenant) => `signal ${tenant} ${tenant}`),
+  );
+});
+
+test("a letter of a dropped message comes in the context of its sender, not of the one that dropped it", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const system = new MessageSystem({ onDeadLetter: ({ body }) => seen.push([body, tenants.getStore()]) });
+  system.on("q", () => 0, { queue: { capacity: 1, overflow: "drop-oldest" } });
+  for (const tenant of ["x", "y"]) tenants.run(tenant, () => system.emit("q", tenant));
+  assert.deepEqual(seen, [["x", "x"]]);
+  await turn();
+});
+
+test("a thenable inside middleware keeps its message, and settles once", async () => {
+  const after: unknown[] = [];
+  const middleware = [{ after: (_message: unknown, reply: unknown) => void after.push(reply) }];
+  const system = new MessageSystem();
+  // Its `then` returns nothing, and it reads the message late.
+  system.on(
+    "late",
+    (message) => ({ then: (resolve: (value: unknown) => void) => void setImmediate(() => resolve(message.body)) }),
+    {
+      middleware,
+    },
+  );
+  const twice = { then: (resolve: (value: number) => unknown) => Promise.resolve([resolve(1), resolve(2)]) };
+  system.on("twice", () => twice as never, { middleware: [...middleware, ...middleware] });
+  const late = system.send("late", "mine");
+  const other = system.pool.acquire("other", "another's");
+  assert.equal(await late, "mine");
+  system.pool.release(other);
+  assert.equal(await system.request("late", "again"), "again");
+  assert.equal(await system.send("twice"), 1);
+  assert.deepEqual(after, ["mine", "again", 1, 1]);
+  const before = { then: (resolve: (value: number) => void) => (resolve(1), resolve(2)) };
+  let runs = 0;
+  system.on("before", () => ++runs, { middleware: [{ before: () => before }] });
+  assert.equal(await system.send("before"), 1);
+  assert.equal(runs, 1);
+  assert.equal(system.pool.stats().inUse, 0);
+});
+
+test("once is one message: a refused one leaves the handler, and of two places one is used", async () => {
+  const system = new MessageSystem();
+  let fails = true;
+  const key = (): number => {
+    if (fails) throw new Error("no key");
+    return 1;
+  };
+  const ran: unknown[] = [];
+  const run = (message: { readonly body: unknown }): void => void ran.push(message.body);
+  system.once("keyed", run, { queue: { capacity: 4, overflow: "coalesce", key } });
+  await assert.rejects(system.send("keyed", 1) as Promise<unknown>, /no key/);
+  fails = false;
+  await system.send("keyed", 2);
+  assert.throws(() => system.send("keyed", 3), NoHandlerError);
+  system.once("placed", run, { queue: { capacity: 4 } });
+  const [one, other] = [await system.whenReady("placed"), await system.whenReady("placed")];
+  await one.send(4);
+  assert.throws(() => other.send(5), PlaceExpiredError);
+  assert.deepEqual(ran, [2, 4]);
+});
+
+test("a place ends with its handler, held or waited for", async () => {
+  for (const queue of [undefined, { capacity: 1 }]) {
+    const system = new MessageSystem();
+    const old = queue === undefined ? {} : { queue };
+    const off = system.on("q", () => "old", old);
+    const held = await system.whenReady("q");
+    const waits = queue === undefined ? undefined : assert.rejects(system.whenReady("q"), NoHandlerError);
+    off();
+    system.on("q", () => "new");
+    assert.throws(() => held.send(1), PlaceExpiredError);
+    await waits;
+    assert.equal(system.send("q"), "new");
+    assert.equal(system.stats().receivers.length, 1);
+  }
+});
+
+test("close ends what waits for a message; nothing can be registered afterwards", async () => {
+  const system = new MessageSystem();
+  const next = assert.rejects(system.waitFor("x"), SystemClosedError);
+  const stream = system.messages("x");
+  const end = stream.next();
+  assert.equal(await system.close(), true);
+  await next;
+  assert.deepEqual(await end, { value: undefined, done: true });
+  await assert.rejects(system.waitFor("x"), SystemClosedError);
+  assert.throws(() => system.messages("x"), SystemClosedError);
+  assert.throws(() => system.on("x", () => 0), SystemClosedError);
+  assert.throws(() => system.subscribe("x", () => 0), SystemClosedError);
+});
+
+test("close in a handler on the shortest way ends streams and waits too", async () => {
+  const system = new MessageSystem();
+  system.on("x", (message) => void (message.body === 20 && system.close().catch(() => {})));
+  const next = assert.rejects(system.waitFor("y"), SystemClosedError);
+  const stream = system.messages("y");
+  for (let n = 0; n <= 20; n++) system.send("x", n);
+  assert.deepEqual(await stream.next(), { value: undefined, done: true });
+  await next;
+});
+
+test("a stream gives or counts each message, also in bursts and when it is closed in the turn of the send", async () => {
+  const system = new MessageSystem();
+  system.on("x", () => 0);
+  const stream = system.messages("x", { capacity: 100 });
+  const got: unknown[] = [];
+  for (let burst = 0; burst < 3; burst++) {
+    for (let n = 0; n < 1_000; n++) system.send("x", n);
+    if (burst === 1) await turn();
+  }
+  for (let n = 0; n < 5; n++) system.send("x", `last ${n}`);
+  stream.close();
+  system.send("x", "after");
+  for await (const message of stream) got.push(message.body);
+  assert.deepEqual(
+    got.slice(-5),
+    [0, 1, 2, 3, 4].map((n) => `last ${n}`),
+  );
+  assert.equal(got.length + stream.lost, 3_005);
+});
+
+test("every way to send without a handler leaves a letter", async () => {
+  const letters: unknown[] = [];
+  const system = new MessageSystem({
+    onDeadLetter: ({ path, body, meta, reason }) => letters.push([path, body, meta, reason]),
+  });
+  system.on("handled", () => 0);
+  const target = system.target("a");
+  assert.throws(() => system.send("a", 1), NoHandlerError);
+  assert.throws(() => target.send(2), NoHandlerError);
+  assert.throws(() => system.command("a", 3, { meta: "beside" }), NoHandlerError);
+  assert.throws(() => system.command("handled", 4), NoHandlerError);
+  await assert.rejects(system.query("a", 5), NoHandlerError);
+  await assert.rejects(system.request("a", 6), NoHandlerError);
+  assert.equal(system.emit("a", 7), 0);
+  assert.deepEqual(
+    letters,
+    [1, 2, 3, 4, 5, 6, 7].map((n) => [n === 4 ? "handled" : "a", n, n === 3 ? "beside" : undefined, "no-handler"]),
+  );
+  await system.close();
+  assert.throws(() => target.send(8), SystemClosedError);
+  assert.throws(() => system.command("a", 9), SystemClosedError);
+  assert.equal(letters.length, 7);
+});
+
+test("a registration that is refused takes no name", () => {
+  const system = new MessageSystem();
+  system.on("a", () => 0);
+  for (let n = 0; n < 5; n++) assert.throws(() => system.on("a", () => 0));
+  for (let n = 0; n < 5; n++) assert.throws(() => system.on("b", () => 0, { queue: { capacity: 0 } }), SettingError);
+  system.on("c/{x}", () => 0);
+  assert.throws(() => system.on("c/{y}", () => 0, { name: "c/{x}" }));
+  system.on("b", () => 0);
+  system.subscribe("a", () => 0);
+  assert.deepEqual(
+    system.stats().receivers.map(({ name }) => name),
+    ["a", "c/{x}", "b", "a#2"],
+  );
+});
+
+test("observers and waits get their messages from a pool that refuses", async () => {
+  const system = new MessageSystem({ pool: new MessagePool(2, { overflow: "refuse" }) });
+  const { opened, open } = gate();
+  system.on("x", () => opened);
+  const seen: unknown[] = [];
+  system.subscribe("x", (message) => void seen.push(message.body));
+  const next = system.waitFor("x");
+  const sent = system.send("x", "body");
+  assert.equal((await next).body, "body");
+  open();
+  await sent;
+  assert.deepEqual(seen, ["body"]);
+});
+
+test("a handler may change its message; a queue's and an observer's may not be changed", async () => {
+  const system = new MessageSystem();
+  system.on("x", async (message) => {
+    message.meta = "noted";
+    await turn();
+    return [message.body, message.meta];
+  });
+  system.on("q", () => 0, { queue: { capacity: 1 } });
+  const mine = system.pool.acquire("x", 1);
+  assert.deepEqual(await system.send(mine as never), [1, "noted"]);
+  system.pool.release(mine);
+  const queued = system.pool.acquire("q", 1);
+  const sent = system.send(queued as never);
+  assert.throws(() => (queued.body = 2), MessageInUseError);
+  await sent;
+  queued.body = 3;
+  system.pool.release(queued);
 });
 
 test("the high-water mark is of messages that were out together, whatever was resized between", () => {

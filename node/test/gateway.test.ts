@@ -1,7 +1,8 @@
 // A real gateway, read in shared memory, by TCP and by WebSocket side by side. MILLPOND_PROGRAM: the program millpond.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, type MarketQuote, MarketRing } from "millpond";
@@ -26,6 +27,27 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+/** A gateway with the demo's data. */
+function demo(ring: string, ...more: readonly string[]): ChildProcess {
+  const silent = ["--metrics", "off", "--quiet"];
+  const data = ["--demo", "--demo-rate", "1000"];
+  return spawn(program, ["gateway", "--ring", `name=${ring}`, ...more, ...silent, ...data], { stdio: "ignore" });
+}
+
+async function end(gateway: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  const ended = once(gateway, "exit");
+  if (gateway.exitCode === null && gateway.signalCode === null) {
+    gateway.kill(signal);
+    await ended;
+  }
+}
+
+/** What killed gateways leave in shared memory. */
+function sweep(ring: string): void {
+  const left = readdirSync("/dev/shm").filter((file) => file.startsWith(`millpond.${ring}`));
+  for (const file of left) rmSync(`/dev/shm/${file}`, { force: true });
+}
+
 async function collect(market: MarketData): Promise<Map<number, MarketEvent>> {
   const found = new Map<number, MarketEvent>();
   let boards = 0;
@@ -44,24 +66,12 @@ test(
   async () => {
     const [port, webPort] = [await freePort(), await freePort()];
     const name = `node-gateway-${process.pid}`;
-    const gateway = spawn(
-      program,
-      [
-        "gateway",
-        "--ring",
-        `name=${name}`,
-        "--tcp",
-        `listen=127.0.0.1:${port},backlog=${BACKLOG}`,
-        "--web",
-        `listen=127.0.0.1:${webPort},backlog=${BACKLOG}`,
-        "--metrics",
-        "off",
-        "--quiet",
-        "--demo",
-        "--demo-rate",
-        "1000",
-      ],
-      { stdio: "ignore" },
+    const gateway = demo(
+      name,
+      "--tcp",
+      `listen=127.0.0.1:${port},backlog=${BACKLOG}`,
+      "--web",
+      `listen=127.0.0.1:${webPort},backlog=${BACKLOG}`,
     );
     const ended = once(gateway, "exit");
     try {
@@ -119,3 +129,69 @@ test(
     }
   },
 );
+
+/** Reads until the ring, or the network, brings events after a `connected` event; how many of these there were. */
+async function until(events: AsyncIterator<MarketEvent>, arrived: () => boolean): Promise<number> {
+  let connected = 0;
+  for (;;) {
+    const { value } = (await events.next()) as { readonly value: MarketEvent };
+    if (value.type === "connected") connected++;
+    else if (arrived() && connected > 0) return connected;
+  }
+}
+
+test(
+  "a ring whose gateway is killed gives way to the network, and is read again when it has a writer",
+  { skip },
+  async () => {
+    const port = await freePort();
+    const name = `node-killed-${process.pid}`;
+    const tcp = ["--tcp", `listen=127.0.0.1:${port}`];
+    const gateways: ChildProcess[] = [];
+    const start = (ring: string): ChildProcess => {
+      const gateway = demo(ring, ...tcp);
+      gateways.push(gateway);
+      return gateway;
+    };
+    using market = new MarketData({ ring: name, port, reconnectMs: 20 });
+    try {
+      const events = market[Symbol.asyncIterator]();
+      const by = (way: string) => (): boolean => market.account().by === way;
+      for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+        const first = start(name);
+        assert.ok((await until(events, by("ring"))) >= 1);
+        await end(first, signal);
+        const other = start(`${name}-other`);
+        assert.ok((await until(events, by("tcp"))) >= 1);
+        await end(other, signal);
+      }
+      start(name);
+      await until(events, by("ring"));
+      const { received, delivered, undelivered, missedHere, waiting } = market.account();
+      assert.equal(received, delivered + undelivered + missedHere + waiting);
+    } finally {
+      for (const gateway of gateways) await end(gateway, "SIGKILL");
+      sweep(name);
+    }
+  },
+);
+
+test("a new writer of a ring is a connected event, after a kill as after an end", { skip }, async () => {
+  const name = `node-again-${process.pid}`;
+  let gateway = demo(name);
+  using market = new MarketData({ ring: name, reconnectMs: 20 });
+  try {
+    const events = market[Symbol.asyncIterator]();
+    assert.equal(await until(events, () => true), 1);
+    for (const signal of ["SIGKILL", "SIGTERM", "SIGKILL"] as const) {
+      await end(gateway, signal);
+      gateway = demo(name);
+      // The stream of the one that ended may be read once more before the new one writes.
+      assert.ok((await until(events, () => true)) >= 1);
+      assert.equal(market.account().by, "ring");
+    }
+  } finally {
+    await end(gateway, "SIGKILL");
+    sweep(name);
+  }
+});

@@ -193,3 +193,20 @@ test("with a ring that cannot be read the network is used, and the ring looked f
   assert.equal(market.account().by, "tcp");
   served.stop();
 });
+
+test("two iterators share the events, and both end", async () => {
+  const served = await gateway((socket) => socket.write(TRADE.repeat(100)));
+  using market = new MarketData({ port: served.port });
+  let events = 0;
+  const read = async (): Promise<void> => {
+    for await (const event of market) {
+      events++;
+      if (event.type === "trade" && events >= 101) market.close();
+    }
+  };
+  await Promise.all([read(), read()]);
+  assert.equal(events, 101);
+  const { delivered, received } = market.account();
+  assert.deepEqual([delivered, received], [101, 101]);
+  served.stop();
+});

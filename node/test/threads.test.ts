@@ -143,3 +143,34 @@ test("meta, traces, aborts, long bodies and moved buffers cross the bridge; the 
   assert.equal(system.pool.stats().inUse, 0);
   await bridge.close();
 });
+
+test("bodies and replies are copies: no later frame of the ring shows in them", async () => {
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system, undefined, { ringBytes: 1_024 });
+  bridge.forward("calc://*");
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), {
+    workerData: bridge.port,
+    transferList: bridge.transferList,
+  });
+  const views = [
+    Buffer.alloc(40, 1),
+    new Uint8Array(40).fill(1),
+    new Float64Array(5).fill(1.5),
+    new Int16Array([1, -2, 3]),
+    new BigUint64Array([1n, 2n]),
+    new DataView(new Uint8Array([9, 1, 2, 3]).buffer, 1, 2),
+  ];
+  const before = await Promise.all(views.map((view) => system.send("calc://echo", { view })));
+  for (let n = 0; n < 500; n++) await system.send("calc://echo", new Uint8Array(64).fill(200));
+  for (const [at, view] of views.entries()) {
+    const back = (before[at] as { readonly view: NodeJS.ArrayBufferView }).view;
+    assert.deepEqual(back, view);
+    assert.ok(back.buffer instanceof ArrayBuffer);
+    assert.equal(back.buffer.byteLength, view.byteLength);
+  }
+  assert.equal(await system.send("calc://keep", new Uint8Array(64).fill(7)), 1);
+  for (let n = 0; n < 100; n++) await system.send("calc://echo", new Uint8Array(64).fill(200));
+  assert.deepEqual(await system.send("calc://kept"), [new Uint8Array(64).fill(7)]);
+  await bridge.close();
+  await worker.terminate();
+});

@@ -76,12 +76,12 @@ export class RequestTimeoutError extends BusError {
   }
 }
 
-/** The system is closed, or closing, and takes no more messages. */
+/** The system is closed, or closing, and takes no more messages and registrations. */
 export class SystemClosedError extends BusError {
   readonly code = "BUS_CLOSED";
   override readonly name = "SystemClosedError";
   constructor(path: string) {
-    super(`the message system is closed: ${path} was not sent`, path);
+    super(`the message system is closed: ${path} comes too late`, path);
   }
 }
 

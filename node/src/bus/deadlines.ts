@@ -1,5 +1,7 @@
-/** A timer of Node; those of browsers keep nothing alive and have no such functions. */
-interface Timer {
+import type { Scope } from "./platform.js";
+
+/** @internal A timer of Node; those of browsers keep nothing alive and have no such functions. */
+export interface Timer {
   ref?(): void;
   unref?(): void;
 }
@@ -57,6 +59,12 @@ export class Deadlines {
   #due = Number.POSITIVE_INFINITY;
   #open = 0;
   readonly #tick = () => this.#expire();
+  readonly #set = (ms: number): void => {
+    this.#timer = setTimeout(this.#tick, ms) as unknown as Timer;
+  };
+
+  /** scope: the context of what expires; without it, that of whoever happens to start a timer. */
+  constructor(private readonly scope: Scope | undefined) {}
 
   start(durationMs: number, expire: () => void): Deadline {
     let list = this.#lists.get(durationMs);
@@ -81,7 +89,9 @@ export class Deadlines {
   #arm(at: number, inMs: number): void {
     clearTimeout(this.#timer as never);
     this.#due = at;
-    this.#timer = setTimeout(this.#tick, Math.max(1, Math.ceil(inMs))) as unknown as Timer;
+    const ms = Math.max(1, Math.ceil(inMs));
+    if (this.scope === undefined) this.#set(ms);
+    else this.scope.runInAsyncScope(this.#set, undefined, ms);
   }
 
   #expire(): void {

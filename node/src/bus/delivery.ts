@@ -1,6 +1,6 @@
 import type { Envelope, Message } from "../pool/message.js";
 import type { Deadline } from "./deadlines.js";
-import type { Scope } from "./platform.js";
+import { captureScope, type Scope } from "./platform.js";
 import type { Receiver } from "./receiver.js";
 import { unwatchSignal, watchSignal } from "./signals.js";
 
@@ -14,6 +14,8 @@ export const RUNNING = 2;
 export const RESTING = 3;
 /** @internal */
 export const DONE = 4;
+/** @internal Its send has not given it to a queue or a handler yet. */
+export const NEW = 5;
 
 /** @internal Why a message ended before its handler did. */
 export type Cause = "aborted" | "timed-out" | "closed";
@@ -45,7 +47,8 @@ export class Delivery implements Envelope {
   sentAtMs = 0;
   scope: Scope | undefined = undefined;
   deadline: Deadline | undefined = undefined;
-  rest: Deadline | undefined = undefined;
+  /** What ends the pause between two attempts. */
+  rest: { done(): void } | undefined = undefined;
   sender: AbortSignal | undefined = undefined;
   /** Why. */
   reason: unknown = undefined;
@@ -64,12 +67,16 @@ export class Delivery implements Envelope {
   #controller: AbortController | undefined = undefined;
   #listener: (() => void) | undefined = undefined;
 
+  /** contexts: who listens to `signal` is called in the context in which it was first read. */
+  constructor(private readonly contexts: boolean) {}
+
   /** Made when a handler reads it, unless the sender's says it all. */
   get signal(): AbortSignal | undefined {
     if (this.deadline === undefined && this.#controller === undefined && this.reason === undefined) return this.sender;
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
       if (this.given) this.#controller.abort(this.reason);
+      else if (this.contexts) this.scope ??= captureScope();
     }
     return this.#controller.signal;
   }
@@ -81,11 +88,11 @@ export class Delivery implements Envelope {
     watchSignal(signal, this.#listener);
   }
 
-  /** The sender no longer waits for the handler. */
-  giveUp(reason: unknown): void {
+  /** The sender no longer waits for the handler. Returns what tells those who listen to `signal`. */
+  giveUp(reason: unknown): AbortController | undefined {
     this.given = true;
     this.reason = reason;
-    this.#controller?.abort(reason);
+    return this.#controller;
   }
 
   /** The promise of the reply. */

@@ -1,17 +1,19 @@
-import { CALLER, HANDLER, LAST_STAMP, LOOK_CLOSER, NO_POOL } from "../pool/lease.js";
-import type { Message } from "../pool/message.js";
+import { CALLER, HANDLER, LAST_STAMP, LOOK_CLOSER, NO_POOL, PLAIN } from "../pool/lease.js";
+import { Message } from "../pool/message.js";
 import type { MessagePool } from "../pool/message-pool.js";
-import { isThenable, MessageInUseError, UseAfterReleaseError } from "../pool/pool-error.js";
-import { type BusError, NoHandlerError, QueueFullError, SystemClosedError } from "./bus-error.js";
+import { MessageInUseError, UseAfterReleaseError } from "../pool/pool-error.js";
+import { NoHandlerError, SystemClosedError } from "./bus-error.js";
 import { checkSendOptions } from "./check-options.js";
-import { type Delivery, DONE } from "./delivery.js";
+import { type Delivery, DONE, NEW, RUNNING } from "./delivery.js";
+import type { Mailbox } from "./mailbox.js";
 import type { Place } from "./place.js";
 import type { Scope } from "./platform.js";
-import { DROPPED, FAILED, HANDLED, type Receiver, REFUSED, SENT } from "./receiver.js";
+import { FAILED, HANDLED, type Receiver, REFUSED, SENT } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type { Reports } from "./reports.js";
 import { type Mode, Runner, type RunnerOptions } from "./runner.js";
 import type { SendOptions } from "./system-options.js";
+import { isThenable } from "../pool/thenable.js";
 
 /** The last stamp of the message that lies ready. */
 const USED_UP = LOOK_CLOSER + LAST_STAMP;
@@ -93,34 +95,63 @@ export class Dispatcher extends Runner {
     const observers = this.registry.observersOf(path, receiver);
     if (receiver === undefined) {
       if (mode === "emit" && observers.length > 0) return this.#show(observers, path, body, meta, options, undefined);
-      const error = new NoHandlerError(path);
-      this.reports.letter({ path, body, meta, reason: "no-handler", receiver: undefined, error });
+      const error = this.missing(path, body, meta);
       if (mode === "emit") return 0;
       throw error;
     }
     const message = given ?? (this.pool.acquire(path, body, meta) as Message);
     const scope = receiver.mailbox === undefined ? undefined : this.capture();
     const delivery = this.begin(receiver, message, given === undefined, options, mode, scope);
-    if (receiver.once) receiver.remove();
     let reached = 0;
     if (receiver.mailbox === undefined) {
       if (observers.length > 0) reached = this.#show(observers, path, body, meta, options, scope);
-      this.start(delivery);
-      reached++;
-    } else if (this.#enqueue(delivery, reserved, mode)) {
-      reached = 1;
-      if (observers.length > 0) reached += this.#show(observers, path, body, meta, options, scope);
+      if (this.#isStillDue(delivery)) {
+        if (receiver.once) receiver.remove();
+        this.start(delivery);
+        reached++;
+      }
+    } else {
+      if (mode !== "emit") void delivery.promised();
+      if (this.#enqueue(delivery, reserved, mode)) {
+        reached = 1;
+        if (observers.length > 0) reached += this.#show(observers, path, body, meta, options, scope);
+      }
     }
     delivery.held = false;
     if (mode === "emit") {
       this.recycle(delivery);
       return reached;
     }
-    if (delivery.state !== DONE || delivery.promise !== undefined) return delivery.promised();
-    const { failed, outcome } = delivery;
+    if (delivery.state !== DONE) return delivery.promised();
+    const { failed, outcome, promise } = delivery;
     this.recycle(delivery);
+    if (promise !== undefined) return promise;
     if (failed) throw outcome;
     return outcome;
+  }
+
+  /** Takes places back: first those who wait, so that they do not get the places of those who hold some. */
+  endPlaces(cause: (path: string) => unknown, which: (place: Place) => boolean = () => true): void {
+    if (this.places.size === 0) return;
+    const ending = [...this.places].filter(which);
+    for (const held of [false, true]) {
+      for (const place of ending) if (place.held === held) place._end(cause(place.path));
+    }
+  }
+
+  /** The error of a message that has no handler; its dead letter is on its way. Throws when the system is closed. */
+  missing(path: string, body: unknown, meta: unknown): NoHandlerError {
+    if (this.registry.closing && !this.mayStillSend) throw new SystemClosedError(path);
+    const error = new NoHandlerError(path);
+    this.reports.letter({ path, body, meta, reason: "no-handler", receiver: undefined, error });
+    return error;
+  }
+
+  /** False when user code between the send and here has aborted it, or given another message to a handler for one. */
+  #isStillDue(delivery: Delivery): boolean {
+    const { receiver } = delivery;
+    if (receiver.once && receiver.retired) this.cancel(delivery, new NoHandlerError(delivery.message._path), "aborted");
+    return delivery.state === NEW;
   }
 
   /** Gives each observer a view of the message. Returns how many took it. */
@@ -135,45 +166,59 @@ export class Dispatcher extends Runner {
     const scope = captured ?? this.capture();
     let reached = 0;
     for (const observer of observers) {
-      try {
-        if (observer.once) observer.remove();
-        const view = this.pool.acquire(path, body, meta) as Message;
-        const delivery = this.begin(observer, view, true, options, "emit", scope);
-        if (this.#enqueue(delivery, false, "emit")) reached++;
-        delivery.held = false;
-        this.recycle(delivery);
-      } catch (error) {
-        this.reports.error(error, path, observer.name);
-      }
+      if (options?.signal?.aborted === true) break;
+      const delivery = this.begin(observer, this.#view(path, body, meta), true, options, "emit", scope);
+      if (this.#enqueue(delivery, false, "emit")) reached++;
+      delivery.held = false;
+      this.recycle(delivery);
     }
     return reached;
   }
 
+  /** A message of the pool; where that refuses, one of no pool, so that a small pool takes nothing from observers. */
+  #view(path: string, body: unknown, meta: unknown): Message {
+    try {
+      return this.pool.acquire(path, body, meta) as Message;
+    } catch {
+      return new Message(undefined, PLAIN, path, body, meta);
+    }
+  }
+
   /** False when the queue did not take it; its sender then knows. */
   #enqueue(delivery: Delivery, reserved: boolean, mode: Mode): boolean {
-    const { message, receiver } = delivery;
+    const { receiver } = delivery;
     const mailbox = receiver.mailbox!;
+    if (!this.#identify(delivery, mailbox) || !this.#isStillDue(delivery)) {
+      if (reserved) mailbox.unreserve();
+      return false;
+    }
+    const refusal = mailbox.offer(delivery, reserved, mode !== "emit");
+    if (refusal !== undefined) {
+      this.turnAway(delivery, refusal);
+      return false;
+    }
+    if (receiver.once) receiver.remove();
+    const displaced = mailbox.takeDisplaced();
+    if (displaced !== undefined) this.turnAway(displaced, "dropped");
+    return true;
+  }
+
+  /** False when the key function threw. */
+  #identify(delivery: Delivery, mailbox: Mailbox): boolean {
+    const { message, receiver } = delivery;
     const path = message._path;
-    let error: unknown;
-    let refusal: BusError | undefined;
     try {
       mailbox.identify(delivery);
-      refusal = mailbox.offer(delivery, reserved, mode !== "emit");
-      if (refusal === undefined) return true;
-      error = refusal;
-    } catch (thrown) {
-      if (reserved) mailbox.unreserve();
-      error = thrown;
+      return true;
+    } catch (error) {
+      if (delivery.state === NEW) {
+        receiver.counts[REFUSED]!++;
+        this.end(delivery);
+        if (delivery.promise !== undefined) delivery.refuse(error);
+      }
+      if (delivery.emitted) this.reports.error(error, path, receiver.name);
+      return false;
     }
-    const dropped = refusal !== undefined && !(refusal instanceof QueueFullError);
-    receiver.counts[dropped ? DROPPED : REFUSED]!++;
-    if (refusal !== undefined) this.reports.gone(delivery, dropped ? "dropped" : "refused", refusal);
-    this.end(delivery);
-    if (!delivery.emitted) {
-      void delivery.promised();
-      delivery.refuse(error);
-    } else if (refusal === undefined) this.reports.error(error, path, receiver.name);
-    return false;
   }
 
   #sendOther(receiver: Receiver, path: string, body: unknown): unknown {
@@ -202,6 +247,7 @@ export class Dispatcher extends Runner {
     receiver.counts[SENT]!--;
     receiver.counts[HANDLED]!--;
     const delivery = this.begin(receiver, message, true, undefined, "send", undefined);
+    delivery.state = RUNNING;
     message._owner = kept ? CALLER : HANDLER;
     if (this.marks) this.unmark(delivery);
     delivery.held = false;

@@ -1,7 +1,7 @@
 import { Deque } from "../pool/deque.js";
 import type { Message } from "../pool/message.js";
 import { requireFunction, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
-import { MessageDroppedError, QueueFullError } from "./bus-error.js";
+import { type BusError, MessageDroppedError, QueueFullError } from "./bus-error.js";
 import { type Delivery, QUEUED, WAITING } from "./delivery.js";
 import { soon } from "./platform.js";
 import type { Overflow, QueueOptions } from "./queue-options.js";
@@ -21,9 +21,10 @@ export interface PlaceRequest {
 /** @internal What a mailbox needs of its dispatcher. */
 export interface MailboxOwner {
   start(delivery: Delivery): void;
-  /** A waiting message gave way to another. */
-  dropped(delivery: Delivery, error: MessageDroppedError): void;
 }
+
+/** @internal Why a mailbox did not keep a message. */
+export type Refusal = "refused" | "dropped";
 
 /**
  * The bounded queue in front of one receiver: four lanes by priority, most urgent first, each first in first out, and behind
@@ -49,6 +50,7 @@ export class Mailbox {
   #reserved = 0;
   #running = 0;
   #scheduled = false;
+  #displaced: Delivery | undefined;
   readonly #pump = (): void => this.#turn();
 
   constructor(
@@ -91,8 +93,11 @@ export class Mailbox {
     if (this.#key !== undefined) delivery.key = this.#key(delivery.message);
   }
 
-  /** Takes the message over, or returns why not. `mayWait`: with overflow `wait`, until there is room. */
-  offer(delivery: Delivery, reserved: boolean, mayWait: boolean): QueueFullError | MessageDroppedError | undefined {
+  /**
+   * Takes the message over, or returns why not. `mayWait`: with overflow `wait`, until there is room. Calls nothing: the message
+   * that gave way is `takeDisplaced`.
+   */
+  offer(delivery: Delivery, reserved: boolean, mayWait: boolean): Refusal | undefined {
     if (this.#key !== undefined && this.#replace(delivery)) {
       if (reserved) this.unreserve();
       return undefined;
@@ -105,12 +110,25 @@ export class Mailbox {
         this.ask(delivery);
         return undefined;
       }
-      if (this.#overflow === "drop-newest") return new MessageDroppedError(this.path, "drop-newest");
-      if (this.#overflow !== "drop-oldest") return new QueueFullError(this.path, this.#capacity);
-      if (!this.#dropFor(delivery)) return new MessageDroppedError(this.path, "drop-oldest");
+      if (this.#overflow === "drop-newest") return "dropped";
+      if (this.#overflow !== "drop-oldest") return "refused";
+      this.#displaced = this.#oldestBelow(delivery.lane);
+      if (this.#displaced === undefined) return "dropped";
     }
     this.#enqueue(delivery);
     return undefined;
+  }
+
+  /** The message that gave way to the one that was offered last, once. */
+  takeDisplaced(): Delivery | undefined {
+    const displaced = this.#displaced;
+    this.#displaced = undefined;
+    return displaced;
+  }
+
+  errorOf(refusal: Refusal): BusError {
+    if (refusal === "refused") return new QueueFullError(this.path, this.#capacity);
+    return new MessageDroppedError(this.path, this.#overflow as MessageDroppedError["reason"]);
   }
 
   /** Waits for room; `granted` is called, at once or later, when a place is reserved. */
@@ -239,19 +257,15 @@ export class Mailbox {
     delivery.placeHolder = holder;
     delivery.state = QUEUED;
     this.#byKey.set(delivery.key, delivery);
-    this.owner.dropped(old, new MessageDroppedError(this.path, "coalesce"));
+    this.#displaced = old;
     return true;
   }
 
-  /** Makes room by the oldest of the least urgent, unless all that wait are more urgent than the newcomer. */
-  #dropFor(newcomer: Delivery): boolean {
-    for (let number = 3; number >= newcomer.lane; number--) {
-      const oldest = this.#first(this.#lanes[number]!);
-      if (oldest === undefined) continue;
-      this.owner.dropped(oldest, new MessageDroppedError(this.path, "drop-oldest"));
-      return true;
-    }
-    return false;
+  /** Takes out the oldest of the least urgent; undefined when all that wait are more urgent than `lane`. */
+  #oldestBelow(lane: number): Delivery | undefined {
+    let oldest: Delivery | undefined;
+    for (let number = 3; number >= lane && oldest === undefined; number--) oldest = this.#first(this.#lanes[number]!);
+    return oldest;
   }
 
   #forget(delivery: Delivery): void {

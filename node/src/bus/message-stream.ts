@@ -1,5 +1,6 @@
 import { Deque } from "../pool/deque.js";
 import type { Observed } from "../pool/message.js";
+import { DROPPED, type Receiver } from "./receiver.js";
 
 /**
  * The messages of a template, for `for await`. At most `capacity` wait for the loop; beyond, the oldest are lost and counted.
@@ -14,19 +15,22 @@ export class MessageStream<Body = unknown, Params extends string = string> imple
   readonly #readers = new Deque<(result: IteratorResult<Observed<Body, unknown, Params>, undefined>) => void>();
   #closed = false;
   #lost = 0;
-  #undo: (() => void) | undefined;
+  /** Its observer, whose queue holds what was sent in this turn. */
+  #receiver: Receiver | undefined;
+  #ended: (() => void) | undefined;
 
   /** @internal */
   constructor(private readonly capacity: number) {}
 
   /** Messages that were lost because the loop was too slow. */
   get lost(): number {
-    return this.#lost;
+    return this.#lost + (this.#receiver?.counts[DROPPED] ?? 0);
   }
 
   /** @internal */
-  _begin(undo: () => void): void {
-    this.#undo = undo;
+  _begin(receiver: Receiver, ended: () => void): void {
+    this.#receiver = receiver;
+    this.#ended = ended;
   }
 
   /** @internal */
@@ -44,11 +48,13 @@ export class MessageStream<Body = unknown, Params extends string = string> imple
     }
   }
 
-  /** Takes no more messages; the loop ends after those that wait. */
+  /** Takes no more messages; the loop ends after those that were sent before. */
   close(): void {
     if (this.#closed) return;
+    this.#receiver?.mailbox?.flush();
     this.#closed = true;
-    this.#undo?.();
+    this.#receiver?.remove();
+    this.#ended?.();
     for (let reader = this.#readers.shift(); reader !== undefined; reader = this.#readers.shift()) {
       reader({ value: undefined, done: true });
     }

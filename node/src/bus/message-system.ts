@@ -2,7 +2,7 @@ import type { Envelope, Message, Observed } from "../pool/message.js";
 import { MessagePool } from "../pool/message-pool.js";
 import { requireDuration, requireFunction, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
 import type { PoolStats } from "../pool/pool-options.js";
-import { CloseInHandlerError, NoHandlerError, SystemClosedError } from "./bus-error.js";
+import { CloseInHandlerError, SystemClosedError } from "./bus-error.js";
 import { Dispatcher } from "./dispatcher.js";
 import type { AnyPath, BodyOf, ReplyOf, RouteMap, Untyped } from "./path-types.js";
 import { type Place, placeIn } from "./place.js";
@@ -132,7 +132,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     body?: BodyOf<Routes, Path>,
     options?: Options.SendOptions,
   ): Options.Sent<ReplyOf<Routes, Path>> {
-    this.#requireKind(path, "command");
+    this.#requireKind(path, "command", body, options);
     return this.send(path, body, options);
   }
 
@@ -143,7 +143,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     options?: Options.RequestOptions,
   ): Promise<ReplyOf<Routes, Path>> {
     try {
-      this.#requireKind(path, "query");
+      this.#requireKind(path, "query", body, options);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -206,21 +206,21 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     requireDuration("timeoutMs", timeoutMs);
     this.registry.close();
     const { dispatcher } = this;
-    // Those who wait first, so that they do not get the places of those who hold some.
-    for (const held of [false, true]) {
-      for (const place of [...dispatcher.places])
-        if (place.held === held) place._end(new SystemClosedError(place.path));
-    }
+    dispatcher.endPlaces((path) => new SystemClosedError(path));
     if (dispatcher.inside !== false) {
       const refused = Promise.reject<boolean>(new CloseInHandlerError());
       refused.catch(() => {});
-      dispatcher.whenIdle(() => this._endStreams());
+      // A handler on the shortest way is not counted among what is outstanding: it ends with this turn.
+      queueMicrotask(() => {
+        if (dispatcher.idle) this._end();
+        else dispatcher.whenIdle(() => this._end());
+      });
       return refused;
     }
     return new Promise((resolve) => {
       const done = (): void => {
         deadline?.done();
-        this._endStreams();
+        this._end();
         resolve(true);
       };
       const limited = !dispatcher.idle && timeoutMs !== Number.POSITIVE_INFINITY;
@@ -243,8 +243,9 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     return prometheusOf(this.pool.stats(), this.registry.all());
   }
 
-  #requireKind(path: string, kind: Receiver["kind"]): void {
-    if (this.registry.handlerOf(path)?.kind !== kind) throw new NoHandlerError(path);
+  #requireKind(path: string, kind: Receiver["kind"], body: unknown, options: Options.SendOptions | undefined): void {
+    if (this.registry.handlerOf(path)?.kind === kind) return;
+    throw this.dispatcher.missing(path, body, options?.meta);
   }
 
   /** Messages that were acquired, options, paths with parameters. */

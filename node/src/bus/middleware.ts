@@ -1,6 +1,6 @@
 import type { Message } from "../pool/message.js";
-import { isThenable } from "../pool/pool-error.js";
 import type { Run } from "./receiver.js";
+import { adopt, isThenable } from "../pool/thenable.js";
 
 /** Work around a handler. `before` runs outside in, `after` and `error` inside out. */
 export interface Middleware {
@@ -24,20 +24,20 @@ function wrapOne(inner: Run, { before, after, error }: Middleware): Run {
   };
   const finish = (message: Message, reply: unknown): unknown => {
     const seen = after?.(message, reply);
-    return isThenable(seen) ? seen.then(() => reply) : reply;
+    return isThenable(seen) ? adopt(seen).then(() => reply) : reply;
   };
   const proceed = (message: Message): unknown => {
     const reply = inner(message);
-    return isThenable(reply) ? reply.then((value) => finish(message, value)) : finish(message, reply);
+    return isThenable(reply) ? adopt(reply).then((value) => finish(message, value)) : finish(message, reply);
   };
   return (message) => {
     let outcome: unknown;
     try {
       const ready = before?.(message);
-      outcome = isThenable(ready) ? ready.then(() => proceed(message)) : proceed(message);
+      outcome = isThenable(ready) ? adopt(ready).then(() => proceed(message)) : proceed(message);
     } catch (thrown) {
       return rescue(thrown, message);
     }
-    return isThenable(outcome) ? outcome.then(undefined, (thrown: unknown) => rescue(thrown, message)) : outcome;
+    return isThenable(outcome) ? adopt(outcome).then(undefined, (thrown: unknown) => rescue(thrown, message)) : outcome;
   };
 }

@@ -94,6 +94,7 @@ export class PathRouter<T> {
   readonly #openEdges: (Edge<T> | undefined)[] = [];
   readonly #openValues: (T | undefined)[] = [];
   readonly #openAt: number[] = [];
+  #count = 0;
 
   get size(): number {
     return this.#routes.size;
@@ -141,9 +142,11 @@ export class PathRouter<T> {
     return this.#walk(path, undefined);
   }
 
-  /** Adds the values of all templates that match to `found`. */
-  matchAll(path: string, found: T[]): void {
+  /** Writes the values of all templates that match to the front of `found`, which is used again, and returns how many. */
+  matchAll(path: string, found: T[]): number {
+    this.#count = 0;
     if (this.#routes.size > 0) this.#walk(path, found);
+    return this.#count;
   }
 
   #walk(path: string, found: T[] | undefined): T | undefined {
@@ -176,7 +179,7 @@ export class PathRouter<T> {
         if (at < length) next = edge.find(path.charCodeAt(at));
         else if (edge.value !== undefined) {
           if (found === undefined) return edge.value;
-          found.push(edge.value);
+          found[this.#count++] = edge.value;
         }
       }
       while (next === undefined) {
@@ -185,7 +188,7 @@ export class PathRouter<T> {
         next = openEdges[open];
         if (next === undefined) {
           if (found === undefined) return openValues[open];
-          found.push(openValues[open]!);
+          found[this.#count++] = openValues[open]!;
         } else {
           const start = openAt[open]!;
           at = start;

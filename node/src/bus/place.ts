@@ -25,7 +25,7 @@ export class Place<Body = unknown, Reply = unknown> {
   constructor(
     readonly path: string,
     private readonly dispatcher: Dispatcher,
-    private readonly receiver: Receiver,
+    /** @internal */ readonly receiver: Receiver,
     private readonly options: ReadyOptions,
     private readonly resolve: (place: Place<Body, Reply>) => void,
     private readonly reject: (reason: unknown) => void,

@@ -29,6 +29,8 @@ const PROVEN = 8;
 export class Receiver {
   readonly counts = new Float64Array(8);
   readonly latency: LatencyHistogram | undefined;
+  /** Different for each receiver of a system. */
+  name = "";
   mailbox: Mailbox | undefined = undefined;
   /** Set where a message may go straight to the handler, as of `version` of the registry. */
   direct: Run | undefined = undefined;
@@ -46,7 +48,6 @@ export class Receiver {
   constructor(
     readonly route: Route,
     readonly kind: "handler" | "command" | "query" | "observer",
-    readonly name: string,
     /** The function that was registered. */
     readonly handler: unknown,
     readonly run: Run,

@@ -1,7 +1,7 @@
 import type { Message, Observed } from "../pool/message.js";
 import { requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
 import type { ParamsOf } from "../pool/route.js";
-import { RequestTimeoutError } from "./bus-error.js";
+import { RequestTimeoutError, SystemClosedError } from "./bus-error.js";
 import { requireSignal } from "./check-options.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { MessageStream } from "./message-stream.js";
@@ -29,7 +29,8 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
   protected abstract readonly dispatcher: Dispatcher;
   /** @internal */
   protected readonly registry: Registry;
-  readonly #streams = new Set<MessageStream<never, never>>();
+  /** Of streams and waits: what ends them with the system. */
+  readonly #ends = new Set<() => void>();
 
   /** @internal */
   protected constructor(registry: Registry) {
@@ -45,7 +46,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    return this.registry.handle("handler", template, handler as Run, options, false);
+    return this.registry.handle("handler", template, handler as Run, options, false).remove;
   }
 
   /** As `on`, for one message. */
@@ -54,7 +55,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    return this.registry.handle("handler", template, handler as Run, options, true);
+    return this.registry.handle("handler", template, handler as Run, options, true).remove;
   }
 
   /** As `on`, for `command`: something is done, and the sender learns when. */
@@ -63,7 +64,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    return this.registry.handle("command", template, handler as Run, options, false);
+    return this.registry.handle("command", template, handler as Run, options, false).remove;
   }
 
   /** As `on`, for `query`, whose reply is all it is for. */
@@ -72,7 +73,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
-    return this.registry.handle("query", template, handler as Run, options, false);
+    return this.registry.handle("query", template, handler as Run, options, false).remove;
   }
 
   /**
@@ -84,7 +85,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     observer: Options.Observer<Template, BodyOf<Routes, PathsOf<Template>>>,
     options: Options.ObserverOptions = {},
   ): () => void {
-    return this.registry.observe(template, observer as unknown as Run, options, false);
+    return this.registry.observe(template, observer as unknown as Run, options, false).remove;
   }
 
   /** Removes what was registered for `template`, or of it only `handler`. Returns how many handlers and observers. */
@@ -92,7 +93,10 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     return this.registry.remove(template, handler);
   }
 
-  /** The next message that `template` matches, kept out of its pool. Watches, as `subscribe` does. */
+  /**
+   * The next message that `template` matches, kept out of its pool. Watches, as `subscribe` does. Rejects SystemClosedError when
+   * the system has closed without one.
+   */
   waitFor<Template extends string>(
     template: Template,
     options: Options.WaitOptions = {},
@@ -104,19 +108,22 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
       if (signal !== undefined) requireSignal(signal);
       if (signal?.aborted === true) throw signal.reason;
       const take = (message: Message): void => end(() => resolve(message.keep() as never));
-      const undo = this.registry.observe(template, take, {}, true);
+      const { remove } = this.registry.observe(template, take, {}, true);
       const abort = (): void => end(() => reject(signal!.reason));
+      const closed = (): void => end(() => reject(new SystemClosedError(template)));
       const deadline = Number.isFinite(timeoutMs)
         ? this.dispatcher.deadlines.start(timeoutMs, () =>
             end(() => reject(new RequestTimeoutError(template, timeoutMs))),
           )
         : undefined;
       const end = (settle: () => void): void => {
-        undo();
+        remove();
         deadline?.done();
         unwatchSignal(signal, abort);
+        this.#ends.delete(closed);
         settle();
       };
+      this.#ends.add(closed);
       if (signal !== undefined) watchSignal(signal, abort);
     });
   }
@@ -133,12 +140,11 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     );
     const close = (): void => stream.close();
     const observer = ((message) => stream._take(message as never)) as Run;
-    const undo = this.registry.observe(template, observer, { ...registration, queue: { capacity } }, false);
-    this.#streams.add(stream as never);
-    stream._begin(() => {
-      this.#streams.delete(stream as never);
+    const receiver = this.registry.observe(template, observer, { ...registration, queue: { capacity } }, false);
+    this.#ends.add(close);
+    stream._begin(receiver, () => {
+      this.#ends.delete(close);
       unwatchSignal(options.signal, close);
-      undo();
     });
     if (options.signal?.aborted === true) close();
     else if (options.signal !== undefined) watchSignal(options.signal, close);
@@ -152,7 +158,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
   }
 
   /** @internal */
-  protected _endStreams(): void {
-    for (const stream of [...this.#streams]) stream.close();
+  protected _end(): void {
+    for (const end of [...this.#ends]) end();
   }
 }

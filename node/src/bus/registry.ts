@@ -1,6 +1,6 @@
 import { requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
 import { Route } from "../pool/route.js";
-import { HandlerExistsError } from "./bus-error.js";
+import { HandlerExistsError, NoHandlerError, SystemClosedError } from "./bus-error.js";
 import { requireSignal } from "./check-options.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Mailbox } from "./mailbox.js";
@@ -76,18 +76,16 @@ export class Registry {
 
   #watching(path: string): readonly Receiver[] {
     const found = this.#found;
-    found.length = 0;
-    this.#observers.matchAll(path, found);
-    if (found.length === 0) return NONE;
+    const count = this.#observers.matchAll(path, found);
+    if (count === 0) return NONE;
     let all = found[0]!;
-    for (let at = 1; at < found.length; at++) all = all.and(found[at]!, this.version);
+    for (let at = 1; at < count; at++) all = all.and(found[at]!, this.version);
     return all.list;
   }
 
-  /** Returns the undo. */
-  handle(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): () => void {
+  handle(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {
     requireKnown("handler options", options, FOR_HANDLERS);
-    const receiver = this.#make(kind, template, handler, options, once, () => this.#removeHandler(receiver));
+    const receiver = this.#make(kind, template, handler, options, once);
     const { route } = receiver;
     if (this.fixed.has(template) || this.#handlers.get(template) !== undefined) throw new HandlerExistsError(template);
     if (route.isStatic) this.fixed.set(template, receiver);
@@ -95,8 +93,7 @@ export class Registry {
     return this.#enter(receiver, options);
   }
 
-  /** Returns the undo. */
-  observe(template: string, observer: Run, options: HandlerOptions, once: boolean): () => void {
+  observe(template: string, observer: Run, options: HandlerOptions, once: boolean): Receiver {
     requireKnown("observer options", options, FOR_OBSERVERS);
     const queue = options.queue ?? WATCHED;
     const overflow = queue.overflow ?? "drop-oldest";
@@ -108,7 +105,7 @@ export class Registry {
       );
     }
     const all = { ...options, queue: { ...queue, overflow } };
-    const receiver = this.#make("observer", template, observer, all, once, () => this.#removeObserver(receiver));
+    const receiver = this.#make("observer", template, observer, all, once);
     const { shape } = receiver.route;
     let group = this.#groups.get(shape);
     if (group === undefined) {
@@ -133,11 +130,10 @@ export class Registry {
     return removed;
   }
 
-  /** No new work; returns the receivers whose queues may hold requests for places. */
-  close(): Iterable<Receiver> {
+  /** No new work. */
+  close(): void {
     this.closing = true;
     this.version++;
-    return this.#receivers;
   }
 
   /** Starts what waits in the queues, now. Returns how many handlers were started. */
@@ -158,14 +154,8 @@ export class Registry {
     this.#names.delete(receiver.name);
   }
 
-  #make(
-    kind: Receiver["kind"],
-    template: string,
-    handler: Run,
-    options: HandlerOptions,
-    once: boolean,
-    remove: () => void,
-  ): Receiver {
+  #make(kind: Receiver["kind"], template: string, handler: Run, options: HandlerOptions, once: boolean): Receiver {
+    if (this.closing && !this.dispatcher.mayStillSend) throw new SystemClosedError(template);
     requireFunction("handler", handler);
     if (options.signal !== undefined) requireSignal(options.signal);
     const route = new Route(template);
@@ -173,8 +163,8 @@ export class Registry {
     const around = kind === "observer" ? [] : [...outer.map((one) => one.middleware), ...(options.middleware ?? [])];
     const retry = options.retries === undefined ? undefined : new RetryPolicy(options.retries);
     const run = wrap(handler, around);
-    const name = this.#nameOf(options.name ?? template);
-    const receiver = new Receiver(route, kind, name, handler, run, once, retry, this.#latency, remove);
+    const remove = (): void => this.#remove(receiver, options.signal);
+    const receiver = new Receiver(route, kind, handler, run, once, retry, this.#latency, remove);
     if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher, options.queue);
     return receiver;
   }
@@ -190,41 +180,39 @@ export class Registry {
     return unique;
   }
 
-  #enter(receiver: Receiver, { signal }: HandlerOptions): () => void {
+  /** Nothing refuses it any more: it takes a name. */
+  #enter(receiver: Receiver, { name, signal }: HandlerOptions): Receiver {
+    receiver.name = this.#nameOf(name ?? receiver.route.template);
     this.#receivers.add(receiver);
     this.version++;
     const { remove } = receiver;
     if (signal?.aborted === true) remove();
     else if (signal !== undefined) watchSignal(signal, remove);
-    return () => {
-      unwatchSignal(signal, remove);
-      remove();
-    };
+    return receiver;
   }
 
-  #removeHandler(receiver: Receiver): void {
+  #remove(receiver: Receiver, signal: AbortSignal | undefined): void {
     if (receiver.retired) return;
+    unwatchSignal(signal, receiver.remove);
     const { route } = receiver;
-    if (route.isStatic) this.fixed.delete(route.template);
+    if (receiver.observes) this.#leaveGroup(receiver);
+    else if (route.isStatic) this.fixed.delete(route.template);
     else this.#handlers.delete(route.template);
-    this.#retire(receiver);
+    receiver.retired = true;
+    this.version++;
+    this.dispatcher.endPlaces(
+      (path) => new NoHandlerError(path),
+      (place) => place.receiver === receiver,
+    );
+    if (receiver.active === 0) this.forget(receiver);
   }
 
-  #removeObserver(receiver: Receiver): void {
-    if (receiver.retired) return;
+  #leaveGroup(receiver: Receiver): void {
     const { shape } = receiver.route;
     const group = this.#groups.get(shape)!;
     group.remove(receiver);
-    if (group.list.length === 0) {
-      this.#groups.delete(shape);
-      this.#observers.delete(group.template);
-    }
-    this.#retire(receiver);
-  }
-
-  #retire(receiver: Receiver): void {
-    receiver.retired = true;
-    this.version++;
-    if (receiver.active === 0) this.forget(receiver);
+    if (group.list.length > 0) return;
+    this.#groups.delete(shape);
+    this.#observers.delete(group.template);
   }
 }

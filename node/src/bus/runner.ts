@@ -1,18 +1,22 @@
 import { CALLER, HANDLER, NO_POOL, OBSERVER, QUEUE } from "../pool/lease.js";
 import type { Message } from "../pool/message.js";
 import type { MessagePool } from "../pool/message-pool.js";
-import { isThenable } from "../pool/pool-error.js";
-import { type BusError, RequestTimeoutError } from "./bus-error.js";
+import { RequestTimeoutError } from "./bus-error.js";
 import { Deadlines } from "./deadlines.js";
-import { type Cause, Delivery, DONE, QUEUED, RESTING, RUNNING, WAITING } from "./delivery.js";
-import type { MailboxOwner } from "./mailbox.js";
-import { captureScope, makeStore, type Scope, type Store } from "./platform.js";
+import { type Cause, Delivery, DONE, NEW, RESTING, RUNNING } from "./delivery.js";
+import { DeliveryStock } from "./delivery-stock.js";
+import type { MailboxOwner, Refusal } from "./mailbox.js";
+import { captureScope, makeStore, type Scope, soon, type Store } from "./platform.js";
 import { LANES } from "./queue-options.js";
-import { ABORTED, DROPPED, EXPIRED, FAILED, HANDLED, type Receiver, RETRIED, SENT } from "./receiver.js";
+import { ABORTED, DROPPED, EXPIRED, FAILED, HANDLED, type Receiver, REFUSED, RETRIED, SENT } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type { Reports } from "./reports.js";
 import type { SendOptions } from "./system-options.js";
 import { childTraceparent, TracedRuns } from "./trace.js";
+import { adopt, isThenable } from "../pool/thenable.js";
+
+/** Attempts in a row without a pause, after which timers and sockets have their turn. A power of two. */
+const ATTEMPTS = 64;
 
 /** @internal What the sender wants: the reply, a promise of it, or nothing. */
 export type Mode = "send" | "request" | "emit";
@@ -32,13 +36,13 @@ export interface RunnerOptions {
  * @internal
  */
 export abstract class Runner implements MailboxOwner {
-  readonly deadlines = new Deadlines();
+  readonly deadlines: Deadlines;
   /** Nothing has to be done for a message beside calling its handler, and its object may be the last one's. */
   readonly shortcuts: boolean;
   /** The deliveries whose handlers run, by asynchronous context. */
   readonly #store: Store<Delivery> | undefined;
   readonly #traces: TracedRuns | undefined;
-  readonly #spare: Delivery[] = [];
+  readonly #stock: DeliveryStock;
   #outstanding = 0;
   #depth = 0;
   /** Deliveries whose sends cannot be told from those of others. */
@@ -57,6 +61,8 @@ export abstract class Runner implements MailboxOwner {
     private readonly options: RunnerOptions,
   ) {
     this.#store = options.asyncContext ? makeStore<Delivery>() : undefined;
+    this.deadlines = new Deadlines(this.capture());
+    this.#stock = new DeliveryStock(this.marks);
     this.#traces = options.diagnostics ? new TracedRuns() : undefined;
     this.shortcuts = !options.tracing && !options.latency && !options.diagnostics && !pool._checked;
   }
@@ -100,9 +106,9 @@ export abstract class Runner implements MailboxOwner {
     mode: Mode,
     scope: Scope | undefined,
   ): Delivery {
-    const delivery = this.#spare.pop() ?? new Delivery();
+    const delivery = this.#stock.take();
     delivery.held = true;
-    delivery.state = RUNNING;
+    delivery.state = NEW;
     delivery.message = message;
     delivery.receiver = receiver;
     delivery.ours = ours;
@@ -141,6 +147,7 @@ export abstract class Runner implements MailboxOwner {
     if (options?.signal !== undefined) delivery.listen(options.signal, this.#aborted);
     const timeoutMs = options?.timeoutMs ?? (mode === "request" ? this.options.timeoutMs : Number.POSITIVE_INFINITY);
     if (timeoutMs === Number.POSITIVE_INFINITY || receiver.observes) return;
+    if (this.reports.wantsLetters) delivery.scope ??= this.capture();
     delivery.deadline = this.deadlines.start(timeoutMs, () => {
       this.cancel(delivery, new RequestTimeoutError(message._path, timeoutMs), "timed-out");
     });
@@ -155,25 +162,30 @@ export abstract class Runner implements MailboxOwner {
     else scope.runInAsyncScope(this.#enter, undefined, delivery);
   }
 
-  dropped(delivery: Delivery, error: BusError): void {
-    delivery.receiver.counts[DROPPED]!++;
-    this.reports.gone(delivery, "dropped", error);
+  /** Its queue does not take the message, or no longer. An error costs a stack: it is made where somebody gets it. */
+  turnAway(delivery: Delivery, refusal: Refusal): void {
+    const { receiver, scope } = delivery;
+    receiver.counts[refusal === "dropped" ? DROPPED : REFUSED]!++;
+    let made: unknown;
+    const error = (): unknown => (made ??= receiver.mailbox!.errorOf(refusal));
+    const letter = this.reports.letterOf(delivery, refusal, error);
     this.end(delivery);
-    delivery.refuse(error);
+    if (delivery.promise !== undefined) delivery.refuse(error());
     this.recycle(delivery);
+    this.reports.letter(letter, scope);
   }
 
   /** The sender no longer waits: takes the message back where its handler did not start, or tells the handler. */
   cancel(delivery: Delivery, reason: unknown, cause: Cause): void {
     const was = delivery.state;
     if (was === DONE || delivery.given) return;
-    const { receiver } = delivery;
-    const unstarted = was === WAITING || was === QUEUED;
-    delivery.giveUp(reason);
-    if (cause === "timed-out") {
-      if (!delivery.emitted) this.reports.gone(delivery, "timed-out", reason);
-      else if (unstarted) this.reports.gone(delivery, "expired", reason);
-    }
+    const { receiver, scope } = delivery;
+    const unstarted = was !== RUNNING && was !== RESTING;
+    const late = cause === "timed-out" && (unstarted || !delivery.emitted);
+    const letter = late
+      ? this.reports.letterOf(delivery, delivery.emitted ? "expired" : "timed-out", () => reason)
+      : undefined;
+    const controller = delivery.giveUp(reason);
     if (was === RUNNING) delivery.reply(true, reason);
     else if (was === RESTING) {
       delivery.rest!.done();
@@ -181,11 +193,17 @@ export abstract class Runner implements MailboxOwner {
     } else {
       delivery.state = DONE;
       receiver.counts[cause === "aborted" ? ABORTED : EXPIRED]!++;
-      receiver.mailbox!.remove(delivery, was);
+      if (was !== NEW) receiver.mailbox!.remove(delivery, was);
+      delivery.failed = true;
+      delivery.outcome = reason;
       this.end(delivery);
       delivery.reply(true, reason);
       this.recycle(delivery);
     }
+    const abort = (): void => controller?.abort(reason);
+    if (scope === undefined) abort();
+    else if (controller !== undefined) scope.runInAsyncScope(abort, undefined, undefined);
+    this.reports.letter(letter, scope);
   }
 
   /** Runs the handler, again while it fails at once and may be run again. */
@@ -218,10 +236,7 @@ export abstract class Runner implements MailboxOwner {
   }
 
   awaitReply(delivery: Delivery, outcome: PromiseLike<unknown>): void {
-    // What is not a native promise may call back twice.
-    const native = outcome instanceof Promise && outcome.then === Promise.prototype.then;
-    const promise = native ? outcome : new Promise((resolve) => resolve(outcome));
-    promise.then(
+    adopt(outcome).then(
       (value) => this.#settle(delivery, false, value),
       (error: unknown) => {
         if (this.#again(delivery, error)) this.start(delivery);
@@ -239,11 +254,20 @@ export abstract class Runner implements MailboxOwner {
     delivery.attempt++;
     counts[RETRIED]!++;
     const pauseMs = retry.pauseMs(delivery.attempt);
-    if (pauseMs === 0) return true;
+    if (pauseMs === 0 && (delivery.attempt & (ATTEMPTS - 1)) !== 0) return true;
     delivery.state = RESTING;
     delivery.scope ??= this.capture();
-    delivery.rest = this.deadlines.start(pauseMs, () => this.start(delivery));
+    if (pauseMs > 0) delivery.rest = this.deadlines.start(pauseMs, () => this.start(delivery));
+    else this.#restOneTurn(delivery);
     return false;
+  }
+
+  #restOneTurn(delivery: Delivery): void {
+    let over = false;
+    delivery.rest = { done: () => void (over = true) };
+    soon(() => {
+      if (!over) this.start(delivery);
+    });
   }
 
   /** The handler is done with a message. */
@@ -255,7 +279,7 @@ export abstract class Runner implements MailboxOwner {
     receiver.latency?.record((performance.now() - delivery.sentAtMs) * 1e6);
     delivery.failed = failed;
     delivery.outcome = value;
-    const seen = delivery.held && !delivery.emitted;
+    const seen = delivery.held && !delivery.emitted && delivery.promise === undefined;
     this.end(delivery);
     receiver.mailbox?.finished();
     if (seen) return;
@@ -280,6 +304,6 @@ export abstract class Runner implements MailboxOwner {
   recycle(delivery: Delivery): void {
     if (this.#store !== undefined || delivery.state !== DONE || delivery.held || delivery.listed) return;
     delivery.reset();
-    this.#spare.push(delivery);
+    this.#stock.put(delivery);
   }
 }

@@ -1,4 +1,3 @@
-import { NoHandlerError } from "./bus-error.js";
 import type { Dispatcher } from "./dispatcher.js";
 import type { Receiver } from "./receiver.js";
 import type { Registry } from "./registry.js";
@@ -22,12 +21,12 @@ export class Target<Body, Reply> {
 
   send(body?: Body): Sent<Reply> {
     if (this.#version !== this.registry.version) this.#find();
-    return this.dispatcher.send(this.#receiver!, this.path, body) as Sent<Reply>;
+    if (this.#receiver === undefined) throw this.dispatcher.missing(this.path, body, undefined);
+    return this.dispatcher.send(this.#receiver, this.path, body) as Sent<Reply>;
   }
 
   #find(): void {
     this.#receiver = this.registry.handlerOf(this.path);
-    if (this.#receiver === undefined) throw new NoHandlerError(this.path);
     this.#version = this.registry.version;
   }
 }

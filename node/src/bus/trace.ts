@@ -1,6 +1,6 @@
-import { isThenable } from "../pool/pool-error.js";
 import type { Delivery } from "./delivery.js";
 import { channelsOf, fillRandom } from "./platform.js";
+import { isThenable } from "../pool/thenable.js";
 
 const SHAPE = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));

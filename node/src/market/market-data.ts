@@ -1,12 +1,12 @@
 import type { ConnectionOptions } from "node:tls";
-import { LineFeed } from "./line-feed.js";
+import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import { Deque } from "../pool/deque.js";
 import { requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
+import { MarketRing } from "./market-ring.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
-import { ringIsThere } from "./shared-memory.js";
 import { tcpLines } from "./tcp-lines.js";
 import { webLines } from "./web-lines.js";
 
@@ -94,7 +94,8 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   #reading = false;
   readonly #events = new Deque<MarketEvent>();
   #untold = 0;
-  #wake: (() => void) | undefined;
+  /** Of each iterator that waits. */
+  #waiters: (() => void)[] = [];
   #looking: NodeJS.Timeout | undefined;
   #connections = 0;
   #received = 0;
@@ -167,7 +168,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     this.#closed = true;
     clearTimeout(this.#looking);
     this.#feed.close();
-    this.#wake?.();
+    this.#wake();
   }
 
   [Symbol.dispose](): void {
@@ -189,10 +190,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
           yield { type: "missed", count, here: true };
         } else if (this.#closed) return;
         else {
-          await new Promise<void>((resolve) => {
-            this.#wake = resolve;
-          });
-          this.#wake = undefined;
+          await new Promise<void>((resolve) => this.#waiters.push(resolve));
         }
       }
     } finally {
@@ -200,27 +198,19 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
   }
 
+  #wake(): void {
+    for (const waiter of this.#waiters.splice(0)) waiter();
+  }
+
   #lines(): MarketFeed {
     const { host = "127.0.0.1", port, tls, token, url, reconnectMs = 1_000 } = this.#options;
     if (url === undefined) {
-      return new LineFeed(
-        "tcp",
-        (reader) => tcpLines(host, port!, tls, token, reader),
-        "every",
-        reconnectMs,
-        this.#wishes,
-        this.#owner,
-      );
+      const connect = (reader: LineReader): LineConnection => tcpLines(host, port!, tls, token, reader);
+      return new LineFeed("tcp", connect, "every", reconnectMs, this.#wishes, this.#owner);
     }
     const where = new URL(url);
-    return new LineFeed(
-      "web",
-      (reader) => webLines(where, token, reader),
-      "conflate",
-      reconnectMs,
-      this.#wishes,
-      this.#owner,
-    );
+    const connect = (reader: LineReader): LineConnection => webLines(where, token, reader);
+    return new LineFeed("web", connect, "conflate", reconnectMs, this.#wishes, this.#owner);
   }
 
   #ring(name: string): MarketFeed {
@@ -228,34 +218,26 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     return new RingFeed(name, wake, reconnectMs, this.#wishes, this.#owner);
   }
 
-  /** True when events come over the network from now on. */
-  #fallBack(): boolean {
-    if (this.#options.port === undefined && this.#options.url === undefined) return false;
+  /** Events come over the network from now on, where there is one. */
+  #fallBack(): void {
+    if (this.#options.port === undefined && this.#options.url === undefined) return;
     this.#feed.close();
     this.#feed = this.#lines();
     this.#look();
-    return true;
   }
 
-  /** While events come over the network, looks whether the ring can be read again. */
+  /** While events come over the network, looks whether the ring has a writer again. */
   #look(): void {
     const { ring, reconnectMs = 1_000 } = this.#options;
     this.#looking = setTimeout(() => {
-      ringIsThere(ring!).then(
-        (there) => {
-          if (this.#closed) return;
-          if (there) this.#goBack();
-          else this.#look();
-        },
-        () => this.#look(),
-      );
+      void hasWriter(ring!).then((there) => {
+        if (this.#closed) return;
+        if (!there) return this.#look();
+        this.#feed.close();
+        this.#feed = this.#ring(ring!);
+      });
     }, reconnectMs);
     this.#looking.unref();
-  }
-
-  #goBack(): void {
-    this.#feed.close();
-    this.#feed = this.#ring(this.#options.ring!);
   }
 
   #take(event: MarketEvent): void {
@@ -276,7 +258,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
       return;
     }
     this.#events.push(event);
-    this.#wake?.();
+    if (this.#waiters.length > 0) this.#wake();
   }
 
   /** False when nothing in the system takes it. A handler that throws must not end the connection. */
@@ -294,5 +276,17 @@ export class MarketData implements AsyncIterable<MarketEvent> {
       failed(error);
     }
     return true;
+  }
+}
+
+/** A writer that was killed leaves its ring behind. */
+async function hasWriter(name: string): Promise<boolean> {
+  try {
+    const ring = await MarketRing.open(name);
+    const alive = ring.writerState() === "alive";
+    ring.close();
+    return alive;
+  } catch {
+    return false;
   }
 }

@@ -25,8 +25,8 @@ export interface MarketFeedOwner {
   take(event: MarketEvent): void;
   badLine(): void;
   error(text: string): void;
-  /** A ring cannot be read. True when the owner goes on without it. */
-  unreadable(): boolean;
+  /** A ring cannot be read, or has no writer. Where the owner has another way it closes this one. */
+  unreadable(): void;
 }
 
 /** @internal A way by which a gateway's events come. */

@@ -7,6 +7,8 @@ import { MarketRing } from "./market-ring.js";
 
 /** Entries that one look takes, before other work of the event loop has its turn. */
 const LOOK = 4_096;
+/** A writer that has not said for so long that it lives is taken for dead where there is another way. */
+const SILENT_MS = 2_000;
 const PRICE_SCALE = 10_000;
 
 /**
@@ -135,33 +137,58 @@ export class RingFeed implements MarketFeed {
   }
 
   async #run(): Promise<void> {
+    /** The stream that was read to its end: what its writer left is read once. */
+    let over: bigint | undefined;
     while (!this.#closed) {
+      let ring: MarketRing | undefined;
       try {
-        this.#ring = await MarketRing.open(this.name);
-        if (!this.#closed) await this.#read(this.#ring);
+        ring = this.#ring = await MarketRing.open(this.name);
+        const alive = ring.writerState(SILENT_MS) === "alive";
+        if (!alive) this.#giveWay(`ring ${this.name}: its writer is gone`);
+        if (!this.#closed && (alive || ring.epoch !== over)) {
+          over = ring.epoch;
+          await this.#read(ring);
+        }
       } catch (error) {
-        this.owner.error((error as Error).message);
-        if (!this.#closed && this.owner.unreadable()) return;
+        this.#giveWay((error as Error).message);
       }
-      (this.#ring as MarketRing | undefined)?.close();
+      ring?.close();
       if (!this.#closed) await pause(this.reconnectMs);
     }
   }
 
+  /** Where there is another way, the owner takes it, and closes this one. */
+  #giveWay(why: string): void {
+    if (this.#closed) return;
+    this.owner.error(why);
+    this.owner.unreadable();
+  }
+
   /** Until the stream is over, or the ring is another's. */
   async #read(ring: MarketRing): Promise<void> {
-    this.owner.connected();
     const { epoch } = ring;
-    ring.join(this.#handler);
-    this.#flush();
+    let starts = this.#join(ring);
     while (!this.#closed) {
       // The state before the entries: what was published before the end is read before it ends.
-      const state = ring.writerState();
+      const state = ring.writerState(SILENT_MS);
       const taken = ring.poll(this.#handler, LOOK);
       this.#flush();
-      if (taken === 0 && (state === "closed" || state === "superseded" || ring.epoch !== epoch)) return;
+      if (taken === 0) {
+        if (state === "closed" || state === "superseded" || ring.epoch !== epoch) return;
+        if (state === "silent") this.#giveWay(`ring ${this.name}: its writer is silent`);
+        else if (ring.writerStarts !== starts) starts = this.#join(ring);
+      }
       await this.#pause(taken === LOOK);
     }
+  }
+
+  /** The board, after which its writer's entries follow. Returns the number of that writer. */
+  #join(ring: MarketRing): number {
+    const starts = ring.writerStarts;
+    this.owner.connected();
+    ring.join(this.#handler);
+    this.#flush();
+    return starts;
   }
 
   async #pause(behind: boolean): Promise<void> {

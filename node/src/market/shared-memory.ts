@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { SettingError } from "../pool/pool-error.js";
@@ -31,12 +31,6 @@ export async function mapRing(name: string): Promise<ArrayBuffer> {
     }
   }
   throw new MarketRingError("not_found", `ring ${name}: not found; is its writer running?`);
-}
-
-/** @internal True when there is a ring of that name, whole or being made. */
-export async function ringIsThere(name: string): Promise<boolean> {
-  await load();
-  return [...hugePageMounts(), FOLDER].some((folder) => existsSync(`${folder}/millpond.${name}`));
 }
 
 async function load(): Promise<Addon> {

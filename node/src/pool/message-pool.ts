@@ -20,7 +20,6 @@ import {
 import { Message } from "./message.js";
 import {
   DoubleReleaseError,
-  isThenable,
   MessageInUseError,
   requireFunction,
   requireInteger,
@@ -31,6 +30,7 @@ import {
 } from "./pool-error.js";
 import { type Leak, type MessagePoolOptions, MOST, POOL_OPTIONS, type Pooled } from "./pool-options.js";
 import { PoolStock } from "./pool-stock.js";
+import { isThenable } from "./thenable.js";
 
 /** Of a stamp: lent, and nothing but to be cleared when it comes back. */
 const SIMPLY_LENT = LOOK_CLOSER + 1;

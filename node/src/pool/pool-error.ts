@@ -101,11 +101,6 @@ export function requireKnown(setting: string, options: unknown, known: readonly 
 }
 
 /** @internal */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
-}
-
-/** @internal */
 export function requireInteger(setting: string, value: number, least: number, most: number): number {
   if (!Number.isInteger(value) || value < least || value > most) {
     throw new SettingError(setting, value, `a whole number from ${least} to ${most}`);

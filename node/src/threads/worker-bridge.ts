@@ -1,4 +1,4 @@
-import { deserialize, serialize } from "node:v8";
+import { serialize } from "node:v8";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { BusError, QueueFullError } from "../bus/bus-error.js";
 import type { MessageSystem } from "../bus/message-system.js";
@@ -7,6 +7,7 @@ import { Deque } from "../pool/deque.js";
 import type { Message } from "../pool/message.js";
 import { requireKnown } from "../pool/pool-error.js";
 import { FrameRing } from "./frame-ring.js";
+import { valueOf } from "./frame-value.js";
 
 const CALL = 0;
 const REPLY = 1;
@@ -159,7 +160,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#ended === undefined) {
       while (this.#unsent.length > 0 && this.#out.tryPush(this.#unsent.peek()!)) this.#unsent.shift();
-      const handled = this.#in.poll((frame) => this.#handle(deserialize(frame) as unknown[]), TURN);
+      const handled = this.#in.poll((frame) => this.#handle(valueOf(frame) as unknown[]), TURN);
       if (handled > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       else if (this.#unsent.length > 0) await new Promise<void>((resolve) => setTimeout(resolve, 1));
       else await this.#in.waitAsync(NAP_MS);

@@ -214,6 +214,10 @@ export class BusDriver {
           };
     const name = `p${party.number}`;
     const retries = { times: config.retries, delayMs: config.delayMs };
+    if (this.#model.refusing) {
+      assert.throws(() => this.#system.on(template, run as never), { name: "SystemClosedError" });
+      return;
+    }
     if (!observer && there) {
       const conflict = { name: "HandlerExistsError" };
       assert.throws(() => this.#system.on(template, run as never), conflict);
@@ -233,7 +237,7 @@ export class BusDriver {
     const parties = this.#model.parties.filter((party) => !party.removed);
     if (parties.length < 3) return;
     const party = parties[this.random(parties.length)]!;
-    party.removed = true;
+    this.#model.remove(party);
     this.#undo.get(party)!();
   }
 

@@ -138,7 +138,7 @@ export class Model {
   /** lenient: while messages are out, it cannot be known which sends are a handler's. */
   constructor(private readonly lenient = false) {}
 
-  get #refusing(): boolean {
+  get refusing(): boolean {
     return this.closing && (!this.lenient || this.idle);
   }
 
@@ -184,7 +184,7 @@ export class Model {
       if (ticket !== undefined) this.unreserve(ticket.party);
       return fail(error);
     };
-    if (this.#refusing && how.inside !== true) return refuse("SystemClosedError");
+    if (this.refusing && how.inside !== true) return refuse("SystemClosedError");
     if (how.aborted) return refuse("Aborted");
     if (how.held !== undefined && this.held.get(how.held) === "bus") return refuse("MessageInUseError");
     const handler = ticket?.party ?? this.handlerOf(path);
@@ -196,12 +196,13 @@ export class Model {
     }
     const item = this.#item(handler, path, body, how);
     if (how.held !== undefined) this.held.set(how.held, "bus");
-    if (handler.config.once) handler.removed = true;
     let reached = 0;
     if (handler.config.queue === undefined) {
       reached = this.#show(observers, path, body, how.meta, how.signal) + 1;
+      if (handler.config.once) this.remove(handler);
       this.start(item);
     } else if (this.#offer(item, ticket !== undefined)) {
+      if (handler.config.once) this.remove(handler);
       reached = 1 + this.#show(observers, path, body, how.meta, how.signal);
     }
     if (how.mode === "emit") return reached;
@@ -354,7 +355,7 @@ export class Model {
     aborted: boolean,
   ): Ticket | undefined {
     const party = this.handlerOf(path);
-    const error = this.#refusing
+    const error = this.refusing
       ? "SystemClosedError"
       : aborted
         ? "Aborted"
@@ -376,6 +377,19 @@ export class Model {
       this.#give(party!);
     }
     return made;
+  }
+
+  /** No more messages; places are taken back, first from those who wait for one. */
+  remove(party: Party): void {
+    party.removed = true;
+    this.#endTickets((ticket) => ticket.party === party, "NoHandlerError");
+  }
+
+  #endTickets(which: (ticket: Ticket) => boolean, error: string): void {
+    const ending = this.tickets.filter(which);
+    for (const state of ["waits", "held"]) {
+      for (const ticket of ending) if (ticket.state === state) this.endTicket(ticket, error);
+    }
   }
 
   endTicket(ticket: Ticket, error: string): void {
@@ -514,9 +528,7 @@ export class Model {
 
   close(): void {
     this.closing = true;
-    for (const state of ["waits", "held"]) {
-      for (const ticket of [...this.tickets]) if (ticket.state === state) this.endTicket(ticket, "SystemClosedError");
-    }
+    this.#endTickets(() => true, "SystemClosedError");
   }
 
   get idle(): boolean {

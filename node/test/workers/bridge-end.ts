@@ -18,3 +18,7 @@ system.on("calc://hang", (message) => {
 });
 system.on("calc://die", () => process.exit(3));
 system.on("calc://stop", () => void setImmediate(() => bridge.close()));
+system.on("calc://echo", (message) => message.body);
+const kept: unknown[] = [];
+system.on("calc://keep", (message) => kept.push(message.body));
+system.on("calc://kept", () => kept);
