@@ -66,7 +66,7 @@ struct SessionSettings {
 
     std::uint64_t heartbeat_seconds{30};
     std::uint64_t logon_seconds{10};
-    std::uint64_t logout_seconds{2};
+    std::uint64_t logout_seconds{10};
     std::uint64_t max_latency_seconds{120};
     std::optional<fix::TimePrecision> time_precision{};
     std::string username{};

@@ -177,7 +177,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      [](SessionSettings& s, const Value& v) { s.heartbeat_seconds = v.integer(0, kDaySeconds); }},
     {"logon_seconds", "N", "how long the Logon's answer may take (10)",
      [](SessionSettings& s, const Value& v) { s.logon_seconds = v.integer(1, 3'600); }},
-    {"logout_seconds", "N", "how long the Logout's answer may take (2)",
+    {"logout_seconds", "N", "how long the Logout's answer may take (10)",
      [](SessionSettings& s, const Value& v) { s.logout_seconds = v.integer(1, 3'600); }},
     {"max_latency_seconds", "N", "how far SendingTime may lie from our time; 0 not compared (120)",
      [](SessionSettings& s, const Value& v) { s.max_latency_seconds = v.integer(0, kDaySeconds); }},

@@ -19,6 +19,8 @@ std::string_view name(Closed reason) noexcept {
         case Closed::tls_failed: return "TLS handshake failed";
         case Closed::application_error: return "application error";
         case Closed::store_failed: return "the store failed";
+        case Closed::not_encoded: return "a session message could not be encoded";
+        case Closed::numbers_used_up: return "outbound sequence numbers used up";
         case Closed::shut_down: return "shut down";
     }
     return "unknown";
@@ -34,6 +36,8 @@ Closed closed_by(fix::Disconnect reason) noexcept {
         case fix::Disconnect::sequence_too_low: return Closed::sequence_too_low;
         case fix::Disconnect::send_refused: return Closed::slow_consumer;
         case fix::Disconnect::outside_schedule: return Closed::outside_schedule;
+        case fix::Disconnect::not_encoded: return Closed::not_encoded;
+        case fix::Disconnect::numbers_used_up: return Closed::numbers_used_up;
     }
     return Closed::none;
 }

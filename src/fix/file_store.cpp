@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -49,8 +50,21 @@ FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, con
       created_utc_ns_(utc_ns) {
     upgrade_store(path, options_);
     while (segments() < kMostSegments && add_link(false)) recovered_ = true;
-    while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
+    try {
+        while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
+    } catch (...) {
+        remove_new_files();
+        throw;
+    }
     recover();
+}
+
+void FileStore::remove_new_files() noexcept {
+    if (recovered_) return;
+    std::error_code ignored;
+    for (std::size_t i = 0; i < segments(); ++i) {
+        if (links_[i].is_new) std::filesystem::remove(segment_path(path_, i), ignored);
+    }
 }
 
 StoreIdentity FileStore::identity_of(const StoreHeader& header) {
@@ -77,8 +91,10 @@ void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) con
 bool FileStore::add_link(bool make) {
     const auto number = segments();
     const auto file = segment_path(path_, number);
-    if (!make && !std::filesystem::exists(file)) return false;
+    const bool exists = std::filesystem::exists(file);
+    if (!make && !exists) return false;
     Link link;
+    link.is_new = !exists;
     link.region = memory::Region::file(
         file, memory_bytes(segment_bytes_),
         {.prefault = options_.prefault, .exclusive = number == 0, .own = true, .mode = options_.file_mode});
@@ -191,6 +207,17 @@ std::optional<std::string_view> FileStore::retrieve_elsewhere(std::uint64_t sequ
         if (const auto message = link.segment.retrieve(sequence)) return message;
     }
     return std::nullopt;
+}
+
+std::uint64_t FileStore::next_kept_elsewhere(std::uint64_t sequence) const noexcept {
+    auto lowest = std::numeric_limits<std::uint64_t>::max();
+    for (std::size_t i = 0; i < segments(); ++i) {
+        const auto& link = links_[i];
+        if (i == current_link_ || sequence >= link.extent.next || link.extent.first >= lowest) continue;
+        const auto kept = link.segment.next_kept(std::max(sequence, link.extent.first));
+        if (kept < link.extent.next) lowest = std::min(lowest, kept);
+    }
+    return lowest;
 }
 
 void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {

@@ -145,6 +145,10 @@ void MessageStore::count_eviction() noexcept {
     if (used > tallies_.peak_bytes.read()) tallies_.peak_bytes.set(used);
 }
 
+std::uint64_t MessageStore::next_kept(std::uint64_t sequence) const noexcept {
+    return std::min({current_.next_kept(sequence), next_kept_elsewhere(sequence), next_sender_});
+}
+
 void MessageStore::mark_written(std::uint64_t sequence) noexcept {
     written_to_ = std::max(written_to_, sequence);
     if (sequence + 1 == next_sender_) {

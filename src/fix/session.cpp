@@ -49,6 +49,8 @@ std::string_view name(Disconnect reason) noexcept {
         case Disconnect::sequence_too_low: return "sequence number too low";
         case Disconnect::send_refused: return "the peer takes nothing";
         case Disconnect::outside_schedule: return "outside of the schedule";
+        case Disconnect::not_encoded: return "a session message could not be encoded";
+        case Disconnect::numbers_used_up: return "outbound sequence numbers used up";
     }
     return "unknown";
 }
@@ -94,7 +96,6 @@ void Session::on_connect(core::Moment now) {
     requested_to_ = 0;
     highest_seen_ = 0;
     early_logon_ = 0;
-    resend_ = {};
     if (config_.refresh_on_logon) store_->refresh();
     if (config_.schedule) {
         if (!config_.schedule->is_open(now.utc_ns)) {
@@ -116,7 +117,7 @@ void Session::on_disconnect(core::Moment now) {
     closing_ = false;
     ending_.reset();
     held_.clear();
-    resend_ = {};
+    end_resend();
     if (reset_wanted_ || config_.reset_on_disconnect) {
         reset_wanted_ = false;
         store_->reset(now.utc_ns);
@@ -199,7 +200,7 @@ void Session::on_timer(core::Moment now) {
 }
 
 void Session::logout(std::string_view reason, core::Moment now) {
-    if (state_ == State::active && !closing_) send_logout(reason, now);
+    if (state_ == State::active && !closing_) send_logout(reason.empty() ? "logout requested" : reason, now);
 }
 
 void Session::reset(core::Moment now) {

@@ -25,12 +25,12 @@ void Session::on_frame(const Frame& frame, core::Moment now) {
     last_received_ns_ = now.monotonic_ns;
     test_request_sent_ = false;
     const auto expected = store_->next_target();
-    on_message(*message, now);
+    on_message(*message, now, false);
     if (!closing_) process_held(now);
     if (store_->next_target() != expected) progress_ns_ = now.monotonic_ns;
 }
 
-void Session::on_message(const Message& message, core::Moment now) {
+void Session::on_message(const Message& message, core::Moment now, bool was_held) {
     if (state_ == State::awaiting_logon) {
         on_message_before_logon(message, now);
         return;
@@ -46,7 +46,7 @@ void Session::on_message(const Message& message, core::Moment now) {
         send_logout(message.has(tag::kMsgSeqNum) ? kBadSequence : "MsgSeqNum is missing", now);
         return;
     }
-    on_numbered({message, *sequence, now});
+    on_numbered({message, *sequence, now, was_held});
 }
 
 /// kInvalid when both are right.
@@ -126,7 +126,8 @@ void Session::on_numbered(const Inbound& in) {
     }
     const bool has_identity =
         in.message.has(tag::kSenderCompId) && in.message.has(tag::kTargetCompId) && in.message.has(tag::kSendingTime);
-    if (has_identity && !passes_identity(in)) return;
+    // The time that a message waited here is not the peer's.
+    if (has_identity && !in.was_held && !passes_identity(in)) return;
     if (in.sequence == expected && !passes_poss_dup(in)) return;
     if (in.sequence == expected || any_number) {
         on_in_turn(in);
@@ -174,10 +175,7 @@ void Session::on_in_turn(const Inbound& in) {
         case '5': on_logout_message(in); return;
         case 'A': on_logon_again(in); return;
         case '0': take_number(in.sequence); return;
-        case '1':
-            take_number(in.sequence);
-            send_heartbeat(in.message.text(tag::kTestReqId).value_or(""), in.now);
-            return;
+        case '1': on_test_request(in); return;
         case '3':
             take_number(in.sequence);
             handler_->on_reject(in.message);
@@ -192,9 +190,22 @@ void Session::on_application(const Inbound& in) {
     if (verdict != Verdict::accepted) send_business_reject(in, verdict);
 }
 
+void Session::on_test_request(const Inbound& in) {
+    take_number(in.sequence);
+    const auto id = in.message.text(tag::kTestReqId).value_or("");
+    const auto written =
+        write_message("0", in.now, [&](Writer& writer) { writer.add<tag::kTestReqId>(id); }, Routing{});
+    if (written == Written::not_encoded) {
+        send_reject(in, Rejection{RejectReason::value_incorrect, "112"}, "TestReqID is too long for a Heartbeat");
+    } else if (written != Written::yes) {
+        fail_admin(written, in.now);
+    }
+}
+
 void Session::on_resend_request(const Inbound& in) {
     if (in.sequence == store_->next_target()) take_number(in.sequence);
-    const auto newest = store_->next_sender() - 1;
+    // A gap fill goes up to kMaxSequence at most.
+    const auto newest = std::min(store_->next_sender(), kMaxSequence) - 1;
     const auto first = in.message.unsigned_integer(tag::kBeginSeqNo).value_or(0);
     auto last = in.message.unsigned_integer(tag::kEndSeqNo).value_or(0);
     if (first == 0 || first > kMaxSequence || last > kMaxSequence) {
@@ -253,7 +264,7 @@ void Session::process_held(core::Moment now) {
         if (message->msg_type() == "2") {
             take_number(store_->next_target());  // it was answered when it came
         } else {
-            on_message(*message, now);
+            on_message(*message, now, true);
         }
     }
     if (closing_ || ending_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;

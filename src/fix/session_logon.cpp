@@ -14,6 +14,19 @@ static_assert(kMaxHeartbeatSeconds == 2'147'483'647);
 
 }  // namespace
 
+/// What is wrong with a Logon.
+struct Session::LogonFault {
+    Rejection rejection;
+    ReasonText text{};  // in place of the reason's words, where it is not empty
+
+    [[nodiscard]] std::string_view words() const noexcept {
+        return text.text().empty() ? fix::text(rejection.reason) : text.text();
+    }
+    [[nodiscard]] Tag tag() const noexcept {
+        return static_cast<Tag>(parse_unsigned(rejection.tag_text).value_or(tag::kInvalid));
+    }
+};
+
 void Session::on_message_before_logon(const Message& message, core::Moment now) {
     const auto type = message.msg_type();
     if (message.begin_string() != begin_string(config_.version)) {
@@ -47,41 +60,52 @@ void Session::on_message_before_logon(const Message& message, core::Moment now) 
         refuse_logon({tag::kMsgSeqNum, kBadSequence});
         return;
     }
+    if (const auto closed = handler_->closed_because(); !closed.empty()) {
+        send_logout(closed, now);
+        refuse_logon({.reason = closed});
+        return;
+    }
     const Inbound in{message, *sequence, now};
-    if (may_begin(in)) on_first_logon(in);
+    if (!is_timely(message, now)) {
+        refuse_logon(in, {.rejection = {RejectReason::sending_time_accuracy, "52"}});
+    } else if (const auto fault = fault_of_logon(in)) {
+        refuse_logon(in, *fault);
+    } else {
+        on_first_logon(in);
+    }
 }
 
-/// Whether a Logon of the right peer is as it should be; else it was refused.
-bool Session::may_begin(const Inbound& in) {
+/// What is wrong with a Logon of the right peer, the first of a connection or a later one.
+std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) noexcept {
     const auto& message = in.message;
-    if (!is_timely(message, in.now)) {
-        refuse_logon(in, {RejectReason::sending_time_accuracy, "52"});
-        return false;
-    }
-    if (const auto rejection = validator_.check(message)) {
-        refuse_logon(in, *rejection);
-        return false;
-    }
+    if (const auto rejection = check(message)) return LogonFault{.rejection = *rejection};
+    const auto wrong = [](std::string_view tag_text, std::string_view text, std::string_view rest = {}) {
+        return LogonFault{.rejection = {RejectReason::value_incorrect, tag_text},
+                          .text = ReasonText{}.add(text).add(rest)};
+    };
     if (message.text(tag::kEncryptMethod) != kNotEncrypted) {
-        refuse_logon(in, {RejectReason::value_incorrect, "98"}, "EncryptMethod is not supported: only 0 is");
-        return false;
+        return wrong("98", "EncryptMethod is not supported: only 0 is");
     }
     const auto interval = message.integer(tag::kHeartBtInt).value_or(-1);
-    if (interval < 0 || interval > kMaxHeartbeatSeconds) {
-        refuse_logon(in, {RejectReason::value_incorrect, "108"}, kBadInterval);
-        return false;
-    }
+    if (interval < 0 || interval > kMaxHeartbeatSeconds) return wrong("108", kBadInterval);
     if (message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence != 1) {
-        refuse_logon(in, {RejectReason::value_incorrect, "34"}, "MsgSeqNum of a Logon with ResetSeqNumFlag is not 1");
-        return false;
+        return wrong("34", "MsgSeqNum of a Logon with ResetSeqNumFlag is not 1");
     }
     if (config_.version == Version::fixt11 && message.text(tag::kDefaultApplVerId) != config_.default_appl_ver_id) {
-        ReasonText text;
-        text.add("DefaultApplVerID is not ").add(config_.default_appl_ver_id);
-        refuse_logon(in, {RejectReason::value_incorrect, "1137"}, text.text());
-        return false;
+        return wrong("1137", "DefaultApplVerID is not ", config_.default_appl_ver_id);
     }
-    return true;
+    return std::nullopt;
+}
+
+/// next_sender: in front of our answer.
+std::optional<Session::LogonFault> Session::fault_of_next_expected(const Message& logon,
+                                                                   std::uint64_t next_sender) noexcept {
+    const auto expected = logon.unsigned_integer(tag::kNextExpectedMsgSeqNum);
+    if (!expected || (*expected != 0 && *expected <= next_sender)) return std::nullopt;
+    LogonFault fault{.rejection = {RejectReason::value_incorrect, "789"}};
+    fault.text.add("NextExpectedMsgSeqNum too ").add(*expected == 0 ? "low" : "high");
+    fault.text.add(", expected at most ").add(next_sender).add(" but received ").add(*expected);
+    return fault;
 }
 
 /// Without a reply.
@@ -90,13 +114,12 @@ void Session::refuse_logon(const LogonRefusal& why) {
     disconnect(Disconnect::logon_refused);
 }
 
-void Session::refuse_logon(const Inbound& in, const Rejection& rejection, std::string_view text) {
-    const auto words = text.empty() ? fix::text(rejection.reason) : text;
+void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
     if (!config_.quickfix_replies) {
-        send_reject(in, rejection, text);
-        send_logout(words, in.now);
+        send_reject(in, fault.rejection, fault.text.text());
+        send_logout(fault.words(), in.now);
     }
-    refuse_logon({static_cast<Tag>(parse_unsigned(rejection.tag_text).value_or(tag::kInvalid)), words});
+    refuse_logon({fault.tag(), fault.words()});
 }
 
 void Session::on_first_logon(const Inbound& in) {
@@ -119,17 +142,15 @@ void Session::on_first_logon(const Inbound& in) {
     }
     const auto next_expected = in.message.unsigned_integer(tag::kNextExpectedMsgSeqNum);
     const auto ours = store_->next_sender();
-    if (next_expected && (*next_expected == 0 || *next_expected > ours)) {
-        ReasonText text;
-        text.add("NextExpectedMsgSeqNum too ").add(*next_expected == 0 ? "low" : "high");
-        text.add(", expected at most ").add(ours).add(" but received ").add(*next_expected);
-        send_logout(text.text(), in.now);
-        refuse_logon({tag::kNextExpectedMsgSeqNum, text.text()});
+    if (const auto fault = fault_of_next_expected(in.message, ours)) {
+        send_logout(fault->words(), in.now);
+        refuse_logon({fault->tag(), fault->words()});
         return;
     }
     // In front of the answer, which already carries what we expect next.
     if (in.sequence == expected) take_number(in.sequence);
     if (acceptor) send_logon(in.now, resets);
+    if (closing_) return;
     state_ = State::active;
     application_is_on_ = true;
     handler_->on_logon();
@@ -149,19 +170,45 @@ void Session::on_first_logon(const Inbound& in) {
 
 /// A Logon of a session that is logged on: only one that resets both numbers makes sense.
 void Session::on_logon_again(const Inbound& in) {
-    if (in.message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence == 1) {
-        store_->reset(in.now.utc_ns);
-        held_.clear();
-        requested_to_ = 0;
-        highest_seen_ = 0;
-        early_logon_ = 0;
-        resend_ = {};
-        store_->set_next_target(2);
-        send_logon(in.now, true);
+    if (!in.message.boolean(tag::kResetSeqNumFlag).value_or(false)) {
+        if (in.sequence == store_->next_target()) take_number(in.sequence);
+        send_full_reject(in, RejectReason::other, "35");
+        return;
+    }
+    auto fault = fault_of_logon(in);
+    // The interval is the initiator's to set.
+    if (!fault && config_.role == Role::initiator &&
+        in.message.integer(tag::kHeartBtInt).value_or(-1) * 1'000'000'000 != heartbeat_ns_) {
+        fault = {.rejection = {RejectReason::value_incorrect, "108"},
+                 .text = ReasonText{}.add("HeartBtInt is not that of our Logon")};
+    }
+    if (!fault) fault = fault_of_next_expected(in.message, 1);
+    if (!fault && !handler_->may_log_on(in.message)) {
+        fault = {.rejection = {RejectReason::other, "35"}, .text = ReasonText{}.add("not authorized")};
+    }
+    if (!fault) {
+        reset_by_logon(in);
         return;
     }
     if (in.sequence == store_->next_target()) take_number(in.sequence);
-    send_full_reject(in, RejectReason::other, "35");
+    send_full_reject(in, fault->rejection.reason, fault->rejection.tag_text, fault->words());
+    send_reply_logout(fault->words(), in.now);
+    ending_ = Disconnect::logon_refused;
+    handler_->on_logon_refused({fault->tag(), fault->words()});
+}
+
+void Session::reset_by_logon(const Inbound& in) {
+    end_resend();
+    store_->reset(in.now.utc_ns);
+    held_.clear();
+    requested_to_ = 0;
+    highest_seen_ = 0;
+    early_logon_ = 0;
+    store_->set_next_target(2);
+    if (config_.role == Role::acceptor) {
+        heartbeat_ns_ = in.message.integer(tag::kHeartBtInt).value_or(0) * 1'000'000'000;
+    }
+    send_logon(in.now, true);
 }
 
 }  // namespace millpond::fix

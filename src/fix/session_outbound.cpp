@@ -1,6 +1,7 @@
 #include <millpond/fix/session.hpp>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "reason_text.hpp"
@@ -14,6 +15,10 @@ constexpr auto kNewestReasonOf42 = RejectReason::invalid_msg_type;
 constexpr std::string_view kUnsupportedBefore42 = "Unsupported message type";
 // Numbers of messages that are not resent cost little each, and there may be millions.
 constexpr std::size_t kNumbersLookedAtOnce = 16'384;
+// Gaps in the store; behind each its slots are searched.
+constexpr std::size_t kGapsAtOnce = 4;
+constexpr std::size_t kEchoedPart = 16;  // of max_message_bytes, which the values that a Reject repeats may take each
+constexpr std::string_view kNumbersUsedUp = "outbound sequence numbers used up: reset the session";
 
 bool is_admin(std::string_view type) noexcept {
     return type.size() == 1 && std::string_view{"012345A"}.find(type.front()) != std::string_view::npos;
@@ -22,6 +27,11 @@ bool is_admin(std::string_view type) noexcept {
 void add_unless_empty(Writer& writer, Tag tag, std::string_view value) {
     if (!value.empty()) writer.add(tag, value);
 }
+
+bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
+
+/// Not the first byte of a character in UTF-8.
+bool is_inside_character(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
 std::string_view text(Verdict verdict) noexcept {
     switch (verdict) {
@@ -95,7 +105,12 @@ void Session::send_logout(std::string_view reason, core::Moment now) {
     logout_sent_ = true;
     logout_ns_ = now.monotonic_ns;
     if (state_ == State::active) state_ = State::awaiting_logout;
-    write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, reason); });
+    // Whatever the reason holds, the Logout goes out.
+    std::array<char, kMostReasonBytes> text;
+    auto bytes = std::min({reason.size(), text.size(), config_.max_message_bytes / 4});
+    while (bytes != 0 && bytes < reason.size() && is_inside_character(reason[bytes])) --bytes;
+    std::ranges::transform(reason.substr(0, bytes), text.begin(), [](char c) { return is_control(c) ? '?' : c; });
+    write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, {text.data(), bytes}); });
 }
 
 /// A Logout behind a Reject, or in answer to a Logout.
@@ -125,13 +140,13 @@ void Session::send_reject(const Inbound& in, const Rejection& rejection, std::st
                 writer.add<tag::kText>(named.text());
             }
             if (!has_reference) return;
-            add_unless_empty(writer, tag::kRefTagId, rejection.tag_text);
-            writer.add<tag::kRefMsgType>(in.message.msg_type());
+            add_unless_empty(writer, tag::kRefTagId, echoed(rejection.tag_text));
+            add_unless_empty(writer, tag::kRefMsgType, echoed(in.message.msg_type()));
             if (config_.version > Version::fix42 || rejection.reason <= kNewestReasonOf42) {
                 writer.add<tag::kSessionRejectReason>(static_cast<unsigned>(rejection.reason));
             }
         },
-        Routing::reverse_of(in.message));
+        way_back(in.message));
 }
 
 void Session::send_business_reject(const Inbound& in, Verdict verdict) {
@@ -144,31 +159,81 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
             writer.add<tag::kRefSeqNum>(in.sequence);
             writer.add<tag::kText>(unsupported && !known ? kUnsupportedBefore42 : text(verdict));
             if (!known) return;
-            writer.add<tag::kRefMsgType>(in.message.msg_type());
+            add_unless_empty(writer, tag::kRefMsgType, echoed(in.message.msg_type()));
             writer.add<tag::kBusinessRejectReason>(static_cast<int>(verdict));
             if (config_.appl_ver_id_in_business_reject && config_.version == Version::fixt11) {
                 writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
             }
         },
-        Routing::reverse_of(in.message));
+        way_back(in.message));
+}
+
+/// A value of the peer's that is repeated to it; empty where it is so long that the reply might not be encoded.
+std::string_view Session::echoed(std::string_view value) const noexcept {
+    return value.size() <= config_.max_message_bytes / kEchoedPart ? value : std::string_view{};
+}
+
+Routing Session::way_back(const Message& message) const noexcept {
+    auto routing = Routing::reverse_of(message);
+    for (auto* value :
+         {&routing.on_behalf_of_comp_id, &routing.deliver_to_comp_id, &routing.on_behalf_of_sub_id,
+          &routing.deliver_to_sub_id, &routing.on_behalf_of_location_id, &routing.deliver_to_location_id}) {
+        *value = echoed(*value);
+    }
+    return routing;
+}
+
+void Session::fail_admin(Written why, core::Moment now) {
+    switch (why) {
+        case Written::yes: return;
+        case Written::no_room: disconnect(Disconnect::send_refused); return;
+        case Written::no_number: end_numbers(now); return;
+        case Written::not_encoded: break;
+    }
+    if (state_ == State::awaiting_logon) handler_->on_logon_refused({.reason = name(Disconnect::not_encoded)});
+    disconnect(Disconnect::not_encoded);
+}
+
+/// The last number is the Logout's that says so.
+void Session::end_numbers(core::Moment now) {
+    if (closing_) return;
+    const bool before_logon = state_ == State::awaiting_logon;
+    if (before_logon) handler_->on_logon_refused({tag::kMsgSeqNum, kNumbersUsedUp});
+    ending_ = Disconnect::numbers_used_up;
+    const bool can_say = !logout_sent_ && store_->next_sender() == kMaxSequence;
+    if (can_say) send_logout(kNumbersUsedUp, now);
+    if (!can_say || before_logon) disconnect(Disconnect::numbers_used_up);
 }
 
 void Session::begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now) {
-    resend_ = {.next = first, .last = last, .gap = first};
+    end_resend();
+    resend_ = {.next = first, .last = last, .gap = first, .all = {.first = first, .last = first}};
     continue_resend(now);
+}
+
+void Session::end_resend() {
+    auto over = std::exchange(resend_, {});
+    if (over.all.messages == 0) return;
+    over.all.last = over.gap - 1;
+    tallies_.lost_requests.add();
+    handler_->on_history_lost(over.all);
 }
 
 void Session::continue_resend(core::Moment now) {
     if (resend_.empty() || closing_) return;
     std::size_t sent = 0;
+    std::size_t gaps = 0;
     for (std::size_t looked_at = 0; !resend_.empty(); ++looked_at) {
         if (sent == config_.resend_burst || looked_at == kNumbersLookedAtOnce || handler_->congested()) return;
-        const auto sequence = resend_.next++;
+        const auto sequence = resend_.next;
         const auto stored = store_->retrieve(sequence);
         if (!stored) {
-            ++resend_.lost;
+            if (gaps++ == kGapsAtOnce) return;
+            resend_.next = std::min(store_->next_kept(sequence + 1), resend_.last + 1);
+            resend_.lost += resend_.next - sequence;
             continue;
         }
+        ++resend_.next;
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
         if (!message || is_admin(message->msg_type()) || !handler_->may_resend(*message)) continue;
@@ -179,7 +244,8 @@ void Session::continue_resend(core::Moment now) {
         resend_.gap = sequence + 1;
     }
     if (resend_.gap < resend_.next) resend_gap(resend_.gap, resend_.next, now);
-    resend_ = {};
+    resend_.gap = resend_.next;
+    end_resend();
 }
 
 void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now) {
@@ -197,10 +263,10 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
     if (resend_.lost == 0) return;
-    const LostHistory lost{.first = from, .last = next - 1, .messages = std::exchange(resend_.lost, 0)};
     tallies_.lost_fills.add();
-    tallies_.lost.add(lost.messages);
-    handler_->on_history_lost(lost);
+    tallies_.lost.add(resend_.lost);
+    resend_.all.messages += std::exchange(resend_.lost, 0);
+    ++resend_.all.gap_fills;
 }
 
 /// The stored bytes once more: PossDupFlag, a new SendingTime and OrigSendingTime go in, the rest is as it was.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace millpond::fix {
 
@@ -43,6 +44,15 @@ StoreSegment::Extent Layout2Segment::extent() const noexcept {
         ++all.messages;
     }
     return all;
+}
+
+std::uint64_t Layout2Segment::next_kept(std::uint64_t sequence) const noexcept {
+    if (retrieve(sequence)) return sequence;
+    auto lowest = std::numeric_limits<std::uint64_t>::max();
+    for (std::uint64_t slot = 0; slot < header_->slots; ++slot) {
+        if (is_whole(slot) && entries_[slot].sequence >= sequence) lowest = std::min(lowest, entries_[slot].sequence);
+    }
+    return lowest;
 }
 
 std::optional<std::string_view> Layout2Segment::retrieve(std::uint64_t sequence) const noexcept {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <stdexcept>
+#include <variant>
 
 #include <millpond/fix/file_store.hpp>
 #include <millpond/fix/frame.hpp>
@@ -97,6 +98,18 @@ std::optional<std::string_view> StoreReader::retrieve(std::uint64_t sequence) co
     return std::nullopt;
 }
 
+std::uint64_t StoreReader::next_kept(std::uint64_t sequence) const noexcept {
+    auto lowest = next_sender_;
+    for (std::size_t i = 0; i < mapped_.size(); ++i) {
+        const auto& extent = segments_[i].extent;
+        if (extent.messages == 0 || sequence >= extent.next || extent.first >= lowest) continue;
+        const auto from = std::max(sequence, extent.first);
+        const auto kept = std::visit([&](const auto& segment) { return segment.next_kept(from); }, mapped_[i]);
+        if (kept < extent.next) lowest = std::min(lowest, kept);
+    }
+    return lowest;
+}
+
 StoreReader::Verification StoreReader::verify() const {
     Parser parser;
     std::vector<Field> spill;
@@ -104,7 +117,9 @@ StoreReader::Verification StoreReader::verify() const {
     for (auto sequence = oldest_; sequence < next_sender_; ++sequence) {
         const auto message = retrieve(sequence);
         if (!message) {
-            ++found.missing;
+            const auto next = next_kept(sequence + 1);
+            found.missing += next - sequence;
+            sequence = next - 1;
             continue;
         }
         auto fault = fault_of(*message, sequence, parser, spill);

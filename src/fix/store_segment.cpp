@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -81,6 +82,18 @@ bool StoreSegment::is_whole(std::uint64_t slot) const noexcept {
     const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
     return sequence != 0 && sequence != kStoreVoid && (sequence & slot_mask) == slot &&
            position % data.size() + bytes <= data.size() && position + bytes <= claimed_end;
+}
+
+std::uint64_t StoreSegment::next_kept(std::uint64_t sequence) const noexcept {
+    if (find(sequence) != nullptr) return sequence;
+    auto lowest = std::numeric_limits<std::uint64_t>::max();
+    for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
+        if (!is_whole(slot)) continue;
+        const auto kept =
+            record_at(index[slot].load(std::memory_order_relaxed)).sequence.load(std::memory_order_relaxed);
+        if (kept >= sequence) lowest = std::min(lowest, kept);
+    }
+    return lowest;
 }
 
 StoreSegment::Extent StoreSegment::extent() const noexcept {

@@ -342,6 +342,58 @@ TEST_F(FileStoreTest, AReaderNamesWhatIsNotWhole) {
     EXPECT_THROW(StoreReader{folder_ / "nothing"}, memory::RegionError);
 }
 
+TEST_F(FileStoreTest, AJumpOfTheNumbersIsSkippedInAllSegmentsAndByTheReader) {
+    constexpr std::uint64_t kFar = 9'007'199'254'740'000;
+    std::vector<std::uint64_t> kept;
+    {
+        FileStore store{path(), 0, {.data_bytes = 65'536}};
+        store_up_to(store, 20);
+        store.set_next_sender(kFar);
+        store_up_to(store, kFar + 60);
+        store.retrieve_range(1, 0, [&](std::uint64_t number, std::string_view) { kept.push_back(number); });
+        EXPECT_EQ(kept.back(), kFar + 60);
+        EXPECT_EQ(store.next_kept(21), kFar);
+        EXPECT_EQ(store.next_kept(kFar + 61), kFar + 61);
+        EXPECT_EQ(kept.front(), 1U);
+    }
+    const StoreReader reader{path()};
+    std::vector<std::uint64_t> read;
+    reader.visit(1, 0, [&](std::uint64_t number, std::string_view) { read.push_back(number); });
+    EXPECT_EQ(read, kept);
+    const auto found = reader.verify();
+    EXPECT_EQ(found.messages, kept.size());
+    EXPECT_EQ(found.missing, kFar - 21);
+    EXPECT_EQ(found.faulty, 0U);
+}
+
+TEST_F(FileStoreTest, FilesOfAStoreThatIsNotOpenedOrNotNeededAreRemoved) {
+    const auto files = [&] {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+            names.push_back(entry.path().filename().string());
+        }
+        return names;
+    };
+    {
+        FileStore store{path(), 0, kSmall};
+        store.remove_new_files();
+    }
+    EXPECT_TRUE(files().empty());
+    std::ofstream{FileStore::segment_path(path(), 1)} << std::string(1 << 20U, 'x');  // of somebody else
+    EXPECT_THROW((FileStore{path(), 0, kSmall}), std::exception);
+    EXPECT_EQ(files(), std::vector<std::string>{"session.store.1"});
+    std::filesystem::remove(FileStore::segment_path(path(), 1));
+    {
+        FileStore store{path(), 0, kSmall};
+        store_up_to(store, 2);
+    }
+    {
+        FileStore store{path(), 0, kSmall};
+        store.remove_new_files();  // it was there before
+    }
+    EXPECT_EQ(FileStore(path(), 0, kSmall).next_sender(), 3U);
+}
+
 FileStore::Options of_session(const char* target) {
     auto options = kSmall;
     options.identity = {.begin_string = "FIX.4.4", .sender_comp_id = "A", .target_comp_id = target};

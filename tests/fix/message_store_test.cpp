@@ -151,6 +151,32 @@ TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
     EXPECT_EQ(store.tallies().overwritten.read(), 0U);
 }
 
+TEST(MemoryStore, TheNextKeptNumberIsFoundBehindAnyGap) {
+    MemoryStore store{0, ByteCount{kSmall}};
+    EXPECT_EQ(store.next_kept(1), 1U);
+    std::mt19937_64 random{2};
+    std::map<std::uint64_t, std::string> all;
+    for (int round = 0; round < 2'000; ++round) {
+        if (random() % 8 == 0) {
+            const auto jump = std::uint64_t{1} << random() % 40;
+            const auto next = store.next_sender();
+            const auto to = random() % 4 == 0 ? 1 + random() % next : next + jump;
+            store.set_next_sender(to);
+            all.erase(all.lower_bound(to), all.end());
+        }
+        all[store.next_sender()] = message(store.next_sender(), 20 + random() % 200);
+        ASSERT_TRUE(store.store(all.rbegin()->second));
+        store.mark_written(store.next_sender() - 1);
+        std::erase_if(all, [&](const auto& one) { return store.retrieve(one.first) != one.second; });
+        const auto from = random() % (store.next_sender() + 2);
+        const auto kept = all.lower_bound(from);
+        ASSERT_EQ(store.next_kept(from), kept == all.end() ? store.next_sender() : kept->first) << from;
+        std::size_t visited = 0;
+        store.retrieve_range(1, 0, [&](std::uint64_t, std::string_view) { ++visited; });
+        ASSERT_EQ(visited, all.size());
+    }
+}
+
 TEST(MemoryStore, ItsTimeAndItsSizeCannotBeSwapped) {
     static_assert(std::is_constructible_v<MemoryStore, std::int64_t, ByteCount>);
     static_assert(!std::is_constructible_v<MemoryStore, std::int64_t, std::size_t>);

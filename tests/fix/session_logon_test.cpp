@@ -273,6 +273,78 @@ TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnResetsBothNumbers) {
     EXPECT_EQ(peer.sent(), "35=0|34=2|112=x|\n");
 }
 
+TEST(SessionLogon, ALogonWithResetSeqNumFlagWhileLoggedOnSetsTheIntervalOfAnAcceptor) {
+    Peer peer;
+    peer.log_on();
+    peer.give("A", 1, "98=0|108=5|141=Y|");
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=5|141=Y|\n");
+    EXPECT_EQ(peer.session_.next_deadline_ns(), peer.now_.monotonic_ns + 5 * kSecond);
+    Peer initiator{{.role = Role::initiator, .heartbeat_seconds = 30}};
+    initiator.log_on();
+    initiator.give("A", 1, "98=0|108=30|141=Y|");
+    EXPECT_EQ(initiator.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
+}
+
+TEST(SessionLogon, ALogonWhileLoggedOnThatIsWrongResetsNothingAndEndsTheSession) {
+    const auto refused = [](std::uint64_t number, const std::string& body, const std::string& why,
+                            SessionConfig config = {}) {
+        Peer peer{std::move(config)};
+        peer.log_on(peer.session_.config().version == Version::fixt11 ? "98=0|108=30|1137=9|" : "98=0|108=30|");
+        ASSERT_TRUE(peer.order("a"));
+        static_cast<void>(peer.sent());
+        peer.password_ = "right";
+        const auto next = peer.store_.next_sender();
+        peer.give("A", number, body);
+        EXPECT_EQ(peer.refusals_, std::vector<std::string>{why}) << body;
+        const auto said = peer.sent();
+        EXPECT_NE(said.find("35=3|34=" + std::to_string(next) + "|"), std::string::npos) << said;
+        EXPECT_NE(said.find("35=5|34=" + std::to_string(next + 1) + "|58=" + why.substr(why.find(' ') + 1)),
+                  std::string::npos)
+            << said;
+        peer.give("5", 3, "");
+        EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    };
+    const std::string user = "553=me|554=right|";
+    refused(1, "98=1|108=30|141=Y|" + user, "98 EncryptMethod is not supported: only 0 is");
+    refused(1, "98=0|108=99999999999|141=Y|" + user, "108 HeartBtInt is not a number of seconds from 0 to 2147483647");
+    refused(2, "98=0|108=30|141=Y|" + user, "34 MsgSeqNum of a Logon with ResetSeqNumFlag is not 1");
+    refused(1, "98=0|108=30|141=Y|789=2|" + user,
+            "789 NextExpectedMsgSeqNum too high, expected at most 1 but received 2");
+    refused(1, "98=0|108=30|141=Y|789=0|" + user,
+            "789 NextExpectedMsgSeqNum too low, expected at most 1 but received 0");
+    refused(1, "98=0|108=30|141=Y|1137=8|" + user, "1137 DefaultApplVerID is not 9", {.version = Version::fixt11});
+    refused(1, "98=0|108=20|141=Y|" + user, "108 HeartBtInt is not that of our Logon", {.role = Role::initiator});
+    refused(1, "98=0|108=30|141=Y|553=me|554=wrong|", "35 not authorized");
+}
+
+TEST(SessionLogon, AnApplVerIdOfAnotherVersionInTheFirstLogonIsRefused) {
+    Peer peer{{.version = Version::fixt11}};
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|1137=9|", "1128=8|");
+    EXPECT_EQ(peer.refusals_, std::vector<std::string>{"1128 Invalid/Unsupported Application Version"});
+    EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    Peer same{{.version = Version::fixt11}};
+    same.session_.on_connect(same.now_);
+    same.give("A", 1, "98=0|108=30|1137=9|", "1128=9|");
+    EXPECT_EQ(same.logons_, 1);
+}
+
+TEST(SessionLogon, ASessionThatIsClosedToLogonsSaysWhyInALogout) {
+    Peer peer;
+    peer.closed_because_ = "session is disabled";
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", "98=0|108=30|");
+    EXPECT_EQ(peer.sent(), "35=5|34=1|58=session is disabled|\n");
+    EXPECT_EQ(peer.refusals_, std::vector<std::string>{"0 session is disabled"});
+    EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    Peer stranger;  // must not learn of it
+    stranger.closed_because_ = "session is disabled";
+    stranger.password_ = "right";
+    stranger.session_.on_connect(stranger.now_);
+    stranger.give("A", "98=0|108=30|553=me|554=wrong|");
+    EXPECT_EQ(stranger.sent(), "");
+}
+
 TEST(SessionLogon, ASecondLogonWithoutResetIsRejected) {
     Peer peer;
     peer.log_on();

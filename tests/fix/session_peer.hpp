@@ -90,6 +90,7 @@ public:
     void disconnect(Disconnect reason) override { closed_ = reason; }
     bool congested() const override { return congested_; }
     bool may_log_on(const Message& logon) override { return !password_ || logon.text(554) == *password_; }
+    std::string_view closed_because() const override { return closed_because_; }
     void on_logon() override { ++logons_; }
     void on_logon_refused(const LogonRefusal& why) override {
         refusals_.push_back(std::to_string(why.tag) + " " + std::string{why.reason});
@@ -115,6 +116,7 @@ public:
     bool takes_{true};
     bool congested_{false};
     std::optional<std::string> password_;
+    std::string closed_because_;
     std::optional<Disconnect> closed_;
     int logons_{0};
     std::vector<std::string> logouts_;

@@ -46,7 +46,7 @@ TEST(SessionIdentity, AnotherBeginStringEndsInALogout) {
     peer.log_on();
     peer.give_bytes(message_of("FIX.4.1", "35=1|34=2|49=YOU|52=" + peer.time() + "|56=WE|112=x|"));
     EXPECT_EQ(peer.sent(), "35=5|34=2|58=Incorrect BeginString|\n");
-    peer.pass(2 * kSecond);
+    peer.pass(10 * kSecond);
     EXPECT_EQ(peer.closed_, Disconnect::logout_timeout);
 }
 

@@ -57,6 +57,67 @@ TEST(SessionResend, GroupsAndDataFieldsSurviveByteForByte) {
                                                  readable(body)));
 }
 
+TEST(SessionResend, AJumpOfTheNumbersIsFilledAtOnceHoweverLongItIs) {
+    Peer peer;
+    peer.log_on();
+    ASSERT_TRUE(peer.order("a"));
+    peer.store_.set_next_sender(9'007'199'254'740'981);
+    ASSERT_TRUE(peer.order("b"));
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=1|16=0|");
+    EXPECT_EQ(peer.sent(),
+              "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=2|123=Y|\n"
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=9007199254740981|123=Y|\n"
+              "35=D|34=9007199254740981|43=Y|122=20240102-03:04:05.000|11=b|55=MSFT|\n");
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].messages, 9'007'199'254'740'978U);
+    EXPECT_EQ(peer.session_.tallies().lost.read(), 9'007'199'254'740'978U);
+    // The same when nothing was sent since, and for a part of the jump.
+    peer.store_.set_next_sender(9'007'199'254'740'990);
+    peer.give("2", "7=9007199254740982|16=0|");
+    EXPECT_EQ(peer.sent(), "35=4|34=9007199254740982|43=Y|122=20240102-03:04:05.000|36=9007199254740990|123=Y|\n");
+    peer.give("2", "7=1000|16=2000|");
+    EXPECT_EQ(peer.sent(), "35=4|34=1000|43=Y|122=20240102-03:04:05.000|36=2001|123=Y|\n");
+}
+
+TEST(SessionResend, LostMessagesAreReportedOnceForEachRequestWithTheirSum) {
+    Peer peer;
+    peer.log_on();
+    for (const auto next : {10U, 20U, 30U}) {
+        peer.store_.set_next_sender(next);
+        ASSERT_TRUE(peer.order("x"));
+    }
+    peer.give("2", "7=1|16=25|");
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].first, 1U);
+    EXPECT_EQ(peer.lost_[0].last, 25U);
+    EXPECT_EQ(peer.lost_[0].messages, 8U + 9U + 5U);  // 1 is the Logon
+    EXPECT_EQ(peer.lost_[0].gap_fills, 3U);
+    peer.give("2", "7=21|16=0|");
+    ASSERT_EQ(peer.lost_.size(), 2U);
+    EXPECT_EQ(peer.lost_[1].messages, 9U);
+    EXPECT_EQ(peer.session_.tallies().lost.read(), 31U);
+    EXPECT_EQ(peer.session_.tallies().lost_fills.read(), 4U);
+    EXPECT_EQ(peer.session_.tallies().lost_requests.read(), 2U);
+}
+
+TEST(SessionResend, LostMessagesAreReportedWhenTheAnswerIsCutOffToo) {
+    Peer peer{{.resend_burst = 1}};
+    peer.log_on();
+    peer.store_.set_next_sender(10);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(peer.order("x"));
+    peer.give("2", "7=2|16=0|");
+    EXPECT_TRUE(peer.lost_.empty());
+    peer.give("2", "7=5|16=0|");  // another request takes its place
+    ASSERT_EQ(peer.lost_.size(), 1U);
+    EXPECT_EQ(peer.lost_[0].messages, 8U);
+    EXPECT_EQ(peer.lost_[0].last, 10U);
+    peer.session_.on_disconnect(peer.now_);
+    ASSERT_EQ(peer.lost_.size(), 2U);
+    EXPECT_EQ(peer.lost_[1].messages, 5U);
+}
+
 TEST(SessionResend, AGapFillForLostHistoryIsReportedOnceAndOthersAreNot) {
     Peer peer;
     peer.log_on();
@@ -72,9 +133,10 @@ TEST(SessionResend, AGapFillForLostHistoryIsReportedOnceAndOthersAreNot) {
     ask();
     ASSERT_EQ(peer.lost_.size(), 1U);
     EXPECT_EQ(peer.lost_[0].first, 1U);
-    EXPECT_EQ(peer.lost_[0].messages, peer.lost_[0].last);
-    EXPECT_TRUE(peer.store_.retrieve(peer.lost_[0].last + 1));
-    EXPECT_FALSE(peer.store_.retrieve(peer.lost_[0].last));
+    EXPECT_EQ(peer.lost_[0].last, peer.store_.next_sender() - 1);
+    EXPECT_EQ(peer.lost_[0].gap_fills, 1U);
+    EXPECT_TRUE(peer.store_.retrieve(peer.lost_[0].messages + 1));
+    EXPECT_FALSE(peer.store_.retrieve(peer.lost_[0].messages));
     EXPECT_EQ(peer.session_.tallies().lost.read(), peer.lost_[0].messages);
     ask();
     EXPECT_EQ(peer.lost_.size(), 2U);

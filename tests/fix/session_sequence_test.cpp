@@ -39,6 +39,69 @@ TEST(SessionSequence, MessagesThatComeEarlyWaitUntilTheMissingOnesHaveCome) {
     EXPECT_EQ(peer.sent(), "");
 }
 
+TEST(SessionSequence, AMessageThatWaitedLongerThanMaxLatencyIsStillTaken) {
+    Peer peer{{.max_latency_ns = 5 * kSecond}};
+    peer.log_on("98=0|108=0|");
+    peer.give("D", 4, "11=c|");
+    peer.pass(6 * kSecond);
+    static_cast<void>(peer.sent());
+    peer.give("D", 2, "11=a|", poss_dup(peer));
+    peer.give("D", 3, "11=b|", poss_dup(peer));
+    EXPECT_EQ(peer.delivered_, (std::vector<std::uint64_t>{2, 3, 4}));
+    EXPECT_EQ(peer.sent(), "");
+    // One that is late when it comes is not.
+    peer.give_whole("35=D|34=7|49=YOU|52=" + peer.time(-6 * kSecond) + "|56=WE|11=d|");
+    EXPECT_NE(peer.sent().find("58=SendingTime accuracy problem"), std::string::npos);
+}
+
+TEST(SessionSequence, AtTheLastNumberTheSessionLogsOutWithTheReason) {
+    constexpr std::uint64_t kLast = 9'007'199'254'740'991;
+    const std::string logout = "35=5|34=9007199254740991|58=outbound sequence numbers used up: reset the session|\n";
+    Peer peer;
+    peer.log_on();
+    peer.store_.set_next_sender(kLast - 1);
+    EXPECT_TRUE(peer.order("last"));
+    static_cast<void>(peer.sent());
+    EXPECT_FALSE(peer.order("one too many"));
+    EXPECT_EQ(peer.sent(), logout);
+    EXPECT_FALSE(peer.order("later"));
+    peer.give("1", "112=x|");
+    peer.give("5", "58=bye|");
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.closed_, Disconnect::numbers_used_up);
+    EXPECT_EQ(peer.store_.next_sender(), kLast + 1);
+    // It comes again: nothing can be said any more, until both numbers are reset.
+    peer.closed_.reset();
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", "98=0|108=30|");
+    EXPECT_EQ(peer.sent(), "");
+    EXPECT_EQ(peer.closed_, Disconnect::numbers_used_up);
+    EXPECT_EQ(peer.refusals_, std::vector<std::string>{"34 outbound sequence numbers used up: reset the session"});
+    peer.closed_.reset();
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", 1, "98=0|108=30|141=Y|");
+    EXPECT_EQ(peer.sent(), "35=A|34=1|98=0|108=30|141=Y|\n");
+
+    Peer admin;  // a session message that is due at the last number
+    admin.log_on();
+    admin.store_.set_next_sender(kLast);
+    admin.give("1", "112=x|");
+    EXPECT_EQ(admin.sent(), logout);
+    Peer logon;
+    logon.store_.set_next_sender(kLast);
+    logon.session_.on_connect(logon.now_);
+    logon.give("A", "98=0|108=30|");
+    EXPECT_EQ(logon.sent(), logout);
+    EXPECT_EQ(logon.closed_, Disconnect::numbers_used_up);
+    EXPECT_EQ(logon.logons_, 0);
+    Peer initiator{{.role = Role::initiator}};
+    initiator.store_.set_next_sender(kLast + 1);
+    initiator.session_.on_connect(initiator.now_);
+    EXPECT_EQ(initiator.sent(), "");
+    EXPECT_EQ(initiator.closed_, Disconnect::numbers_used_up);
+    EXPECT_EQ(initiator.refusals_.size(), 1U);
+}
+
 TEST(SessionSequence, AnEndlessRequestSays999999UpToFix41) {
     Peer peer{{.version = Version::fix41}};
     peer.log_on();
@@ -90,7 +153,7 @@ TEST(SessionSequence, ATooLowNumberWithoutPossDupFlagEndsTheSession) {
     Peer silent;
     silent.log_on();
     silent.give("0", 1, "");
-    silent.pass(2 * kSecond);
+    silent.pass(10 * kSecond);
     EXPECT_EQ(silent.closed_, Disconnect::sequence_too_low);
 }
 

@@ -50,7 +50,8 @@ public:
 
     /// Opens the chain, however long it is, or makes its first two segments.
     /// Throws memory::RegionError when a file cannot be had (ENOSPC: the disk is full; EBUSY: another process owns it),
-    /// std::invalid_argument when one is no segment, of another size, or of another session.
+    /// std::invalid_argument when one is no segment, of another size, or of another session; files that it has made are
+    /// removed then.
     FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options);
 
     /// File of the segment with this number, from 0 on.
@@ -58,6 +59,9 @@ public:
 
     /// Whether the files were there already.
     [[nodiscard]] bool recovered() const noexcept { return recovered_; }
+    /// Removes the files if the constructor made them: for a store that turned out not to be needed. No thread may be
+    /// in `maintain`.
+    void remove_new_files() noexcept;
     /// Of the session that it belongs to; empty: none yet.
     [[nodiscard]] StoreIdentity identity() const { return identity_of(*current().header); }
     /// What a segment's header says.
@@ -79,6 +83,7 @@ public:
 protected:
     [[nodiscard]] Turn turn() noexcept override;
     [[nodiscard]] std::optional<std::string_view> retrieve_elsewhere(std::uint64_t sequence) const noexcept override;
+    [[nodiscard]] std::uint64_t next_kept_elsewhere(std::uint64_t sequence) const noexcept override;
     void forget_elsewhere(std::uint64_t sequence) noexcept override;
 
 private:
@@ -87,6 +92,7 @@ private:
         memory::Region region;
         StoreSegment segment;
         StoreSegment::Extent extent;
+        bool is_new{false};  // no file was there
 
         [[nodiscard]] std::uint64_t generation() const noexcept {
             return segment.header->generation.load(std::memory_order_acquire);  // sync "segment current": turn

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory_resource>
 #include <optional>
 #include <span>
@@ -58,10 +59,17 @@ public:
     void retrieve_range(std::uint64_t first, std::uint64_t last, Visitor&& visit) const {
         const auto newest = next_sender() - 1;
         if (last == 0 || last > newest) last = newest;
-        for (auto sequence = first; sequence <= last; ++sequence) {
-            if (const auto message = retrieve(sequence)) visit(sequence, *message);
+        while (first <= last) {
+            if (const auto message = retrieve(first)) {
+                visit(first++, *message);
+            } else {
+                first = next_kept(first + 1);
+            }
         }
     }
+    /// The lowest number from `sequence` on whose message is there; next_sender() when there is none. Linear in the
+    /// store's slots, however many numbers are missing.
+    [[nodiscard]] std::uint64_t next_kept(std::uint64_t sequence) const noexcept;
 
     /// The number of the next message to send, and of the next one expected.
     [[nodiscard]] std::uint64_t next_sender() const noexcept { return next_sender_; }
@@ -113,6 +121,11 @@ protected:
     [[nodiscard]] virtual std::optional<std::string_view> retrieve_elsewhere(std::uint64_t sequence) const noexcept {
         static_cast<void>(sequence);
         return std::nullopt;
+    }
+    /// As next_kept, of the other segments; UINT64_MAX when there is none.
+    [[nodiscard]] virtual std::uint64_t next_kept_elsewhere(std::uint64_t sequence) const noexcept {
+        static_cast<void>(sequence);
+        return std::numeric_limits<std::uint64_t>::max();
     }
     /// Messages of other segments with this number and above are forgotten.
     virtual void forget_elsewhere(std::uint64_t sequence) noexcept { static_cast<void>(sequence); }

@@ -18,6 +18,7 @@
 #include <millpond/fix/session_config.hpp>
 #include <millpond/fix/session_handler.hpp>
 #include <millpond/fix/validator.hpp>
+#include <millpond/fix/wire_bounds.hpp>
 #include <millpond/fix/writer.hpp>
 
 namespace millpond::fix {
@@ -49,6 +50,8 @@ class Session {
 public:
     enum class State : std::uint8_t { disconnected, awaiting_logon, active, awaiting_logout };
 
+    static constexpr std::size_t kMostReasonBytes = 256;  ///< Of the reason for a Logout.
+
     /// session, application: as for Validator. All must outlive the session. Throws std::invalid_argument when an id is
     /// missing.
     Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
@@ -70,14 +73,18 @@ public:
 
     /// Sends an application message: `fill(Writer&)` adds the body and may say by a bool whether it could. False, and
     /// no number is used up, when it could not, the session is not logged on, the message is too long or holds a
-    /// delimiter, or the store has no room.
+    /// delimiter, or the store has no room. At the last number, kMaxSequence, the session logs out instead.
     template <class Fill>
     [[nodiscard]] bool send(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         if (state_ != State::active || closing_) return false;
-        return write_message(msg_type, now, std::forward<Fill>(fill), routing);
+        const auto written = write_message(msg_type, now, std::forward<Fill>(fill), routing);
+        if (written == Written::no_number) [[unlikely]]
+            end_numbers(now);
+        return written == Written::yes;
     }
 
-    /// Begins the Logout handshake; does nothing when not logged on.
+    /// Begins the Logout handshake; does nothing when not logged on. reason: its Text(58); what cannot be sent in one
+    /// is replaced, and what is longer than kMostReasonBytes is cut off.
     void logout(std::string_view reason, core::Moment now);
     /// Resets both numbers. Not while logged on: then it begins the Logout handshake first.
     void reset(core::Moment now);
@@ -90,18 +97,19 @@ public:
     [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
 
     struct Tallies {
-        core::Tally received;      ///< Messages that were whole.
-        core::Tally sent;          ///< Messages with a number of their own.
-        core::Tally garbled;       ///< Stretches of bytes that were no message, ignored.
-        core::Tally rejected;      ///< Rejects sent.
-        core::Tally duplicates;    ///< PossDup messages ignored: they were had.
-        core::Tally held;          ///< Messages that came early and were kept.
-        core::Tally held_dropped;  ///< Messages that came early and found no room.
-        core::Tally requests;      ///< ResendRequests sent.
-        core::Tally resent;        ///< Messages resent.
-        core::Tally gap_fills;     ///< Gap fills sent.
-        core::Tally lost_fills;    ///< Of these, those that stand for messages that are not in the store.
-        core::Tally lost;          ///< Messages that were asked for and are not in the store.
+        core::Tally received;       ///< Messages that were whole.
+        core::Tally sent;           ///< Messages with a number of their own.
+        core::Tally garbled;        ///< Stretches of bytes that were no message, ignored.
+        core::Tally rejected;       ///< Rejects sent.
+        core::Tally duplicates;     ///< PossDup messages ignored: they were had.
+        core::Tally held;           ///< Messages that came early and were kept.
+        core::Tally held_dropped;   ///< Messages that came early and found no room.
+        core::Tally requests;       ///< ResendRequests sent.
+        core::Tally resent;         ///< Messages resent.
+        core::Tally gap_fills;      ///< Gap fills sent.
+        core::Tally lost_fills;     ///< Of these, those in place of messages that are not in the store.
+        core::Tally lost;           ///< Messages that were asked for and are not in the store.
+        core::Tally lost_requests;  ///< ResendRequests that asked for such messages.
     };
     [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
 
@@ -110,24 +118,37 @@ private:
         const Message& message;
         std::uint64_t sequence;
         core::Moment now;
+        bool was_held{false};  // CompIDs and SendingTime were compared when it came
+    };
+    struct LogonFault;
+    /// What became of a message to send.
+    enum class Written : std::uint8_t {
+        yes,
+        no_room,      // the store is full of what the peer has not taken
+        not_encoded,  // too long, a delimiter in a value, or not filled
+        no_number,    // the last one is the Logout's
     };
     struct Range {
         std::uint64_t next{1};
         std::uint64_t last{0};
         std::uint64_t gap{1};   // first number that waits to be filled; `next` when none does
         std::uint64_t lost{0};  // of the gap, numbers that are not in the store
+        LostHistory all{};      // of the whole range
         [[nodiscard]] bool empty() const noexcept { return next > last; }
     };
 
     // What comes in: session_inbound.cpp, and until the Logon is complete session_logon.cpp
     void on_frame(const Frame& frame, core::Moment now);
-    void on_message(const Message& message, core::Moment now);
+    void on_message(const Message& message, core::Moment now, bool was_held);
     void on_message_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);
-    [[nodiscard]] bool may_begin(const Inbound& in);
+    [[nodiscard]] std::optional<LogonFault> fault_of_logon(const Inbound& in) noexcept;
+    [[nodiscard]] static std::optional<LogonFault> fault_of_next_expected(const Message& logon,
+                                                                          std::uint64_t next_sender) noexcept;
     void refuse_logon(const LogonRefusal& why);
-    void refuse_logon(const Inbound& in, const Rejection& rejection, std::string_view text = {});
+    void refuse_logon(const Inbound& in, const LogonFault& fault);
     void on_logon_again(const Inbound& in);
+    void reset_by_logon(const Inbound& in);
     [[nodiscard]] Tag wrong_comp_id(const Message& message) const noexcept;
     [[nodiscard]] bool is_timely(const Message& message, core::Moment now) const noexcept;
     [[nodiscard]] bool passes_identity(const Inbound& in);
@@ -137,6 +158,7 @@ private:
     void on_too_high(const Inbound& in);
     void on_too_low(const Inbound& in);
     void on_in_turn(const Inbound& in);
+    void on_test_request(const Inbound& in);
     void on_resend_request(const Inbound& in);
     void on_sequence_reset(const Inbound& in);
     void on_logout_message(const Inbound& in);
@@ -160,6 +182,11 @@ private:
     void resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now);
     [[nodiscard]] bool resend_message(const Message& message, core::Moment now);
     void begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now);
+    void end_resend();
+    [[nodiscard]] std::string_view echoed(std::string_view value) const noexcept;
+    [[nodiscard]] Routing way_back(const Message& message) const noexcept;
+    void fail_admin(Written why, core::Moment now);
+    void end_numbers(core::Moment now);
     void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                     const Routing& routing) const;
     void add_tail_of_header(Writer& writer, const Routing& routing) const;
@@ -168,11 +195,14 @@ private:
     void tell_logout(std::string_view text);
 
     template <class Fill>
-    bool write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
+    Written write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
+        const auto sequence = store_->next_sender();
+        if (sequence >= kMaxSequence && (sequence > kMaxSequence || msg_type != "5")) [[unlikely]]
+            return Written::no_number;
         const auto room = store_->claim(config_.max_message_bytes);
-        if (room.empty()) return false;
+        if (room.empty()) return Written::no_room;
         Writer writer{room, begin_string(config_.version)};
-        add_header(writer, msg_type, store_->next_sender(), now, routing);
+        add_header(writer, msg_type, sequence, now, routing);
         bool filled = true;
         if constexpr (std::is_same_v<std::invoke_result_t<Fill&, Writer&>, bool>) {
             filled = fill(writer);
@@ -182,15 +212,17 @@ private:
         const auto bytes = filled ? writer.finish() : std::nullopt;
         if (!bytes) {
             store_->abandon();
-            return false;
+            return Written::not_encoded;
         }
         hand_over(*bytes, now);
-        return true;
+        return Written::yes;
     }
-    /// For messages that the session owes: where the store has no room the peer is too slow to keep.
+    /// For messages that the session owes: without them it cannot go on.
     template <class Fill>
     void write_admin(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
-        if (!write_message(msg_type, now, std::forward<Fill>(fill), routing)) disconnect(Disconnect::send_refused);
+        const auto written = write_message(msg_type, now, std::forward<Fill>(fill), routing);
+        if (written != Written::yes) [[unlikely]]
+            fail_admin(written, now);
     }
 
     SessionConfig config_;

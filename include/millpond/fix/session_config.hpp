@@ -27,7 +27,7 @@ struct SessionConfig {
     /// What the initiator asks for, up to kMaxHeartbeatSeconds; 0: none. An acceptor follows its peer.
     std::int64_t heartbeat_seconds{30};
     std::int64_t logon_timeout_ns{10'000'000'000};
-    std::int64_t logout_timeout_ns{2'000'000'000};
+    std::int64_t logout_timeout_ns{10'000'000'000};
     /// How far SendingTime may lie from our time; 0: not compared.
     std::int64_t max_latency_ns{120'000'000'000};
     /// Of the times that we write; where not set, milliseconds from FIX 4.2 on and seconds before.

@@ -18,6 +18,8 @@ enum class Disconnect : std::uint8_t {
     sequence_too_low,   ///< A number that was used already, without PossDupFlag.
     send_refused,       ///< The peer takes nothing and the store is full of what it has not taken.
     outside_schedule,   ///< The session's time is over or has not started.
+    not_encoded,        ///< A session message that we owed did not fit into max_message_bytes.
+    numbers_used_up,    ///< The next number to send is beyond kMaxSequence: the session must be reset.
 };
 
 [[nodiscard]] std::string_view name(Disconnect reason) noexcept;
@@ -40,11 +42,12 @@ enum class Verdict : std::int8_t {
     not_authorized = 6,
 };
 
-/// Messages that the peer asked for again and the store has not: the peer gets a gap fill in their place.
+/// Messages of one ResendRequest that are not in the store: the peer gets gap fills in their place.
 struct LostHistory {
-    std::uint64_t first{0};  ///< Of the gap fill.
+    std::uint64_t first{0};  ///< Of the request's range, as far as it was answered.
     std::uint64_t last{0};
-    std::uint64_t messages{0};  ///< Of its numbers, those that are not in the store.
+    std::uint64_t messages{0};   ///< Of its numbers, those that are not in the store.
+    std::uint64_t gap_fills{0};  ///< In their place.
 };
 
 /// What a session drives: the connection on one side, the application on the other. Called on the session's thread,
@@ -66,6 +69,8 @@ public:
         static_cast<void>(logon);
         return true;
     }
+    /// Why the session lets no Logon in at present; empty: it does. The peer gets it as the Text of a Logout.
+    [[nodiscard]] virtual std::string_view closed_because() const { return {}; }
     virtual void on_logon() {}
     /// No Logon came about; `disconnect` follows.
     virtual void on_logon_refused(const LogonRefusal& why) { static_cast<void>(why); }
@@ -74,7 +79,8 @@ public:
     [[nodiscard]] virtual Verdict on_message(const Message& message) = 0;
     /// The peer rejected one of ours: a Reject, or a Logout with a reason.
     virtual void on_reject(const Message& reject) { static_cast<void>(reject); }
-    /// The peer asked for messages again that are not in the store any more.
+    /// The answer to a ResendRequest is complete, or was cut off, and lacked messages that are not in the store. Called
+    /// once for each request.
     virtual void on_history_lost(const LostHistory& lost) { static_cast<void>(lost); }
     /// Whether a message that the peer asks for again is still worth sending; else its number is filled.
     [[nodiscard]] virtual bool may_resend(const Message& message) {

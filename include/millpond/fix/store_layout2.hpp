@@ -31,6 +31,8 @@ public:
     [[nodiscard]] std::uint64_t next_sender() const noexcept { return header_->next_sender; }
     [[nodiscard]] std::uint64_t next_target() const noexcept { return header_->next_target; }
     [[nodiscard]] StoreSegment::Extent extent() const noexcept;
+    /// As StoreSegment::next_kept.
+    [[nodiscard]] std::uint64_t next_kept(std::uint64_t sequence) const noexcept;
     [[nodiscard]] std::optional<std::string_view> retrieve(std::uint64_t sequence) const noexcept;
 
 private:

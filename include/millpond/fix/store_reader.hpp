@@ -55,13 +55,20 @@ public:
     [[nodiscard]] std::uint64_t oldest() const noexcept { return oldest_; }
 
     [[nodiscard]] std::optional<std::string_view> retrieve(std::uint64_t sequence) const noexcept;
+    /// The lowest number from `sequence` on whose message is there; next_sender() when there is none. Linear in the
+    /// slots.
+    [[nodiscard]] std::uint64_t next_kept(std::uint64_t sequence) const noexcept;
     /// Calls visit(sequence, message) for each message from `first` to `last` that is there; last 0 means the newest.
     template <class Visitor>
     void visit(std::uint64_t first, std::uint64_t last, Visitor&& visitor) const {
         if (last == 0 || last >= next_sender_) last = next_sender_ - 1;
         if (first < oldest_) first = oldest_;
-        for (auto sequence = first; sequence <= last; ++sequence) {
-            if (const auto message = retrieve(sequence)) visitor(sequence, *message);
+        while (first <= last) {
+            if (const auto message = retrieve(first)) {
+                visitor(first++, *message);
+            } else {
+                first = next_kept(first + 1);
+            }
         }
     }
 

@@ -72,6 +72,9 @@ struct StoreSegment {
 
     /// Whether the slot leads to a message that is there.
     [[nodiscard]] bool is_whole(std::uint64_t slot) const noexcept;
+    /// The lowest number from `sequence` on whose message is there; UINT64_MAX when there is none. Linear in the slots
+    /// unless it is `sequence` itself.
+    [[nodiscard]] std::uint64_t next_kept(std::uint64_t sequence) const noexcept;
     /// Looks at each slot once.
     [[nodiscard]] Extent extent() const noexcept;
     /// What it held when it was left.
