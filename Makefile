@@ -26,6 +26,9 @@ node: npm ## the tests of the npm package
 python: deps-python dev ## the tests of the Python package, in a virtual environment that they make
 	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
+wheel: deps-python ## build a wheel and a source distribution of the Python package: build/python/dist
+	python/build_wheel
+
 # Debian's, unless there is another one that brought its own Node.
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
@@ -96,4 +99,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

@@ -1,5 +1,7 @@
 """Live market data from a millpond gateway, and its journals and capture files, as numpy arrays and DataFrames."""
 
+from typing import TYPE_CHECKING
+
 from .batch import (
     NO_INSTRUMENT,
     PRICE_SCALE,
@@ -13,7 +15,7 @@ from .batch import (
     dtypes,
 )
 from .batches import Batches
-from .connection import Connection, connect
+from .dbn import from_dbn
 from .errors import (
     DamagedFile,
     Disconnected,
@@ -26,6 +28,9 @@ from .errors import (
 )
 from .ring import Ring
 from .scan import Report, Scan, Table, scan
+
+if TYPE_CHECKING:
+    from .connection import Connection, connect
 
 __all__ = [
     "NO_INSTRUMENT",
@@ -53,5 +58,15 @@ __all__ = [
     "TradingState",
     "connect",
     "dtypes",
+    "from_dbn",
     "scan",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Sockets and TLS take longer to import than all else: they come when they are used."""
+    import importlib
+
+    if name in ("Connection", "connect"):
+        return getattr(importlib.import_module(".connection", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

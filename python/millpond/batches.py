@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .batch import Batch
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Batches:
@@ -25,6 +28,8 @@ class Batches:
         return self
 
     async def __anext__(self) -> Batch:
+        import asyncio  # takes as long as all else
+
         # A loop that is cancelled while it waits leaves the read running: the next one gets its batch.
         if self._pending is None:
             self._pending = asyncio.ensure_future(asyncio.to_thread(self._read))

@@ -200,6 +200,21 @@ class Scan:
 
         return bars(self, interval)
 
+    def to_hftbacktest(self, path: str | os.PathLike[str], symbol: str, *, latency_ns: int = 0) -> None:
+        """Writes an instrument's best prices and trades as an .npz of the package hftbacktest.
+
+        latency_ns: from exchange to receive time, for files without receive times.
+        """
+        from .hftbacktest import write
+
+        write(self, path, symbol, latency_ns)
+
+    def to_dbn(self, path: str | os.PathLike[str], *, table: str = "quotes", dataset: str = "") -> None:
+        """Writes quotes as mbp-1 records, or trades, in Databento's format, uncompressed. Reads the file twice."""
+        from .dbn import write
+
+        write(self, os.fspath(path), table, dataset)
+
     @property
     def symbols(self) -> Names:
         """Symbol of each instrument that was met so far, by `instrument_id`."""
@@ -218,6 +233,21 @@ class Scan:
     def report(self) -> Report:
         """What the newest reading met so far."""
         return self._opened.report(self._date) if self._opened is not None else Report(date=self._date)
+
+    def _only_symbol(self, symbol: str) -> Scan:
+        return Scan(
+            self.path,
+            self._kind,
+            self._form,
+            symbols=[symbol],
+            start=self._start,
+            end=self._end,
+            prices="float64",
+            date=self._date,
+            midnight=self._midnight,
+            only=self._only,
+            progress=self._progress,
+        )
 
     def _open(self, tables: int) -> _Opened:
         opened = _Opened(self, tables)

@@ -44,6 +44,7 @@ def made_up_day(messages: int, stocks: int, seed: int = 1) -> tuple[bytes, list[
     levels: dict[int, dict[str, dict[int, int]]] = defaultdict(lambda: {"B": defaultdict(int), "S": defaultdict(int)})
     out, expected = [], []
     top: dict[int, tuple[int, int, int, int]] = {}
+    alive: list[int] = []
     next_order, nanos = 1, 34_200_000_000_000
 
     def change(locate: int, side: str, price: int, shares: int) -> None:
@@ -61,14 +62,16 @@ def made_up_day(messages: int, stocks: int, seed: int = 1) -> tuple[bytes, list[
             price = 1_000_000 + (random_.randrange(0, 50) * 100) * (1 if side == "S" else -1)
             shares = random_.randrange(1, 500)
             orders[next_order] = (locate, side, price, shares)
+            alive.append(next_order)
             change(locate, side, price, shares)
             out.append(add(locate, nanos, next_order, side, shares, f"S{locate}", price))
             next_order += 1
         else:
-            order = random_.choice(list(orders)[-50:])
+            at = random_.randrange(max(0, len(alive) - 50), len(alive))
+            order = alive[at]
             locate, side, price, shares = orders[order]
             if what < 0.7:
-                del orders[order]
+                del orders[order], alive[at]
                 change(locate, side, price, -shares)
                 out.append(delete(locate, nanos, order))
             elif what < 0.85:
@@ -76,11 +79,12 @@ def made_up_day(messages: int, stocks: int, seed: int = 1) -> tuple[bytes, list[
                 change(locate, side, price, -taken)
                 orders[order] = (locate, side, price, shares - taken)
                 if taken == shares:
-                    del orders[order]
+                    del orders[order], alive[at]
                 out.append(execute(locate, nanos, order, taken, number))
             else:
                 change(locate, side, price, -shares)
                 del orders[order]
+                alive[at] = next_order
                 price, shares = price + random_.choice((-100, 100)), random_.randrange(1, 500)
                 change(locate, side, price, shares)
                 orders[next_order] = (locate, side, price, shares)

@@ -1,0 +1,69 @@
+"""`python -m millpond export FILE FOLDER`: a journal, ITCH file or capture as files of tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from . import MillpondError, dtypes, scan
+
+_TABLES = tuple(dtypes())
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("python -m millpond", description="Tables of journals, ITCH files and captures.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    export = commands.add_parser("export", help="write each table to a file of its own")
+    export.add_argument("path", help="a journal's folder or segment, an ITCH file or a capture; also .gz and .zst")
+    export.add_argument("folder", help="where the files go; it is made where it is missing")
+    export.add_argument("--format", choices=("parquet", "npy"), default="parquet", help="default: %(default)s")
+    export.add_argument("--table", choices=_TABLES, action="append", help="only this one; may be repeated")
+    export.add_argument("--symbol", action="append", help="only this instrument; may be repeated")
+    export.add_argument("--start", help="from this UTC time on, as 2026-11-20T14:30:00")
+    export.add_argument("--end", help="before this UTC time")
+    export.add_argument("--input-format", help="itch, quotes, bbo28 or miax-tom, of a capture that does not say it")
+    export.add_argument("--date", help="the exchange's day, as 2026-11-20")
+    export.add_argument("--partition-by", action="append", help="parquet: folders by this column; may be repeated")
+    export.add_argument("--prices", choices=("float64", "int64"), default="float64", help="default: %(default)s")
+    options = parser.parse_args(arguments)
+    try:
+        return _export(options)
+    except (MillpondError, OSError, ValueError, ImportError) as error:
+        print(f"millpond: {error}", file=sys.stderr)
+        return 1
+
+
+def _export(options: argparse.Namespace) -> int:
+    source = scan(
+        options.path,
+        format=options.input_format,
+        symbols=options.symbol,
+        start=options.start,
+        end=options.end,
+        date=options.date,
+        prices=options.prices,
+    )
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    code = 0
+    for name in options.table or ("quotes", "trades", "statuses"):
+        table = getattr(source, name)
+        place = folder / (name if options.partition_by else f"{name}.{options.format}")
+        if options.format == "npy":
+            np.save(place, table.to_numpy())
+        else:
+            table.to_parquet(place, partition_by=options.partition_by)
+        report = source.report
+        print(f"{place}: {report.error_count} errors, {report.counts.get('lost', 0)} lost")
+        for error in report.errors:
+            print(f"millpond: {error}", file=sys.stderr)
+        if not report.ok:
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""Databento's binary format, version 3: quotes as mbp-1, trades as trades.
+
+Source: the format's description in the package databento-dbn, with which the tests read and write it, too.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from .batch import UNDEF_PRICE, Flag, Rows, dtypes
+from .errors import DamagedFile
+
+if TYPE_CHECKING:
+    from .scan import Scan
+
+_UNDEF_TIME = 2**64 - 1
+_NO_TIME = np.iinfo(np.int64).min
+_NAME = 71  # bytes of a symbol
+_SCALE = 100_000  # their prices are in 1e-9, ours in 1e-4
+_F_LAST, _F_BAD_TS_RECV, _F_MAYBE_BAD_BOOK = 128, 8, 4
+_SCHEMAS = {"quotes": 1, "trades": 4}  # mbp-1, trades
+_RTYPES = {"quotes": 1, "trades": 0}
+_HEADER = [("length", "u1"), ("rtype", "u1"), ("publisher_id", "<u2"), ("instrument_id", "<u4"), ("ts_event", "<u8")]
+_TRADE = [
+    *_HEADER, ("price", "<i8"), ("size", "<u4"), ("action", "S1"), ("side", "S1"), ("flags", "u1"), ("depth", "u1"),
+    ("ts_recv", "<u8"), ("ts_in_delta", "<i4"), ("sequence", "<u4"),
+]  # fmt: skip
+_QUOTE = [
+    *_TRADE, ("bid_px_00", "<i8"), ("ask_px_00", "<i8"), ("bid_sz_00", "<u4"), ("ask_sz_00", "<u4"),
+    ("bid_ct_00", "<u4"), ("ask_ct_00", "<u4"),
+]  # fmt: skip
+_DTYPES = {"quotes": np.dtype(_QUOTE), "trades": np.dtype(_TRADE)}
+_MOST_RECORD = 1020
+
+
+def write(scan: Scan, path: str, table: str, dataset: str) -> None:
+    """See Scan.to_dbn."""
+    if table not in _SCHEMAS:
+        raise ValueError(f"table: found {table!r}, must be quotes or trades")
+    if len(dataset) > 16 or not dataset.isascii():
+        raise ValueError(f"dataset: found {dataset!r}, must be up to 16 ASCII characters")
+    first, last = _extent(scan, table)
+    with open(path, "wb") as file:
+        symbols = scan.symbols.tolist()  # of the reading for the extent
+        file.write(_metadata(table, dataset, first, last, symbols))
+        for rows in getattr(scan, table).batches():
+            file.write(_records(rows, table, scan.prices == "int64").tobytes())
+
+
+def _extent(scan: Scan, table: str) -> tuple[int, int]:
+    """First and last time. The instruments' names are known afterwards, and the metadata is in front of the rows."""
+    first, last = 2**63 - 1, 0
+    for rows in getattr(scan, table).batches():
+        times = _time(rows).astype(np.int64)
+        times = times[times != _NO_TIME]
+        if len(times):
+            first, last = min(first, int(times.min())), max(last, int(times.max()))
+    return (first, last) if last else (0, 0)
+
+
+def _time(rows: Rows) -> npt.NDArray[np.datetime64]:
+    times: npt.NDArray[np.datetime64] = np.where(np.isnat(rows["ts_recv"]), rows["ts_event"], rows["ts_recv"])
+    return times
+
+
+def _metadata(table: str, dataset: str, first: int, last: int, symbols: list[str]) -> bytes:
+    def cstr(text: str) -> bytes:
+        name = text.encode()
+        if len(name) >= _NAME:
+            raise ValueError(f"symbol {text!r} is longer than {_NAME - 1} bytes")
+        return name.ljust(_NAME, b"\0")
+
+    names = sorted(set(symbols))
+    ids: dict[str, int] = {}
+    for number, symbol in enumerate(symbols):
+        ids.setdefault(symbol, number)
+    begin, end = _day(first), _day(last) + 1
+    mappings = b"".join(
+        cstr(symbol) + struct.pack("<I", 1) + struct.pack("<II", _date(begin), _date(end)) + cstr(str(ids[symbol]))
+        for symbol in names
+    )
+    body = (
+        dataset.encode().ljust(16, b"\0")
+        + struct.pack("<HQQQ", _SCHEMAS[table], first, last + 1, 0)
+        + struct.pack("<BBBH", 1, 0, 0, _NAME)  # raw symbols in, instrument ids out, no ts_out
+        + bytes(53)
+        + struct.pack("<I", 0)
+        + struct.pack("<I", len(names))
+        + b"".join(map(cstr, names))
+        + struct.pack("<II", 0, 0)
+        + struct.pack("<I", len(names))
+        + mappings
+    )
+    body += bytes(-len(body) % 8)  # records are aligned
+    return b"DBN" + struct.pack("<BI", 3, len(body)) + body
+
+
+def _day(utc_ns: int) -> int:
+    return utc_ns // 86_400_000_000_000
+
+
+def _date(day: int) -> int:
+    date = np.datetime64(day, "D").item()
+    return int(date.year * 10_000 + date.month * 100 + date.day)
+
+
+def _undefined(times: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    return np.where(np.isnat(times), np.uint64(_UNDEF_TIME), times.astype(np.int64).view(np.uint64))
+
+
+def _price(prices: npt.NDArray[Any], mantissa: bool) -> npt.NDArray[np.int64]:
+    if mantissa:
+        none = prices == UNDEF_PRICE
+        exact = np.where(none, 0, prices)
+    else:
+        none = np.isnan(prices)
+        exact = np.rint(np.where(none, 0, prices) * 10_000).astype(np.int64)
+    if len(exact) and int(np.abs(exact).max()) > (2**63 - 2) // _SCALE:
+        raise ValueError("a price is larger than the format can hold")
+    return np.where(none, UNDEF_PRICE, exact * _SCALE)
+
+
+def _small(name: str, values: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+    if len(values) and int(values.max()) >= 2**32:
+        raise ValueError(f"{name}: found {int(values.max())}, the format holds at most {2**32 - 1}")
+    return values.astype(np.uint32)
+
+
+def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
+    out = np.zeros(len(rows), _DTYPES[table])
+    out["length"], out["rtype"] = out.dtype.itemsize // 4, _RTYPES[table]
+    out["publisher_id"] = rows["channel"]
+    out["instrument_id"] = rows["instrument_id"]
+    out["ts_event"] = _undefined(np.where(np.isnat(rows["ts_event"]), rows["ts_recv"], rows["ts_event"]))
+    out["ts_recv"] = _undefined(_time(rows))
+    out["sequence"] = (rows["sequence"] & np.uint64(0xFFFF_FFFF)).astype(np.uint32)
+    out["side"] = b"N"
+    out["flags"] = _F_LAST
+    out["flags"] |= np.where(np.isnat(rows["ts_recv"]), _F_BAD_TS_RECV, 0).astype(np.uint8)
+    incomplete = (rows["flags"] & int(Flag.INCOMPLETE)) != 0
+    out["flags"] |= np.where(incomplete, _F_MAYBE_BAD_BOOK, 0).astype(np.uint8)
+    if table == "trades":
+        out["action"], out["price"] = b"T", _price(rows["price"], mantissa)
+        out["size"] = _small("size", rows["size"])
+        return out
+    out["action"], out["price"] = b"M", UNDEF_PRICE
+    for side in ("bid", "ask"):
+        out[f"{side}_px_00"] = _price(rows[f"{side}_px_00"], mantissa)
+        out[f"{side}_sz_00"] = _small(f"{side}_sz_00", rows[f"{side}_sz_00"])
+    return out
+
+
+def from_dbn(path: str | os.PathLike[str], *, prices: str = "float64") -> Iterator[tuple[str, Rows]]:
+    """Tables of an uncompressed DBN file of version 1 to 3, as ("quotes" or "trades", rows) in the file's order.
+
+    mbp-1 records are quotes, and those whose action is a trade are trades as well; trades are trades. `instrument_id`
+    is the file's. Prices finer than 1/10000 are rounded. Raises DamagedFile for what is no such file, or ends early.
+    """
+    name = os.fspath(path)
+    with open(name, "rb") as file:
+        head = file.read(8)
+        if len(head) < 8 or head[:3] != b"DBN" or not 1 <= head[3] <= 3:
+            raise DamagedFile(f"'{name}': no DBN file of version 1 to 3, it begins with {head!r}")
+        length = int.from_bytes(head[4:], "little")
+        if len(file.read(length)) < length:
+            raise DamagedFile(f"'{name}': the file ends within its metadata of {length} bytes")
+        yield from _read_records(file, name, 8 + length, prices)
+
+
+def _read_records(file: BinaryIO, name: str, offset: int, prices: str) -> Iterator[tuple[str, Rows]]:
+    rest = b""
+    while chunk := file.read(4 << 20):
+        data = rest + chunk
+        at = 0
+        while at < len(data):
+            size = data[at] * 4
+            if size < 16:
+                raise DamagedFile(f"'{name}', byte {offset + at}: a record of {size} bytes, the least is 16")
+            if at + size > len(data):
+                break
+            stop = _run(data, at, size)
+            if (data[at + 1], size) == (1, 80):
+                rows = np.frombuffer(data[at:stop], _DTYPES["quotes"])
+                yield "quotes", _from(rows, "quotes", prices)
+                traded = rows[rows["action"] == b"T"]
+                if len(traded):
+                    yield "trades", _from(traded, "trades", prices)
+            elif (data[at + 1], size) == (0, 48):
+                yield "trades", _from(np.frombuffer(data[at:stop], _DTYPES["trades"]), "trades", prices)
+            at = stop
+        rest = data[at:]
+        offset += at
+        if len(rest) > _MOST_RECORD:
+            break
+    if rest:
+        raise DamagedFile(f"'{name}', byte {offset}: the file ends after {len(rest)} bytes of a record")
+
+
+def _run(data: bytes, at: int, size: int) -> int:
+    """Where the records of this kind end that follow one another."""
+    count = (len(data) - at) // size
+    heads = np.frombuffer(data, np.uint8, count * size, at).reshape(count, size)[:, :2]
+    other = np.flatnonzero((heads != heads[0]).any(axis=1))
+    return at + (int(other[0]) if len(other) else count) * size
+
+
+def _from(found: npt.NDArray[Any], table: str, prices: str) -> Rows:
+    out = np.zeros(len(found), dtypes(prices)[table])
+    out["instrument_id"], out["channel"] = found["instrument_id"], found["publisher_id"]
+    out["sequence"] = found["sequence"]
+    out["flags"] = np.where(found["flags"] & _F_MAYBE_BAD_BOOK, int(Flag.INCOMPLETE), 0)
+    for column in ("ts_event", "ts_recv"):
+        times = found[column]
+        out[column] = np.where(times == _UNDEF_TIME, np.uint64(2**63), times).view("<M8[ns]")
+    late = (found["flags"] & _F_BAD_TS_RECV) != 0
+    out["ts_recv"][late] = np.datetime64("NaT")
+    names = ("price",) if table == "trades" else ("bid_px_00", "ask_px_00")
+    for column in names:
+        nanos = found[column]
+        none = nanos == UNDEF_PRICE
+        if prices == "int64":
+            out[column] = np.where(none, UNDEF_PRICE, np.rint(nanos / _SCALE).astype(np.int64))
+        else:
+            out[column] = np.where(none, np.nan, nanos / 1e9)
+    for column in ("size",) if table == "trades" else ("bid_sz_00", "ask_sz_00"):
+        out[column] = found[column]
+    return out

@@ -1,0 +1,37 @@
+"""`python -m millpond`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import millpond
+import numpy as np
+import polars
+import pytest
+from itch_file import made_up_day
+from millpond.__main__ import main
+
+
+def test_export_writes_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(made_up_day(3_000, 5)[0])
+    rows = millpond.scan(path, symbols=["S1"]).to_numpy()
+    assert main(["export", str(path), str(tmp_path / "out"), "--symbol", "S1"]) == 0
+    frame = polars.read_parquet(tmp_path / "out" / "quotes.parquet")
+    assert frame["bid_sz_00"].to_list() == rows["bid_sz_00"].tolist()
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "quotes.parquet", "statuses.parquet", "trades.parquet",
+    ]  # fmt: skip
+    assert main(["export", str(path), str(tmp_path / "npy"), "--format", "npy", "--table", "trades"]) == 0
+    assert len(np.load(tmp_path / "npy" / "trades.npy")) > 0
+    capsys.readouterr()
+    assert main(["export", str(tmp_path / "none"), str(tmp_path / "x")]) == 1
+    assert "none" in capsys.readouterr().err
+
+
+def test_a_damaged_file_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "cut.itch"
+    path.write_bytes(made_up_day(3_000, 5)[0][:-3])
+    assert main(["export", str(path), str(tmp_path / "out"), "--table", "quotes"]) == 1
+    assert "cut.itch" in capsys.readouterr().err
+    assert len(polars.read_parquet(tmp_path / "out" / "quotes.parquet")) > 0
