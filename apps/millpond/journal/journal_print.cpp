@@ -213,6 +213,7 @@ Command journal_export_command(Arguments& journal) {
         ->one_of({"json", "csv"})
         ->required();
     command->add_option("FILE", options->file, "the file, which is replaced")->required();
+    command->footer("Parquet files: `python -m millpond export JOURNAL FOLDER`, of the Python package.");
     return {command, [options] { return write_file(*options); }};
 }
 
