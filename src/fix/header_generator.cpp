@@ -6,12 +6,17 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <string_view>
+
+#include "macro_names.hpp"
 
 namespace millpond::fix {
 namespace {
 
 // Those of C++ to C++26, with the alternative tokens, and the modules' and the GNU ones.
+constexpr std::string_view kMacroFamilies[] = {"ATOMIC_", "DBL_", "FE_", "FLT_", "FP_", "LC_", "LDBL_"};
+constexpr std::string_view kMacroEnds[] = {"_C", "_MAX", "_MIN", "_WIDTH"};
 constexpr std::string_view kKeywords[] = {"alignas",
                                           "alignof",
                                           "and",
@@ -273,11 +278,25 @@ private:
     std::string views_;
 };
 
+/// Whether a header of C may define it as a macro: one in the list, or one of a family like INT_MAX.
+bool is_macro(std::string_view name) {
+    const auto at = kMacroNames.find(std::string{name} + ' ');
+    if (at != std::string_view::npos && (at == 0 || kMacroNames[at - 1] == ' ')) return true;
+    if (name.find('_') == std::string_view::npos ||
+        std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; })) {
+        return false;
+    }
+    return std::ranges::any_of(kMacroFamilies, [&](std::string_view front) { return name.starts_with(front); }) ||
+           std::ranges::any_of(kMacroEnds, [&](std::string_view end) { return name.ends_with(end); });
+}
+
 /// Whether it may be the name of a namespace that is a user's: no keyword, and none of the names that the language
 /// keeps for itself. The generated header names millpond::fix `fix`, and has namespaces `tag` and `group` in it.
 bool is_namespace_name(std::string_view name) {
     if (name.empty() || !std::ranges::all_of(name, is_name_char)) return false;
-    if (std::isdigit(static_cast<unsigned char>(name.front())) != 0 || is_keyword(name) || name == "std") return false;
+    if (std::isdigit(static_cast<unsigned char>(name.front())) != 0 || is_keyword(name) || is_macro(name) ||
+        name == "std")
+        return false;
     const bool is_reserved = name.find("__") != std::string_view::npos ||
                              (name.size() > 1 && name[0] == '_' && is_upper(name[1])) || name[0] == '_';
     return !is_reserved;
@@ -289,7 +308,8 @@ void check_namespace(std::string_view name_space) {
         const auto name = rest.substr(0, end);
         if (!is_namespace_name(name)) {
             throw std::invalid_argument("'" + std::string{name_space} + "' cannot be a namespace: '" +
-                                        std::string{name} + "' is no name, or one that C++ keeps for itself");
+                                        std::string{name} +
+                                        "' is no name, or one that C++ or a macro of its headers keeps for itself");
         }
         if (end == std::string_view::npos) return;
         rest.remove_prefix(end + 2);

@@ -201,13 +201,16 @@ TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
     const test::ScratchFile xml{
         test::scratch_name("small.xml"),
         "<fix type='FIX' major='4' minor='4'><header/><trailer/><messages/><components/><fields/></fix>"};
-    for (const auto* name :
-         {"class", "a::class", "co_await", "and", "std", "1a", "a::", "::a", "a b", "a__b", "_A", ""}) {
+    for (const auto* name : {"class", "a::class", "co_await", "and",     "std",    "1a",      "a::",     "::a",
+                             "a b",   "a__b",     "_A",       "",        "errno",  "NULL",    "assert",  "offsetof",
+                             "stdin", "EINVAL",   "SIGINT",   "INT_MAX", "INT8_C", "FLT_DIG", "a::errno"}) {
         const auto outcome = run({"fix", "generate", xml.path(), "--namespace", name});
         EXPECT_NE(outcome.exit_code, 0) << name;
         EXPECT_EQ(outcome.out, "") << name;
     }
-    EXPECT_EQ(run({"fix", "generate", xml.path(), "--namespace", "desk::fix44"}).exit_code, 0);
+    for (const auto* name : {"desk::fix44", "FIX44", "EUREX", "ERR", "NULLS", "ORDER_V2"}) {
+        EXPECT_EQ(run({"fix", "generate", xml.path(), "--namespace", name}).exit_code, 0) << name;
+    }
 }
 
 TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
@@ -217,6 +220,7 @@ TEST(FixGenerate, AFileThatIsNoDictionaryIsOneLineAndExitCodeOne) {
         EXPECT_EQ(outcome.exit_code, 1);
         EXPECT_EQ(outcome.out, "");
         EXPECT_EQ(outcome.err.find('\n') + 1, outcome.err.size()) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr(file));
     }
 }
 

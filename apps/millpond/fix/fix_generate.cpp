@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 
-#include <millpond/fix/dictionary_xml.hpp>
 #include <millpond/fix/header_generator.hpp>
 
 #include "apps/millpond/fix/fix_commands.hpp"
+#include "fixd/fix_printer.hpp"
 
 namespace millpond::app {
 namespace {
@@ -19,10 +17,7 @@ struct Options {
 };
 
 int run(const Options& options) {
-    std::ifstream file{options.file};
-    if (!file) throw std::runtime_error("cannot read " + options.file);
-    const std::string xml{std::istreambuf_iterator<char>{file}, {}};
-    fmt::print("{}", fix::generate_header(fix::read_dictionary(xml), options.header));
+    fmt::print("{}", fix::generate_header(fixd::read_dictionary_file(options.file), options.header));
     return 0;
 }
 
