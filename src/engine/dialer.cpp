@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include <netinet/in.h>
@@ -67,6 +69,7 @@ std::int64_t Initiator::Dialer::on_timer(core::Moment now) {
             case Phase::looking_up: connect_next(now); break;
             case Phase::connecting:
                 drop_socket();
+                host_->report_unreachable(address_, "no answer in time");
                 connect_next(now);
                 break;
             case Phase::connected: next_ns_ = detail::kNever; break;
@@ -97,8 +100,13 @@ void Initiator::Dialer::connect_next(core::Moment now) {
             return;
         }
         lookup_.reset();
-        if (found) addresses_ = std::move(*found);
+        if (!found) found = {.addresses = {}, .error = "the name was not found in time"};
+        addresses_ = std::move(found->addresses);
         std::ranges::reverse(addresses_);
+        if (addresses_.empty()) {
+            const auto& host = options_.hosts[at_host_];
+            host_->report_unreachable({}, host.name + ":" + std::to_string(host.port) + ": " + found->error);
+        }
     }
     while (!addresses_.empty()) {
         address_ = addresses_.back();
@@ -106,7 +114,10 @@ void Initiator::Dialer::connect_next(core::Moment now) {
         sockaddr_storage kernel{};
         const auto size = address_.to_kernel(kernel);
         socket_ = ::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (socket_ < 0) continue;
+        if (socket_ < 0) {
+            host_->report_unreachable(address_, std::generic_category().message(errno));
+            continue;
+        }
         const int on = 1;
         ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         const auto done = ::connect(socket_, reinterpret_cast<const sockaddr*>(&kernel), size);
@@ -116,7 +127,9 @@ void Initiator::Dialer::connect_next(core::Moment now) {
             wait_until(now.monotonic_ns + nanos(options_.reconnect.connect_timeout));
             return;
         }
+        const auto error = errno;
         ::close(std::exchange(socket_, -1));
+        host_->report_unreachable(address_, std::generic_category().message(error));
     }
     host_failed(now);
 }
@@ -132,6 +145,7 @@ void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
         return;
     }
     drop_socket();
+    host_->report_unreachable(address_, std::generic_category().message(error));
     connect_next(now);
 }
 
@@ -160,7 +174,6 @@ void Initiator::Dialer::drop_socket() noexcept {
 void Initiator::Dialer::host_failed(core::Moment now) {
     phase_ = Phase::waiting;
     at_host_ = (at_host_ + 1) % options_.hosts.size();
-    host_->count_failed_connect();
     if (++failed_hosts_ < options_.hosts.size()) {
         wait_until(now.monotonic_ns);
         return;

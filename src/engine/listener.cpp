@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "store_opening.hpp"
 #include "tls_transport.hpp"
 
 namespace millpond::engine {
@@ -66,6 +67,9 @@ void Acceptor::Listener::end() {
     io_->unwatch(socket_, *this);
     strangers_.clear();
     farewell_.clear();
+    for (auto& from : templates_) {
+        for (const auto& host : std::exchange(from.made, {})) remove(*host);
+    }
     io_->leave(slot_);
 }
 
@@ -92,7 +96,15 @@ void Acceptor::Listener::end(SessionHost& host) {
     if (host.file() != nullptr) keeper_.forget(*host.file());
 }
 
+void Acceptor::Listener::remove(SessionHost& host) {
+    end(host);
+    // The files of a session that never came about.
+    if (host.file() != nullptr && !host.has_logged_on()) host.file()->remove_new_files();
+    roster_.remove(host);
+}
+
 void Acceptor::Listener::add_template(SessionOptions model, Application& application, std::size_t most) {
+    check_store(model);
     io_->call([&] { templates_.push_back({std::move(model), &application, most, {}}); });
 }
 
@@ -259,9 +271,23 @@ void Acceptor::Listener::count_refusal(const Refusal& why, const net::SocketAddr
     options_.observer->on_refused(told);
 }
 
+fix::Tag Acceptor::Listener::fault_of(const fix::Message& logon) const {
+    for (const auto& from : templates_) {
+        const auto& config = from.model.config;
+        if (logon.text(fix::tag::kTargetCompId) != config.sender_comp_id) continue;
+        if (fix::begin_string(config.version) != logon.begin_string()) return fix::tag::kBeginString;
+        return fix::tag::kSenderCompId;  // no template takes an id of this form
+    }
+    return roster_.fault_of(logon);
+}
+
 std::expected<void, Refusal> Acceptor::Listener::make_by_template(const fix::Message& message, core::Moment now) {
     const auto id = message.text(fix::tag::kSenderCompId).value_or("");
-    Refusal refusal{.reason = RefusalReason::unknown_session, .tag = roster_.fault_of(message), .detail = id};
+    const auto fault = fault_of(message);
+    Refusal refusal{
+        .reason = RefusalReason::unknown_session,
+        .tag = fault,
+        .detail = fault == fix::tag::kBeginString ? message.begin_string() : message.text(fault).value_or("")};
     for (auto& from : templates_) {
         auto session = from.model;
         if (fix::begin_string(session.config.version) != message.begin_string() ||
@@ -280,8 +306,9 @@ std::expected<void, Refusal> Acceptor::Listener::make_by_template(const fix::Mes
             begin(*host, this);
             from.made.push_back(host);
             roster_.add(std::move(host));
-        } catch (const std::exception&) {
-            refusal = {.reason = RefusalReason::no_store, .detail = id};
+        } catch (const std::exception& error) {
+            fault_text_ = error.what();
+            refusal = {.reason = RefusalReason::no_store, .detail = fault_text_};
             continue;
         }
         return {};
@@ -299,8 +326,7 @@ bool Acceptor::Listener::reclaim(Template& from, core::Moment now) {
     if (oldest == nullptr) return false;
     tallies_.reclaimed.add();
     if (options_.observer != nullptr) options_.observer->on_reclaimed(oldest->name());
-    end(*oldest);
-    roster_.remove(*oldest);
+    remove(*oldest);
     std::erase_if(from.made, [&](const auto& host) { return host.get() == oldest; });
     return true;
 }
@@ -316,8 +342,7 @@ void Acceptor::Listener::forget_strangers() {
     for (auto& from : templates_) {
         std::erase_if(from.made, [&](const auto& host) {
             if (host->claimed() || host->has_logged_on()) return false;
-            end(*host);
-            roster_.remove(*host);
+            remove(*host);
             return true;
         });
     }
@@ -326,8 +351,12 @@ void Acceptor::Listener::forget_strangers() {
 std::int64_t Acceptor::Listener::on_timer(core::Moment now) {
     const auto patience = std::chrono::nanoseconds{options_.first_message_timeout}.count();
     for (const auto& stranger : strangers_) {
-        if (now.monotonic_ns - stranger->connection->since_ns() >= patience)
-            turn_away(*stranger, {.reason = RefusalReason::silent}, now);
+        if (now.monotonic_ns - stranger->connection->since_ns() < patience) continue;
+        const auto& transport = stranger->connection->transport();
+        const bool handshake = transport.failed_to_begin();
+        turn_away(*stranger,
+                  {.reason = handshake ? RefusalReason::tls : RefusalReason::silent, .detail = transport.failure()},
+                  now);
     }
     farewell_.run(now);
     forget_strangers();

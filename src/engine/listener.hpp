@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <millpond/engine/acceptor.hpp>
@@ -66,6 +67,10 @@ private:
     void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, core::Moment now);
+    /// The field of a Logon that finds no session: as Roster::fault_of, with the templates.
+    [[nodiscard]] fix::Tag fault_of(const fix::Message& logon) const;
+    /// Ends a session by template; of one that never logged on no file stays behind.
+    void remove(SessionHost& host);
     /// A session for a peer that a template lets in; else why there is none.
     [[nodiscard]] std::expected<void, Refusal> make_by_template(const fix::Message& message, core::Moment now);
     /// Takes a disconnected session of the template away that loses nothing. False: there is none.
@@ -91,6 +96,7 @@ private:
     Farewell farewell_;
     std::vector<Template> templates_;
     Tallies tallies_;
+    std::string fault_text_;  // of the newest store that could not be opened
     StoreKeeper keeper_;
     Roster roster_;
 };

@@ -12,24 +12,28 @@ namespace millpond::engine {
 
 struct NameLookup::Answer {
     std::mutex lock;
-    std::optional<std::vector<net::SocketAddress>> addresses;
+    std::optional<Result> result;
 };
 
 namespace {
 
-std::vector<net::SocketAddress> look_up(const std::string& name, std::uint16_t port) {
-    std::vector<net::SocketAddress> found;
+NameLookup::Result look_up(const std::string& name, std::uint16_t port) {
+    NameLookup::Result found;
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     addrinfo* list = nullptr;
-    if (::getaddrinfo(name.c_str(), nullptr, &wanted, &list) != 0) return found;
+    if (const int error = ::getaddrinfo(name.c_str(), nullptr, &wanted, &list); error != 0) {
+        found.error = ::gai_strerror(error);
+        return found;
+    }
     for (const auto* one = list; one != nullptr; one = one->ai_next) {
         sockaddr_storage kernel{};
         std::memcpy(&kernel, one->ai_addr, one->ai_addrlen);
         const auto address = net::SocketAddress::from_kernel(kernel);
-        if (!address.empty()) found.push_back(address.with_port(port));
+        if (!address.empty()) found.addresses.push_back(address.with_port(port));
     }
     ::freeaddrinfo(list);
+    if (found.addresses.empty()) found.error = "no IPv4 or IPv6 address";
     return found;
 }
 
@@ -46,19 +50,19 @@ std::optional<net::SocketAddress> written_out(const std::string& name) {
 
 NameLookup::NameLookup(const std::string& name, std::uint16_t port) : answer_(std::make_shared<Answer>()) {
     if (const auto address = written_out(name)) {
-        answer_->addresses = {address->with_port(port)};
+        answer_->result = Result{.addresses = {address->with_port(port)}, .error = {}};
         return;
     }
     std::thread{[answer = answer_, name, port] {
-        auto addresses = look_up(name, port);
+        auto result = look_up(name, port);
         const std::lock_guard guard{answer->lock};
-        answer->addresses = std::move(addresses);
+        answer->result = std::move(result);
     }}.detach();
 }
 
-std::optional<std::vector<net::SocketAddress>> NameLookup::result() const {
+std::optional<NameLookup::Result> NameLookup::result() const {
     const std::lock_guard guard{answer_->lock};
-    return answer_->addresses;
+    return answer_->result;
 }
 
 }  // namespace millpond::engine

@@ -19,8 +19,12 @@ public:
     /// An address needs no look-up.
     NameLookup(const std::string& name, std::uint16_t port);
 
-    /// Nothing while it lasts; empty when there is no such name.
-    [[nodiscard]] std::optional<std::vector<net::SocketAddress>> result() const;
+    struct Result {
+        std::vector<net::SocketAddress> addresses;
+        std::string error;  ///< Why there are none.
+    };
+    /// Nothing while it lasts.
+    [[nodiscard]] std::optional<Result> result() const;
 
 private:
     struct Answer;

@@ -4,6 +4,7 @@ namespace millpond::engine {
 
 std::string_view name(RefusalReason reason) noexcept {
     switch (reason) {
+        case RefusalReason::unreachable: return "cannot connect";
         case RefusalReason::not_allowed: return "address not allowed";
         case RefusalReason::full: return "too many connections";
         case RefusalReason::silent: return "no Logon in time";

@@ -8,6 +8,7 @@
 #include <millpond/fix/frame.hpp>
 
 #include "session_action.hpp"
+#include "store_opening.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -19,34 +20,6 @@ constexpr std::size_t kWriteAtOnce = 16;    // messages that wait for the end of
 constexpr std::size_t kMessagesATurn = 64;  // of a sender, before others get theirs
 constexpr std::size_t kReadsATurn = 4;      // buffers, before others get theirs
 constexpr std::size_t kLeavingAtMost = 4;
-
-fix::StoreIdentity identity_of(const fix::SessionConfig& config) {
-    return {.begin_string = std::string{fix::begin_string(config.version)},
-            .sender_comp_id = config.sender_comp_id,
-            .target_comp_id = config.target_comp_id};
-}
-
-std::unique_ptr<fix::MessageStore> make_store(const SessionOptions& options, std::int64_t utc_ns) {
-    const auto& store = options.store;
-    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
-    return std::make_unique<fix::FileStore>(store.file, utc_ns,
-                                            fix::FileStore::Options{.data_bytes = store.bytes,
-                                                                    .segments = store.segments,
-                                                                    .durability = store.durability,
-                                                                    .interval_ns = store.sync_interval.count(),
-                                                                    .identity = identity_of(options.config),
-                                                                    .file_mode = store.file_mode});
-}
-
-std::unique_ptr<fix::MessageStore> checked_store(const SessionOptions& options, std::int64_t utc_ns) {
-    auto store = make_store(options, utc_ns);
-    if (store->claim(options.config.max_message_bytes).empty()) {
-        throw std::invalid_argument("a store of " + std::to_string(options.store.bytes) +
-                                    " bytes takes no messages of " + std::to_string(options.config.max_message_bytes));
-    }
-    store->abandon();
-    return store;
-}
 
 /// Bytes at the front of the stream that a session is done with when it has read them.
 std::size_t whole_messages(std::span<const std::byte> bytes, std::size_t longest) noexcept {
@@ -70,7 +43,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       application_(&application),
       limits_(options.limits),
       name_(identity_of(checked(options).config).name()),
-      store_(checked_store(options, core::utc_nanos())),
+      store_(open_store(options, core::utc_nanos())),
       file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
       session_(options.config, *options.dictionary, options.application, *store_, *this, core::MomentClock{}.now()),
       input_(std::max(kInputBytes, kMessagesBuffered * options.config.max_message_bytes)),
@@ -318,6 +291,11 @@ void SessionHost::on_logon_refused(const fix::LogonRefusal& why) {
     refuse(RefusalReason::invalid_logon, why.tag, why.reason);
 }
 
+void SessionHost::report_unreachable(const net::SocketAddress& address, std::string_view why) {
+    last_closed_.store(Closed::connect_failed, std::memory_order_relaxed);
+    application_->on_refused(*this, {.reason = RefusalReason::unreachable, .peer = address, .detail = why});
+}
+
 void SessionHost::refuse(RefusalReason reason, fix::Tag tag, std::string_view detail) {
     if (std::exchange(refused_, true)) return;
     application_->on_refused(*this, {.reason = reason, .peer = peer_, .tag = tag, .detail = detail});
@@ -336,7 +314,7 @@ void SessionHost::let_go(core::Moment now) {
     if (reason == Closed::tls_failed) {
         refuse(RefusalReason::tls, fix::tag::kInvalid, connection_->transport().failure());
     } else if (reason == Closed::by_peer && session_.state() == fix::Session::State::awaiting_logon) {
-        refuse(RefusalReason::closed_by_peer, fix::tag::kInvalid, {});
+        refuse(RefusalReason::closed_by_peer, fix::tag::kInvalid, connection_->transport().failure());
     }
     if (over_) {
         connection_->unwatch();
@@ -371,10 +349,19 @@ void SessionHost::tell_closed() {
     }
 }
 
+void SessionHost::on_session_timer(core::Moment now) {
+    // A Logon cannot come before the handshake is complete.
+    if (session_.state() == fix::Session::State::awaiting_logon && connection_->transport().failed_to_begin()) {
+        cut(Closed::tls_failed);
+    } else {
+        session_.on_timer(now);
+    }
+}
+
 std::int64_t SessionHost::on_timer(core::Moment now) {
     act(now, [&] {
         if (connection_ != nullptr) {
-            if (session_.next_deadline_ns() <= now.monotonic_ns) session_.on_timer(now);
+            if (session_.next_deadline_ns() <= now.monotonic_ns) on_session_timer(now);
             if (moved_ns_ != 0 && now.monotonic_ns - moved_ns_ >= limits_.stalled.count()) {
                 slow_consumers_.add();
                 over_ = true;

@@ -79,7 +79,8 @@ public:
     [[nodiscard]] bool schedule_is_over(std::int64_t utc_ns) const noexcept;
     /// Null: the messages are in memory.
     [[nodiscard]] fix::FileStore* file() const noexcept { return file_; }
-    void count_failed_connect() noexcept { last_closed_.store(Closed::connect_failed, std::memory_order_relaxed); }
+    /// An attempt to connect failed. address: none where no name was found.
+    void report_unreachable(const net::SocketAddress& address, std::string_view why);
 
     // SessionHandle
     const std::string& name() const noexcept override { return name_; }
@@ -116,7 +117,8 @@ public:
     // fix::SessionHandler
     void send(std::uint64_t sequence, std::string_view bytes) override;
     void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
-    bool may_log_on(const fix::Message& logon) override { return enabled_ && application_->may_log_on(*this, logon); }
+    bool may_log_on(const fix::Message& logon) override { return application_->may_log_on(*this, logon); }
+    std::string_view closed_because() const override { return enabled_ ? "" : "session is disabled"; }
     void on_logon() override;
     void on_logon_refused(const fix::LogonRefusal& why) override;
     void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
@@ -141,6 +143,7 @@ private:
     [[nodiscard]] Closed end_reason() const noexcept;
     void refuse(RefusalReason reason, fix::Tag tag, std::string_view detail);
     void tell_closed();
+    void on_session_timer(core::Moment now);
     void continue_drain(core::Moment now);
     [[nodiscard]] bool senders_idle() const noexcept;
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;

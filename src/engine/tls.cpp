@@ -121,10 +121,13 @@ private:
         if (result > 0) return {static_cast<std::size_t>(result)};
         const auto why = SSL_get_error(ssl_.get(), result);
         if (why == SSL_ERROR_SSL) {
-            const auto verified = SSL_get_verify_result(ssl_.get());
+            const bool verifies = SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE;
+            const auto verified = verifies ? SSL_get_verify_result(ssl_.get()) : X509_V_OK;
             const auto* const reason = verified == X509_V_OK ? ERR_reason_error_string(ERR_peek_error())
                                                              : X509_verify_cert_error_string(verified);
             if (reason != nullptr) failure_ = reason;
+        } else if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) {
+            failure_ = "the peer closed the connection";
         }
         ERR_clear_error();
         wants_writable_ = why == SSL_ERROR_WANT_WRITE;
@@ -136,7 +139,7 @@ private:
     std::array<char, kRecordBytes> scratch_;
     std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
     bool wants_writable_{false};
-    std::string_view failure_{"the peer closed the connection"};  // lives as long as the library
+    std::string_view failure_{"not complete in time"};  // lives as long as the library
 };
 
 }  // namespace

@@ -13,7 +13,6 @@ constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
 constexpr std::size_t kMostClaimedAhead = 4096;
 constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
-constexpr std::size_t kMostMessageBytes = std::size_t{1} << 30U;
 
 /// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
 void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }

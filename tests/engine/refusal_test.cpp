@@ -12,6 +12,7 @@
 #include "tests/engine/engine_pair.hpp"
 #include "tests/engine/fix_text.hpp"
 #include "tests/engine/raw_client.hpp"
+#include "tests/support/stepped_clock.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -78,7 +79,7 @@ TEST_F(RefusalTest, AnAcceptorNamesPeerFieldAndReasonOnceForEachConnection) {
     EXPECT_EQ(refused(acceptor, message("FIX.4.4", "0", 1, "A", "")), "");
     EXPECT_EQ(refused(acceptor, "GET / HTTP/1.1\r\n\r\n"), "");
     EXPECT_EQ(watching_.said,
-              (std::vector<std::string>{"unknown session|49|C", "unknown session|8|A",
+              (std::vector<std::string>{"unknown session|49|C", "unknown session|8|FIX.4.2",
                                         "first message is not a Logon|35|0", "garbled first message|0|"}));
     RawClient first{acceptor.port()};
     ASSERT_TRUE(logs_on(first, "A"));
@@ -118,6 +119,40 @@ TEST_F(RefusalTest, AnInitiatorIsToldWhyItDidNotLogOn) {
     ASSERT_TRUE(run_until(io_, [&] { return desk.closed.size() == 1; }));
     EXPECT_EQ(desk.said, std::vector<std::string>{"connection closed before the Logon was complete|0|"});
     EXPECT_EQ(desk.peers, std::vector<std::string>{"127.0.0.1"});
+}
+
+TEST_F(RefusalTest, AnInitiatorIsToldWhyItCannotConnect) {
+    std::uint16_t dead = 0;
+    {
+        const Acceptor acceptor{io_, {}};
+        dead = acceptor.port();
+    }
+    Desk desk;
+    Initiator initiator{io_};
+    auto& handle = initiator.add(
+        {.config = {.sender_comp_id = "A", .target_comp_id = "B"}, .dictionary = &dictionary_},
+        {.hosts = {{"127.0.0.1", dead}, {"no-such-host.invalid", 5001}}, .reconnect = {.first = std::chrono::hours{1}}},
+        desk);
+    ASSERT_TRUE(run_until(io_, [&] { return desk.said.size() == 2; }));
+    EXPECT_EQ(desk.said[0], "cannot connect|0|Connection refused");
+    EXPECT_EQ(desk.peers[0], "127.0.0.1");
+    EXPECT_TRUE(desk.said[1].starts_with("cannot connect|0|no-such-host.invalid:5001: ")) << desk.said[1];
+    EXPECT_EQ(handle.status().last_closed, Closed::connect_failed);
+    EXPECT_TRUE(desk.closed.empty());
+}
+
+TEST_F(RefusalTest, ASessionThatTheOperatorLoggedOutAnswersALogonWithTheReason) {
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    auto& handle = acceptor.add(
+        {.config = {.sender_comp_id = "HOUSE", .target_comp_id = "A"}, .dictionary = &dictionary_}, house_);
+    handle.request_logout("end of day");
+    const auto reply = refused(acceptor, message("FIX.4.4", "A", 1, "A", "98=0|108=30|"));
+    EXPECT_NE(reply.find("35=5"), std::string::npos);
+    EXPECT_NE(reply.find("58=session is disabled"), std::string::npos);
+    EXPECT_EQ(house_.said, std::vector<std::string>{"Logon refused|0|session is disabled"});
+    handle.request_logon();
+    RawClient client{acceptor.port()};
+    EXPECT_TRUE(logs_on(client, "A", 1));
 }
 
 TEST_F(RefusalTest, AnInitiatorIsToldTheReasonOfTheAcceptorsLogout) {
@@ -231,7 +266,103 @@ TEST_F(Dynamic, AStoreThatCannotBeOpenedRefusesTheConnectionOnly) {
     Acceptor acceptor{io_, {.observer = &watching_}};
     acceptor.add_template(options, house_, 2);
     EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "ONE", "98=0|108=30|")), "");
-    EXPECT_EQ(watching_.said, std::vector<std::string>{"store cannot be opened|0|ONE"});
+    ASSERT_EQ(watching_.said.size(), 1U);
+    EXPECT_TRUE(watching_.said[0].starts_with("store cannot be opened|0|/proc/nowhere/ONE.store: "))
+        << watching_.said[0];
+}
+
+TEST_F(Dynamic, TheStoreOfAnotherSessionIsRefusedWithTheReason) {
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    acceptor.add_template(model(true), house_, 4);
+    come_and_go(acceptor, "ONE");
+    std::filesystem::copy_file(folder_ / "ONE.store", folder_ / "TWO.store");
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "TWO", "98=0|108=30|")), "");
+    EXPECT_EQ(
+        watching_.said,
+        std::vector<std::string>{"store cannot be opened|0|" + (folder_ / "TWO.store").string() +
+                                 " is the message store of the session FIX.4.4:HOUSE->ONE, not of FIX.4.4:HOUSE->TWO"});
+}
+
+TEST_F(Dynamic, RefusedLogonsLeaveNoFilesBehind) {
+    const auto files = [&] {
+        const std::filesystem::directory_iterator all{folder_};
+        return std::distance(begin(all), end(all));
+    };
+    {
+        Acceptor acceptor{io_, {.observer = &watching_}};
+        acceptor.add_template(model(true), house_, 4);
+        for (int i = 0; i < 20; ++i) {
+            refused(acceptor, message("FIX.4.4", "A", 1, "R" + std::to_string(i), "98=0|108=-1|"));
+        }
+        refused(acceptor, message("FIX.4.4", "A", 1, "BAD", "98=0|108=30|553=u|554=wrong|"));
+        ASSERT_TRUE(run_until(io_, [&] { return acceptor.sessions().empty(); }));
+        EXPECT_EQ(files(), 0);
+        come_and_go(acceptor, "GOOD");
+        EXPECT_EQ(files(), 1);
+        // A session that is there again keeps what it had, though its Logon is refused.
+        refused(acceptor, message("FIX.4.4", "A", 2, "GOOD", "98=0|108=-1|"));
+        EXPECT_EQ(files(), 1);
+    }
+    EXPECT_EQ(files(), 1);
+}
+
+TEST_F(Dynamic, AStoreThatIsTooSmallForItsMessagesFailsAtTheStartByName) {
+    Acceptor acceptor{io_, {}};
+    for (const bool in_files : {false, true}) {
+        auto options = model(in_files);
+        options.store.bytes = 100'000;
+        options.store.segments = 4;
+        options.config.max_message_bytes = in_files ? 10'000 : 30'000;
+        const auto why = [&](const auto& add) -> std::string {
+            try {
+                add();
+            } catch (const std::invalid_argument& error) {
+                return error.what();
+            }
+            return "taken";
+        };
+        EXPECT_EQ(why([&] { acceptor.add_template(options, house_, 2); }),
+                  in_files
+                      ? "FIX.4.4:HOUSE->*: a store of 100000 bytes in 4 segments takes no messages of 10000 bytes; "
+                        "it needs 4 times 40000"
+                      : "FIX.4.4:HOUSE->*: a store of 100000 bytes takes no messages of 30000 bytes; it needs 1 "
+                        "times 120000");
+        options.config.target_comp_id = "A";
+        EXPECT_TRUE(why([&] { acceptor.add(options, house_); }).starts_with("FIX.4.4:HOUSE->A: a store of"));
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(Dynamic, ALogonThatNoTemplateTakesNamesItsFieldAndValue) {
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    acceptor.add_template(model(false), house_, 2);
+    EXPECT_EQ(refused(acceptor, message("FIX.4.2", "A", 1, "A", "98=0|108=30|")), "");
+    EXPECT_EQ(refused(acceptor, message("FIX.4.4", "A", 1, "../x", "98=0|108=30|")), "");
+    auto elsewhere = message("FIX.4.4", "A", 1, "A", "98=0|108=30|");
+    const auto house = elsewhere.find("56=HOUSE");
+    elsewhere.replace(house, 8, "56=OUSEH");  // the same CheckSum
+    EXPECT_EQ(refused(acceptor, elsewhere), "");
+    EXPECT_EQ(watching_.said, (std::vector<std::string>{"unknown session|8|FIX.4.2", "unknown session|49|../x",
+                                                        "unknown session|56|OUSEH"}));
+}
+
+TEST_F(Dynamic, ASessionWhoseScheduleIsOverMakesRoomThoughItsStoreIsInMemory) {
+    constexpr std::int64_t kDay = 86'400;
+    constexpr std::int64_t kTenMinutes = 600;
+    const auto second = core::utc_nanos() / 1'000'000'000 % kDay;
+    auto options = model(false);
+    options.config.schedule = fix::Schedule::daily((second + kDay - kTenMinutes) % kDay, (second + kTenMinutes) % kDay);
+    Acceptor acceptor{io_, {.observer = &watching_}};
+    acceptor.add_template(options, house_, 1);
+    come_and_go(acceptor, "ONE");
+    const auto two_comes = [&] { return refused(acceptor, message("FIX.4.4", "A", 1, "TWO", "98=0|108=30|")); };
+    two_comes();
+    EXPECT_EQ(watching_.said, std::vector<std::string>{"too many connections|0|max_dynamic"});
+    EXPECT_TRUE(watching_.reclaimed.empty());
+    const test::ClockStep hour{3'600'000'000'000};
+    // The step is noticed within a millisecond.
+    for (int i = 0; i < 1'000 && watching_.reclaimed.empty(); ++i) two_comes();
+    EXPECT_EQ(watching_.reclaimed, std::vector<std::string>{"FIX.4.4:HOUSE->ONE"});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -154,6 +155,72 @@ TEST_F(TlsTest, APlainClientIsTurnedAway) {
         "10=000\x01");
     EXPECT_TRUE(run_until(io_, [&] { return client.receive(), client.over(); }));
     EXPECT_EQ(acceptor.tallies().handshakes_failed.read(), 1U);
+}
+
+struct Told final : Counterparty, AcceptorObserver {
+    void on_refused(SessionLink&, const Refusal& why) override { note(why); }
+    void on_refused(const Refusal& why) override { note(why); }
+    void note(const Refusal& why) { said.push_back(std::string{name(why.reason)} + "|" + std::string{why.detail}); }
+    std::vector<std::string> said;
+};
+
+TEST_F(TlsTest, EachFailedHandshakeIsReportedWithItsReasonOnEitherSide) {
+    const auto& made = certificates();
+    Told desk;
+    Told acceptor_says;
+    const auto connect = [&](std::uint16_t port, const TlsOptions& options, std::int64_t logon_timeout_ns) {
+        desk.said.clear();
+        desk.closed.clear();
+        Initiator initiator{io_};
+        auto settings = session("DESK", "HOUSE");
+        settings.config.logon_timeout_ns = logon_timeout_ns;
+        initiator.add(std::move(settings),
+                      {.hosts = {{"127.0.0.1", port}}, .reconnect = {.first = std::chrono::hours{1}}, .tls = options},
+                      desk);
+        EXPECT_TRUE(run_until(io_, [&] { return !desk.closed.empty(); }));
+        EXPECT_EQ(desk.closed, std::vector<Closed>{Closed::tls_failed});
+        return desk.said;
+    };
+    constexpr std::int64_t kLong = 60'000'000'000;
+    constexpr std::int64_t kShort = 20'000'000;
+    const auto ours = options_of(made, "ours-client", "ours");
+    {
+        Acceptor acceptor{io_, {.observer = &acceptor_says, .tls = options_of(made, "others-server", "ours")}};
+        acceptor.add(session("HOUSE", "DESK"), house_);
+        const auto said = connect(acceptor.port(), ours, kLong);
+        ASSERT_EQ(said.size(), 1U);
+        EXPECT_TRUE(said[0].starts_with("TLS handshake failed|")) << said[0];
+        EXPECT_NE(said[0].find("certificate"), std::string::npos) << said[0];
+        ASSERT_TRUE(run_until(io_, [&] { return !acceptor_says.said.empty(); }));
+        EXPECT_TRUE(acceptor_says.said[0].starts_with("TLS handshake failed|")) << acceptor_says.said[0];
+    }
+    {
+        // With TLS 1.3 the server's alert comes when the client's handshake is complete.
+        Acceptor acceptor{io_, {.tls = options_of(made, "ours-server", "ours")}};
+        acceptor.add(session("HOUSE", "DESK"), house_);
+        auto without = ours;
+        without.certificate.clear();
+        without.verify_peer = false;
+        desk.said.clear();
+        Initiator initiator{io_};
+        initiator.add(
+            session("DESK", "HOUSE"),
+            {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::hours{1}}, .tls = without},
+            desk);
+        ASSERT_TRUE(run_until(io_, [&] { return !desk.said.empty(); }));
+        EXPECT_NE(desk.said[0].find("alert certificate required"), std::string::npos) << desk.said[0];
+    }
+    // A server that never answers: the Logon's time is over before the handshake is complete.
+    Acceptor plain{io_, {}};
+    EXPECT_EQ(connect(plain.port(), ours, kShort).back().substr(0, 21), "TLS handshake failed|");
+    acceptor_says.said.clear();
+    Acceptor silent{io_,
+                    {.first_message_timeout = std::chrono::milliseconds{20},
+                     .observer = &acceptor_says,
+                     .tls = options_of(made, "ours-server", "ours")}};
+    const RawClient idle{silent.port()};
+    ASSERT_TRUE(run_until(io_, [&] { return !acceptor_says.said.empty(); }));
+    EXPECT_EQ(acceptor_says.said, std::vector<std::string>{"TLS handshake failed|not complete in time"});
 }
 
 TEST_F(TlsTest, AFileThatIsNoneIsNamed) {

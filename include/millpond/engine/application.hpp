@@ -46,7 +46,8 @@ public:
     virtual void on_logout(SessionLink& link, std::string_view text) {
         static_cast<void>(link), static_cast<void>(text);
     }
-    /// The session's connection did not log on; on_closed follows.
+    /// The session's connection did not log on; on_closed follows. With RefusalReason::unreachable none came about, and
+    /// on_closed does not follow.
     virtual void on_refused(SessionLink& link, const Refusal& why) { static_cast<void>(link), static_cast<void>(why); }
     /// The connection is gone, or none came about. The last call of an action: what it throws leaves the engine as it
     /// is, and IoThread::poll.

@@ -10,6 +10,7 @@ namespace millpond::engine {
 
 /// Why a connection did not become a logged-on session.
 enum class RefusalReason : std::uint8_t {
+    unreachable,      ///< An initiator found no address, or none of them let it connect in time.
     not_allowed,      ///< The address is not on the list.
     full,             ///< It was the oldest one without a Logon, or there is no room for another session.
     silent,           ///< No first message in time.

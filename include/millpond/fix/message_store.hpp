@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -102,10 +103,21 @@ public:
     /// Of messages; those of a FileStore's segments that are there.
     [[nodiscard]] virtual std::size_t capacity_bytes() const noexcept { return current_.data.size(); }
 
+    /// Whether a store, or a segment of one, of `data_bytes` grants claims of `message_bytes`.
+    [[nodiscard]] static bool takes(std::size_t data_bytes, std::size_t message_bytes) noexcept {
+        return message_bytes != 0 && message_bytes <= kMostMessageBytes && data_bytes >= least_bytes(message_bytes);
+    }
+    /// The least data bytes for claims of `message_bytes`.
+    [[nodiscard]] static std::size_t least_bytes(std::size_t message_bytes) noexcept {
+        constexpr auto kAlignment = StoreSegment::kAlignment;
+        return std::max(StoreSegment::kLeastBytes, (4 * message_bytes + kAlignment - 1) / kAlignment * kAlignment);
+    }
     /// Bytes that a store of `data_bytes` takes, header and index included.
     [[nodiscard]] static std::size_t memory_bytes(std::size_t data_bytes) noexcept {
         return StoreSegment::memory_bytes(data_bytes);
     }
+
+    static constexpr std::size_t kMostMessageBytes = std::size_t{1} << 30U;
 
 protected:
     /// What to do when the current segment has no room in front of its end.

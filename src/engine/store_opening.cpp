@@ -1,0 +1,41 @@
+#include "store_opening.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include <millpond/fix/file_store.hpp>
+
+namespace millpond::engine {
+
+fix::StoreIdentity identity_of(const fix::SessionConfig& config) {
+    return {.begin_string = std::string{fix::begin_string(config.version)},
+            .sender_comp_id = config.sender_comp_id,
+            .target_comp_id = config.target_comp_id};
+}
+
+void check_store(const SessionOptions& options) {
+    const auto& store = options.store;
+    const auto segments = store.file.empty() || store.segments == 0 ? 1 : store.segments;
+    const auto longest = options.config.max_message_bytes;
+    if (fix::MessageStore::takes(store.bytes / segments, longest)) return;
+    const auto in_segments = segments == 1 ? "" : " in " + std::to_string(segments) + " segments";
+    throw std::invalid_argument(identity_of(options.config).name() + ": a store of " + std::to_string(store.bytes) +
+                                " bytes" + in_segments + " takes no messages of " + std::to_string(longest) +
+                                " bytes; it needs " + std::to_string(segments) + " times " +
+                                std::to_string(fix::MessageStore::least_bytes(longest)));
+}
+
+std::unique_ptr<fix::MessageStore> open_store(const SessionOptions& options, std::int64_t utc_ns) {
+    check_store(options);
+    const auto& store = options.store;
+    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
+    return std::make_unique<fix::FileStore>(store.file, utc_ns,
+                                            fix::FileStore::Options{.data_bytes = store.bytes,
+                                                                    .segments = store.segments,
+                                                                    .durability = store.durability,
+                                                                    .interval_ns = store.sync_interval.count(),
+                                                                    .identity = identity_of(options.config),
+                                                                    .file_mode = store.file_mode});
+}
+
+}  // namespace millpond::engine
