@@ -76,7 +76,7 @@ struct SessionSettings {
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
     bool appl_ver_id_in_business_reject{false};
-    bool quickfix_replies{false};
+    std::optional<bool> quickfix_replies{};  ///< False where unset, but with `fix acceptor --echo`.
     bool send_last_processed{false};
     bool send_next_expected{false};
     std::uint64_t resend_chunk{0};
@@ -108,7 +108,7 @@ struct SessionSettings {
 struct EngineConfig {
     service::Severity log_level{service::Severity::info};
     service::LogFormat log_format{service::LogFormat::text};
-    bool quiet{false};             ///< No log of logons and logouts.
+    bool quiet{false};             ///< Of logons and logouts, only what is wrong is logged.
     net::SocketAddress metrics{};  ///< /metrics; empty: nowhere.
     std::string admin{};           ///< UNIX socket that `millpond fix sessions` asks; empty: none.
     std::string raw_log{};

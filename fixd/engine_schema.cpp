@@ -78,7 +78,7 @@ constexpr Key<EngineConfig> kTopKeys[] = {
      [](EngineConfig& c, const Value& v) { c.log_level = v.choice<service::Severity>(kSeverities); }},
     {"log_format", "text|json", "one line of text or one JSON object a message (text)",
      [](EngineConfig& c, const Value& v) { c.log_format = v.choice<service::LogFormat>(kLogFormats); }},
-    {"quiet", "", "no log of logons, logouts and closed connections",
+    {"quiet", "", "log of logons, logouts and closed connections only what is wrong",
      [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
     {"metrics", "ADDRESS:PORT", "where /metrics is served (nowhere)",
      [](EngineConfig& c, const Value& v) { c.metrics = v.endpoint(); }},

@@ -25,11 +25,17 @@ std::string printable(std::string_view text) {
     return line;
 }
 
-/// "127.0.0.1:4711: Logon refused: tag 108: HeartBtInt is ..."
+/// "127.0.0.1:4711: Logon refused: tag 108: HeartBtInt is ..." or "...: unknown session: tag 49 is 'DESK'"
 std::string line_of(const engine::Refusal& why) {
-    return fmt::format("{}: {}{}{}{}", why.peer.to_string(), name(why.reason),
-                       why.tag != 0 ? fmt::format(": tag {}", why.tag) : "", why.detail.empty() ? "" : ": ",
-                       printable(why.detail));
+    auto line = why.peer.empty() ? std::string{} : why.peer.to_string() + ": ";
+    line += name(why.reason);
+    const auto detail = printable(why.detail);
+    if (why.reason == engine::RefusalReason::unknown_session) {
+        return line + (detail.empty() ? fmt::format(": tag {} is missing", why.tag)
+                                      : fmt::format(": tag {} is '{}'", why.tag, detail));
+    }
+    if (why.tag != fix::tag::kInvalid) line += fmt::format(": tag {}", why.tag);
+    return detail.empty() ? line : line + ": " + detail;
 }
 
 }  // namespace
@@ -37,16 +43,16 @@ std::string line_of(const engine::Refusal& why) {
 /// Logs the connections of an acceptor that found no session.
 class FixEngine::Strangers final : public engine::AcceptorObserver {
 public:
-    /// log: null where nothing is to be said.
-    Strangers(std::string acceptor, service::Log* log) : acceptor_(std::move(acceptor)), log_(log) {}
+    /// quiet: only what is wrong.
+    Strangers(std::string acceptor, service::Log& log, bool quiet)
+        : acceptor_(std::move(acceptor)), log_(&log), quiet_(quiet) {}
 
     void on_refused(const engine::Refusal& why) override {
-        if (log_ == nullptr) return;
         log_->say(service::Severity::warning, fmt::format("{}.refused.{}", acceptor_, name(why.reason)),
                   fmt::format("{}: connection refused: {}", acceptor_, line_of(why)));
     }
     void on_reclaimed(const std::string& session) override {
-        if (log_ == nullptr) return;
+        if (quiet_) return;
         log_->say(service::Severity::info, acceptor_ + ".reclaimed",
                   fmt::format("{}: removed to make room: it is disconnected", session));
     }
@@ -54,12 +60,14 @@ public:
 private:
     std::string acceptor_;
     service::Log* log_;
+    bool quiet_;
 };
 
 /// An application with a log of what its session goes through.
 class FixEngine::Watched final : public engine::Application {
 public:
-    /// quiet: no log of logons, logouts and closed connections. tap: null, or set for sessions that come by template.
+    /// quiet: of logons, logouts and closed connections only what is wrong. tap: null, or set for sessions that come by
+    /// template.
     Watched(engine::Application& inner, service::Log& log, bool quiet, engine::WireTap* tap)
         : inner_(&inner), log_(&log), quiet_(quiet), tap_(tap) {}
 
@@ -76,11 +84,16 @@ public:
         inner_->on_logout(link, text);
     }
     void on_refused(engine::SessionLink& link, const engine::Refusal& why) override {
-        {
+        const auto& session = link.handle().name();
+        auto cause = fmt::format("{}.not logged on.{}", session, name(why.reason));
+        if (why.reason == engine::RefusalReason::unreachable) {
+            cause +=
+                "." + (why.peer.empty() ? std::string{why.detail} : why.peer.to_string());  // each host has its line
+        } else {
             const std::lock_guard guard{lock_};
             refused_.insert(&link);
         }
-        say(service::Severity::warning, link, "not logged on", line_of(why));
+        log_->say(service::Severity::warning, cause, fmt::format("{}: not logged on: {}", session, line_of(why)));
         inner_->on_refused(link, why);
     }
     void on_closed(engine::SessionLink& link, engine::Closed reason) override {
@@ -103,10 +116,14 @@ public:
     }
     void on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) override {
         const auto& session = link.handle().name();
+        const auto& all = link.session().tallies();
+        // With the totals, so that a line that the rate limit leaves out hides nothing.
         log_->say(service::Severity::warning, session + ".history lost",
                   fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store; the counterparty "
-                              "got a gap fill in their place",
-                              session, lost.first, lost.last, lost.messages));
+                              "got {} in their place (since the start: {} messages, {} gap fills, {} ResendRequests)",
+                              session, lost.first, lost.last, lost.messages,
+                              lost.gap_fills == 1 ? "a gap fill" : fmt::format("{} gap fills", lost.gap_fills),
+                              all.lost.read(), all.lost_fills.read(), all.lost_requests.read()));
         inner_->on_history_lost(link, lost);
     }
 
@@ -116,7 +133,7 @@ private:
         return refused_.erase(&link) != 0;
     }
     void say(service::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail) {
-        if (quiet_) return;
+        if (quiet_ && severity == service::Severity::info) return;
         const auto& session = link.handle().name();
         log_->say(severity, fmt::format("{}.{}", session, what),
                   fmt::format("{}: {}{}{}", session, what, detail.empty() ? "" : ": ", detail));
@@ -152,7 +169,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
     : dictionaries_(config.dictionaries) {
     add_threads(config, log);
     for (const auto& settings : config.acceptors) {
-        strangers_.push_back(std::make_unique<Strangers>(settings.name, config.quiet ? nullptr : &log));
+        strangers_.push_back(std::make_unique<Strangers>(settings.name, log, config.quiet));
         engine::AllowList allowed;
         for (const auto& range : settings.allow) allowed.add(range);
         engine::Acceptor::Options options{.address = settings.listen.host(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -78,6 +79,29 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
     return number;
 }
 
+struct Verb {
+    std::string_view name;
+    std::vector<std::string_view> fields;
+};
+
+/// Throws BadRequest that names the field that is missing, or says that there are too many.
+void check_fields(const std::vector<std::string_view>& request) {
+    static const std::vector<Verb> verbs{{"list", {}},
+                                         {"logout", {"SESSION", "REASON"}},
+                                         {"logon", {"SESSION"}},
+                                         {"reset", {"SESSION"}},
+                                         {"set-seq", {"SESSION", "NEXT_SENDER", "NEXT_TARGET"}}};
+    const auto verb = std::ranges::find(verbs, request[0], &Verb::name);
+    if (verb == verbs.end()) throw BadRequest(fmt::format("unknown request '{}'", request[0]));
+    const auto given = request.size() - 1;
+    if (given < verb->fields.size()) {
+        throw BadRequest(fmt::format("{}: {} is missing", verb->name, verb->fields[given]));
+    }
+    if (given > verb->fields.size()) {
+        throw BadRequest(fmt::format("{}: {} fields, expected {}", verb->name, given, verb->fields.size()));
+    }
+}
+
 void set_numbers(engine::SessionHandle& session, std::string_view sender, std::string_view target) {
     const auto next_sender = number_of(sender);
     const auto next_target = number_of(target);
@@ -90,6 +114,20 @@ void set_numbers(engine::SessionHandle& session, std::string_view sender, std::s
 }
 
 }  // namespace
+
+std::string fault_of_reason(std::string_view reason) {
+    if (reason.empty()) return "the reason is empty";
+    if (reason.size() > fix::Session::kMostReasonBytes) {
+        return fmt::format("the reason has {} bytes, at most {} are sent", reason.size(),
+                           fix::Session::kMostReasonBytes);
+    }
+    for (std::size_t i = 0; i < reason.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(reason[i]);
+        if (byte >= ' ' && byte != 0x7f) continue;
+        return fmt::format("the reason has the control character 0x{:02x} at position {}", byte, i + 1);
+    }
+    return {};
+}
 
 std::string json_string(std::string_view text) {
     std::string out = "\"";
@@ -110,17 +148,18 @@ std::string answer_admin(std::string_view request, const SessionList& sessions) 
     const auto fields = fields_of(request);
     const auto verb = fields[0];
     try {
-        if (verb == "list" && fields.size() == 1) return list(sessions);
-        if (verb == "logout" && fields.size() == 3) {
-            session_named(fields[1], sessions).request_logout(std::string{fields[2]});
-        } else if (verb == "logon" && fields.size() == 2) {
-            session_named(fields[1], sessions).request_logon();
-        } else if (verb == "reset" && fields.size() == 2) {
-            session_named(fields[1], sessions).request_reset();
-        } else if (verb == "set-seq" && fields.size() == 4) {
-            set_numbers(session_named(fields[1], sessions), fields[2], fields[3]);
+        check_fields(fields);
+        if (verb == "list") return list(sessions);
+        auto& session = session_named(fields[1], sessions);
+        if (verb == "logout") {
+            if (const auto fault = fault_of_reason(fields[2]); !fault.empty()) throw BadRequest(fault);
+            session.request_logout(std::string{fields[2]});
+        } else if (verb == "logon") {
+            session.request_logon();
+        } else if (verb == "reset") {
+            session.request_reset();
         } else {
-            throw BadRequest(fmt::format("unknown request '{}'", verb));
+            set_numbers(session, fields[2], fields[3]);
         }
     } catch (const BadRequest& error) {
         return "{\"error\":" + json_string(error.what()) + "}";

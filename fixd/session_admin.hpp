@@ -22,6 +22,9 @@ using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 /// SESSION is a whole name, or a part that only one name has.
 [[nodiscard]] std::string answer_admin(std::string_view request, const SessionList& sessions);
 
+/// What is wrong with a reason for a Logout, for people; empty where nothing is.
+[[nodiscard]] std::string fault_of_reason(std::string_view reason);
+
 /// Text as a JSON string, quotes included.
 [[nodiscard]] std::string json_string(std::string_view text);
 

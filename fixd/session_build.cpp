@@ -111,7 +111,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.reset_on_logout = settings.reset_on_logout;
     config.reset_on_disconnect = settings.reset_on_disconnect;
     config.appl_ver_id_in_business_reject = settings.appl_ver_id_in_business_reject;
-    config.quickfix_replies = settings.quickfix_replies;
+    config.quickfix_replies = settings.quickfix_replies.value_or(false);
     config.send_last_processed = settings.send_last_processed;
     config.send_next_expected = settings.send_next_expected;
     config.resend_request_chunk = settings.resend_chunk;

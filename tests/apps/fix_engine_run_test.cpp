@@ -7,7 +7,9 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
@@ -119,6 +121,41 @@ TEST_F(FixEngineRun, ASessionThatIsLoggedOnIsLoggedOutWithTheReason) {
     EXPECT_EQ(desk.wait().exit_code, 0);
 }
 
+TEST_F(FixEngineRun, ARequestOfTheOperatorThatCannotBeDoneSaysWhy) {
+    for (const auto& [reason, fault] :
+         std::vector<std::pair<std::string, std::string>>{{"", "the reason is empty"},
+                                                          {"a\x01"
+                                                           "58=b",
+                                                           "control character 0x01 at position 2"},
+                                                          {"a\nb", "control character 0x0a at position 2"},
+                                                          {"a\tb", "control character 0x09 at position 2"},
+                                                          {std::string(300, 'x'), "300 bytes, at most 256 are sent"}}) {
+        const auto refused = sessions({"logout", "DESK", "--reason", reason});
+        EXPECT_EQ(refused.exit_code, 2) << reason;
+        EXPECT_THAT(refused.err, HasSubstr(fault));
+    }
+    const auto answer = [&](const std::string& request) { return fixd::ask_engine(admin_, request); };
+    EXPECT_EQ(answer("logout"), "{\"error\":\"logout: SESSION is missing\"}");
+    EXPECT_EQ(answer("logout\tDESK"), "{\"error\":\"logout: REASON is missing\"}");
+    EXPECT_EQ(answer("logout\tDESK\t"), "{\"error\":\"the reason is empty\"}");
+    EXPECT_EQ(answer("logout\tDESK\ta\x01"), "{\"error\":\"the reason has the control character 0x01 at position 2\"}");
+    EXPECT_EQ(answer("logout\tDESK\ta\tb"), "{\"error\":\"logout: 3 fields, expected 2\"}");
+    EXPECT_EQ(answer("set-seq\tDESK\t5"), "{\"error\":\"set-seq: NEXT_TARGET is missing\"}");
+    EXPECT_EQ(answer("list\tDESK"), "{\"error\":\"list: 1 fields, expected 0\"}");
+    EXPECT_EQ(answer("stop"), "{\"error\":\"unknown request 'stop'\"}");
+}
+
+TEST_F(FixEngineRun, AnInitiatorLogsWhyItDidNotLogOn) {
+    ASSERT_EQ(sessions({"logout", "VENUE->DESK"}).exit_code, 0);
+    Program desk{{"fix", "initiator", "--stay", "--script", "/dev/null", "--log-format", "json", "--session",
+                  "sender=DESK,target=VENUE,reconnect_ms=10,hosts=127.0.0.1:" + port_}};
+    EXPECT_TRUE(desk.says("\"level\":\"warning\",\"message\":\"FIX.4.4:DESK->VENUE: not logged on: 127.0.0.1:" + port_ +
+                          ": Logon refused: session is disabled"));
+    desk.signal(SIGTERM);
+    EXPECT_EQ(desk.wait().exit_code, 0);
+    EXPECT_TRUE(venue_.says("FIX.4.4:VENUE->DESK: not logged on: 127.0.0.1:"));
+}
+
 TEST_F(FixEngineRun, CounterpartiesComeByTemplate) {
     const auto outcome = run({"fix", "initiator", "--session", "sender=GUEST,target=VENUE,hosts=127.0.0.1:" + port_,
                               "--script", orders_.path(), "--expect", "2"});
@@ -156,6 +193,46 @@ TEST_F(FixEngineRun, MetricsTellOfSessionsAndTheRawLogOfEveryByte) {
     EXPECT_EQ(printed.exit_code, 0) << printed.err;
     EXPECT_THAT(printed.out, HasSubstr(" < FIX.4.4:VENUE->DESK 2 NewOrderSingle ClOrdID=a"));
     EXPECT_THAT(printed.out, HasSubstr(" > FIX.4.4:VENUE->DESK 3 ExecutionReport AvgPx=100 ClOrdID=b"));
+}
+
+TEST(FixInitiator, AHostThatCannotBeReachedIsALineOfTheLog) {
+    Program desk{{"fix", "initiator", "--stay", "--script", "/dev/null", "--session",
+                  "sender=DESK,target=VENUE,hosts=127.0.0.1:1+no-such-host.invalid:5001"}};
+    EXPECT_TRUE(desk.says("FIX.4.4:DESK->VENUE: not logged on: 127.0.0.1:1: cannot connect: Connection refused"));
+    EXPECT_TRUE(desk.says("FIX.4.4:DESK->VENUE: not logged on: cannot connect: no-such-host.invalid:5001: "));
+    desk.signal(SIGTERM);
+    EXPECT_EQ(desk.wait().exit_code, 0);
+}
+
+TEST(FixEngineFill, OrderIdsAreNewAfterARestart) {
+    const test::ScratchFile orders{test::scratch_name("orders.txt"), kOrders};
+    std::set<std::string> ids;
+    for (int run_number = 0; run_number < 3; ++run_number) {
+        Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--session", "sender=VENUE,target=DESK"}};
+        ASSERT_TRUE(venue.says("listening on"));
+        const auto port = venue.word_behind("listening on 127.0.0.1:");
+        const auto outcome = run({"fix", "initiator", "--session", "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port,
+                                  "--script", orders.path(), "--expect", "2"});
+        for (auto at = outcome.out.find(" OrderID="); at != std::string::npos;
+             at = outcome.out.find(" OrderID=", at + 1)) {
+            ids.insert(outcome.out.substr(at + 9, outcome.out.find(' ', at + 9) - at - 9));
+        }
+        venue.signal(SIGTERM);
+        EXPECT_EQ(venue.wait().exit_code, 0);
+    }
+    EXPECT_EQ(ids.size(), 6U);
+}
+
+TEST(FixEngineStore, AStoreThatIsTooSmallFailsAtTheStartAndNamesTheSession) {
+    const auto folder = ::testing::TempDir() + test::scratch_name("dynamic");
+    std::filesystem::create_directories(folder);
+    const auto outcome =
+        run({"fix", "acceptor", "--port", "0", "--session", "sender=V,target=*,store_bytes=65536,store=" + folder});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("FIX.4.4:V->*: a store of 65536 bytes in 4 segments takes no messages of 16384"));
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+    std::filesystem::remove(folder);
 }
 
 TEST(FixEngineStore, TheFileOfAnotherSessionIsRefusedByName) {
@@ -198,6 +275,7 @@ TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
     ASSERT_EQ(run({"fix", "sessions", "set-seq", "DESK", "--next-in", "1", "--admin", admin}).exit_code, 0);
     static_cast<void>(run({"fix", "initiator", "--session", desk, "--script", one.path(), "--expect", "100"}));
     EXPECT_TRUE(venue.says("history lost: of the messages 1 to ")) << venue.wait().err;
+    EXPECT_TRUE(venue.says(" in their place (since the start: "));
     EXPECT_THAT(run({"fix", "sessions", "list", "--admin", admin}).out, HasSubstr("! history lost: "));
     const auto page =
         page_of(static_cast<std::uint16_t>(std::stoi(venue.word_behind("metrics at http://127.0.0.1:"))), "/metrics");

@@ -19,7 +19,9 @@ TEST(SessionEncoding, ALogoutGoesOutWhateverItsReasonHolds) {
         return peer.sent();
     };
     EXPECT_EQ(text_of(""), "35=5|34=2|58=logout requested|\n");
-    EXPECT_EQ(text_of("a\x01" "b\nc\td\x7f"), "35=5|34=2|58=a?b?c?d?|\n");
+    EXPECT_EQ(text_of("a\x01"
+                      "b\nc\td\x7f"),
+              "35=5|34=2|58=a?b?c?d?|\n");
     EXPECT_EQ(text_of(std::string(100'000, 'x')), "35=5|34=2|58=" + std::string(256, 'x') + "|\n");
     EXPECT_EQ(text_of(std::string(1'000, 'x'), {.max_message_bytes = 400}),
               "35=5|34=2|58=" + std::string(100, 'x') + "|\n");

@@ -164,7 +164,7 @@ int run(const Options& options) {
     if (first == nullptr) {
         throw UsageError{"fix initiator: no session with hosts: give --config with a [[session]], or --session"};
     }
-    config.quiet = true;  // the application prints what befalls the sessions
+    config.quiet = true;  // the application prints logons and logouts; what is wrong is logged
     service::Log log{config.log_level, config.log_format};
     std::vector<std::unique_ptr<fixd::PrintApplication>> applications;
     fixd::FixEngine engine{

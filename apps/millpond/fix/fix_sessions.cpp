@@ -15,6 +15,7 @@
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/number_checks.hpp"
 #include "fixd/admin_server.hpp"
+#include "fixd/session_admin.hpp"
 
 namespace millpond::app {
 namespace {
@@ -158,7 +159,12 @@ Command fix_sessions_command(Arguments& fix) {
         ->check(whole_number(1, fix::kMaxSequence));
     return {command, [=] {
                 if (list_command->parsed()) return list(*options);
-                if (logout->parsed()) return done(*options, "logout\t" + options->session + "\t" + options->reason);
+                if (logout->parsed()) {
+                    if (const auto fault = fixd::fault_of_reason(options->reason); !fault.empty()) {
+                        throw UsageError{"fix sessions logout: --reason: " + fault};
+                    }
+                    return done(*options, "logout\t" + options->session + "\t" + options->reason);
+                }
                 if (logon->parsed()) return done(*options, "logon\t" + options->session);
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
                 if (set->parsed() && !options->next_sender && !options->next_target) {
