@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -110,6 +111,55 @@ TEST_F(CreatedFileTest, ARotatedFileThatIsFullEndsInAWholeLine) {
     EXPECT_EQ(file.bytes(), 10U);
     EXPECT_EQ(file.write_lines("9abc\n"), 5U);
     EXPECT_EQ(text_of(path("log")), "1234\n5678\n9abc\n");
+}
+
+TEST_F(CreatedFileTest, AFileOfAnotherKindIsNotMovedAway) {
+    std::ofstream{path("rows")} << "precious text";
+    RotatedFile file{path("rows"), 0640, "time,price\n"};
+    EXPECT_FALSE(file.open());
+    EXPECT_EQ(errno, EEXIST);
+    EXPECT_NE(why_not_opened(EEXIST), "");
+    EXPECT_EQ(text_of(path("rows")), "precious text");
+    EXPECT_FALSE(std::filesystem::exists(path("rows.1")));
+    std::ofstream{path("rows"), std::ios::trunc} << "time";  // shorter than what it must begin with
+    EXPECT_FALSE(file.open());
+    std::ofstream{path("rows"), std::ios::trunc} << "time,price\n1,2\n";
+    EXPECT_TRUE(file.open());
+    EXPECT_EQ(text_of(path("rows.1")), "time,price\n1,2\n");
+}
+
+TEST_F(CreatedFileTest, APipeThatNoProcessReadsIsRefusedAtOnce) {
+    ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+    RotatedFile file{path("pipe")};
+    EXPECT_FALSE(file.open());
+    EXPECT_EQ(errno, ENXIO);
+    EXPECT_NE(why_not_opened(ENXIO), "");
+    const int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+    EXPECT_TRUE(file.open());
+    EXPECT_EQ(file.write("row\n"), 4U);
+    ::close(reader);
+}
+
+TEST_F(CreatedFileTest, FoldersFollowTheModeOfTheirFilesWhateverTheUmask) {
+    for (const mode_t mask : {mode_t{0}, mode_t{0777}}) {
+        const auto top = path(mask == 0 ? "open" : "closed");
+        const auto before = umask(mask);
+        create_folders(top + "/a/b", 0640);
+        umask(before);
+        EXPECT_EQ(mode_of(top), 0750U);
+        EXPECT_EQ(mode_of(top + "/a/b"), 0750U);
+    }
+    EXPECT_EQ(folder_mode(0600), 0700U);
+    EXPECT_EQ(folder_mode(0644), 0755U);
+    const auto shared = path("shared");
+    std::filesystem::create_directory(shared);
+    ASSERT_EQ(chmod(shared.c_str(), 02705), 0);
+    create_folders(shared + "/inner/", 0640);
+    EXPECT_EQ(mode_of(shared), 02705U) << "one that was there stays as it was";
+    EXPECT_EQ(mode_of(shared + "/inner"), 02750U) << "and hands its group on";
+    std::ofstream{path("file")} << "text";
+    EXPECT_THROW(create_folders(path("file"), 0640), std::filesystem::filesystem_error);
+    EXPECT_THROW(create_folders(path("file") + "/below", 0640), std::filesystem::filesystem_error);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -42,12 +44,42 @@ inline constexpr mode_t kFileMode = 0640;
     return -1;
 }
 
+/// Permissions of a folder for files of this mode: its owner uses it, and others who may read the files may find them.
+[[nodiscard]] constexpr mode_t folder_mode(mode_t file_mode) noexcept {
+    return file_mode | 0700U | (file_mode & 0444U) >> 2U;
+}
+
+/// Creates a folder and those above it that are missing, each with exactly folder_mode(file_mode), whatever the umask;
+/// one that inherits its group goes on to do so. Folders that are there stay as they are. Throws
+/// std::filesystem::filesystem_error.
+inline void create_folders(const std::filesystem::path& folder, mode_t file_mode) {
+    const auto fail = [](const std::filesystem::path& path, int error) {
+        throw std::filesystem::filesystem_error("cannot create folder", path,
+                                                std::error_code{error, std::generic_category()});
+    };
+    std::filesystem::path made;
+    for (const auto& part : folder) {
+        made /= part;
+        if (::mkdir(made.c_str(), 0700) != 0) {
+            if (errno == EEXIST || std::filesystem::is_directory(made)) continue;
+            fail(made, errno);
+        }
+        struct stat facts{};
+        if (::stat(made.c_str(), &facts) != 0 ||
+            ::chmod(made.c_str(), folder_mode(file_mode) | (facts.st_mode & S_ISGID)) != 0)
+            fail(made, errno);
+    }
+    if (!std::filesystem::is_directory(folder)) fail(folder, ENOTDIR);
+}
+
 /// What open_or_create and RotatedFile mean by an error that says little itself, to be put behind the file's name; else
 /// empty.
 [[nodiscard]] constexpr std::string_view why_not_opened(int error) noexcept {
     switch (error) {
         case EBUSY: return " (another process or sink writes it)";
         case ELOOP: return " (it is a symbolic link)";
+        case EEXIST: return " (a file of another kind is there; move it away or name another path)";
+        case ENXIO: return " (a pipe that no process reads)";
         default: return {};
     }
 }

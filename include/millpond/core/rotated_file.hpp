@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -27,8 +28,10 @@ namespace millpond::core {
 /// Threads: one.
 class RotatedFile {
 public:
-    /// mode: of the files that it creates.
-    explicit RotatedFile(std::string path, mode_t mode = kFileMode) : path_(std::move(path)), mode_(mode) {}
+    /// mode: of the files that it creates. begins_with: what every file of this kind begins with, which must live as
+    /// long as this does; a file at PATH that begins otherwise is not moved away. Empty: any file is.
+    explicit RotatedFile(std::string path, mode_t mode = kFileMode, std::string_view begins_with = {})
+        : path_(std::move(path)), mode_(mode), begins_with_(begins_with) {}
     ~RotatedFile() {
         close_it(descriptor_);
         close_it(before_);
@@ -37,7 +40,8 @@ public:
     RotatedFile& operator=(const RotatedFile&) = delete;
 
     /// Opens PATH empty; what is there from an earlier run is renamed as a full file is. False with errno: EBUSY when
-    /// another process writes the file, ELOOP when it is a symbolic link.
+    /// another RotatedFile has the file open, ELOOP when it is a symbolic link, EEXIST when it is a file of another
+    /// kind, ENXIO when it is a pipe that no process reads. Writing to a pipe does not wait either.
     [[nodiscard]] bool open() noexcept;
     /// Closes and renames the file, if it is a regular one. False with errno; the file is then still open. hold: what
     /// write_before writes goes there until the next rotation.
@@ -52,6 +56,10 @@ public:
     [[nodiscard]] std::size_t write_lines(std::string_view text) noexcept;
     /// The same, of the file that was renamed last, where that was held.
     [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept { return write_to(before_, text); }
+
+    /// Whether the file at `path` begins with these bytes, at most 256. False with errno: EEXIST when it begins
+    /// otherwise, or why it cannot be read.
+    [[nodiscard]] static bool begins_with(const std::string& path, std::string_view bytes) noexcept;
 
     [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
     [[nodiscard]] bool is_held() const noexcept { return before_ >= 0; }
@@ -71,6 +79,7 @@ private:
 
     std::string path_;
     mode_t mode_;
+    std::string_view begins_with_;
     int descriptor_{-1};
     int before_{-1};  // the file that was renamed last
     std::uint64_t bytes_{0};
@@ -81,7 +90,7 @@ inline bool RotatedFile::open() noexcept {
     bytes_ = 0;
     // Twice at most: the file of an earlier run is moved away, which no other process does while its lock is held.
     for (int attempt = 0; attempt < 2; ++attempt) {
-        const int opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND, mode_);
+        const int opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK, mode_);
         if (opened < 0) return false;
         struct stat status{};
         bool good = fstat(opened, &status) == 0;
@@ -91,13 +100,26 @@ inline bool RotatedFile::open() noexcept {
             descriptor_ = opened;
             return true;
         }
-        if (good) good = move_away();
+        if (good) good = (begins_with_.empty() || begins_with(path_, begins_with_)) && move_away();
         const int error = errno;
         ::close(opened);
         errno = error;
         if (!good) return false;
     }
     errno = EBUSY;
+    return false;
+}
+
+inline bool RotatedFile::begins_with(const std::string& path, std::string_view bytes) noexcept {
+    constexpr std::size_t kMostBytes = 256;
+    std::array<char, kMostBytes> found{};
+    bytes = bytes.substr(0, kMostBytes);
+    const int readable = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (readable < 0) return false;
+    const auto got = ::read(readable, found.data(), bytes.size());
+    ::close(readable);
+    if (got == static_cast<ssize_t>(bytes.size()) && std::string_view{found.data(), bytes.size()} == bytes) return true;
+    errno = EEXIST;
     return false;
 }
 
