@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "apps/millpond/command.hpp"
@@ -62,6 +64,16 @@ int explain(const millpond::app::Arguments& program, std::span<char* const> argu
     return kMisused;
 }
 
+/// Writes out what standard output still holds. A failure to do so is one of the command; a closed pipe is none.
+int flushed(int exit_code) {
+    errno = 0;
+    const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    if (good || errno == EPIPE || exit_code != 0) return exit_code;
+    fmt::print(stderr, "millpond: cannot write to standard output: {}\n",
+               std::generic_category().message(errno != 0 ? errno : EIO));
+    return kFailed;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -84,5 +96,5 @@ int main(int argc, char** argv) {
     } catch (const millpond::app::ParseError& error) {
         return explain(program, {argv + 1, static_cast<std::size_t>(argc - 1)}, error);
     }
-    return run_chosen(commands);
+    return flushed(run_chosen(commands));
 }

@@ -18,7 +18,7 @@ public:
         rows_ = &rows;
         const auto taken = reader_.poll(*this, max);
         records_ += taken;
-        for (auto& unreadable : reader_.take_unreadable()) note(std::move(unreadable));
+        for (auto& fault : reader_.take_faults()) note(std::move(fault));
         return taken == max;
     }
     std::size_t instruments() const noexcept override { return names_.size(); }

@@ -27,21 +27,24 @@ SegmentInfo describe(const SegmentFile& file) {
     try {
         if (SegmentReader::is_blank(file.path)) return info;
         SegmentReader segment{file.path};
-        const auto& header = segment.header();
-        info.ring = header.ring.view();
-        info.epoch = header.epoch;
-        info.session = header.session;
-        info.first_record = header.first_record;
-        info.begun_utc_ns = header.begun_utc_ns;
+        const auto& identity = segment.identity();
+        info.ring = identity.ring.view();
+        info.epoch = identity.epoch;
+        info.session = identity.session;
+        info.first_record = identity.first_record;
+        info.begun_utc_ns = identity.begun_utc_ns;
+        if (!segment.fault().empty()) info.error = file.path.string() + ": " + segment.fault();
         if (segment.ended()) {
             info.state = SegmentState::ended;
-            info.next_record = header.next_record.load(std::memory_order_relaxed);
-            info.newest_utc_ns = static_cast<std::int64_t>(header.newest_utc_ns.load(std::memory_order_relaxed));
+            info.next_record = segment.tail()->next_record;
+            info.newest_utc_ns = segment.tail()->newest_utc_ns;
         } else {
             info.state = SegmentState::growing;
             segment.seek(UINT64_MAX);
             RecordView record;
-            while (segment.next(record) == ReadOutcome::record) {
+            for (auto outcome = ReadOutcome::record;
+                 outcome == ReadOutcome::record || outcome == ReadOutcome::damaged;) {
+                outcome = segment.next(record);
             }
             info.next_record = segment.next_record();
         }

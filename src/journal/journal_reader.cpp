@@ -6,23 +6,21 @@
 namespace millpond::journal {
 namespace {
 
-/// The receive time of an event's record; nothing for what has none.
-std::optional<std::int64_t> receive_time(const RecordView& view) {
-    const auto time_of = [&](auto event) -> std::optional<std::int64_t> {
-        if (!view.copy_to(event)) return std::nullopt;
-        return event.receive_utc_ns;
-    };
-    switch (view.kind) {
-        case RecordKind::quote: return time_of(feed::Quote{});
-        case RecordKind::trade: return time_of(feed::Trade{});
-        case RecordKind::status: return time_of(feed::Status{});
-        case RecordKind::gap: return time_of(feed::Gap{});
-        case RecordKind::clear: return time_of(feed::Clear{});
-        case RecordKind::trade_break: return time_of(feed::TradeBreak{});
-        case RecordKind::name:
-        case RecordKind::lost: break;
+/// Largest receive time in a segment; of one whose header does not say it, of what is there now.
+std::int64_t newest_time(SegmentReader& segment) {
+    if (segment.ended()) return segment.tail()->newest_utc_ns;
+    segment.seek(UINT64_MAX);
+    std::int64_t newest = 0;
+    if (const auto place = segment.place(segment.offset() / kIndexBlockBytes)) newest = place->newest_utc_ns;
+    RecordView view;
+    for (;;) {
+        const auto outcome = segment.next(view);
+        if (outcome == ReadOutcome::record) {
+            newest = std::max(newest, receive_time(view).value_or(0));
+        } else if (outcome != ReadOutcome::damaged) {
+            return newest;
+        }
     }
-    return std::nullopt;
 }
 
 }  // namespace
@@ -35,7 +33,11 @@ void JournalReader::pass_over(const SegmentFile& file, const std::exception& err
     if (!is_segment_failure(error)) throw;
     if (!std::filesystem::exists(file.path)) return;  // retention was faster
     passed_over_ = true;
-    if (told_.insert(file.ordinal).second) unreadable_.emplace_back(error.what());
+    note_fault(file, std::string{error.what()} + "; passed over");
+}
+
+void JournalReader::note_fault(const SegmentFile& file, const std::string& what) {
+    if (faulty_.insert(file.ordinal).second) faults_.push_back(what);
 }
 
 /// Empty when the segment cannot be read.
@@ -57,8 +59,10 @@ bool JournalReader::try_open(const SegmentFile& file) {
         return false;
     }
     ordinal_ = file.ordinal;
-    if (segment_->header().epoch != position_.epoch) names_.clear();
-    position_.epoch = segment_->header().epoch;
+    if (!segment_->fault().empty())
+        note_fault(file, file.path.string() + ": " + segment_->fault() + "; its records are read");
+    if (segment_->identity().epoch != position_.epoch) names_.clear();
+    position_.epoch = segment_->identity().epoch;
     segment_->for_each_name([this](const NameRecord& name) { learn(name); });
     return true;
 }
@@ -71,6 +75,26 @@ bool JournalReader::open_next() {
         if (file.ordinal > ordinal_ && SegmentReader::begun(file.path) && try_open(file)) return true;
     }
     return false;
+}
+
+std::optional<SegmentFile> JournalReader::begun_next() const {
+    const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
+    if (SegmentReader::begun(next.path)) return next;
+    if (std::filesystem::exists(next.path)) return std::nullopt;  // it waits to be used
+    for (const auto& file : list_segments(folder_)) {
+        if (file.ordinal > ordinal_ && SegmentReader::begun(file.path)) return file;
+    }
+    return std::nullopt;
+}
+
+/// True when nothing more comes in the open segment, although its header does not say that it is ended: its writer has
+/// gone on to another one. What was appended before that is there now and has to be read first.
+bool JournalReader::find_over() {
+    const auto next = begun_next();
+    if (!next) return false;
+    const auto segment = look_into(*next);
+    segment_->set_over(segment ? segment->identity().first_record : 0);
+    return true;
 }
 
 void JournalReader::learn(const NameRecord& name) {
@@ -86,7 +110,7 @@ const market::Instrument* JournalReader::instrument(feed::InstrumentId id) const
 }
 
 std::string_view JournalReader::ring() const noexcept {
-    return segment_ ? segment_->header().ring.view() : std::string_view{};
+    return segment_ ? segment_->identity().ring.view() : std::string_view{};
 }
 
 LostRecord JournalReader::missing(std::uint64_t first, std::uint64_t last, LostReason reason) noexcept {
@@ -106,9 +130,12 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             passed_over_ = false;
             return Step::lost;
         }
+        passed_over_ = false;
         const auto outcome = segment_->next(view);
         switch (outcome) {
-            case ReadOutcome::nothing: return Step::nothing;
+            case ReadOutcome::nothing:
+                if (!find_over()) return Step::nothing;
+                continue;
             case ReadOutcome::end:
                 if (!open_next()) return Step::nothing;
                 continue;
@@ -123,13 +150,14 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             }
             case ReadOutcome::record: break;
         }
-        if (view.record < expected_) continue;  // before the place that was sought
-        expected_ = view.record + 1;
+        const bool is_sought = view.record >= expected_;  // not before the place that was sought
+        if (is_sought) expected_ = view.record + 1;
         if (view.kind == RecordKind::name) {
             NameRecord name;
             if (view.copy_to(name)) learn(name);
             continue;
         }
+        if (!is_sought) continue;
         position_.record = view.record;
         position_.ring = view.ring;
         return Step::record;
@@ -147,7 +175,7 @@ void JournalReader::seek(std::uint64_t record) {
         if (!SegmentReader::begun(file.path)) continue;
         const auto segment = look_into(file);
         if (!segment) continue;
-        const auto first = segment->header().first_record;
+        const auto first = segment->identity().first_record;
         if (!target) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
         if (target && first > record) break;
         target = file;
@@ -161,11 +189,10 @@ void JournalReader::seek_time(std::int64_t utc_ns) {
     std::uint64_t target = 1;
     for (const auto& file : list_segments(folder_)) {
         if (!SegmentReader::begun(file.path)) continue;
-        const auto segment = look_into(file);
+        auto segment = look_into(file);
         if (!segment) continue;
-        target = segment->header().first_record;
-        const auto newest = static_cast<std::int64_t>(segment->header().newest_utc_ns.load(std::memory_order_relaxed));
-        if (!segment->ended() || newest >= utc_ns) break;
+        target = segment->identity().first_record;
+        if (newest_time(*segment) >= utc_ns) break;
     }
     seek(target);
     if (!segment_) return;
@@ -173,10 +200,15 @@ void JournalReader::seek_time(std::int64_t utc_ns) {
     expected_ = segment_->next_record();
     // At most an index block of records lies before the time; the last of them is read again by poll.
     RecordView view;
-    while (segment_->next(view) == ReadOutcome::record) {
-        const auto time = receive_time(view);
-        if (time && *time >= utc_ns) break;
-        expected_ = view.record + 1;
+    for (;;) {
+        const auto outcome = segment_->next(view);
+        if (outcome == ReadOutcome::record) {
+            const auto time = receive_time(view);
+            if (time && *time >= utc_ns) break;
+        } else if (outcome != ReadOutcome::damaged) {
+            break;
+        }
+        expected_ = segment_->next_record();
     }
     segment_->seek(expected_);
 }

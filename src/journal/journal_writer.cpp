@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <millpond/core/created_file.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_error.hpp>
 #include <millpond/journal/segment_reader.hpp>
@@ -19,21 +20,32 @@ constexpr std::int64_t kRetentionEveryNs = 1'000'000'000;
 WriterOptions checked(const WriterOptions& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("journal: " + what); };
     if (options.folder.empty()) refuse("no folder is named");
-    if (options.segment_bytes < kLeastSegmentBytes || options.segment_bytes % kIndexBlockBytes != 0) {
+    if (options.segment_bytes < kLeastSegmentBytes || options.segment_bytes > kMostSegmentBytes ||
+        options.segment_bytes % kIndexBlockBytes != 0) {
         refuse("segment_bytes " + std::to_string(options.segment_bytes) +
-               ": needs a multiple of 65536 from 1048576 on");
+               ": needs a multiple of 65536 from 1048576 to 34359738368");
     }
     if (!RingName::fits(options.ring)) refuse("ring name '" + options.ring + "' has more than 64 characters");
     return options;
 }
 
 memory::Region take_lock(const std::filesystem::path& folder, std::uint32_t mode) {
-    std::filesystem::create_directories(folder);
+    core::create_folders(folder, mode);
     try {
         return memory::Region::file(folder / "lock", 1, {.exclusive = true, .mode = mode});
     } catch (const memory::RegionError& error) {
         if (error.code().value() != EBUSY) throw;
         throw JournalError(folder.string() + ": another process writes this journal");
+    }
+}
+
+/// The number that a segment begins with; 0 when it does not say.
+std::uint64_t first_record_of(const SegmentFile& file) {
+    try {
+        return SegmentReader{file.path}.identity().first_record;
+    } catch (const std::exception& error) {
+        if (!is_segment_failure(error)) throw;
+        return 0;
     }
 }
 
@@ -68,14 +80,16 @@ JournalWriter::~JournalWriter() {
 }
 
 void JournalWriter::recover() {
-    for (const auto& file : list_segments(options_.folder)) {
+    const auto files = list_segments(options_.folder);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto& file = files[i];
         next_ordinal_ = file.ordinal + 1;
         if (SegmentReader::is_blank(file.path)) {
             std::filesystem::remove(file.path);
             continue;
         }
         try {
-            recover(file);
+            recover(file, i + 1 < files.size() ? first_record_of(files[i + 1]) : 0);
         } catch (const std::exception& error) {
             if (!is_segment_failure(error)) throw;
             std::error_code unknown;
@@ -90,14 +104,14 @@ void JournalWriter::recover() {
     counters_.synced_record.set(options_.sync == Sync::none ? 0 : next_record_ - 1);
 }
 
-void JournalWriter::recover(const SegmentFile& file) {
-    const auto tail = end_dead_segment(file.path);
-    const SegmentReader segment{file.path};
-    const auto epoch = segment.header().epoch;
-    session_ = std::max<std::uint64_t>(segment.header().session, 1);
-    next_record_ = tail.next_record;
+void JournalWriter::recover(const SegmentFile& file, std::uint64_t next_record) {
+    const auto found = end_dead_segment(file.path, next_record);
+    if (!found.fault.empty()) repaired_.push_back(file.path.string() + ": " + found.fault + "; its records are kept");
+    const auto epoch = found.identity.epoch;
+    session_ = std::max<std::uint64_t>(found.identity.session, 1);
+    next_record_ = std::max(next_record_, found.tail.next_record);
     if (epoch != epoch_) last_ring_ = 0;
-    if (tail.last_ring > last_ring_) last_ring_ = tail.last_ring;
+    if (found.tail.last_ring > last_ring_) last_ring_ = found.tail.last_ring;
     epoch_ = epoch;
 }
 
@@ -264,8 +278,8 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
         std::uint64_t total = 0;
         for (const auto& segment : segments) total += segment.disk_bytes;
         for (const auto& segment : segments) {
-            if (segment.state == SegmentState::unreadable)
-                continue;  // damaged since the start: the next one sets it aside
+            // Damaged since the start: the next writer makes it good or sets it aside.
+            if (segment.state != SegmentState::ended && !segment.error.empty()) continue;
             if (segment.state != SegmentState::ended) break;
             const bool too_old =
                 options_.keep_for.count() != 0 && utc_ns - segment.newest_utc_ns > options_.keep_for.count();

@@ -12,71 +12,68 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/feed/event.hpp>
 #include <millpond/journal/crc32c.hpp>
 #include <millpond/journal/journal_error.hpp>
 
 namespace millpond::journal {
 
-std::uint64_t identity_crc(const SegmentHeader& header) noexcept {
-    constexpr auto kFirst = offsetof(SegmentHeader, layout_version);
-    constexpr auto kWords = (offsetof(SegmentHeader, identity_crc) - kFirst) / 8;
-    std::array<std::uint64_t, kWords> words;
-    std::memcpy(words.data(), reinterpret_cast<const std::byte*>(&header) + kFirst, sizeof words);
-    return crc32c(words);
+std::optional<std::int64_t> receive_time(const RecordView& view) noexcept {
+    const auto time_of = [&](auto event) -> std::optional<std::int64_t> {
+        if (!view.copy_to(event)) return std::nullopt;
+        return event.receive_utc_ns;
+    };
+    switch (view.kind) {
+        case RecordKind::quote: return time_of(feed::Quote{});
+        case RecordKind::trade: return time_of(feed::Trade{});
+        case RecordKind::status: return time_of(feed::Status{});
+        case RecordKind::gap: return time_of(feed::Gap{});
+        case RecordKind::clear: return time_of(feed::Clear{});
+        case RecordKind::trade_break: return time_of(feed::TradeBreak{});
+        case RecordKind::lost: {
+            LostRecord lost;
+            if (!view.copy_to(lost)) return std::nullopt;
+            return lost.utc_ns;
+        }
+        case RecordKind::name: break;
+    }
+    return std::nullopt;
 }
 
-std::uint64_t end_crc(const SegmentHeader& header) noexcept {
-    const std::array<std::uint64_t, 4> words{
-        header.next_record.load(std::memory_order_relaxed), header.last_ring.load(std::memory_order_relaxed),
-        header.newest_utc_ns.load(std::memory_order_relaxed), header.end.load(std::memory_order_relaxed)};
-    return crc32c(words);
-}
-
-namespace {
-
-memory::Region open_segment(const std::filesystem::path& path) {
-    auto region = memory::Region::open_file(path);
+SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory::Region::open_file(path)) {
     const auto refuse = [&](const std::string& what) { throw JournalError(path.string() + ": " + what); };
-    if (region.size() < kHeaderBytes)
-        refuse("no journal segment: " + std::to_string(region.size()) + " bytes, the least is 4096");
-    const auto& header = *reinterpret_cast<const SegmentHeader*>(std::as_const(region).data());
-    const auto magic = header.magic.load(std::memory_order_acquire);  // sync "segment started": SegmentWriter::begin
-    if (magic == 0) refuse("a journal segment that is not in use yet");
-    if (magic != kMagic) refuse("no journal segment (magic differs)");
-    if (header.layout_version < kOldestLayoutVersion || header.layout_version > kLayoutVersion ||
-        header.header_bytes != kHeaderBytes) {
-        refuse("a journal segment of layout version " + std::to_string(header.layout_version) +
-               "; this build reads versions " + std::to_string(kOldestLayoutVersion) + " to " +
-               std::to_string(kLayoutVersion));
-    }
-    const bool has_checksums = header.layout_version > 1;
-    if (has_checksums && header.identity_crc != identity_crc(header))
-        refuse("its header is damaged (checksum differs)");
-    if (header.segment_bytes != region.size() || region.size() % kIndexBlockBytes != 0) {
-        refuse("cut off: " + std::to_string(region.size()) + " bytes, its header says " +
-               std::to_string(header.segment_bytes));
-    }
-    const auto end = header.end.load(std::memory_order_acquire);  // sync "segment ended": end_segment
-    if (has_checksums && end != 0 && header.end_crc.load(std::memory_order_relaxed) != end_crc(header)) {
-        refuse("the end in its header is damaged (checksum differs)");
-    }
-    if (end != 0 && (end < data_offset(region.size()) || end > region.size() || end % 8 != 0)) {
-        refuse("its header says that it ends at byte " + std::to_string(end) + ", outside of its data");
-    }
-    return region;
+    if (region_.size() < kHeaderBytes)
+        refuse("no journal segment: " + std::to_string(region_.size()) + " bytes, the least is 4096");
+    auto read = read_identity(header());
+    if (!read) refuse(read.error());
+    identity_ = read->identity;
+    const auto said = identity_.segment_bytes;
+    const auto lengths = std::to_string(region_.size()) + " bytes, its header says " + std::to_string(said);
+    if (said == 0 || said % kIndexBlockBytes != 0) refuse("no whole number of 64 KiB: " + lengths);
+    if (region_.size() < said && region_.size() <= data_offset(said))
+        refuse("cut off before its first record: " + lengths);
+    if (!read->fault.empty()) note_fault(read->fault);
+    if (region_.size() < said) note_fault("cut off: " + lengths);
+    if (region_.size() > said) note_fault("too long: " + lengths);
+    bytes_ = std::min<std::size_t>(region_.size(), said) / 8 * 8;
+    SegmentTail tail;
+    if (read_tail(header(), identity_, tail) == TailState::damaged) note_fault("the end in its header is damaged");
+    find_tail();
+    seek(0);
 }
 
-}  // namespace
-
-SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(open_segment(path)) { seek(0); }
+void SegmentReader::note_fault(const std::string& what) { fault_ += fault_.empty() ? what : "; " + what; }
 
 bool SegmentReader::begun(const std::filesystem::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0) return false;
-    std::uint64_t magic = 0;
-    const bool got = read(descriptor, &magic, sizeof magic) == sizeof magic;
+    SegmentHeader header{};
+    const bool got =
+        read(descriptor, static_cast<void*>(&header), sizeof header) >= static_cast<ssize_t>(sizeof(std::uint64_t));
     close(descriptor);
-    return got && magic != 0;
+    if (!got) return false;
+    // Without the magic a segment is one that a writer is about to begin, unless its whole identity says otherwise.
+    return header.magic.load(std::memory_order_relaxed) != 0 || read_identity(header).has_value();
 }
 
 bool SegmentReader::is_blank(const std::filesystem::path& path) {
@@ -98,13 +95,34 @@ bool SegmentReader::is_blank(const std::filesystem::path& path) {
     return blank;
 }
 
-bool SegmentReader::ended() const noexcept {
-    return header().end.load(std::memory_order_acquire) != 0;  // sync "segment ended": end_segment
+void SegmentReader::find_tail() noexcept {
+    SegmentTail tail;
+    if (read_tail(header(), identity_, tail) != TailState::sound) return;
+    tail_ = tail;
+    set_over(tail.next_record);
 }
 
-std::size_t SegmentReader::limit() const noexcept {
-    const auto end = header().end.load(std::memory_order_acquire);  // sync "segment ended": end_segment
-    return end == 0 ? region_.size() : std::min<std::size_t>(end, region_.size());
+void SegmentReader::set_over(std::uint64_t next_record) noexcept {
+    over_ = true;
+    behind_last_ = next_record;
+}
+
+std::size_t SegmentReader::limit() const noexcept { return tail_ ? std::min(tail_->end, bytes_) : bytes_; }
+
+std::optional<std::uint64_t> SegmentReader::last_name() const noexcept {
+    // sync "name whole": SegmentWriter::append_name
+    const auto word = header().last_name.load(std::memory_order_acquire);
+    if (identity_.layout_version < kFirstIndexChecksums) return word;
+    return named_offset(word);
+}
+
+std::optional<IndexedPlace> SegmentReader::place(std::size_t block) const noexcept {
+    const auto& entry = reinterpret_cast<const IndexEntry*>(region_.data() + kHeaderBytes)[block];
+    const auto found = read_place(entry, block, identity_.layout_version);
+    if (!found || found->record < identity_.first_record || found->offset < data_offset(identity_.segment_bytes)) {
+        return std::nullopt;
+    }
+    return found;
 }
 
 CommitWord SegmentReader::commit_at(std::size_t offset) const noexcept {
@@ -129,8 +147,12 @@ std::size_t SegmentReader::next_whole(std::size_t offset, std::size_t limit) con
     return std::min(offset, limit);
 }
 
+std::size_t SegmentReader::behind(std::size_t offset, std::size_t limit) const noexcept {
+    return whole(offset, limit) ? offset + std::size_t{commit_at(offset).words} * 8 : next_whole(offset + 8, limit);
+}
+
 bool SegmentReader::read_name(std::size_t offset, NameRecord& into) const noexcept {
-    if (offset < data_offset(region_.size()) || offset % 8 != 0 || !whole(offset, region_.size())) return false;
+    if (offset < data_offset(identity_.segment_bytes) || offset % 8 != 0 || !whole(offset, bytes_)) return false;
     const auto commit = commit_at(offset);
     if (static_cast<RecordKind>(commit.kind) != RecordKind::name) return false;
     if (std::size_t{commit.words} * 8 != kRecordBytes<NameRecord>) return false;
@@ -139,17 +161,17 @@ bool SegmentReader::read_name(std::size_t offset, NameRecord& into) const noexce
 }
 
 ReadOutcome SegmentReader::next(RecordView& into) noexcept {
-    auto end = limit();
-    if (at_ + kRecordHeadWords * 8 > end) return ended() ? ReadOutcome::end : ReadOutcome::nothing;
-    const auto commit = commit_at(at_);
-    if (commit.word() == 0) {
-        if (!ended()) return ReadOutcome::nothing;
-        end = limit();
-        if (at_ >= end) return ReadOutcome::end;
-        return skip_damage(end);
+    const auto has_word = [this](std::size_t end) { return at_ + kRecordHeadWords * 8 <= end; };
+    if (!tail_ && (!has_word(bytes_) || commit_at(at_).word() == 0)) {
+        find_tail();  // and look again: the writer may have appended before it ended the segment
+        if (!over_) return ReadOutcome::nothing;
+        if (!tail_ && behind_last_ == record_) return ReadOutcome::end;
     }
+    const auto end = limit();
+    if (!has_word(end)) return finish();
     if (!whole(at_, end)) return skip_damage(end);
     const auto* record = reinterpret_cast<const std::uint64_t*>(region_.data() + at_);
+    const auto commit = commit_at(at_);
     into.kind = static_cast<RecordKind>(commit.kind);
     into.record = record_;
     into.ring = record[1];
@@ -160,19 +182,24 @@ ReadOutcome SegmentReader::next(RecordView& into) noexcept {
     return ReadOutcome::record;
 }
 
+/// Behind the last record that there is: records that the file has no more are lost.
+ReadOutcome SegmentReader::finish() noexcept {
+    if (!over_) return ReadOutcome::nothing;
+    if (behind_last_ <= record_) return ReadOutcome::end;
+    damage_ = {.offset = at_, .first_record = record_, .last_record = behind_last_ - 1};
+    record_ = behind_last_;
+    return ReadOutcome::damaged;
+}
+
 /// The next place whose record number is known: that of an index entry, else the end of an ended segment, else where a
 /// growing one has no records yet.
 SegmentReader::Known SegmentReader::known_behind(std::size_t limit) const noexcept {
-    for (auto block = at_ / kIndexBlockBytes + 1; block < index_entries(region_.size()); ++block) {
-        const auto& place = index(block);
-        // sync "place indexed": SegmentWriter::note_in_index
-        const auto record = place.record.load(std::memory_order_acquire);
-        const auto offset = place.offset.load(std::memory_order_relaxed);
-        if (record <= record_ || offset <= at_ || offset >= limit || offset % 8 != 0) continue;
-        return {offset, record};
+    for (auto block = at_ / kIndexBlockBytes + 1; block < index_entries(identity_.segment_bytes); ++block) {
+        const auto found = place(block);
+        if (!found || found->record <= record_ || found->offset <= at_ || found->offset >= limit) continue;
+        return {found->offset, found->record};
     }
-    const auto next = header().next_record.load(std::memory_order_relaxed);
-    if (ended()) return {limit, next > record_ ? next : 0};
+    if (over_) return {limit, behind_last_ > record_ ? behind_last_ : 0};
     // An entry precedes the first record of its block: nothing lies beyond the end of the block and one more record.
     const auto stop = (at_ / kIndexBlockBytes + 1) * kIndexBlockBytes + kMostRecordWords * 8;
     return {std::min(limit, stop), 0};
@@ -185,15 +212,16 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     const auto length = std::size_t{commit_at(at_).words} * 8;
     const bool leads = length != 0 && length <= kMostRecordWords * 8 && whole(at_ + length, known.offset);
     const auto resume = leads ? at_ + length : next_whole(at_ + 8, known.offset);
-    if (resume == known.offset && known.record == 0 && !ended()) return ReadOutcome::nothing;  // torn, or not yet whole
+    if (resume == known.offset && known.record == 0 && !tail_) {
+        if (!over_) return ReadOutcome::nothing;  // torn, or not yet whole
+        at_ = limit;
+        return ReadOutcome::end;
+    }
     std::uint64_t lost = 0;
     if (known.record != 0) {
         // Of the records up to the known place those that are whole are there, and every further damage is one or more.
         std::uint64_t others = 0;
-        for (auto at = resume; at < known.offset;) {
-            ++others;
-            at = whole(at, known.offset) ? at + std::size_t{commit_at(at).words} * 8 : next_whole(at, known.offset);
-        }
+        for (auto at = resume; at < known.offset; at = behind(at, known.offset)) ++others;
         const auto all = known.record - record_;
         lost = all > others ? all - others : 1;
     } else if (resume < known.offset) {
@@ -205,48 +233,39 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     return ReadOutcome::damaged;
 }
 
-void SegmentReader::go_to(std::size_t block) noexcept {
-    const auto& place = index(block);
-    at_ = place.offset.load(std::memory_order_relaxed);
-    record_ = place.record.load(std::memory_order_relaxed);
-    indexed_ring_ = place.ring.load(std::memory_order_relaxed);
-    indexed_utc_ns_ = static_cast<std::int64_t>(place.newest_utc_ns.load(std::memory_order_relaxed));
-}
-
+/// Goes to the last sound entry that `before` holds for; entries that are missing or damaged are stepped over.
 template <class Before>
 void SegmentReader::seek_last(Before&& before) noexcept {
-    at_ = data_offset(region_.size());
-    record_ = header().first_record;
-    indexed_ring_ = 0;
-    indexed_utc_ns_ = 0;
+    at_ = data_offset(identity_.segment_bytes);
+    record_ = identity_.first_record;
+    // Without a checksum a wrong number looks like a right one.
+    if (identity_.layout_version < kFirstIndexChecksums) return;
     auto first = at_ / kIndexBlockBytes;
-    auto last = index_entries(region_.size());
+    auto last = index_entries(identity_.segment_bytes);
     const auto stop = limit();
     while (first < last) {
         const auto middle = first + (last - first) / 2;
-        const auto& place = index(middle);
-        // sync "place indexed": SegmentWriter::note_in_index
-        const auto record = place.record.load(std::memory_order_acquire);
-        const auto offset = place.offset.load(std::memory_order_relaxed);
-        const bool sound = record >= header().first_record && offset >= data_offset(region_.size()) && offset < stop &&
-                           offset / kIndexBlockBytes == middle;
-        if (sound && before(place, record)) {
-            go_to(middle);
+        auto block = middle;
+        auto found = place(block);
+        while (!found && block > first) found = place(--block);
+        if (!found) {
+            first = middle + 1;
+        } else if (found->offset < stop && before(*found)) {
+            at_ = found->offset;
+            record_ = found->record;
             first = middle + 1;
         } else {
-            last = middle;
+            last = block;
         }
     }
 }
 
 void SegmentReader::seek(std::uint64_t record) noexcept {
-    seek_last([record](const IndexEntry&, std::uint64_t indexed) { return indexed <= record; });
+    seek_last([record](const IndexedPlace& indexed) { return indexed.record <= record; });
 }
 
 void SegmentReader::seek_time(std::int64_t utc_ns) noexcept {
-    seek_last([utc_ns](const IndexEntry& place, std::uint64_t) {
-        return static_cast<std::int64_t>(place.newest_utc_ns.load(std::memory_order_relaxed)) < utc_ns;
-    });
+    seek_last([utc_ns](const IndexedPlace& indexed) { return indexed.newest_utc_ns < utc_ns; });
 }
 
 }  // namespace millpond::journal

@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -14,9 +14,9 @@ namespace millpond::journal {
 namespace {
 
 std::uint64_t checked(std::uint64_t bytes) {
-    if (bytes == 0 || bytes % kIndexBlockBytes != 0) {
+    if (bytes == 0 || bytes % kIndexBlockBytes != 0 || bytes > kMostSegmentBytes) {
         throw std::invalid_argument("journal segment of " + std::to_string(bytes) +
-                                    " bytes: needs a multiple of 65536");
+                                    " bytes: needs a multiple of 65536, at most " + std::to_string(kMostSegmentBytes));
     }
     return bytes;
 }
@@ -26,64 +26,58 @@ SegmentHeader& header_of(memory::Region& segment) { return *reinterpret_cast<Seg
 }  // namespace
 
 void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept {
-    auto& header = header_of(segment);
-    header.next_record.store(tail.next_record, std::memory_order_relaxed);
-    header.last_ring.store(tail.last_ring, std::memory_order_relaxed);
-    header.newest_utc_ns.store(static_cast<std::uint64_t>(tail.newest_utc_ns), std::memory_order_relaxed);
-    // Version 1 has no checksum; a reader compares it only after it has seen `end`.
-    const std::array<std::uint64_t, 4> words{tail.next_record, tail.last_ring,
-                                             static_cast<std::uint64_t>(tail.newest_utc_ns), tail.end};
-    header.end_crc.store(header.layout_version > 1 ? crc32c(words) : 0, std::memory_order_relaxed);
-    header.end.store(tail.end, std::memory_order_release);  // sync "segment ended": SegmentReader
+    write_tail(header_of(segment), tail);
     const auto unused = (tail.end + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
     // A file system that cannot punch holes keeps the room until the segment is removed.
     if (unused < segment.size()) madvise(segment.data() + unused, segment.size() - unused, MADV_REMOVE);
 }
 
-SegmentTail end_dead_segment(const std::filesystem::path& path) {
+DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t next_record) {
     SegmentReader reader{path};
-    const auto& header = reader.header();
-    SegmentTail tail{};
-    if (reader.ended()) {
-        tail.end = header.end.load(std::memory_order_relaxed);
-        tail.next_record = header.next_record.load(std::memory_order_relaxed);
-        tail.last_ring = header.last_ring.load(std::memory_order_relaxed);
-        tail.newest_utc_ns = static_cast<std::int64_t>(header.newest_utc_ns.load(std::memory_order_relaxed));
-        return tail;
-    }
-    reader.seek(UINT64_MAX);
-    tail = {.end = reader.offset(),
-            .next_record = reader.next_record(),
-            .last_ring = reader.indexed_ring(),
-            .newest_utc_ns = reader.indexed_utc_ns()};
-    RecordView record;
-    for (;;) {
-        const auto outcome = reader.next(record);
-        if (outcome == ReadOutcome::damaged && reader.damage().last_record >= reader.damage().first_record) continue;
-        if (outcome != ReadOutcome::record) break;
-        tail.end = reader.offset();
-        tail.next_record = reader.next_record();
-        if (record.ring > tail.last_ring) tail.last_ring = record.ring;
+    DeadSegment dead{.identity = reader.identity(), .tail = {}, .fault = reader.fault()};
+    const bool was_ended = reader.ended();
+    std::uint64_t last_name = 0;
+    if (was_ended) {
+        dead.tail = *reader.tail();
+        if (dead.fault.empty()) return dead;
+    } else {
+        reader.set_over(next_record);
+        dead.tail = {.end = reader.offset(), .next_record = reader.next_record()};
+        RecordView record;
+        for (;;) {
+            const auto outcome = reader.next(record);
+            if (outcome == ReadOutcome::damaged && reader.damage().last_record >= reader.damage().first_record)
+                continue;
+            if (outcome != ReadOutcome::record) break;
+            dead.tail.end = reader.offset();
+            dead.tail.last_ring = std::max(dead.tail.last_ring, record.ring);
+            dead.tail.newest_utc_ns = std::max(dead.tail.newest_utc_ns, receive_time(record).value_or(0));
+            if (record.kind == RecordKind::name) last_name = record.offset;
+        }
+        dead.tail.next_record = reader.next_record();
     }
     auto region = memory::Region::open_file(path, memory::Access::writable);
-    end_segment(region, tail);
-    return tail;
+    auto& header = header_of(region);
+    write_identity(header, dead.identity);
+    header.magic.store(kMagic, std::memory_order_release);  // sync "segment started": SegmentReader
+    if (was_ended) return dead;
+    if (dead.identity.layout_version >= kFirstIndexChecksums) {
+        header.last_name.store(name_word(last_name), std::memory_order_relaxed);
+    }
+    end_segment(region, dead.tail);
+    return dead;
 }
 
 SegmentWriter::SegmentWriter(const std::filesystem::path& path, std::uint64_t bytes, std::uint32_t mode)
     : path_(path), region_(memory::Region::file(path, checked(bytes), {.own = true, .mode = mode})) {}
 
 void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
+    auto own = identity;
+    own.layout_version = kLayoutVersion;
+    own.segment_bytes = region_.size();
     auto& header = own_header();
-    header.layout_version = kLayoutVersion;
-    header.header_bytes = kHeaderBytes;
-    header.segment_bytes = region_.size();
-    header.first_record = identity.first_record;
-    header.begun_utc_ns = identity.begun_utc_ns;
-    header.epoch = identity.epoch;
-    header.session = identity.session;
-    header.ring = identity.ring;
-    header.identity_crc = identity_crc(header);
+    write_identity(header, own);
+    header.last_name.store(name_word(0), std::memory_order_relaxed);
     at_ = data_offset(region_.size());
     newest_utc_ns_ = 0;
     next_record_.store(identity.first_record, std::memory_order_relaxed);
@@ -91,10 +85,12 @@ void SegmentWriter::begin(const SegmentIdentity& identity) noexcept {
 }
 
 bool SegmentWriter::append_name(NameRecord name) noexcept {
-    name.previous = header().last_name.load(std::memory_order_relaxed);
+    name.previous = last_name_;
     const auto offset = at_;
     if (!append(RecordKind::name, 0, name, 0)) return false;
-    own_header().last_name.store(offset, std::memory_order_release);  // sync "name whole": SegmentReader::for_each_name
+    last_name_ = offset;
+    // sync "name whole": SegmentReader::last_name
+    own_header().last_name.store(name_word(offset), std::memory_order_release);
     return true;
 }
 
@@ -115,11 +111,10 @@ void SegmentWriter::sync() const {
 void SegmentWriter::note_in_index() noexcept {
     const auto block = at_ / kIndexBlockBytes;
     auto& entry = reinterpret_cast<IndexEntry*>(region_.data() + kHeaderBytes)[block];
-    entry.offset.store(at_, std::memory_order_relaxed);
-    entry.ring.store(last_ring_, std::memory_order_relaxed);
-    entry.newest_utc_ns.store(static_cast<std::uint64_t>(newest_utc_ns_), std::memory_order_relaxed);
-    // sync "place indexed": SegmentReader
-    entry.record.store(next_record_.load(std::memory_order_relaxed), std::memory_order_release);
+    write_place(entry, {.offset = at_,
+                        .record = next_record_.load(std::memory_order_relaxed),
+                        .ring = last_ring_,
+                        .newest_utc_ns = newest_utc_ns_});
     block_ = block + 1;
 }
 

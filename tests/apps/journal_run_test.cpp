@@ -190,25 +190,25 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     const auto first = folder_ + "/0000000001.mpj";
     const auto bytes = std::filesystem::file_size(first);
     std::filesystem::copy_file(first, folder_ + "/0000000000.mpj");
-    std::filesystem::resize_file(folder_ + "/0000000000.mpj", bytes / 2);     // cut off
+    std::filesystem::resize_file(folder_ + "/0000000000.mpj", 8'192);         // cut off before its first record
     std::ofstream{folder_ + "/0000000002.mpj"} << std::string(100'000, 'x');  // foreign
     std::filesystem::copy_file(first, folder_ + "/0000000003.mpj");
     std::fstream damaged{folder_ + "/0000000003.mpj", std::ios::in | std::ios::out | std::ios::binary};
     damaged.seekp(40);  // the epoch in the header
-    damaged.write("?", 1);
+    damaged.write("??", 2);
     damaged.close();
 
     const auto verified = run({"journal", "verify", folder_});
     EXPECT_EQ(verified.exit_code, 3);
     EXPECT_THAT(verified.err, HasSubstr("0000000000.mpj: cut off"));
     EXPECT_THAT(verified.err, HasSubstr("0000000002.mpj: no journal segment (magic differs)"));
-    EXPECT_THAT(verified.err, HasSubstr("0000000003.mpj: its header is damaged"));
+    EXPECT_THAT(verified.err, HasSubstr("0000000003.mpj: its header is damaged in more than one byte"));
     EXPECT_THAT(verified.out, HasSubstr("quotes 2000"));
     const auto file = folder_ + ".csv";
     const auto exported = run({"journal", "export", folder_, "csv", file});
     EXPECT_EQ(exported.exit_code, 3);
     EXPECT_THAT(exported.out, HasSubstr("2000 events written"));
-    EXPECT_THAT(exported.err, HasSubstr("passed over: "));
+    EXPECT_THAT(exported.err, HasSubstr("; passed over\n"));
     std::filesystem::remove(file);
 
     GatewayRun again{options("aside")};
@@ -223,17 +223,105 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 4);  // what was set aside is missing
 }
 
+TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
+    {
+        GatewayRun gateway{options("hints")};
+        send(gateway, 5'000);
+        wait_for_records(gateway, 5'000);
+        EXPECT_EQ(gateway.end().exit_code, 0);
+    }
+    const auto file = folder_ + ".csv";
+    const auto exported = [&] {
+        const auto done = run({"journal", "export", folder_, "csv", file, "--from", "3000"});
+        std::ifstream in{file};
+        std::ostringstream text;
+        text << in.rdbuf();
+        return text.str() + std::to_string(done.exit_code);
+    };
+    const auto good = exported();
+    EXPECT_EQ(std::count(good.begin(), good.end(), '#'), 0) << "every symbol has its name";
+    for (const int offset : {128, 4'096 + 2 * 32, 4'096 + 2 * 32 + 1, 4'096 + 3 * 32 + 8, 4'096 + 3 * 32 + 24}) {
+        std::fstream segment{folder_ + "/0000000001.mpj", std::ios::in | std::ios::out | std::ios::binary};
+        segment.seekg(offset);
+        const auto before = static_cast<char>(segment.get());
+        segment.seekp(offset);
+        segment.put(static_cast<char>(before ^ 4)).flush();
+        const auto verified = run({"journal", "verify", folder_});
+        EXPECT_EQ(verified.exit_code, 3) << offset;
+        EXPECT_THAT(verified.err, HasSubstr("0000000001.mpj: "));
+        EXPECT_THAT(verified.err, HasSubstr(offset == 128 ? "the newest name's place" : "1 places of its index"));
+        EXPECT_EQ(exported(), good) << offset;
+        segment.seekp(offset);
+        segment.put(before).flush();
+    }
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
+    std::filesystem::remove(file);
+}
+
+TEST_F(JournalRun, AnExportOntoAFileOfTheJournalIsRefused) {
+    {
+        GatewayRun gateway{options("onto")};
+        send(gateway, 100);
+        wait_for_records(gateway, 100);
+        EXPECT_EQ(gateway.end().exit_code, 0);
+    }
+    const auto segment = folder_ + "/0000000001.mpj";
+    const auto bytes = std::filesystem::file_size(segment);
+    const auto link = folder_ + ".link";
+    std::filesystem::create_symlink(segment, link);
+    for (const auto& file : {segment, link, folder_ + "/lock", folder_ + "/0000000009.mpj"}) {
+        const auto refused = run({"journal", "export", folder_, "json", file});
+        EXPECT_EQ(refused.exit_code, 2) << file;
+        EXPECT_THAT(refused.err, HasSubstr("is a file of the journal"));
+    }
+    EXPECT_EQ(run({"journal", "export", segment, "json", link}).exit_code, 2);
+    EXPECT_EQ(std::filesystem::file_size(segment), bytes);
+    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 0);
+    std::filesystem::remove(link);
+}
+
+TEST_F(JournalRun, AWriteErrorOfStandardOutputIsAnExitCode) {
+    {
+        GatewayRun gateway{options("full")};
+        send(gateway, 100);
+        wait_for_records(gateway, 100);
+        EXPECT_EQ(gateway.end().exit_code, 0);
+    }
+    for (const std::string command : {"cat", "ls", "verify"}) {
+        Program shell{"/bin/sh",
+                      {"-c", "exec " MILLPOND_PROGRAM " journal " + command + " " + folder_ + " > /dev/full"}};
+        const auto full = shell.wait();
+        EXPECT_EQ(full.exit_code, 1) << command;
+        EXPECT_THAT(full.err, HasSubstr("cannot write to standard output")) << command;
+    }
+}
+
 TEST_F(JournalRun, AFolderThatIsNoJournalHasItsOwnExitCode) {
     std::filesystem::create_directories(folder_);
-    EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 5);
+    const auto other = folder_ + "/file";
+    std::ofstream{other} << "text";
+    for (const std::string command : {"verify", "cat", "ls"}) {
+        const auto folder = run({"journal", command, folder_});
+        EXPECT_EQ(folder.exit_code, 5) << command;
+        EXPECT_EQ(folder.out, "") << command;
+        EXPECT_THAT(folder.err, HasSubstr("is not a journal: it holds no segment")) << command;
+        const auto file = run({"journal", command, other});
+        EXPECT_EQ(file.exit_code, 5) << command;
+        EXPECT_THAT(file.err, HasSubstr("no journal segment")) << command;
+        const auto nothing = run({"journal", command, folder_ + "/nothing"});
+        EXPECT_EQ(nothing.exit_code, 1) << command;
+        EXPECT_EQ(nothing.out, "") << command;
+        EXPECT_THAT(nothing.err, HasSubstr("does not exist")) << command;
+    }
+    EXPECT_EQ(run({"journal", "export", folder_, "json", folder_ + ".json"}).exit_code, 5);
+    EXPECT_FALSE(std::filesystem::exists(folder_ + ".json"));
     std::ofstream{folder_ + "/0000000001.mpj"} << "text";
     EXPECT_EQ(run({"journal", "verify", folder_}).exit_code, 5);
-    EXPECT_EQ(run({"journal", "verify", folder_ + "/nothing"}).exit_code, 1);
 }
 
 TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
-    EXPECT_THAT(run({"journal", "ls", folder_ + "/nothing"}).err, HasSubstr("nothing"));
     std::filesystem::create_directories(folder_);
+    std::ofstream{folder_ + "/lock"}.close();
     const auto since = run({"journal", "cat", folder_, "--since", "yesterday"});
     EXPECT_EQ(since.exit_code, 2);
     EXPECT_THAT(since.err, HasSubstr("'yesterday' is no time like 2026-11-20T14:30:00 (UTC)"));

@@ -96,13 +96,13 @@ TEST_F(JournalReaderTest, RemovedSegmentsAreALossThatIsTold) {
     append(writer, 11, 4 * kQuotesInSegment);
     writer.service(0);
     const auto files = list_segments(folder_);
-    const auto first_kept = SegmentReader{files[2].path}.header().first_record;
+    const auto first_kept = SegmentReader{files[2].path}.identity().first_record;
     std::filesystem::remove(files[1].path);
     delivered.drain();
     const auto lost = delivered.all<LostRecord>();
     ASSERT_EQ(lost.size(), 1U);
     EXPECT_EQ(lost[0].reason, LostReason::removed);
-    EXPECT_EQ(lost[0].first, SegmentReader{files[0].path}.header().next_record.load());
+    EXPECT_EQ(lost[0].first, SegmentReader{files[0].path}.tail()->next_record);
     EXPECT_EQ(lost[0].last, first_kept - 1);
     EXPECT_EQ(delivered.all<feed::Quote>().size() + lost[0].count(), 4 * kQuotesInSegment);
 }

@@ -166,7 +166,7 @@ Command fix_print_command(Arguments& fix) {
     command->add_option("--to", options->to, "only before this UTC time")->type_name("TIME");
     command->add_option("--direction", options->direction, "only what came in or went out (raw logs)")
         ->one_of({"in", "out"});
-    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925 and a Logon's 96")
+    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));

@@ -95,7 +95,7 @@ Command fix_store_command(Arguments& fix) {
         ->needs(print)
         ->type_name("N")
         ->check(whole_number());
-    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925 and a Logon's 96")
+    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
         ->needs(print)
         ->type_name("TAG,...")
         ->delimiter(',')

@@ -9,6 +9,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
+#include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/utc_text.hpp"
 
 namespace millpond::app {
@@ -26,11 +27,12 @@ std::string_view to_string(journal::SegmentState state) noexcept {
 
 int list(const std::string& folder) {
     constexpr double kMiB = 1024.0 * 1024.0;
+    const auto segments = segments_of(folder);
     double total = 0;
     fmt::print(
         "segment     state       ring             session              records                  begun (UTC)      "
         "        on disk\n");
-    for (const auto& segment : journal::describe_segments(folder)) {
+    for (const auto& segment : segments) {
         const auto mib = static_cast<double>(segment.disk_bytes) / kMiB;
         total += mib;
         if (segment.state == journal::SegmentState::unreadable) {
@@ -41,6 +43,7 @@ int list(const std::string& folder) {
             fmt::print("{:010}  {:<10}  {:<16} {:>7}  {:>12} to {:<12} {:<24} {:>9.1f} MiB\n", segment.file.ordinal,
                        to_string(segment.state), segment.ring, segment.session, segment.first_record,
                        segment.next_record - 1, utc_text(segment.begun_utc_ns), mib);
+            if (!segment.error.empty()) fmt::print("            damaged     {}\n", segment.error);
         }
     }
     fmt::print("{:.1f} MiB in all\n", total);
@@ -68,8 +71,13 @@ Command journal_command(Arguments& program) {
     const std::vector<Command> commands{list_command(*group), journal_cat_command(*group),
                                         journal_export_command(*group), journal_verify_command(*group)};
     return {group, [commands] {
-                for (const auto& command : commands) {
-                    if (command.options->parsed()) return command.run();
+                try {
+                    for (const auto& command : commands) {
+                        if (command.options->parsed()) return command.run();
+                    }
+                } catch (const NoJournal& error) {
+                    fmt::print(stderr, "{}\n", error.what());
+                    return kNoJournal;
                 }
                 throw UsageError{"journal: which of its subcommands?"};
             }};

@@ -17,6 +17,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
+#include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/top/event_lines.hpp"
 #include "apps/millpond/traffic/progress.hpp"
@@ -80,10 +81,10 @@ public:
     [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }
     [[nodiscard]] EventLines& lines() noexcept { return lines_; }
     [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
-    /// Prints what was passed over since the last call.
-    void name_unreadable() {
-        for (const auto& segment : reader_.take_unreadable()) {
-            fmt::print(stderr, "passed over: {}\n", segment);
+    /// Prints which segments were found to be damaged since the last call.
+    void name_faults() {
+        for (const auto& fault : reader_.take_faults()) {
+            fmt::print(stderr, "{}\n", fault);
             exit_code_ = kJournalDamaged;
         }
     }
@@ -129,13 +130,14 @@ private:
 int print(const Options& options) {
     constexpr std::chrono::milliseconds kWhileNothingComes{5};
     const auto& stop = service::stop_on_signal();
+    static_cast<void>(segments_of(options.folder));  // that it is a journal
     Printer printer{options};
     if (!put_out(printer.lines().head())) return 0;
     while (!stop.load(std::memory_order_relaxed) && !printer.over()) {
         const auto taken = printer.poll();
         if (!put_out(printer.lines().lines())) return 0;
         printer.lines().clear();
-        printer.name_unreadable();
+        printer.name_faults();
         if (taken != 0) continue;
         if (!options.follow) break;
         std::this_thread::sleep_for(kWhileNothingComes);
@@ -153,8 +155,9 @@ struct CloseFile {
 
 int write_file(const Options& options) {
     const auto& stop = service::stop_on_signal();
+    const auto segments = segments_of(options.folder);
+    refuse_own_file(options.folder, options.file);
     Printer printer{options};
-    const auto segments = journal::describe_segments(options.folder);
     std::uint64_t last = 0;
     for (const auto& segment : segments) last = std::max(last, segment.next_record);
     std::unique_ptr<std::FILE, CloseFile> file{std::fopen(options.file.c_str(), "wb")};
@@ -172,7 +175,7 @@ int write_file(const Options& options) {
         }
     }
     if (std::fclose(file.release()) != 0) cannot_write(options.file);
-    printer.name_unreadable();
+    printer.name_faults();
     fmt::print("{} events written to '{}'; {} were lost before\n", printer.printed(), options.file, printer.lost());
     return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
 }

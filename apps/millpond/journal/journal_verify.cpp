@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -14,6 +12,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
+#include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/traffic/progress.hpp"
 
 namespace millpond::app {
@@ -78,27 +77,25 @@ private:
     std::uint64_t next_ring_{0};  ///< 0: any number may come.
 };
 
-/// Compares headers with what lies behind them and with their neighbours.
+/// Compares headers and indexes with the records and with their neighbours.
 class Headers {
 public:
     void look_at(const journal::SegmentInfo& info) {
-        if (info.state == journal::SegmentState::unreadable) return complain(info.error);
-        if (info.state == journal::SegmentState::waiting) return;
-        ++segments_;
+        if (!info.error.empty()) complain(info.error);
+        if (info.state == journal::SegmentState::unreadable || info.state == journal::SegmentState::waiting) return;
         const auto path = info.file.path.string();
         if (info.first_record < next_record_) {
             complain(fmt::format("{}: its header begins with record {}, the segment before ends with {}", path,
                                  info.first_record, next_record_ - 1));
         }
-        if (segments_ > 1 && info.ring != ring_) {
+        if (next_record_ != 0 && info.ring != ring_) {
             complain(fmt::format("{}: its header names ring '{}', the segment before '{}'", path, info.ring, ring_));
         }
         ring_ = info.ring;
         next_record_ = info.next_record;
-        if (info.state == journal::SegmentState::ended) compare(path);
+        compare(path);
     }
     [[nodiscard]] std::uint64_t faults() const noexcept { return faults_; }
-    [[nodiscard]] std::uint64_t segments() const noexcept { return segments_; }
 
 private:
     void complain(const std::string& what) {
@@ -108,54 +105,64 @@ private:
     void compare(const std::string& path) {
         journal::SegmentReader segment{path};
         journal::RecordView record;
-        std::uint64_t last_ring = 0;
+        journal::IndexedPlace newest;  // what the index says of the next record
+        std::uint64_t last_name = 0;
+        std::uint64_t wrong_places = 0;
+        std::size_t blocks = 0;  // those below have been looked at
+        bool exact = true;       // no record before is damaged: all that the header and the index say is known
         for (;;) {
             const auto outcome = segment.next(record);
-            if (outcome == journal::ReadOutcome::damaged) return;  // counted record by record
+            exact = exact && outcome != journal::ReadOutcome::damaged;
+            if (outcome == journal::ReadOutcome::damaged) continue;
             if (outcome != journal::ReadOutcome::record) break;
-            last_ring = std::max(last_ring, record.ring);
+            if (const auto block = record.offset / journal::kIndexBlockBytes; block >= blocks) {
+                blocks = block + 1;
+                newest.offset = record.offset;
+                newest.record = record.record;
+                const auto place = segment.place(block);
+                const bool checked = segment.identity().layout_version >= journal::kFirstIndexChecksums;
+                if (exact ? place != newest : checked && !place) ++wrong_places;
+            }
+            newest.ring = std::max(newest.ring, record.ring);
+            newest.newest_utc_ns = std::max(newest.newest_utc_ns, journal::receive_time(record).value_or(0));
+            if (record.kind == journal::RecordKind::name) last_name = record.offset;
         }
-        const auto& header = segment.header();
-        const auto next = header.next_record.load(std::memory_order_relaxed);
-        if (segment.next_record() != next) {
-            complain(fmt::format("{}: its header ends with record {}, there are records to {}", path, next - 1,
-                                 segment.next_record() - 1));
+        if (wrong_places != 0) complain(fmt::format("{}: {} places of its index are damaged", path, wrong_places));
+        const auto said_name = segment.last_name();
+        if (!said_name || (exact && segment.ended() && *said_name != last_name)) {
+            complain(fmt::format("{}: the newest name's place in its header is damaged", path));
         }
-        if (const auto said = header.last_ring.load(std::memory_order_relaxed); said != last_ring) {
-            complain(
-                fmt::format("{}: its header ends with ring number {}, its records with {}", path, said, last_ring));
+        if (!segment.ended() || !exact) return;
+        const auto& tail = *segment.tail();
+        if (segment.next_record() != tail.next_record) {
+            complain(fmt::format("{}: its header ends with record {}, there are records to {}", path,
+                                 tail.next_record - 1, segment.next_record() - 1));
+        }
+        if (tail.last_ring != newest.ring) {
+            complain(fmt::format("{}: its header ends with ring number {}, its records with {}", path, tail.last_ring,
+                                 newest.ring));
+        }
+        // Before, a segment whose writer died was ended with the time that its index knew.
+        const bool has_newest = segment.identity().layout_version >= journal::kFirstIndexChecksums;
+        if (has_newest && tail.newest_utc_ns != newest.newest_utc_ns) {
+            complain(fmt::format("{}: its header ends at receive time {}, its records at {}", path, tail.newest_utc_ns,
+                                 newest.newest_utc_ns));
         }
     }
 
     std::uint64_t faults_{0};
-    std::uint64_t segments_{0};
     std::uint64_t next_record_{0};
     std::string ring_;
 };
 
-/// A folder that a journal's writer has had, or a segment.
-bool is_journal(const std::string& folder, const std::vector<journal::SegmentInfo>& segments) {
-    return !segments.empty() || std::filesystem::exists(std::filesystem::path{folder} / "lock");
-}
-
 int verify(const std::string& folder) {
     constexpr std::size_t kRound = 4'096;
-    if (!std::filesystem::exists(folder)) throw std::runtime_error("'" + folder + "' does not exist");
-    const auto segments = journal::describe_segments(folder);
-    if (!is_journal(folder, segments)) {
-        fmt::print(stderr, "'{}' is not a journal: it holds no segment\n", folder);
-        return kNoJournal;
-    }
+    const auto segments = segments_of(folder);
     Headers headers;
     std::uint64_t last = 0;
     for (const auto& segment : segments) {
         headers.look_at(segment);
         last = std::max(last, segment.next_record);
-    }
-    // Of files that are all unreadable, none may ever have been a segment.
-    if (headers.segments() == 0 && headers.faults() != 0) {
-        fmt::print(stderr, "'{}' is not a journal: none of its segments can be read\n", folder);
-        return kNoJournal;
     }
     journal::JournalReader reader{folder};
     Account account{reader};
@@ -186,10 +193,10 @@ int verify(const std::string& folder) {
 
 Command journal_verify_command(Arguments& journal) {
     auto* command = journal.add_subcommand(
-        "verify", "Read all of a journal: checksums, headers, and that no record is missing in the middle.");
+        "verify", "Read all of a journal: checksums, headers, indexes, and that no record is missing in the middle.");
     command->footer(
-        "Exit codes: 0 good, 1 failed, 2 misused, 3 damaged records, headers or segments,\n"
-        "4 records missing in the middle or there twice, 5 not a journal.");
+        "Exit codes: 0 good, 1 failed, 2 misused, 3 damaged records, headers,\n"
+        "indexes or segments, 4 records missing in the middle or there twice, 5 not a journal.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();
     return {command, [folder] { return verify(*folder); }};

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <unistd.h>
 
@@ -43,7 +44,8 @@ bool put_out(std::string_view text) {
     while (!text.empty()) {
         const auto written = ::write(STDOUT_FILENO, text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return false;
+        if (written < 0 && errno == EPIPE) return false;
+        if (written < 0) throw std::system_error(errno, std::generic_category(), "cannot write to standard output");
         text.remove_prefix(static_cast<std::size_t>(written));
     }
     return true;

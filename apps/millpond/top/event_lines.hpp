@@ -18,7 +18,7 @@ enum class LineFormat : std::uint8_t { table, json, csv };
 /// table, json or csv, as --format has it.
 [[nodiscard]] LineFormat format_of(const std::string& word);
 
-/// Writes to standard output; false when that is gone (a closed pipe).
+/// Writes to standard output; false when that is a closed pipe. Throws std::system_error for any other failure.
 [[nodiscard]] bool put_out(std::string_view text);
 
 /// Events of a ring or a journal as lines for a person or a program.

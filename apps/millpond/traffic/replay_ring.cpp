@@ -70,7 +70,7 @@ public:
         fmt::print("published {} events ({} quotes) to ring '{}' in {:.3f} s ({:.0f} events/s){}\n", published_,
                    quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
                    stopped() ? ", stopped by a signal" : "");
-        for (const auto& segment : reader_.take_unreadable()) fmt::print(stderr, "passed over: {}\n", segment);
+        for (const auto& fault : reader_.take_faults()) fmt::print(stderr, "{}\n", fault);
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
     }
 

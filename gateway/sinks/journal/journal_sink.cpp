@@ -29,6 +29,10 @@ JournalSink::JournalSink(const Options& options, service::Say say)
         say_(service::Severity::error, fmt::format("{}.set aside {}", options_.name, segment),
              fmt::format("journal sink '{}': {}", options_.name, segment));
     }
+    for (const auto& segment : writer_.repaired_segments()) {
+        say_(service::Severity::warning, fmt::format("{}.repaired {}", options_.name, segment),
+             fmt::format("journal sink '{}': {}", options_.name, segment));
+    }
 }
 
 JournalSink::~JournalSink() = default;

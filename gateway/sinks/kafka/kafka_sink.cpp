@@ -127,9 +127,9 @@ std::size_t KafkaSink::round() {
         // One at a time, so that nothing is read behind a message that is not taken.
         const auto most = std::min(kRecordsPerRound, options_.window - pending_.size());
         while (read < most && failure_.empty() && reader_.poll(*this, 1) == 1) ++read;
-        for (const auto& segment : reader_.take_unreadable()) {
+        for (const auto& segment : reader_.take_faults()) {
             say_(service::Severity::error, options_.name + ".journal",
-                 fmt::format("kafka sink '{}': passes over a journal segment: {}", options_.name, segment));
+                 fmt::format("kafka sink '{}': journal segment {}", options_.name, segment));
         }
     }
     settle();

@@ -27,11 +27,11 @@ enum class SegmentState : std::uint8_t {
     unreadable,  ///< See SegmentInfo::error.
 };
 
-/// What a segment's header and index tell.
+/// What a segment's header and index say.
 struct SegmentInfo {
     SegmentFile file{};
     SegmentState state{SegmentState::waiting};
-    std::string error{};
+    std::string error{};  ///< Why it is unreadable, or what is damaged although it can be read, after the path.
     std::string ring{};
     std::uint64_t epoch{0};
     std::uint64_t session{0};

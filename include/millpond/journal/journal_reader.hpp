@@ -46,14 +46,14 @@ public:
 
     /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` when
     /// there are no more yet. A segment that cannot be read is passed over, and what it held is a LostRecord: see
-    /// unreadable. Throws memory::RegionError where memory or descriptors are short.
+    /// take_faults. Throws memory::RegionError where memory or descriptors are short.
     template <JournalHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
 
     /// Of the record that poll is delivering, for use inside the handler; later, of the last one.
     [[nodiscard]] const Position& current() const noexcept { return position_; }
-    /// Segments that were passed over, each with the reason; those that were told once are not told again.
-    [[nodiscard]] std::vector<std::string> take_unreadable() { return std::exchange(unreadable_, {}); }
+    /// Segments that were passed over or whose header is damaged, each with what was found; each is named once.
+    [[nodiscard]] std::vector<std::string> take_faults() { return std::exchange(faults_, {}); }
     /// Number of the next record.
     [[nodiscard]] std::uint64_t next_record() const noexcept { return expected_; }
     /// Null when the instrument has no name in this epoch, which no delivered event's has unless its name is damaged.
@@ -66,9 +66,12 @@ private:
 
     [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
+    [[nodiscard]] std::optional<SegmentFile> begun_next() const;
+    [[nodiscard]] bool find_over();
     [[nodiscard]] bool try_open(const SegmentFile& file);
     [[nodiscard]] std::optional<SegmentReader> look_into(const SegmentFile& file);
     void pass_over(const SegmentFile& file, const std::exception& error);
+    void note_fault(const SegmentFile& file, const std::string& what);
     void learn(const NameRecord& name);
     template <class Event, class Handler>
     void deliver(Handler& handler, const RecordView& view);
@@ -79,9 +82,9 @@ private:
     std::filesystem::path folder_;
     std::optional<SegmentReader> segment_;
     std::uint64_t ordinal_{0};
-    bool passed_over_{false};       ///< A segment between the newest record and the next one cannot be read.
-    std::set<std::uint64_t> told_;  ///< Ordinals that unreadable_ has or had.
-    std::vector<std::string> unreadable_;
+    bool passed_over_{false};         ///< A segment between the newest record and the next one cannot be read.
+    std::set<std::uint64_t> faulty_;  ///< Ordinals that faults_ has or had.
+    std::vector<std::string> faults_;
     std::uint64_t expected_{0};  ///< Number of the next record; 0 before the first segment is known.
     Position position_{};
     std::vector<std::optional<market::Instrument>> names_;

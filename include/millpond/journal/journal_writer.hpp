@@ -31,13 +31,13 @@ enum class Sync : std::uint8_t {
 struct WriterOptions {
     std::filesystem::path folder{};  ///< Made where it is missing.
     std::string ring{};              ///< Name of the ring that is journaled, up to 64 characters.
-    std::uint64_t segment_bytes{std::uint64_t{256} * 1024 * 1024};  ///< A multiple of 64 KiB, from 1 MiB on.
+    std::uint64_t segment_bytes{std::uint64_t{256} * 1024 * 1024};  ///< A multiple of 64 KiB, 1 MiB to 32 GiB.
     std::chrono::nanoseconds roll_after{std::chrono::hours{1}};  ///< A segment of this age is ended; 0: by size only.
     std::uint64_t keep_bytes{0};           ///< The oldest segments go when all take more; 0: they stay.
     std::chrono::nanoseconds keep_for{0};  ///< Segments whose last event is older go; 0: they stay.
     Sync sync{Sync::interval};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
-    std::uint32_t file_mode{0640};  ///< Permissions of the files that it creates.
+    std::uint32_t file_mode{0640};  ///< Permissions of the files that it creates; folders can also be searched.
 };
 
 /// Written by the appending thread (first group) and by the servicing one; read on any.
@@ -65,9 +65,10 @@ struct WriterCounters {
 /// Memory:  the segments' pages; one name of every instrument.
 class JournalWriter {
 public:
-    /// Takes the folder's lock, ends what a dead writer left open, sets aside segments that cannot be read (see
-    /// set_aside_segments) and allocates the first segment. Throws JournalError, memory::RegionError,
-    /// std::invalid_argument, std::filesystem::filesystem_error: each names the path.
+    /// Takes the folder's lock, ends what a dead writer left open, makes damaged headers good (see repaired_segments),
+    /// sets aside segments that cannot be read (see set_aside_segments) and allocates the first segment. Throws
+    /// JournalError, memory::RegionError, std::invalid_argument, std::filesystem::filesystem_error: each names the
+    /// path.
     JournalWriter(const WriterOptions& options, std::int64_t utc_ns);
     ~JournalWriter();
     JournalWriter(const JournalWriter&) = delete;
@@ -75,6 +76,8 @@ public:
 
     /// Segments that could not be read and were renamed when the journal was opened, each with the reason.
     [[nodiscard]] const std::vector<std::string>& set_aside_segments() const noexcept { return set_aside_; }
+    /// Segments whose header was damaged or that were cut off, each with what was found. They stay in the journal.
+    [[nodiscard]] const std::vector<std::string>& repaired_segments() const noexcept { return repaired_; }
 
     /// Ring number behind the newest one of this epoch that the journal knows of: where to go on reading. 1 when it
     /// knows none.
@@ -119,7 +122,7 @@ public:
 
 private:
     void recover();
-    void recover(const SegmentFile& file);
+    void recover(const SegmentFile& file, std::uint64_t next_record);
     [[nodiscard]] bool open_segment() noexcept;
     [[nodiscard]] bool write_name(feed::InstrumentId id) noexcept;
     void retire() noexcept;
@@ -154,6 +157,7 @@ private:
 
     // The servicing thread's.
     std::vector<std::string> set_aside_;
+    std::vector<std::string> repaired_;
     std::uint64_t next_ordinal_{1};
     std::int64_t synced_ns_{0};
     std::int64_t looked_ns_{0};

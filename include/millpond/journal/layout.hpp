@@ -14,7 +14,7 @@
 ///
 ///     offset                 what
 ///     0                      SegmentHeader, 4096 bytes
-///     4096                   index, one entry of 32 bytes for each 64 KiB of the file
+///     4096                   index, one IndexEntry of 32 bytes for each 64 KiB of the file
 ///     data_offset(bytes)     records, one behind the other, until a commit word of 0 or the header's `end`
 ///
 ///     record:
@@ -27,14 +27,20 @@
 ///
 /// Records are numbered 1, 2, 3, ... through all segments, names included; only a segment's first number is stored.
 /// All records of a segment come from one epoch of one ring, and a segment names every instrument that it speaks of
-/// before it does, so that each can be read by itself. Names are chained backwards from the header.
+/// before it does, so that each can be read on its own. Names are chained backwards from the header.
+///
+/// All of the header and of the index is covered by checksums, and none of it is needed to find the records: the index,
+/// the newest name's place and the end are hints that a reader uses where they are sound.
 namespace millpond::journal {
 
 inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"
-inline constexpr std::uint32_t kLayoutVersion = 2;
-inline constexpr std::uint32_t kOldestLayoutVersion = 1;  ///< Without the header's checksums; still read.
+inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kOldestLayoutVersion = 1;   ///< Still read, as version 2 is.
+inline constexpr std::uint32_t kFirstHeaderChecksums = 2;  ///< Version that brought identity_crc and end_crc.
+inline constexpr std::uint32_t kFirstIndexChecksums = 3;   ///< Version that brought those of index and last_name.
 inline constexpr std::size_t kHeaderBytes = 4096;
 inline constexpr std::size_t kIndexBlockBytes = std::size_t{64} * 1024;
+inline constexpr std::uint64_t kMostSegmentBytes = std::uint64_t{32} << 30U;  ///< See SegmentHeader::last_name.
 
 using RingName = core::FixedString<64>;
 using queue::Word;
@@ -48,10 +54,12 @@ struct SegmentHeader {
     std::int64_t begun_utc_ns;
     std::uint64_t epoch;  ///< Of the ring, as its header says.
     RingName ring;
-    std::uint64_t session;       ///< 1, 2, ... counts new sessions of channels in this epoch; 0 in older files.
+    std::uint64_t session;       ///< 1, 2, ... for each trading session of this epoch; 0 in older files.
     std::uint64_t identity_crc;  ///< CRC-32C of what is above, from layout_version on; 0 in version 1.
 
-    Word last_name;  ///< Offset of the newest name's record, 0 while there is none.
+    /// The newest name's record: bits 0-31 its offset / 8, 0 while there is none; 32-63 CRC-32C of the offset.
+    /// Before version 3 the offset itself.
+    Word last_name;
     // Stored when the segment is ended, `end` last.
     Word next_record;    ///< Number behind its last record.
     Word last_ring;      ///< Ring number of its newest record that has one.
@@ -63,7 +71,9 @@ struct SegmentHeader {
 /// Of the first record that begins in its 64 KiB; `record` is stored last and is 0 while there is none.
 struct IndexEntry {
     Word record;
-    Word offset;
+    /// Bits 0-31 the offset in its 64 KiB; 32-63 CRC-32C of record, offset in the file, ring, newest_utc_ns.
+    /// Before version 3 the offset in the file.
+    Word place;
     Word ring;           ///< Largest ring number before it in this segment.
     Word newest_utc_ns;  ///< Largest receive time before it in this segment.
 };

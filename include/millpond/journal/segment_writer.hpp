@@ -7,37 +7,30 @@
 #include <cstring>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include <millpond/journal/crc32c.hpp>
 #include <millpond/journal/layout.hpp>
+#include <millpond/journal/segment_header.hpp>
 #include <millpond/memory/region.hpp>
 
 namespace millpond::journal {
-
-/// What a segment's header says from its begin.
-struct SegmentIdentity {
-    RingName ring{};
-    std::uint64_t epoch{0};
-    std::uint64_t session{1};
-    std::uint64_t first_record{1};
-    std::int64_t begun_utc_ns{0};
-};
-
-/// Where a segment's records stop.
-struct SegmentTail {
-    std::size_t end{0};
-    std::uint64_t next_record{1};
-    std::uint64_t last_ring{0};
-    std::int64_t newest_utc_ns{0};
-};
 
 /// Writes into the header that the segment grows no more, and gives the room behind `tail` back to the file system
 /// where that takes it back.
 void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept;
 
-/// Ends a segment whose writer died, behind its last whole record; one that is ended already stays as it is. Returns
-/// its tail. Throws JournalError when the file is no segment of this layout, memory::RegionError.
-SegmentTail end_dead_segment(const std::filesystem::path& path);
+/// A segment whose writer died, as it was found.
+struct DeadSegment {
+    SegmentIdentity identity{};
+    SegmentTail tail{};
+    std::string fault{};  ///< SegmentReader::fault
+};
+
+/// Ends a segment whose writer died, behind its last whole record, and makes a damaged header good; one that is sound
+/// and ended already stays as it is. Reads all of one that is not ended. next_record: the number that the next segment
+/// begins with; 0: not known. Throws JournalError when the file is no segment that can be read, memory::RegionError.
+DeadSegment end_dead_segment(const std::filesystem::path& path, std::uint64_t next_record = 0);
 
 /// One segment file while it grows: allocated, then started, then appended to, then ended.
 ///
@@ -50,7 +43,7 @@ public:
     SegmentWriter(const SegmentWriter&) = delete;
     SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-    /// Makes the segment one that readers accept.
+    /// Makes the segment one that readers accept. Its version and size are this writer's, whatever `identity` says.
     void begin(const SegmentIdentity& identity) noexcept;
 
     /// Appends one record. False, and nothing changes, when there is no room. utc_ns: its receive time, for the index.
@@ -84,6 +77,7 @@ private:
     memory::Region region_;
     std::size_t at_{0};     // where the next record begins
     std::size_t block_{0};  // index blocks below this one have their entry
+    std::uint64_t last_name_{0};
     std::uint64_t last_ring_{0};
     std::int64_t newest_utc_ns_{0};
     std::atomic<std::uint64_t> next_record_{1};
