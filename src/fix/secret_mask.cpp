@@ -10,6 +10,8 @@ namespace {
 
 constexpr Tag kRawData = 96;
 constexpr Tag kNewPassword = 925;
+constexpr Tag kEncryptedPassword = 1402;
+constexpr Tag kEncryptedNewPassword = 1404;
 constexpr char kDelimiter = '\x01';
 constexpr char kMask = '*';
 constexpr std::string_view kBegin = "8=FIX";
@@ -23,7 +25,16 @@ bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
 }  // namespace
 
 bool SecretTags::hides(Tag tag, bool in_logon) const noexcept {
-    if (tag == tag::kPassword || tag == kNewPassword || (tag == kRawData && in_logon)) return true;
+    switch (tag) {
+        case tag::kPassword:
+        case kNewPassword:
+        case kEncryptedPassword:
+        case kEncryptedNewPassword: return true;
+        case kRawData:
+            if (in_logon) return true;
+            break;
+        default: break;
+    }
     return std::ranges::find(more_, tag) != more_.end();
 }
 

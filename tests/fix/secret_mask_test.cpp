@@ -72,5 +72,13 @@ TEST(SecretMask, APasswordInFrontOfTheMessageTypeIsHidden) {
               "8=FIX.4.4|9=5|554=******|95=3|96=***|35=A|");
 }
 
+TEST(SecretMask, EncryptedPasswordsAreHiddenWithTheirDelimitersAndKeepTheirLengths) {
+    // The third byte of each value is a delimiter.
+    const auto logon = delimited("8=FIXT.1.1|9=60|35=A|1401=6|1402=ab|def|1403=4|1404=gh|j|553=user|10=000|");
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, logon.size()}) {
+        EXPECT_EQ(shown(logon, piece), "8=FIXT.1.1|9=60|35=A|1401=6|1402=******|1403=4|1404=****|553=user|10=000|");
+    }
+}
+
 }  // namespace
 }  // namespace millpond::fix

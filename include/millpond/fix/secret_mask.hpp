@@ -9,7 +9,8 @@
 
 namespace millpond::fix {
 
-/// Which values are secret: Password(554), NewPassword(925) and a Logon's RawData(96) always, others by choice.
+/// Which values are secret: Password(554), NewPassword(925), EncryptedPassword(1402), EncryptedNewPassword(1404) and a
+/// Logon's RawData(96) always, others by choice.
 ///
 /// Threads: a value; built at start-up, then only read.
 class SecretTags {
