@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "fixd/fix_printer.hpp"
 #include "fixd/host_text.hpp"
 #include "fixd/weekdays.hpp"
 #include "service/settings/value.hpp"
+#include "service/token.hpp"
 
 namespace millpond::fixd {
 namespace {
@@ -24,21 +23,8 @@ constexpr const char* kApplVerIds[] = {"", "", "", "", "", "7", "8", "9"};
 std::int64_t nanos(std::uint64_t seconds) { return static_cast<std::int64_t>(seconds) * kSecond; }
 
 std::string password_of(const SessionSettings& settings) {
-    if (!settings.password_env.empty()) {
-        const char* const value =
-            std::getenv(settings.password_env.c_str());  // NOLINT(concurrency-mt-unsafe): at start
-        if (value == nullptr) {
-            throw settings::ConfigError(fmt::format("password_env: '{}' is not set", settings.password_env));
-        }
-        return value;
-    }
-    if (settings.password_file.empty()) return {};
-    std::ifstream in{settings.password_file};
-    std::string line;
-    if (!std::getline(in, line)) {
-        throw settings::ConfigError(fmt::format("password_file: cannot read '{}'", settings.password_file));
-    }
-    return line;
+    return service::read_secret({.file = settings.password_file, .environment = settings.password_env}, "password",
+                                service::Readers::any);
 }
 
 std::optional<fix::Schedule> schedule_of(const SessionSettings& settings) {

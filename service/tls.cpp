@@ -7,11 +7,13 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
 #include <sys/stat.h>
 
+#include "service/regular_file.hpp"
 #include "service/settings/value.hpp"
 
 namespace millpond::service {
@@ -38,6 +40,13 @@ std::string reason() {
     throw ConfigError(fmt::format("tls: {} '{}': {}", what, file, reason()));
 }
 
+/// OpenSSL would wait for the other end of a pipe.
+void require_file(const char* what, const std::string& path) try {
+    if (!path.empty()) require_regular_file(path);
+} catch (const std::runtime_error& error) {
+    throw ConfigError(fmt::format("tls: {} '{}': {}", what, path, error.what()));
+}
+
 void require_private(const std::string& key) {
     struct stat facts{};
     if (stat(key.c_str(), &facts) != 0) {
@@ -55,6 +64,9 @@ TlsContext::TlsContext(const TlsOptions& options) {
     if (options.certificate.empty())
         throw ConfigError("tls: tls_certificate is missing beside tls_key or tls_client_ca");
     if (options.key.empty()) throw ConfigError("tls: tls_key is missing beside tls_certificate");
+    require_file("certificate", options.certificate);
+    require_file("key", options.key);
+    require_file("client_ca", options.client_ca);
     require_private(options.key);
     context_ = SSL_CTX_new(TLS_server_method());
     if (context_ == nullptr) throw ConfigError("tls: " + reason());
@@ -88,6 +100,9 @@ TlsContext::TlsContext(const TlsOptions& options) {
 }
 
 void check_client_files(const std::string& authority, const std::string& certificate, const std::string& key) {
+    require_file("authority", authority);
+    require_file("certificate", certificate);
+    require_file("key", key);
     const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context{SSL_CTX_new(TLS_client_method()), SSL_CTX_free};
     if (context == nullptr) throw ConfigError("tls: " + reason());
     if (!authority.empty() && SSL_CTX_load_verify_locations(context.get(), authority.c_str(), nullptr) != 1) {

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 
 #include <sys/stat.h>
 
+#include "service/regular_file.hpp"
 #include "service/settings/value.hpp"
 
 namespace millpond::service {
@@ -23,18 +23,19 @@ namespace {
 constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 1'024;
 
-std::string first_line_of(const std::string& path, std::string_view what) {
-    struct stat facts{};
-    std::ifstream in{path};
-    std::string line;
-    if (!in || stat(path.c_str(), &facts) != 0) {
-        throw ConfigError(fmt::format("{} file '{}': {}", what, path, std::generic_category().message(errno)));
-    }
-    if ((facts.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+RegularFile read(const std::string& path, std::string_view what) try {
+    return read_regular_file(path);
+} catch (const std::runtime_error& error) {
+    throw ConfigError(fmt::format("{} file '{}': {}", what, path, error.what()));
+}
+
+std::string first_line_of(const std::string& path, std::string_view what, Readers readers) {
+    const auto file = read(path, what);
+    if (readers == Readers::not_all && (file.mode & (S_IROTH | S_IWOTH)) != 0) {
         throw ConfigError(
             fmt::format("{} file '{}': any user may read or write it; run: chmod o-rw '{}'", what, path, path));
     }
-    std::getline(in, line);
+    auto line = file.text.substr(0, file.text.find('\n'));
     if (!line.empty() && line.back() == '\r') line.pop_back();
     return line;
 }
@@ -44,18 +45,31 @@ std::string place_of(const TokenSource& source, std::string_view what) {
     return fmt::format("{} in environment variable '{}'", what, source.environment);
 }
 
+/// Gives the secret back unless it cannot be one.
+std::string usable(std::string secret, const TokenSource& source, std::string_view what) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+    if (std::ranges::all_of(secret, is_blank)) {
+        throw ConfigError(place_of(source, what) +
+                          (source.file.empty() ? ": it is empty" : ": its first line is empty"));
+    }
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+    if (std::ranges::any_of(secret, is_control))
+        throw ConfigError(place_of(source, what) + ": holds control characters");
+    return secret;
+}
+
 }  // namespace
 
-std::string read_secret(const TokenSource& source, std::string_view what) {
+std::string read_secret(const TokenSource& source, std::string_view what, Readers readers) {
     if (source.empty()) return {};
     if (!source.file.empty() && !source.environment.empty()) {
         throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both named; keep one", what,
                                       source.file, source.environment));
     }
-    if (!source.file.empty()) return first_line_of(source.file, what);
+    if (!source.file.empty()) return usable(first_line_of(source.file, what, readers), source, what);
     const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
     if (value == nullptr) throw ConfigError(place_of(source, what) + ": it is not set");
-    return value;
+    return usable(value, source, what);
 }
 
 Token::Token(const TokenSource& source) {

@@ -8,8 +8,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -28,6 +26,7 @@
 #include <millpond/feed/product_names.hpp>
 
 #include "gateway/receive/midnight.hpp"
+#include "service/regular_file.hpp"
 #include "service/start_thread.hpp"
 
 namespace millpond::gateway {
@@ -97,14 +96,15 @@ market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
 
 feed::ProductNames names_of(const FeedConfig& config) {
     if (config.symbols.empty()) return {};
-    std::ifstream in{config.symbols};
-    std::ostringstream text;
-    if (in) text << in.rdbuf();
-    if (!in || in.bad()) {
-        throw std::system_error(errno, std::generic_category(), fmt::format("cannot read '{}'", config.symbols));
-    }
+    const auto text = [&] {
+        try {
+            return service::read_regular_file(config.symbols).text;
+        } catch (const std::runtime_error& error) {
+            throw std::runtime_error(fmt::format("cannot read '{}': {}", config.symbols, error.what()));
+        }
+    }();
     try {
-        return feed::ProductNames::parse(text.str());
+        return feed::ProductNames::parse(text);
     } catch (const std::invalid_argument& error) {
         throw std::runtime_error(fmt::format("'{}': {}", config.symbols, error.what()));
     }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace millpond::http {
 namespace {
@@ -15,13 +16,16 @@ std::string decoded(std::string_view text) {
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {
         unsigned char byte = 0;
-        if (text[i] == '%' && i + 2 < text.size() &&
-            std::from_chars(&text[i + 1], &text[i + 1] + 2, byte, kHex).ptr == &text[i + 1] + 2) {
-            result += static_cast<char>(byte);
-            i += 2;
-        } else {
+        if (text[i] != '%') {
             result += text[i];
+            continue;
         }
+        const auto digits = text.substr(i + 1, 2);
+        const auto* const end = digits.data() + digits.size();
+        if (digits.size() < 2 || std::from_chars(digits.data(), end, byte, kHex).ptr != end)
+            throw BadRequest("a '%' in the query without two hexadecimal digits behind it");
+        result += static_cast<char>(byte);
+        i += 2;
     }
     return result;
 }
@@ -39,6 +43,17 @@ std::string Request::parameter(std::string_view key) const {
         }
     }
     return {};
+}
+
+std::size_t Request::number(std::string_view key, std::size_t otherwise) const {
+    const auto text = parameter(key);
+    if (text.empty()) return otherwise;
+    std::size_t value = 0;
+    const auto* const end = text.data() + text.size();
+    const auto read = std::from_chars(text.data(), end, value);
+    if (read.ec != std::errc{} || read.ptr != end)
+        throw BadRequest(std::string{key} + " needs a whole number from 0 to 18446744073709551615");
+    return value;
 }
 
 }  // namespace millpond::http

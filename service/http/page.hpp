@@ -1,19 +1,30 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 /// Pages over HTTP, for the gateway and for sinks that serve some.
 namespace millpond::http {
 
+/// A request that makes no sense: status 400 with the text.
+class BadRequest : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
 /// What a page is asked for with.
 struct Request {
     std::string_view path{};
     std::string_view query{};  ///< Behind the '?', as it was written.
 
-    /// The value of a query's key, percent-decoded; empty when it is not there.
+    /// The value of a query's key, percent-decoded; empty when it is not there. Throws BadRequest for a '%' without two
+    /// hexadecimal digits.
     [[nodiscard]] std::string parameter(std::string_view key) const;
+    /// The same as a whole number; `otherwise` when it is not there. Throws BadRequest for anything else.
+    [[nodiscard]] std::size_t number(std::string_view key, std::size_t otherwise) const;
 };
 
 struct Page {

@@ -25,6 +25,7 @@ using bhttp::field;
 
 constexpr std::chrono::seconds kPatience{5};
 constexpr std::size_t kLongestHead = 8'192;
+constexpr std::size_t kReadBytes = 4'096;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostAtOnce = 100;
 // What a client still sends behind the last answer is read, or the kernel would reset the connection under the answer.
@@ -58,7 +59,8 @@ Session::Session(boost::asio::ip::tcp::socket&& socket, const Listener::Options&
       pages_(pages),
       access_(access),
       allowance_(kRequestsPerSecond, kMostAtOnce),
-      buffer_(kLongestHead * 2) {}
+      buffer_(kLongestHead * 2),
+      patience_(stream_.get_executor()) {}
 
 void Session::begin() {
     if (!stream_.is_secure()) return read();
@@ -72,14 +74,54 @@ void Session::read() {
     parser_.emplace();
     parser_->header_limit(kLongestHead);
     parser_->body_limit(0);
-    stream_.tcp().expires_after(kPatience);
-    bhttp::async_read(stream_, buffer_, *parser_,
-                      [self = shared_from_this()](beast::error_code error, std::size_t) { self->on_read(error); });
+    parser_->eager(true);
+    folded_ = false;
+    last_byte_ = 0;
+    stream_.tcp().expires_never();
+    patience_.expires_after(kPatience);
+    patience_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+        const auto self = weak.lock();
+        if (error || !self) return;
+        self->too_late_ = true;
+        self->stream_.tcp().cancel();  // on_read says so
+    });
+    parse();
+}
+
+void Session::read_more() {
+    stream_.async_read_some(buffer_.prepare(kReadBytes),
+                            [self = shared_from_this()](beast::error_code error, std::size_t bytes) {
+                                if (error) return self->on_read(error);
+                                self->buffer_.commit(bytes);
+                                self->parse();
+                            });
+}
+
+void Session::parse() {
+    beast::error_code error;
+    while (!parser_->is_done()) {
+        const auto* const begin = static_cast<const char*>(buffer_.data().data());
+        const auto used = buffer_.size() == 0 ? 0 : parser_->put(buffer_.data(), error);
+        // The parser joins lines that are folded, which RFC 9112 5.2 wants refused.
+        for (const char byte : std::string_view{begin, used}) {
+            folded_ = folded_ || (std::exchange(last_byte_, byte) == '\n' && (byte == ' ' || byte == '\t'));
+        }
+        buffer_.consume(used);
+        if (error && error != bhttp::error::need_more) return on_read(error);
+        if (!parser_->is_done() && (error || used == 0)) return read_more();
+    }
+    on_read({});
 }
 
 void Session::close() { stream_.tcp().close(); }
 
 void Session::on_read(beast::error_code error) {
+    patience_.cancel();
+    stream_.tcp().expires_after(kPatience);  // for the answer
+    if (error && too_late_) {
+        if (parser_->got_some()) turn_away(bhttp::status::request_timeout);
+        return;
+    }
     if (error) {
         // Gone or silent: the connection closes with this object.
         if (const auto status = status_of(error, !parser_->get().target().empty()); status != bhttp::status::unknown)
@@ -109,6 +151,25 @@ void Session::send() {
     });
 }
 
+std::string_view Session::fault() const {
+    const auto& head = parser_->get();
+    constexpr unsigned kHttp11 = 11;
+    const auto hosts = head.count(field::host);
+    if (hosts > 1) return "more than one Host";
+    if (hosts == 0 && head.version() >= kHttp11) return "no Host";
+    if (folded_) return "a header line begins with a blank";
+    if (!boost::beast::websocket::is_upgrade(head)) return {};
+    // Source: RFC 6455 4.1: 16 bytes in base64.
+    constexpr std::size_t kKeyChars = 22;
+    const auto key = view(head[field::sec_websocket_key]);
+    const auto is_base64 = [](char c) {
+        return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '+' || c == '/';
+    };
+    const bool good = head.count(field::sec_websocket_key) == 1 && key.size() == kKeyChars + 2 && key.ends_with("==") &&
+                      std::ranges::all_of(key.substr(0, kKeyChars), is_base64);
+    return good ? std::string_view{} : "Sec-WebSocket-Key is not 16 bytes in base64";
+}
+
 std::optional<Access::Refusal> Session::refusal(std::string_view path) const {
     const auto& head = parser_->get();
     const Credentials credentials{.host = view(head[field::host]),
@@ -127,6 +188,10 @@ bool Session::answer() {
     if (!allowance_.admit(core::monotonic_nanos())) {
         response_.keep_alive(false);
         return refuse(bhttp::status::too_many_requests, "fewer requests, please");
+    }
+    if (const auto what = fault(); !what.empty()) {
+        response_.keep_alive(false);
+        return refuse(bhttp::status::bad_request, what);
     }
     const bool acts = options_.acts && head.method() == bhttp::verb::post;
     if (!acts && head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
@@ -148,7 +213,11 @@ bool Session::answer() {
         response_.keep_alive(false);
         return refuse(bhttp::status::service_unavailable, "no WebSocket here, or too many clients");
     }
-    show(pages_(request));
+    try {
+        show(pages_(request));
+    } catch (const BadRequest& error) {
+        return refuse(bhttp::status::bad_request, error.what());
+    }
     return true;
 }
 

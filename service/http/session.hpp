@@ -3,6 +3,7 @@
 #include <utility>  // boost/asio/awaitable.hpp 1.74 uses std::exchange without it
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
@@ -35,9 +36,14 @@ public:
 
 private:
     void read();
+    void read_more();
+    /// Gives the parser what is there; reads more where that is no whole request.
+    void parse();
     void on_read(boost::beast::error_code error);
     /// Makes the response; false when the connection was taken over instead.
     [[nodiscard]] bool answer();
+    /// What makes a well-formed request one that is not answered; empty when nothing does.
+    [[nodiscard]] std::string_view fault() const;
     bool refuse(boost::beast::http::status status, std::string_view reason);
     void show(Page page);
     /// Answers what is no request, and ends the connection.
@@ -54,6 +60,10 @@ private:
     const Access& access_;
     Allowance allowance_;
     boost::beast::flat_buffer buffer_;
+    boost::asio::steady_timer patience_;
+    bool too_late_{false};  // the time for the request is over
+    bool folded_{false};    // a line of its head begins with a blank
+    char last_byte_{0};     // before what is parsed next
     std::array<char, 4'096> ignored_;
     std::size_t drained_{0};
     std::optional<boost::beast::http::request_parser<boost::beast::http::empty_body>> parser_;

@@ -4,16 +4,15 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
+
+#include "service/regular_file.hpp"
 
 namespace millpond::settings {
 namespace {
@@ -99,14 +98,10 @@ std::unique_ptr<Document> Document::parse(std::string_view text, std::string_vie
     }
 }
 
-std::string text_of(const std::string& path) {
-    std::ifstream in{path};
-    std::ostringstream text;
-    if (in) text << in.rdbuf();
-    if (!in || in.bad()) {
-        throw ConfigError(fmt::format("{}: cannot read: {}", path, std::generic_category().message(errno)));
-    }
-    return text.str();
+std::string text_of(const std::string& path) try {
+    return service::read_regular_file(path).text;
+} catch (const std::runtime_error& error) {
+    throw ConfigError(fmt::format("{}: cannot read: {}", path, error.what()));
 }
 
 std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text, std::string_view flag) {

@@ -69,12 +69,16 @@ TEST(Allowance, LetsABurstThroughAndThenSoManyASecond) {
 }
 
 TEST(Request, AParameterIsDecoded) {
-    const Request request{.path = "/", .query = "a=1&symbol=BRK%2FB%20x&bad=%4&end=%"};
+    const Request request{.path = "/", .query = "a=1&symbol=BRK%2FB%20x&bad=%4&end=%&many=12&none="};
     EXPECT_EQ(request.parameter("a"), "1");
     EXPECT_EQ(request.parameter("symbol"), "BRK/B x");
-    EXPECT_EQ(request.parameter("bad"), "%4");
-    EXPECT_EQ(request.parameter("end"), "%");
-    EXPECT_EQ(request.parameter("none"), "");
+    EXPECT_THROW(static_cast<void>(request.parameter("bad")), BadRequest);
+    EXPECT_THROW(static_cast<void>(request.parameter("end")), BadRequest);
+    EXPECT_EQ(request.parameter("other"), "");
+    EXPECT_EQ(request.number("many", 3), 12U);
+    EXPECT_EQ(request.number("none", 3), 3U);
+    EXPECT_EQ(request.number("other", 3), 3U);
+    EXPECT_THROW(static_cast<void>(request.number("symbol", 3)), BadRequest);
 }
 
 }  // namespace

@@ -21,6 +21,9 @@ using ::testing::StartsWith;
 
 http::Page page_of(const http::Request& request) {
     if (request.path == "/good") return {"text/plain", "fine\n"};
+    if (request.path == "/sum") {
+        return {"text/plain", request.parameter("word") + std::to_string(request.number("number", 7)) + "\n"};
+    }
     if (request.path == "/bad") return {"text/plain", "broken\n", false};
     return {};
 }
@@ -84,6 +87,50 @@ TEST_F(HttpServerTest, WhatIsMalformedOrTooLargeIsAnsweredAndTheConnectionClosed
     EXPECT_THAT(answer("GET /" + std::string(20'000, 'x') + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), refused("414 "));
     EXPECT_THAT(answer(head("Content-Length: 20000\r\n") + std::string(20'000, 'x')), refused("413 "));
     EXPECT_THAT(answer(head("Connection: close\r\n")), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, ARequestNeedsOneHostAndUnfoldedLines) {
+    const auto refused = [](const char* why) {
+        return AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Connection: close\r\n"), HasSubstr(why));
+    };
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\n\r\n"), refused("no Host"));
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"),
+                refused("more than one Host"));
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n"), refused("begins with a blank"));
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n"), refused("begins with a blank"));
+    EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
+}
+
+TEST_F(HttpServerTest, AWebSocketKeyIsSixteenBytes) {
+    const auto with_key = [this](const std::string& key) {
+        return answer(
+            "GET /good HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\n" +
+            key + "\r\n");
+    };
+    for (const std::string key : {"Sec-WebSocket-Key: x\r\n", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=*\r\n",
+                                  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25j\r\n"}) {
+        EXPECT_THAT(with_key(key), AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Sec-WebSocket-Key"))) << key;
+    }
+}
+
+TEST_F(HttpServerTest, ParametersThatMakeNoSenseAreRefusedWithTheReason) {
+    const auto asked = [this](const std::string& query) { return answer("GET /sum?" + query + " HTTP/1.0\r\n\r\n"); };
+    EXPECT_THAT(asked("word=a%2fb&number=35"), HasSubstr("a/b35\n"));
+    EXPECT_THAT(asked("number="), HasSubstr("\r\n7\n"));
+    for (const std::string query : {"number=99999999999999999999", "number=-1", "number=1x", "number=0x10"}) {
+        EXPECT_THAT(asked(query), AllOf(StartsWith("HTTP/1.0 400 "), HasSubstr("number needs a whole number")))
+            << query;
+    }
+    for (const std::string query : {"word=%zz", "word=%4", "word=%", "word=%-1"}) {
+        EXPECT_THAT(asked(query), AllOf(StartsWith("HTTP/1.0 400 "), HasSubstr("hexadecimal"))) << query;
+    }
+}
+
+TEST_F(HttpServerTest, AnUnfinishedRequestIsAnsweredWith408) {
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: loc"),
+                AllOf(StartsWith("HTTP/1.1 408 "), HasSubstr("Connection: close\r\n")));
+    EXPECT_EQ(answer(""), "") << "a connection without a request is closed";
 }
 
 TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {

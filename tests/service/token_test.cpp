@@ -8,7 +8,11 @@
 #include <fstream>
 #include <string>
 
+#include <sys/stat.h>
+
+#include "service/settings/toml.hpp"
 #include "service/settings/value.hpp"
+#include "service/tls.hpp"
 #include "tests/service/certificate.hpp"
 
 namespace millpond::service {
@@ -75,6 +79,41 @@ TEST(Token, ARefusedOneIsNamedByItsPlaceAndNeverShown) {
     EXPECT_THAT(refusal({.file = file_with(folder, "a secret with blanks"), .environment = {}}),
                 AllOf(HasSubstr("visible ASCII"), Not(HasSubstr("with blanks"))));
     EXPECT_THAT(refusal({.file = file_with(folder, kSecret), .environment = "ALSO"}), HasSubstr("keep one"));
+}
+
+std::string password_refusal(const TokenSource& source) {
+    try {
+        return "accepted: " + read_secret(source, "password");
+    } catch (const settings::ConfigError& error) {
+        return error.what();
+    }
+}
+
+TEST(Secret, AFileWithoutAUsableFirstLineIsRefused) {
+    const test::Folder folder{"secret"};
+    const auto refused = [&](const std::string& text) {
+        return password_refusal({.file = file_with(folder, text), .environment = {}});
+    };
+    for (const std::string text : {"", "\n", "\r\n", "\nsecond line", "  \t\n"}) {
+        EXPECT_THAT(refused(text), AllOf(HasSubstr(folder / "token"), HasSubstr("its first line is empty"))) << text;
+    }
+    EXPECT_THAT(refused(std::string(8, '\0')), HasSubstr("holds control characters"));
+    EXPECT_THAT(refused(std::string("pass\0word", 9)), HasSubstr("holds control characters"));
+    EXPECT_EQ(refused("pass word\r\nmore"), "accepted: pass word");
+}
+
+TEST(Secret, APipeIsRefusedWithoutWaitingForItAndALinkToAFileIsFollowed) {
+    const test::Folder folder{"secret"};
+    ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+    EXPECT_THAT(password_refusal({.file = folder / "pipe", .environment = {}}), HasSubstr("is not a regular file"));
+    EXPECT_THAT(password_refusal({.file = folder / "", .environment = {}}), HasSubstr("is not a regular file"));
+    const auto file = file_with(folder, "secret\n");
+    std::filesystem::create_symlink(file, folder / "link");
+    EXPECT_EQ(password_refusal({.file = folder / "link", .environment = {}}), "accepted: secret");
+    EXPECT_THROW(static_cast<void>(settings::text_of(folder / "pipe")), settings::ConfigError);
+    const TlsOptions tls{.certificate = folder / "pipe", .key = folder / "pipe", .client_ca = {}};
+    EXPECT_THROW(TlsContext{tls}, settings::ConfigError);
+    EXPECT_THROW(check_client_files(folder / "pipe", "", ""), settings::ConfigError);
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include <sys/stat.h>
+
+namespace millpond::service {
+
+/// A file as it was read.
+struct RegularFile {
+    std::string text;
+    mode_t mode;  ///< As stat(2) has it, of the file that was read.
+};
+
+/// Reads a file of at most 64 MiB. Symbolic links are followed. A pipe, device or folder is refused without waiting for
+/// it. Throws std::runtime_error that says why, without the path.
+[[nodiscard]] RegularFile read_regular_file(const std::string& path);
+
+/// Throws what read_regular_file throws where the file cannot be opened or is not a regular one.
+void require_regular_file(const std::string& path);
+
+}  // namespace millpond::service
