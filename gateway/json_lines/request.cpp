@@ -4,6 +4,7 @@
 #include <boost/property_tree/json_parser.hpp>
 #include <boost/property_tree/ptree.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <sstream>
@@ -41,6 +42,28 @@ bool too_deep(std::string_view line) {
     return false;
 }
 
+/// Whether a list holds something without quotes: the parser takes a number for its digits.
+bool lists_bare_words(std::string_view line) {
+    std::size_t lists = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        const char c = line[i];
+        if (quoted) {
+            if (c == '\\') ++i;
+            if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '[') {
+            ++lists;
+        } else if (c == ']') {
+            if (lists > 0) --lists;
+        } else if (lists > 0 && std::string_view{", \t\r"}.find(c) == std::string_view::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
 std::vector<std::string> symbols_of(const std::string& key, const Tree& value) {
     std::vector<std::string> symbols;
     for (const auto& [name, element] : value) {
@@ -48,6 +71,10 @@ std::vector<std::string> symbols_of(const std::string& key, const Tree& value) {
         symbols.push_back(element.data());
         if (symbols.back().empty() || !feed::Symbol::fits(symbols.back())) {
             throw RequestError(fmt::format("'{}': a symbol has 1 to {} characters", key, feed::Symbol::capacity()));
+        }
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+        if (std::ranges::any_of(symbols.back(), is_control)) {
+            throw RequestError(fmt::format("'{}': a symbol holds no control characters", key));
         }
     }
     if (symbols.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols like [\"AAPL\"]", key));
@@ -75,6 +102,7 @@ std::chrono::milliseconds interval_of(const Tree& value) {
 Request parse_request(std::string_view line) {
     if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request is a JSON object");
     if (too_deep(line)) throw RequestError("a request holds nothing deeper than a list");
+    if (lists_bare_words(line)) throw RequestError("a list holds symbols in quotes, like [\"AAPL\"]");
     Tree tree;
     try {
         std::istringstream in{std::string{line}};

@@ -17,7 +17,8 @@ namespace millpond::gateway {
 namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20U;
-constexpr std::uint64_t kHeaderBytes = 24;  ///< Of a file without datagrams.
+constexpr std::uint64_t kHeaderBytes = 24;                    ///< Of a file without datagrams.
+constexpr std::string_view kBeginsWith = "\x4d\x3c\xb2\xa1";  ///< The magic of a pcap file with nanoseconds.
 constexpr std::chrono::milliseconds kRest{5};
 constexpr std::chrono::milliseconds kTryAgain{250};
 
@@ -28,12 +29,13 @@ Capture::Capture(Options options, std::vector<net::SocketAddress> feeds, service
       feeds_(std::move(feeds)),
       say_(std::move(say)),
       ring_(options_.buffer_bytes),
-      file_((std::filesystem::path{options_.folder} / (options_.name + ".pcap")).string(), options_.file_mode) {
-    std::error_code error;
-    std::filesystem::create_directories(options_.folder, error);
-    if (error || !begin_file()) {
-        throw std::system_error(error ? error.value() : errno, std::generic_category(),
-                                fmt::format("capture: cannot open '{}'{}", file_.path(), core::why_not_opened(errno)));
+      file_((std::filesystem::path{options_.folder} / (options_.name + ".pcap")).string(), options_.file_mode,
+            kBeginsWith) {
+    core::create_folders(options_.folder, options_.file_mode);
+    if (!begin_file()) {
+        const int error = errno;
+        throw std::system_error(error, std::generic_category(),
+                                fmt::format("capture: cannot open '{}'{}", file_.path(), core::why_not_opened(error)));
     }
     thread_ = std::thread{[this] { run(); }};
 }

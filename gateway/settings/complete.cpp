@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <limits>
 #include <set>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/value.hpp"
+#include "gateway/sinks/csv/csv_sink.hpp"
 #include "gateway/sinks/topic.hpp"
 
 namespace millpond::gateway {
@@ -160,6 +162,27 @@ void complete_kafka(const Config& config, KafkaConfig& sink, const std::string& 
     }
 }
 
+/// A file in a folder whose files an output renames and removes could be taken for one of them, or displace one.
+void check_csv_path(const Config& config, const std::string& path, const std::string& user) {
+    const auto in_folder = [&](const std::filesystem::path& folder) {
+        const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path)).parent_path() ==
+               (canonical.has_filename() ? canonical : canonical.parent_path());
+    };
+    const auto refuse_in = [&](const std::string& folder, std::string_view whose) {
+        if (folder.empty() || !in_folder(folder)) return;
+        throw ConfigError(fmt::format("{}: path '{}' is in the folder of {}; name another folder", user, path, whose));
+    };
+    for (const auto& journal : config.journals)
+        refuse_in(journal.folder, fmt::format("[[journal]] '{}'", journal.name));
+    refuse_in(config.capture, "the capture");
+    try {
+        csv::check_path(path);
+    } catch (const std::invalid_argument& error) {
+        throw ConfigError(fmt::format("{}: {}", user, error.what()));
+    }
+}
+
 void complete_sinks(Config& config) {
     Unique names{"name"};
     Unique outputs{"output"};
@@ -175,6 +198,7 @@ void complete_sinks(Config& config) {
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);
         outputs.add(sink.path, user);
+        check_csv_path(config, sink.path, user);
     }
     for (auto& sink : config.udp) {
         const auto user = fmt::format("[[udp]] '{}'", sink.name);
@@ -194,9 +218,10 @@ void complete_sinks(Config& config) {
         if (sink.folder.empty()) throw ConfigError(user + ": key 'folder' is missing");
         constexpr std::uint64_t kUnit = 65'536;
         constexpr std::uint64_t kLeast = 1U << 20U;
-        if (sink.segment_bytes < kLeast || sink.segment_bytes % kUnit != 0) {
-            throw ConfigError(
-                fmt::format("{}: segment_bytes {}: needs a multiple of 64KiB from 1MiB on", user, sink.segment_bytes));
+        constexpr std::uint64_t kMost = std::uint64_t{32} << 30U;
+        if (sink.segment_bytes < kLeast || sink.segment_bytes > kMost || sink.segment_bytes % kUnit != 0) {
+            throw ConfigError(fmt::format("{}: segment_bytes {}: needs a multiple of 64KiB from 1MiB to 32GiB", user,
+                                          sink.segment_bytes));
         }
         choose_ring(config, user, sink.ring);
         names.add(sink.name, user);

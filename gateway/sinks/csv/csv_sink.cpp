@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -22,11 +24,23 @@ namespace {
 constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waiting bytes are written at once.
 constexpr std::size_t kMostBytes = 4 * kWriteBytes;
 constexpr std::int64_t kRetryNs = 250'000'000;
+/// What the files of this version and of all earlier ones begin with.
+constexpr std::string_view kBeginsWith = "timestamp,symbol,bid_price,";
+static_assert(feed::kCsvHeader.starts_with(kBeginsWith));
 
 }  // namespace
 
+void check_path(const std::string& path) {
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, unknown))) return;
+    if (std::filesystem::file_size(path, unknown) == 0 || unknown) return;
+    if (core::RotatedFile::begins_with(path, kBeginsWith) || errno != EEXIST) return;
+    throw std::invalid_argument(
+        fmt::format("path '{}' holds a file that is not a CSV file of ours; move it away or name another path", path));
+}
+
 CsvSink::CsvSink(const Options& options, service::Say say)
-    : options_(options), say_(std::move(say)), file_(options.path, options.file_mode) {
+    : options_(options), say_(std::move(say)), file_(options.path, options.file_mode, kBeginsWith) {
     rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
     if (!begin_file()) {
         const int error = errno;
@@ -133,6 +147,7 @@ void CsvSink::write_out(std::int64_t now_ns) {
         if (text.empty()) continue;
         errno = ENOSPC;  // a write of no bytes sets none
         const auto written = file_.write_lines(text);
+        if (written == 0 && errno == EAGAIN) return;  // a pipe that is full for now
         if (written == 0) return static_cast<void>(refused("write", now_ns));
         note_written(written);
     } while (has_work());

@@ -25,6 +25,9 @@ struct Options {
     mode_t file_mode{core::kFileMode};
 };
 
+/// Throws std::invalid_argument when `path` holds a file that no such sink wrote: opening it would rename it away.
+void check_path(const std::string& path);
+
 /// Written by the sink's thread, read on any.
 struct Counters {
     core::Tally rows;  ///< Written whole.

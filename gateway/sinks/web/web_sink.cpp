@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -33,12 +32,6 @@ constexpr std::size_t kMostQuotes = 2'000;
 constexpr int kMostHandlers = 256;
 
 bool is_socket(std::string_view path) { return path == "/ws"; }
-
-std::size_t number_or(std::string_view text, std::size_t otherwise) {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} && end == text.data() + text.size() && !text.empty() ? number : otherwise;
-}
 
 }  // namespace
 
@@ -168,8 +161,8 @@ http::Page WebSink::page(const http::Request& request) const {
 
 http::Page WebSink::quotes(const http::Request& request) const {
     const auto symbol = request.parameter("symbol");
-    const auto first = number_or(request.parameter("first"), 0);
-    const auto most = std::clamp<std::size_t>(number_or(request.parameter("limit"), kMostQuotes / 2), 1, kMostQuotes);
+    const auto first = request.number("first", 0);
+    const auto most = std::clamp<std::size_t>(request.number("limit", kMostQuotes / 2), 1, kMostQuotes);
     std::string body{"{\"quotes\":["};
     std::size_t count = 0;
     std::size_t id = first;
@@ -187,7 +180,7 @@ http::Page WebSink::quotes(const http::Request& request) const {
 }
 
 http::Page WebSink::symbols(const http::Request& request) const {
-    const auto first = std::min(number_or(request.parameter("first"), 0), standing().size());
+    const auto first = std::min(request.number("first", 0), standing().size());
     const auto end = std::min(first + kMostQuotes, standing().size());
     std::string body{"{\"symbols\":["};
     for (auto id = first; id < end; ++id) {

@@ -170,6 +170,13 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"TableForArrayOfTables", "\n[feed]\nname = 'x'", "gw.toml:2: 'feed' must be written as [[feed]]"},
         Fault{"MissingListen", "[[feed]]\nname = 'x'", "[[feed]]: key 'listen' is missing"},
         Fault{"MissingPath", "[[csv]]\nname = 'x'", "[[csv]] 'x': key 'path' is missing"},
+        Fault{"CsvInAJournalsFolder", "[[csv]]\npath = '/x/j/a.csv'\n[[journal]]\nfolder = '/x/j/'",
+              "[[csv]] 'csv': path '/x/j/a.csv' is in the folder of [[journal]] 'journal'; name another folder"},
+        Fault{"CsvInTheCapturesFolder", "capture = '/x/c'\n[[csv]]\npath = '/x/y/../c/a.csv'",
+              "[[csv]] 'csv': path '/x/y/../c/a.csv' is in the folder of the capture; name another folder"},
+        Fault{"CsvOnAnotherFile", "[[csv]]\npath = '/etc/passwd'",
+              "[[csv]] 'csv': path '/etc/passwd' holds a file that is not a CSV file of ours; move it away or name "
+              "another path"},
         Fault{"MissingTo", "[[udp]]\nname = 'x'", "[[udp]] 'x': key 'to' is missing"},
         Fault{"UnknownRing", "[[tcp]]\nring = 'gold'", "[[tcp]] 'tcp': ring 'gold' does not exist"},
         Fault{"RingTwice", "[[ring]]\n[[ring]]", "[[ring]]: name 'main' is used twice"},
