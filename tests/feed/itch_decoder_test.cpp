@@ -404,7 +404,7 @@ TEST_F(Itch, EveryTypeIsParsedAndAWrongLengthRejected) {
         decoder_.decode_message(cut.span(), 1, {}, seen_);
     }
     EXPECT_EQ(decoder_.counters().unknown.read(), 0U);
-    EXPECT_EQ(decoder_.counters().ignored.read(), 9U);  // Y L V K J h I N O
+    EXPECT_EQ(decoder_.counters().ignored.read(), 8U);  // Y L V K J I N O
     const std::array<std::byte, 3> strange{std::byte{'?'}};
     decoder_.decode_message(strange, 1, {}, seen_);
     decoder_.decode_message({}, 1, {}, seen_);
@@ -457,6 +457,51 @@ TEST_F(Itch, AnOrderWithImpossibleContentsMakesItsOwnBookIncomplete) {
     EXPECT_TRUE(last_is_incomplete());
     EXPECT_EQ(table_.symbol(last().instrument).view(), "MSFT");
     EXPECT_TRUE(seen_.gaps.empty());
+}
+
+TEST_F(Itch, AStateWithImpossibleContentsMakesItsOwnBookIncomplete) {
+    using Write = ItchEncoder::Message (*)(ItchEncoder&);
+    for (const Write write : {Write{[](ItchEncoder& to) { return to.trading_action("AAPL", 'Z', "T1"); }},
+                              Write{[](ItchEncoder& to) { return to.operational_halt("AAPL", 'Q', 'Z'); }},
+                              Write{[](ItchEncoder& to) { return to.operational_halt("AAPL", 'Z', 'H'); }}}) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, kSmall};
+        Recorder seen;
+        decoder.begin_complete();
+        itch_.set_head(13, 0);
+        decoder.decode_message(itch_.order_added(1, 'B', 100, "AAPL", 1'000'000), 1, {}, seen);
+        itch_.set_head(14, 0);
+        decoder.decode_message(itch_.order_added(2, 'B', 100, "MSFT", 2'000'000), 2, {}, seen);
+        itch_.set_head(13, 0);
+        decoder.decode_message(write(itch_), 3, {}, seen);
+        ASSERT_EQ(seen.quotes.size(), 3U);
+        EXPECT_EQ(table.symbol(seen.quotes[2].instrument).view(), "AAPL");
+        EXPECT_EQ(seen.quotes[2].flags, kIncomplete);
+        EXPECT_EQ(seen.quotes[2].bid_price, 1'000'000);
+        EXPECT_TRUE(seen.statuses.empty());
+        EXPECT_TRUE(seen.gaps.empty());
+        EXPECT_TRUE(decoder.is_complete()) << "the other books";
+        EXPECT_EQ(decoder.counters().rejected.read(), 1U);
+    }
+}
+
+TEST_F(Itch, AChannelsStateWithImpossibleContentsIsAGap) {
+    using Write = ItchEncoder::Message (*)(ItchEncoder&);
+    for (const Write write : {Write{[](ItchEncoder& to) { return to.circuit_breaker('9'); }},
+                              Write{[](ItchEncoder& to) { return to.system_event('?'); }}}) {
+        InstrumentTable table{4};
+        ItchDecoder decoder{table, kSmall};
+        Recorder seen;
+        decoder.begin_complete();
+        decoder.decode_message(write(itch_), 3, {.receive_utc_ns = 5, .receive_ticks = 6, .channel = 7}, seen);
+        ASSERT_EQ(seen.gaps.size(), 1U);
+        EXPECT_EQ(seen.gaps[0].reason, GapReason::rejected);
+        EXPECT_EQ(seen.gaps[0].first, 3U);
+        EXPECT_EQ(seen.gaps[0].channel, 7U);
+        EXPECT_FALSE(decoder.is_complete());
+        EXPECT_TRUE(seen.statuses.empty());
+        EXPECT_EQ(decoder.counters().rejected.read(), 1U);
+    }
 }
 
 TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {

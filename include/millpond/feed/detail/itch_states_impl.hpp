@@ -31,7 +31,8 @@ void ItchDecoder::on_trading_action(Bytes message, const Context& context, Handl
     const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
     if (book == ItchBooks::kNone) return counters_.refused.add();
     const char action = static_cast<char>(message[at::kStateAt]);
-    if (action != 'T' && action != 'H' && action != 'P' && action != 'Q') return counters_.rejected.add();
+    if (action != 'T' && action != 'H' && action != 'P' && action != 'Q')
+        return reject(book, message, context, handler);
     books_[book].action = action;
     books_[book].reason = padded_name<4>({message + at::kReasonAt, 4}).value_or(core::FixedString<4>{});
     publish_state(book, message, context, handler);
@@ -40,11 +41,13 @@ void ItchDecoder::on_trading_action(Bytes message, const Context& context, Handl
 template <class Handler>
 void ItchDecoder::on_operational_halt(Bytes message, const Context& context, Handler& handler) {
     namespace at = itch_layout::operational_halt;
-    if (static_cast<char>(message[at::kMarketAt]) != market_) return counters_.ignored.add();
+    const char market = static_cast<char>(message[at::kMarketAt]);
+    const bool is_market = market == at::kNasdaq || market == at::kBx || market == at::kPsx;
+    if (is_market && market != market_) return counters_.ignored.add();
     const auto book = books_.find_or_name(locate_of(message), message + at::kStockAt);
     if (book == ItchBooks::kNone) return counters_.refused.add();
     const char action = static_cast<char>(message[at::kActionAt]);
-    if (action != 'T' && action != 'H') return counters_.rejected.add();
+    if (!is_market || (action != 'T' && action != 'H')) return reject(book, message, context, handler);
     books_[book].halted_here = action == 'H';
     publish_state(book, message, context, handler);
 }
@@ -63,7 +66,7 @@ void ItchDecoder::on_broken_trade(Bytes message, const Context& context, Handler
 template <class Handler>
 void ItchDecoder::on_circuit_breaker(Bytes message, const Context& context, Handler& handler) {
     const char level = static_cast<char>(message[itch_layout::circuit_breaker::kLevelAt]);
-    if (level < '1' || level > '3') return counters_.rejected.add();
+    if (level < '1' || level > '3') return lose(counters_.rejected, context, handler);
     auto status = start<Status>(message, context);
     status.state = TradingState::circuit_breaker;
     status.reason = core::FixedString<4>{{&level, 1}};
@@ -86,7 +89,7 @@ void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler
         case 'M': status.state = TradingState::end_of_market_hours; break;
         case 'E': status.state = TradingState::end_of_system_hours; break;
         case 'C': status.state = TradingState::end_of_messages; break;
-        default: return counters_.rejected.add();
+        default: return lose(counters_.rejected, context, handler);
     }
     status.reason = core::FixedString<4>{{&event, 1}};
     has_channel_state_ = true;
