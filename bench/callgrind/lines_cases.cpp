@@ -28,6 +28,10 @@ struct Follower {
         next_ = numbers->end();
         sum += next_;
     }
+    void begin_session(const feed::moldudp64_layout::Session& session, std::uint64_t, const feed::Arrival&) noexcept {
+        session_ = session;
+        next_ = 1;
+    }
     void begin_again(std::uint64_t first, const feed::Arrival&) noexcept { next_ = first; }
 
     std::uint64_t sum{0};

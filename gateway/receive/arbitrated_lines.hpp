@@ -80,6 +80,7 @@ public:
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         visitor("holes_given_up", "Holes in all lines that were closed by nobody.", arbiter_.given_up());
+        visitor("line_strays", "Datagrams of another session that nothing confirmed.", arbiter_.strays());
         if (!asker_) return;
         const auto& got = arbiter_.counters(Arbiter::kAnswers);
         visitor("rerequests", "Requests for messages that no line brought.", asker_->requests());

@@ -11,7 +11,7 @@
 #include <poll.h>
 
 #include <millpond/core/thread_name.hpp>
-#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 
 namespace millpond::gateway {
 namespace {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <vector>
 
-#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/confirmed_session.hpp>
+#include <millpond/feed/sequencing.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/receive/capture.hpp"
@@ -18,11 +20,17 @@ namespace millpond::gateway {
 /// is written when it is known whose it is.
 ///
 /// Threads: the receive thread.
+/// Memory:  the longest datagram a line of a feed with sequence numbers.
 template <class Decoder>
 class CapturedFeed {
 public:
-    /// first_number: line A's in the capture; line B's is the next.
-    void set_first_number(std::uint32_t first_number) noexcept { first_number_ = first_number; }
+    /// Before the first put; takes the memory. first_number: line A's in the capture; line B's is the next.
+    void set_first_number(std::uint32_t first_number) {
+        first_number_ = first_number;
+        if constexpr (feed::Sequenced<Decoder>) {
+            for (auto& kept : kept_) kept.bytes.resize(feed::kMostHeldBytes);
+        }
+    }
 
     /// What a line brought, after it was decoded. sessions: how many the feed has begun anew.
     void put(Capture& capture, std::uint32_t line, std::span<const net::Datagram> datagrams, const Decoder& decoder,
@@ -52,18 +60,17 @@ public:
     }
 
 private:
-    static constexpr std::size_t kMostKeptBytes = 2'048;
     /// The newest datagram of a line, while it is not decided whether it begins a session.
     struct Kept {
         std::size_t size{0};
         std::int64_t receive_utc_ns{0};
-        std::array<std::byte, kMostKeptBytes> bytes{};
+        std::vector<std::byte> bytes;
         [[nodiscard]] std::span<const std::byte> view() const noexcept { return std::span{bytes}.first(size); }
     };
     /// Where one datagram does not change the session: keeps the last one of another session than the decoder's.
     static bool keep(Kept& kept, const net::Datagram& last, const Decoder& decoder) noexcept {
-        if constexpr (requires { feed::Sequencing<Decoder>::kAnnouncementBytes; }) {
-            if (last.bytes.size() > kMostKeptBytes || !feed::Sequencing<Decoder>::read(last.bytes) ||
+        if constexpr (feed::Sequenced<Decoder>) {
+            if (last.bytes.size() > feed::kMostHeldBytes || !feed::Sequencing<Decoder>::read(last.bytes) ||
                 is_of_session(last.bytes, decoder))
                 return false;
             kept.size = last.bytes.size();

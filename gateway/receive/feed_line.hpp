@@ -12,7 +12,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/decoder_target.hpp>
 #include <millpond/feed/event.hpp>
-#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/receive/arbitrated_lines.hpp"
@@ -151,7 +151,7 @@ public:
     }
 
     /// Its number in the capture; line B's is the next.
-    void set_captured_as(std::uint32_t number) noexcept { captured_.set_first_number(number); }
+    void set_captured_as(std::uint32_t number) { captured_.set_first_number(number); }
 
     [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
     [[nodiscard]] const net::UdpReceiver& receiver() const noexcept { return receiver_; }
@@ -179,6 +179,16 @@ public:
             visitor(std::string_view{"a"}, arbiter.counters(0), arbiter.sequence(0));
             visitor(std::string_view{"b"}, arbiter.counters(1), arbiter.sequence(1));
         }
+    }
+    /// Datagrams of another session that nothing confirmed.
+    [[nodiscard]] std::uint64_t strays() const {
+        std::uint64_t strays = 0;
+        const auto add = [&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name == "session_strays" || name == "line_strays") strays += tally.read();
+        };
+        decoder_.visit_counters(add);
+        visit_line_counters(add);
+        return strays;
     }
     /// Calls visit(name, help, tally) for what the lines have in common, and what builds books anew.
     template <class Visitor>
@@ -208,7 +218,7 @@ private:
         FeedLoss::Seen seen;
         for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             seen.datagrams += receiver.counts().datagrams.read();
-            seen.kernel_drops += receiver.counts().kernel_drops.read();
+            seen.dropped += receiver.counts().kernel_drops.read() + receiver.counts().checksum_errors.read();
         });
         if constexpr (kSequenced) seen.next = decoder_.sequence().next();
         seen.heartbeats = decoder_.counters().heartbeats.read();

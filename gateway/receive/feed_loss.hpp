@@ -12,8 +12,9 @@
 
 namespace millpond::gateway {
 
-/// Publishes a Gap for what a feed lost without a sequence number that says so: datagrams that the kernel dropped,
-/// where the feed has no numbers, and whatever a feed that has been silent for too long might have sent.
+/// Publishes a Gap for what a feed lost without a sequence number that says so: datagrams that the kernel dropped, or
+/// that were dropped for a wrong checksum, where the feed has no numbers, and whatever a feed that has been silent for
+/// too long might have sent.
 ///
 /// When a feed with sequence numbers goes on after a silence and none is missing, nothing was lost: its quotes are
 /// published once more, a few at each beat.
@@ -29,8 +30,8 @@ public:
     /// What has been counted of the feed until now.
     struct Seen {
         std::uint64_t datagrams{0};
-        std::uint64_t kernel_drops{0};
-        std::uint64_t next{0};  ///< Sequence number.
+        std::uint64_t dropped{0};  ///< By the kernel, or for a wrong checksum.
+        std::uint64_t next{0};     ///< Sequence number.
         std::uint64_t heartbeats{0};
     };
 
@@ -43,7 +44,7 @@ public:
         if (heard) heard_ns_ = now_ns;
         if (!options_.sequenced) note_drops(seen, publisher);
         seen_.datagrams = seen.datagrams;
-        seen_.kernel_drops = seen.kernel_drops;
+        seen_.dropped = seen.dropped;
         if (state_ != State::sound && publisher.board().gapped(options_.channel) != silence_) {
             state_ = State::sound;  // something was lost since: what is left of the silence's quotes stays incomplete
         }
@@ -73,7 +74,7 @@ private:
     template <class Publisher>
     void note_drops(const Seen& seen, Publisher& publisher) noexcept {
         // The socket's buffer still holds what came before the drop; by the next beat it has been read too.
-        if (seen.kernel_drops != seen_.kernel_drops) beats_to_mark_ = 2;
+        if (seen.dropped != seen_.dropped) beats_to_mark_ = 2;
         if (beats_to_mark_ == 0) return;
         --beats_to_mark_;
         publish(feed::GapReason::dropped, publisher);

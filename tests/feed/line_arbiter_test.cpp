@@ -53,7 +53,7 @@ struct Numbers {
             ++next_;
         }
     }
-    void begin_session(const moldudp64_layout::Session& session, const Arrival&) {
+    void begin_session(const moldudp64_layout::Session& session, std::uint64_t, const Arrival&) {
         next_ = 1;
         session_ = session;
         ++sessions;

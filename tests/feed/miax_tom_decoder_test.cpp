@@ -80,6 +80,28 @@ TEST_F(MiaxTom, GoldenBytesOfTheCapture) {
     EXPECT_EQ(trade.exchange_utc_ns, kSeconds * 1'000'000'000LL + 892'471'772);
 }
 
+// Source of the layout: the ToM specification 1.9 as described by the Open Markets Initiative.
+TEST_F(MiaxTom, ACancelledTradeBreaksIt) {
+    const auto cancel = from_hex(
+        "bcc5730100000000 1100 03 01 31547a0658"
+        "bdc5730100000000 2300 03 01 58dc093235 69080004 db0a4004 00 dc050000 08000000 41");
+    EXPECT_TRUE(feed(cancel).ok());
+    ASSERT_EQ(seen_.trade_breaks.size(), 1U);
+    const auto& broken = seen_.trade_breaks[0];
+    EXPECT_EQ(table_.symbol(broken.instrument).view(), "67111017");
+    EXPECT_EQ(broken.trade_id, 71305947U);
+    EXPECT_EQ(broken.exchange_utc_ns, kSeconds * 1'000'000'000LL + 892'471'772);
+    EXPECT_EQ(broken.feed_sequence, 24'364'477U);
+    EXPECT_EQ(broken.channel, 7U);
+    EXPECT_TRUE(seen_.trades.empty());
+    EXPECT_EQ(decoder_.counters().ignored.read(), 0U);
+
+    const auto cut = from_hex("bec5730100000000 2200 03 01 58dc093235 69080004 db0a4004 00 dc050000 08000000");
+    EXPECT_TRUE(feed(cut).ok());
+    EXPECT_EQ(decoder_.counters().rejected.read(), 1U);
+    EXPECT_EQ(seen_.trade_breaks.size(), 1U);
+}
+
 TEST_F(MiaxTom, OneSidedMessagesBecomeTwoSidedQuotes) {
     feed_written([](auto& to) { ASSERT_TRUE(to.system_time(kSeconds)); });
     bid(42, 79'000, 32);
@@ -116,6 +138,7 @@ TEST_F(MiaxTom, TheConditionsOfBothSidesMakeTheQuoteHaltedOrNotFirm) {
     EXPECT_EQ(side(false, 'A'), 0);
     (void)side(true, 'C');
     encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};
+    (void)side(false, 'A');
     EXPECT_EQ(side(false, 'A'), kIncomplete) << "a new session forgets the conditions of the old one";
 }
 
@@ -170,6 +193,7 @@ TEST_F(MiaxTom, ANewSessionEmptiesAllSides) {
     bid(1, 10'000);
     offer(1, 20'000);
     encoder_ = MiaxTomEncoder{{.session = 2, .first_sequence = 1}};
+    bid(1, 12'000);
     bid(1, 11'000);
     ASSERT_EQ(seen_.clears.size(), 1U);
     EXPECT_EQ(seen_.quotes.back().bid_price, 11'000);
@@ -269,8 +293,11 @@ TEST_F(MiaxTom, ADatagramThatIsNotWholeNeverBeginsASession) {
     EXPECT_TRUE(seen_.clears.empty());
     EXPECT_EQ(seen_.quotes.size(), 1U);
     EXPECT_TRUE(feed(bytes).ok());
+    EXPECT_FALSE(feed(std::span{bytes}.first(bytes.size() - 1)).ok()) << "nor does it confirm one";
+    EXPECT_EQ(seen_.quotes.size(), 1U);
+    bid(1, 20'000);
     EXPECT_EQ(seen_.clears.size(), 1U);
-    EXPECT_EQ(seen_.quotes.size(), 3U);
+    EXPECT_EQ(seen_.quotes.size(), 4U);
 }
 
 TEST_F(MiaxTom, ATruncatedDatagramGivesWhatIsWholeAndTheRestIsMissing) {

@@ -25,10 +25,8 @@ public:
         tell_(bytes, decoder_.decode(bytes, arrival, handler_));
     }
     template <class Session>
-    void begin_session(const Session& session, const Arrival& arrival)
-        requires requires(Decoder& decoder, Handler& handler) { decoder.begin_session(session, arrival, handler); }
-    {
-        decoder_.begin_session(session, arrival, handler_);
+    void begin_session(const Session& session, std::uint64_t first, const Arrival& arrival) {
+        decoder_.begin_session(session, first, arrival, handler_);
     }
     void begin_again(std::uint64_t first, const Arrival& arrival) { decoder_.begin_again(first, arrival, handler_); }
 

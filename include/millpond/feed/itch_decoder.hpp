@@ -63,7 +63,8 @@ public:
 
     /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
     template <EventHandler Handler>
-    void begin_session(const moldudp64_layout::Session& session, const Arrival& arrival, Handler& handler) {
+    void begin_session(const moldudp64_layout::Session& session, std::uint64_t, const Arrival& arrival,
+                       Handler& handler) {
         if (tracker_.next() != 0) clear(ClearReason::new_session, arrival, handler);
         sessions_.enter(session);
         tracker_.start(1);
@@ -127,14 +128,17 @@ private:
     };
     using Bytes = const std::byte*;
 
+    using Sessions = ConfirmedSession<moldudp64_layout::Session>;
+
     /// Applies a datagram of the current session.
     template <class Handler>
     void apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                Handler& handler);
-    /// A new session is confirmed: applies the datagram that was held, if one was, and the one that confirmed it.
+    /// A datagram of another session: applies it, and what was held of that session, if it is the current one now. How
+    /// many messages were looked at.
     template <class Handler>
-    [[nodiscard]] std::uint32_t change_session(std::span<const std::byte> datagram, const MoldUdp64Packet& packet,
-                                               const Arrival& arrival, Handler& handler);
+    [[nodiscard]] std::uint32_t apply_other(const Sessions::Datagram& datagram, const MoldUdp64Packet& packet,
+                                            Handler& handler);
     template <class Handler>
     [[nodiscard]] std::uint64_t follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
@@ -189,8 +193,7 @@ private:
     bool begun_again_{false};  // at a lower number, in this session
     OrderBook book_;
     ItchBooks books_;
-    ConfirmedSession<moldudp64_layout::Session> sessions_;
-    std::int64_t heard_utc_ns_{0};  // the current session
+    Sessions sessions_;
     SequenceTracker tracker_;
     DecodeCounters counters_;
     core::Tally unknown_orders_;

@@ -15,7 +15,7 @@
 #include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
-#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 
 namespace millpond::feed {
 

@@ -16,7 +16,7 @@
 #include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
-#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 
 namespace millpond::feed {
 
@@ -46,14 +46,14 @@ struct LineCounters {
 /// used. What comes behind a hole is held until another line closes it, or until the owner gives it up; then the
 /// decoder sees the gap. So what no line has lost is never late for more than the hole's time, and order is kept.
 ///
-/// In a format whose sessions begin with message 1, each line's first datagram of a new session is held until the line
-/// confirms it, by the rule of ConfirmedSession. What each line has held goes into the session when one of them does.
+/// Each line's first datagram of a new session is held until the line confirms it, by the rule of ConfirmedSession.
+/// What each line has held goes into the session when one of them does.
 ///
 /// The numbers are the decoder's own: `Target` is the way to it.
 ///     target.next(), target.session()    of its sequence; next() is 0 before the first datagram
 ///     target.is_missing(first, last)     whether it has seen a gap that holds some of these numbers
 ///     target.decode(bytes, arrival)
-///     target.begin_session(session, arrival)  for formats whose sessions begin with message 1: forget everything
+///     target.begin_session(session, first, arrival)  forget everything; `first` is the lowest number seen of it
 ///     target.begin_again(first, arrival) the sender begins again at a lower number: forget everything
 ///
 /// Threads: one; counters may be read on any.
@@ -68,7 +68,8 @@ public:
     struct Options {
         std::size_t held{512};  ///< Datagrams that wait behind holes; 1 to 65,535. One more gives the first hole up.
         std::size_t most_bytes{2'048};  ///< Of one that can wait; a longer one gives the holes before it up.
-        bool from_first{false};         ///< What came before the first datagram of all is a hole too, where it can be.
+        bool from_first{false};         ///< What came before the first datagram of all is a hole too, where a format's
+                                        ///< sessions begin with message 1.
     };
     /// Lines of the feed, and one more for answers to requests.
     static constexpr std::size_t kLines = 2;
@@ -112,6 +113,8 @@ public:
     }
     /// Holes that were given up, after their time or for want of room.
     [[nodiscard]] const core::Tally& given_up() const noexcept { return given_up_; }
+    /// Datagrams of another session that nothing confirmed.
+    [[nodiscard]] const core::Tally& strays() const noexcept { return strays_; }
 
 private:
     struct Line {
@@ -146,16 +149,17 @@ private:
     void let_go(Target& target);
     template <class Target>
     void release_front(Target& target);
-    /// A datagram of another session than the decoder's, in a format that has such a session begin with message 1.
+    /// A datagram that may begin a session.
     template <class Target>
     [[nodiscard]] bool confirm(std::size_t line, const Numbers& numbers, std::span<const std::byte> bytes,
                                const Arrival& arrival, Target& target);
     template <class Target>
-    void begin_session(const Session& session, const Arrival& arrival, Target& target);
+    void begin_session(const Numbers& numbers, const Arrival& arrival, Target& target);
     /// What the line held of another session was a stray datagram.
-    static void drop_stray(Line& line) noexcept {
+    void drop_stray(Line& line) noexcept {
         line.sessions.drop();
         line.counters.others.add();
+        strays_.add();
     }
     [[nodiscard]] std::byte* bytes_of(std::size_t slot) noexcept { return bytes_.data() + slot * most_bytes_; }
     /// The slot of the datagram in place `index` of those that wait.
@@ -180,6 +184,7 @@ private:
     std::optional<Session> left_;
     std::uint64_t old_run_{0};  // datagrams in a row that brought nothing
     core::Tally given_up_;
+    core::Tally strays_;
 };
 
 }  // namespace millpond::feed

@@ -9,6 +9,7 @@
 #include <millpond/core/endian.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/miax_tom_layout.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
 
 namespace millpond::feed {
 
@@ -52,6 +53,29 @@ struct MachPacket {
         if (next_mach_packet(datagram, place, packet)) return false;
     }
     return true;
+}
+
+/// What the datagram's whole packets carry; nothing when there is none, and when they are of several sessions or out of
+/// order.
+[[nodiscard]] inline std::optional<SequencedDatagram<std::uint8_t>> read_mach_numbers(
+    std::span<const std::byte> datagram) noexcept {
+    SequencedDatagram<std::uint8_t> numbers;
+    std::size_t place = 0;
+    MachPacket packet;
+    while (place < datagram.size() && !next_mach_packet(datagram, place, packet)) {
+        if (numbers.first == 0) numbers.session = packet.session;
+        if (packet.session != numbers.session) return std::nullopt;
+        if (packet.type != miax_tom_layout::kApplicationData) {
+            if (numbers.count == 0) numbers.first = packet.sequence + 1;
+            numbers.ends = numbers.ends || packet.type == miax_tom_layout::kEndOfSession;
+            continue;
+        }
+        if (numbers.count == 0) numbers.first = packet.sequence;
+        if (packet.sequence < numbers.first) return std::nullopt;
+        numbers.count = packet.sequence + 1 - numbers.first;
+    }
+    if (numbers.first == 0) return std::nullopt;
+    return numbers;
 }
 
 }  // namespace millpond::feed

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <millpond/core/endian.hpp>
+#include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/event.hpp>
@@ -16,23 +17,27 @@
 #include <millpond/feed/miax_tom_layout.hpp>
 #include <millpond/feed/product_names.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
-#include <millpond/feed/session_follower.hpp>
 #include <millpond/feed/two_sided_quotes.hpp>
 #include <millpond/feed/wire_key_index.hpp>
 
 namespace millpond::feed {
 
-/// Reads MIAX Top of Market (miax_tom_layout.hpp) and makes a two-sided Quote of each one-sided or two-sided message.
+/// Reads MIAX Top of Market (miax_tom_layout.hpp) and makes a two-sided Quote of each one-sided or two-sided message,
+/// a Trade of each trade, a TradeBreak of each cancelled one, and a Status of the system's state.
 ///
 /// A quote is incomplete while one of its sides has not been seen since the start, the last gap or the last session
 /// change; a side last seen before a gap keeps its price, one of an earlier session is empty. A message that cannot be
-/// read is a gap too: it may have been of any side. A gap costs O(1).
+/// read is a gap too: it may have been of any side. A gap costs O(1). A new session empties all sides, once it is
+/// confirmed (ConfirmedSession); where its numbers begin is not stated, so what came before its first datagram is not
+/// missed.
 ///
 /// Exchange times are 0 until a system time message has come, and again from a gap to the next one. A system time of
 /// less than 86,400 is of the day and needs set_midnight.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
-/// Memory:  about 110 bytes an instrument of the table's capacity, taken once from `memory` in the constructor.
+/// Memory:  about 110 bytes an instrument of the table's capacity and a ConfirmedSession, taken once from `memory` in
+/// the
+///          constructor.
 class MiaxTomDecoder {
 public:
     /// Old messages in a row before the sender is believed to have restarted.
@@ -51,6 +56,14 @@ public:
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
 
+    /// A new session, as a LineArbiter has found out: everything is forgotten, and message `first` comes next.
+    template <EventHandler Handler>
+    void begin_session(std::uint8_t session, std::uint64_t first, const Arrival& arrival, Handler& handler) {
+        clear(ClearReason::new_session, arrival, handler);
+        sessions_.enter(session);
+        tracker_.start(first);
+    }
+
     /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
     template <EventHandler Handler>
     void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
@@ -61,17 +74,32 @@ public:
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
-    [[nodiscard]] std::uint8_t session() const noexcept { return session_.session(); }
+    [[nodiscard]] std::uint8_t session() const noexcept { return sessions_.session(); }
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
+        visitor("session_strays", "Datagrams of another session that nothing confirmed.", sessions_.strays());
     }
 
 private:
+    using Sessions = ConfirmedSession<std::uint8_t>;
+
+    /// Calls on(packet) for each whole packet of the datagram.
+    template <class OnPacket>
+    [[nodiscard]] DecodeResult each_packet(std::span<const std::byte> datagram, OnPacket&& on);
+    /// Applies a datagram of the current session.
     template <class Handler>
-    void on_packet(const MachPacket& packet, bool trusted, const Arrival& arrival, Handler& handler);
+    [[nodiscard]] DecodeResult apply(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
+    /// A datagram of another session: applies it, and what was held of that session, if it is the current one now.
+    template <class Handler>
+    [[nodiscard]] DecodeResult apply_other(std::span<const std::byte> datagram, const Arrival& arrival,
+                                           Handler& handler);
+    /// Counts what the datagram holds.
+    [[nodiscard]] DecodeResult ignore(std::span<const std::byte> datagram);
+    template <class Handler>
+    void on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
     [[nodiscard]] bool follow(std::uint64_t first, std::uint64_t count, const Arrival& arrival, Handler& handler);
     template <class Handler>
@@ -81,6 +109,8 @@ private:
                   Handler& handler);
     template <class Handler>
     void on_trade(const MachPacket& packet, const Arrival& arrival, Handler& handler);
+    template <class Handler>
+    void on_trade_cancel(const MachPacket& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
     void on_system_state(const MachPacket& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
@@ -114,7 +144,7 @@ private:
     std::int64_t second_utc_ns_{0};
     std::uint64_t quotes_at_loss_{0};  // made when the last message was lost
     std::int64_t midnight_utc_ns_{0};
-    SessionFollower<std::uint8_t> session_{kBelieveAfter};
+    Sessions sessions_;
     SequenceTracker tracker_{kBelieveAfter};
     DecodeCounters counters_;
 };

@@ -11,15 +11,19 @@
 ///
 /// application messages, by their first character; "ns" is u32 nanoseconds of the second that the last '1' named
 ///  '1'     5  system time        1 u32 seconds: since 1970-01-01 UTC where it is 86,400 or more, else of the day
-///  B O    16  bid, offer         1 ns  5 u32 product  9 u16 price/100  11 u16 size  13 u16 customers' size  15
-///  condition W A    22  the same, wide     1 ns  5 u32 product  9 u32 price/10000  13 u32 size  17 u32 customers' size
-///  21 condition d      23  bid and offer      1 ns  5 u32 product  9 bid as in B  16 offer as in O D      35  the
-///  same, wide     1 ns  5 u32 product  9 bid as in W  22 offer as in A h i    16  as B and O, j k as W and A: a
-///  priority customer's order improved the price (since version 2.5) T      28  trade              1 ns  5 u32 product
-///  9 u32 trade id  13 u8 correction  14 u32 of trade id
+///  B O    16  bid, offer         1 ns  5 u32 product  9 u16 price/100  11 u16 size  13 u16 customers' size
+///                                15 condition
+///  W A    22  the same, wide     1 ns  5 u32 product  9 u32 price/10000  13 u32 size  17 u32 customers' size
+///                                21 condition
+///  d      23  bid and offer      1 ns  5 u32 product  9 bid as in B  16 offer as in O
+///  D      35  the same, wide     1 ns  5 u32 product  9 bid as in W  22 offer as in A
+///  h i    16  as B and O, j k as W and A: a priority customer's order improved the price (since version 2.5)
+///  T      28  trade              1 ns  5 u32 product  9 u32 trade id  13 u8 correction  14 u32 of trade id
 ///                                18 u8 of correction  19 u32 price/10000  23 u32 size  27 condition
 ///  S      18  system state       1 ns  5 8 characters of version  13 u32 session id  17 state
-///  X P H      cancelled trade, series, underlying's state: counted
+///  X      23  cancelled trade    1 ns  5 u32 product  9 u32 trade id  13 u8 correction  14 u32 price/10000
+///                                18 u32 size  22 condition
+///  P H        series, underlying's state: counted
 /// ```
 /// Conditions: 'A' regular, 'B' customers' interest, 'C' not firm, 'T' halted.
 ///
@@ -59,6 +63,8 @@ inline constexpr std::size_t kCorrectionAt = 13;
 inline constexpr std::size_t kTradePriceAt = 19;
 inline constexpr std::size_t kTradeSizeAt = 23;
 inline constexpr std::size_t kTradeConditionAt = 27;
+
+inline constexpr std::size_t kTradeCancelBytes = 23;  // product and trade id as in a trade
 
 inline constexpr std::size_t kSystemStateBytes = 18;
 inline constexpr std::size_t kSystemStateAt = 17;

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory_resource>
 #include <optional>
 #include <span>
 
 #include <millpond/core/endian.hpp>
+#include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/event.hpp>
@@ -14,18 +16,17 @@
 #include <millpond/feed/name_text.hpp>
 #include <millpond/feed/quotes_layout.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
-#include <millpond/feed/session_follower.hpp>
 
 namespace millpond::feed {
 
 /// Reads `quotes` datagrams (quotes_layout.hpp) of one channel and makes a Quote of each quote in them.
 ///
 /// A new session, a new generation and a sender that began again make a Clear first, jumped-over numbers and a quote
-/// whose names cannot be read a Gap. Late
-/// and duplicated quotes are counted and not applied, nor is a datagram of another channel or of an earlier session;
-/// when many datagrams of one earlier session have come in a row, that session is believed (SessionFollower).
+/// whose names cannot be read a Gap. Late and duplicated quotes are counted and not applied, nor is a datagram of
+/// another channel. A session changes once the new one is confirmed (ConfirmedSession); it begins with message 1.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
+/// Memory:  a ConfirmedSession, taken in the constructor.
 class QuotesDecoder {
 public:
     struct Options {
@@ -38,33 +39,48 @@ public:
         friend bool operator==(const Session&, const Session&) = default;
     };
 
-    QuotesDecoder(InstrumentTable& instruments, const Options& options) noexcept
-        : instruments_(&instruments), wire_channel_(options.wire_channel) {}
+    QuotesDecoder(InstrumentTable& instruments, const Options& options,
+                  std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+        : instruments_(&instruments), wire_channel_(options.wire_channel), sessions_(memory) {}
 
     template <EventHandler Handler>
     DecodeResult decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler);
+
+    /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
+    template <EventHandler Handler>
+    void begin_session(const Session& session, std::uint64_t, const Arrival& arrival, Handler& handler) {
+        emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
+        sessions_.enter(session.number);
+        tracker_.start(1);
+        generation_.reset();
+    }
 
     /// The sender begins again at `first`, as a LineArbiter has found out: everything is forgotten.
     template <EventHandler Handler>
     void begin_again(std::uint64_t first, const Arrival& arrival, Handler& handler) {
         emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
         tracker_.restart(first);
-        generation_ = 0;
+        generation_.reset();
     }
+
+    /// Whether all of the datagram can be read.
+    [[nodiscard]] static bool is_whole(std::span<const std::byte> datagram) noexcept { return !check(datagram).error; }
 
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
     [[nodiscard]] const SequenceTracker& sequence() const noexcept { return tracker_; }
     /// Of the datagram that was applied last.
-    [[nodiscard]] Session session() const noexcept { return {session_.session(), wire_channel_.value_or(0)}; }
+    [[nodiscard]] Session session() const noexcept { return {sessions_.session(), wire_channel_.value_or(0)}; }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
+        visitor("session_strays", "Datagrams of another session that nothing confirmed.", sessions_.strays());
     }
 
 private:
+    using Sessions = ConfirmedSession<std::uint64_t>;
     struct Header {
         std::uint64_t session;
         std::uint64_t sequence;
@@ -72,164 +88,46 @@ private:
         std::uint16_t channel;
         std::uint16_t count;
     };
+    /// A datagram whose lengths have been checked. What is wrong with it is in `error`; the first `quotes` are whole.
+    struct Checked {
+        Header header{};
+        std::uint32_t quotes{0};
+        std::size_t end{0};  ///< Byte behind the last whole quote; 0 when not even the header could be read.
+        std::optional<DecodeError> error{};
+    };
 
-    [[nodiscard]] static std::optional<DecodeError> check(std::span<const std::byte> datagram, Header& header) noexcept;
+    [[nodiscard]] static Checked check(std::span<const std::byte> datagram) noexcept;
+    [[nodiscard]] static std::optional<DecodeError> check_header(std::span<const std::byte> datagram,
+                                                                 Header& header) noexcept;
     [[nodiscard]] static std::optional<DecodeError> check_quote(std::span<const std::byte> datagram,
                                                                 std::size_t at) noexcept;
-    /// Follows session, generation and sequence numbers; how many of the first `whole` quotes must not be applied.
+    [[nodiscard]] static std::size_t quote_bytes(const std::byte* quote) noexcept {
+        namespace at = quotes_layout;
+        return at::kNamesAt + static_cast<std::size_t>(quote[at::kSymbolLengthAt]) +
+               static_cast<std::size_t>(quote[at::kVenueLengthAt]);
+    }
+    /// Applies a datagram of the current session.
+    template <class Handler>
+    void apply(std::span<const std::byte> datagram, const Checked& checked, const Arrival& arrival, Handler& handler);
+    /// A datagram of another session: applies it, and what was held of that session, if it is the current one now. How
+    /// many quotes were looked at.
+    template <class Handler>
+    [[nodiscard]] std::uint32_t apply_other(const Sessions::Datagram& datagram, const Checked& checked,
+                                            Handler& handler);
+    /// Follows generation and sequence numbers; how many of the first `whole` quotes must not be applied.
     template <class Handler>
     std::uint64_t follow(const Header& header, std::uint64_t whole, const Arrival& arrival, Handler& handler);
     template <class Handler>
-    void apply(const std::byte* bytes, std::uint64_t sequence, const Arrival& arrival, Handler& handler);
+    void apply_quote(const std::byte* bytes, std::uint64_t sequence, const Arrival& arrival, Handler& handler);
 
     InstrumentTable* instruments_;
     std::optional<std::uint16_t> wire_channel_;
-    SessionFollower<std::uint64_t> session_;
-    std::uint32_t generation_{0};
+    Sessions sessions_;
+    std::optional<std::uint32_t> generation_;
     SequenceTracker tracker_;
     DecodeCounters counters_;
 };
 
-template <EventHandler Handler>
-DecodeResult QuotesDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
-    namespace at = quotes_layout;
-    counters_.datagrams.add();
-    counters_.bytes.add(datagram.size());
-    Header header{};
-    DecodeResult result{.error = check(datagram, header)};
-    if (result.error) {
-        counters_.add_malformed(datagram.size());
-        return result;
-    }
-    // Which quotes are whole is known before a sequence number is taken, so that the rest counts as missing.
-    auto end = at::kHeaderBytes;
-    for (; result.messages < header.count; ++result.messages) {
-        result.error = check_quote(datagram, end);
-        if (result.error) break;
-        end += at::kNamesAt + static_cast<std::size_t>(datagram[end + at::kSymbolLengthAt]) +
-               static_cast<std::size_t>(datagram[end + at::kVenueLengthAt]);
-    }
-    if (!result.error && end != datagram.size()) {
-        result.error = DecodeError{DecodeErrorKind::oversized, end, datagram.size(), end};
-    }
-    if (result.error) {
-        counters_.add_malformed(datagram.size() - end);
-    }
-    counters_.messages.add(result.messages);
-    if (!wire_channel_) wire_channel_ = header.channel;
-    if (header.channel != *wire_channel_) {
-        counters_.ignored.add(result.messages);
-        return result;
-    }
-    if (header.count == 0) counters_.heartbeats.add();
-    const auto old = follow(header, result.messages, arrival, handler);
-    counters_.stale.add(old);
-    const auto* bytes = datagram.data() + at::kHeaderBytes;
-    for (std::uint64_t i = 0; i < result.messages; ++i) {
-        if (i >= old) apply(bytes, header.sequence + i, arrival, handler);
-        bytes += at::kNamesAt + static_cast<std::size_t>(bytes[at::kSymbolLengthAt]) +
-                 static_cast<std::size_t>(bytes[at::kVenueLengthAt]);
-    }
-    return result;
-}
-
-inline std::optional<DecodeError> QuotesDecoder::check(std::span<const std::byte> datagram, Header& header) noexcept {
-    namespace at = quotes_layout;
-    using enum DecodeErrorKind;
-    const auto size = datagram.size();
-    const auto* const bytes = datagram.data();
-    if (size < at::kHeaderBytes) return DecodeError{truncated, 0, size, at::kHeaderBytes};
-    const auto magic = core::load_le<std::uint32_t>(bytes + at::kMagicAt);
-    if (magic != at::kMagic) return DecodeError{bad_magic, at::kMagicAt, magic, at::kMagic};
-    const auto version = static_cast<std::uint8_t>(bytes[at::kVersionAt]);
-    if (version != at::kVersion) return DecodeError{bad_version, at::kVersionAt, version, at::kVersion};
-    if (size > at::kMaxDatagramBytes) return DecodeError{oversized, 0, size, at::kMaxDatagramBytes};
-    const auto length = core::load_le<std::uint16_t>(bytes + at::kLengthAt);
-    if (size < length) return DecodeError{truncated, at::kLengthAt, size, length};
-    if (size > length) return DecodeError{oversized, at::kLengthAt, size, length};
-    header.count = core::load_le<std::uint16_t>(bytes + at::kCountAt);
-    if (header.count > at::kMaxQuotes) return DecodeError{bad_count, at::kCountAt, header.count, at::kMaxQuotes};
-    header.channel = core::load_le<std::uint16_t>(bytes + at::kChannelAt);
-    header.session = core::load_le<std::uint64_t>(bytes + at::kSessionAt);
-    header.sequence = core::load_le<std::uint64_t>(bytes + at::kSequenceAt);
-    header.generation = core::load_le<std::uint32_t>(bytes + at::kGenerationAt);
-    constexpr auto kLast = std::numeric_limits<std::uint64_t>::max() - at::kMaxQuotes - 1;
-    if (header.sequence == 0 || header.sequence > kLast) {
-        return DecodeError{bad_sequence, at::kSequenceAt, header.sequence, kLast};
-    }
-    return std::nullopt;
-}
-
-inline std::optional<DecodeError> QuotesDecoder::check_quote(std::span<const std::byte> datagram,
-                                                             std::size_t at) noexcept {
-    using enum DecodeErrorKind;
-    const auto left = datagram.size() - at;
-    if (left <= quotes_layout::kNamesAt) return DecodeError{truncated, at, left, quotes_layout::kNamesAt + 1};
-    const auto symbol = static_cast<std::size_t>(datagram[at + quotes_layout::kSymbolLengthAt]);
-    const auto venue = static_cast<std::size_t>(datagram[at + quotes_layout::kVenueLengthAt]);
-    if (symbol == 0 || symbol > Symbol::capacity()) return DecodeError{bad_length, at, symbol, Symbol::capacity()};
-    if (venue > Venue::capacity()) return DecodeError{bad_length, at + 1, venue, Venue::capacity()};
-    const auto bytes = quotes_layout::kNamesAt + venue + symbol;
-    if (left < bytes) return DecodeError{truncated, at, left, bytes};
-    return std::nullopt;
-}
-
-template <class Handler>
-std::uint64_t QuotesDecoder::follow(const Header& header, std::uint64_t whole, const Arrival& arrival,
-                                    Handler& handler) {
-    using Verdict = SessionFollower<std::uint64_t>::Verdict;
-    const auto verdict = session_.observe(header.session, header.session < session_.session());
-    if (verdict == Verdict::past) return whole;
-    if (verdict == Verdict::changed) {
-        emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
-        tracker_.start(1);
-    }
-    if (verdict != Verdict::current) generation_ = header.generation;
-    const auto step = tracker_.observe(header.sequence, whole);
-    if (step.restarted) {
-        emit(counters_, handler, make_clear(arrival, ClearReason::new_session));
-        generation_ = header.generation;
-    }
-    if (step.gap()) emit(counters_, handler, make_gap(arrival, step.gap_first, step.gap_last));
-    if (header.generation > generation_) {
-        generation_ = header.generation;
-        emit(counters_, handler, make_clear(arrival, ClearReason::sender_request));
-    }
-    return step.old;
-}
-
-template <class Handler>
-void QuotesDecoder::apply(const std::byte* bytes, std::uint64_t sequence, const Arrival& arrival, Handler& handler) {
-    namespace at = quotes_layout;
-    const auto venue_bytes = static_cast<std::size_t>(bytes[at::kVenueLengthAt]);
-    const auto symbol_bytes = static_cast<std::size_t>(bytes[at::kSymbolLengthAt]);
-    Venue venue;
-    Symbol symbol;
-    // In front of the names stand more than the eight bytes that read_name asks for.
-    if (!read_name(bytes + at::kNamesAt, venue_bytes, venue) ||
-        !read_name(bytes + at::kNamesAt + venue_bytes, symbol_bytes, symbol)) {
-        counters_.rejected.add();
-        return emit(counters_, handler, make_gap(arrival, sequence, sequence, GapReason::rejected));
-    }
-    const auto id = instruments_->find_or_add(venue, symbol);
-    if (id == kNoInstrument) {
-        counters_.refused.add();
-        return;
-    }
-    Quote quote;
-    quote.instrument = id;
-    quote.channel = arrival.channel;
-    quote.flags = core::load_le<std::uint16_t>(bytes + at::kFlagsAt) & kQuoteFlags;
-    quote.bid_size = core::load_le<std::uint64_t>(bytes + at::kBidSizeAt);
-    quote.ask_size = core::load_le<std::uint64_t>(bytes + at::kAskSizeAt);
-    quote.bid_price = quote.bid_size != 0 ? core::load_le<std::int64_t>(bytes + at::kBidPriceAt) : 0;
-    quote.ask_price = quote.ask_size != 0 ? core::load_le<std::int64_t>(bytes + at::kAskPriceAt) : 0;
-    quote.exchange_utc_ns = core::load_le<std::int64_t>(bytes + at::kExchangeTimeAt);
-    quote.receive_utc_ns = arrival.receive_utc_ns;
-    quote.receive_ticks = arrival.receive_ticks;
-    quote.feed_sequence = sequence;
-    counters_.applied.add();
-    emit(counters_, handler, quote);
-}
-
 }  // namespace millpond::feed
+
+#include <millpond/feed/detail/quotes_decoder_impl.hpp>

@@ -70,7 +70,7 @@ protected:
     }
 
     TestRing ring_{"loss"};
-    FeedLoss::Seen seen_{.datagrams = 0, .kernel_drops = 0, .next = 1, .heartbeats = 0};
+    FeedLoss::Seen seen_{.datagrams = 0, .dropped = 0, .next = 1, .heartbeats = 0};
     std::vector<feed::Gap> gaps_;
 };
 
@@ -168,7 +168,7 @@ TEST_F(FeedLossTest, WhatTheKernelDropsOfAFeedWithoutNumbersIsAGapThatCoversWhat
     FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = false}};
     hear(loss, kSecond);
     publish(0, 5);
-    seen_.kernel_drops = 7;
+    seen_.dropped = 7;
     hear(loss, 2 * kSecond);
     EXPECT_THAT(reasons(), ElementsAre(feed::GapReason::dropped));
     publish(1, 6);  // it stood in the buffer in front of what was dropped
@@ -183,7 +183,7 @@ TEST_F(FeedLossTest, WhatTheKernelDropsOfAFeedWithoutNumbersIsAGapThatCoversWhat
 TEST_F(FeedLossTest, WithSequenceNumbersDropsAreLeftToThem) {
     FeedLoss loss{{.channel = 0, .patience_ns = 0, .sequenced = true}};
     publish(0, 5);
-    seen_.kernel_drops = 7;
+    seen_.dropped = 7;
     hear(loss, kSecond);
     EXPECT_THAT(gaps_, IsEmpty());
 }

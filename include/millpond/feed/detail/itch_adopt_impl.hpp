@@ -11,7 +11,6 @@ inline void ItchDecoder::restart() noexcept {
     books_.clear();
     live_orders_.set(0);
     sessions_.restart();
-    heard_utc_ns_ = 0;
     tracker_.start(1);
     complete_ = false;
     ended_ = false;

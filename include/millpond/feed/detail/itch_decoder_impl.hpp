@@ -19,36 +19,17 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
         counters_.add_malformed(datagram.size() - packet.end);
         if (!packet.has_header()) return {.error = packet.error};
     }
-    using Verdict = ConfirmedSession<moldudp64_layout::Session>::Verdict;
-    // Rubbish must not look like a new session.
-    const bool trusted = !packet.error || !sessions_.is_new(packet.session);
-    const auto verdict = trusted ? sessions_.observe({.session = packet.session,
-                                                      .first = packet.sequence,
-                                                      .count = packet.messages,
-                                                      .bytes = datagram,
-                                                      .arrival = arrival},
-                                                     heard_utc_ns_)
-                                 : Verdict::past;
-    const std::uint32_t messages = packet.messages;
-    switch (verdict) {
-        case Verdict::joined:
-            complete_ = complete_ || packet.sequence == 1;
-            break;
-        [[likely]] case Verdict::current:
-            break;
-        case Verdict::changed:
-            heard_utc_ns_ = arrival.receive_utc_ns;
-            return {.messages = change_session(datagram, packet, arrival, handler), .error = packet.error};
-        case Verdict::past:
-            counters_.messages.add(messages);
-            counters_.stale.add(messages);
-            return {.messages = messages, .error = packet.error};
-        case Verdict::held:
-        case Verdict::copy: return {.error = packet.error};  // counted when the session is confirmed
+    if (sessions_.is_current(packet.session, arrival.receive_utc_ns)) [[likely]] {
+        apply(datagram, packet, arrival, handler);
+        return {.messages = packet.messages, .error = packet.error};
     }
-    heard_utc_ns_ = arrival.receive_utc_ns;
-    apply(datagram, packet, arrival, handler);
-    return {.messages = messages, .error = packet.error};
+    const Sessions::Datagram other{.numbers = {.session = packet.session,
+                                               .first = packet.sequence,
+                                               .count = packet.messages,
+                                               .ends = packet.end_of_session},
+                                   .bytes = datagram,
+                                   .arrival = arrival};
+    return {.messages = apply_other(other, packet, handler), .error = packet.error};
 }
 
 template <class Handler>
@@ -68,23 +49,30 @@ void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Pack
 }
 
 template <class Handler>
-std::uint32_t ItchDecoder::change_session(std::span<const std::byte> datagram, const MoldUdp64Packet& packet,
-                                          const Arrival& arrival, Handler& handler) {
-    begin_session(packet.session, arrival, handler);
-    const bool held = sessions_.holding() && !sessions_.held().bytes.empty();
-    if (!held) {
-        sessions_.release();
-        apply(datagram, packet, arrival, handler);
-        return packet.messages;
+std::uint32_t ItchDecoder::apply_other(const Sessions::Datagram& datagram, const MoldUdp64Packet& packet,
+                                       Handler& handler) {
+    // Rubbish must not look like a new session.
+    switch (packet.error ? Sessions::Verdict::ignored : sessions_.observe(datagram)) {
+        case Sessions::Verdict::joined:
+            complete_ = complete_ || packet.sequence == 1;
+            apply(datagram.bytes, packet, datagram.arrival, handler);
+            return packet.messages;
+        case Sessions::Verdict::changed: break;
+        case Sessions::Verdict::ignored:
+            counters_.messages.add(packet.messages);
+            counters_.stale.add(packet.messages);
+            return packet.messages;
+        case Sessions::Verdict::held:
+        case Sessions::Verdict::copy: return 0;  // counted when the session is confirmed
     }
-    const auto& first = sessions_.held();
-    const auto first_packet = MoldUdp64Packet::read(first.bytes, [](std::span<const std::byte>) {});
-    const bool in_order = first.first <= packet.sequence;
-    if (!in_order) apply(datagram, packet, arrival, handler);
-    apply(first.bytes, first_packet, first.arrival, handler);
-    if (in_order) apply(datagram, packet, arrival, handler);
-    sessions_.release();
-    return std::uint32_t{packet.messages} + first_packet.messages;
+    begin_session(packet.session, 1, datagram.arrival, handler);
+    std::uint32_t messages = 0;
+    sessions_.apply_confirmed(datagram, [&](const Sessions::Datagram& confirmed) {
+        const auto blocks = MoldUdp64Packet::read(confirmed.bytes, [](std::span<const std::byte>) {});
+        apply(confirmed.bytes, blocks, confirmed.arrival, handler);
+        messages += blocks.messages;
+    });
+    return messages;
 }
 
 template <class Handler>

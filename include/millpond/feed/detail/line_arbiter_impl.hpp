@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include <millpond/feed/line_arbiter.hpp>
 
 namespace millpond::feed {
@@ -65,25 +67,27 @@ template <class Target>
 bool LineArbiter<Decoder>::enter(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
                                  const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
-    const bool joins = target.next() == 0;
-    // The other line is ahead by a session: what this one still brings of the one before is old.
-    if (!joins && left_ && numbers.session == *left_ && line.epoch < epoch_) {
-        line.counters.duplicates.add();
-        return false;
+    if (target.next() != 0) {
+        // The other line is ahead by a session: what this one still brings of the one before is old.
+        line.sessions.set_heard(heard_utc_ns_);
+        const bool lags = left_ && numbers.session == *left_ && line.epoch < epoch_;
+        if (lags && !line.sessions.is_silent(arrival.receive_utc_ns)) {
+            line.counters.duplicates.add();
+            return false;
+        }
+        return confirm(which, numbers, bytes, arrival, target);
     }
-    if constexpr (requires { target.begin_session(numbers.session, arrival); }) {
-        if (!joins || from_first_) return confirm(which, numbers, bytes, arrival, target);
+    if constexpr (requires { Format::kAnnouncementBytes; }) {
+        if (from_first_ && Format::is_whole(bytes)) {
+            begin_session(numbers, arrival, target);
+            return true;
+        }
     }
-    // What still waits belongs to the old session.
-    while (waiting_ != 0) give_up(target);
-    const auto before = target.session();
     target.decode(bytes, arrival);
-    const bool entered = target.next() != 0 && numbers.session == target.session();
-    (entered && numbers.count != 0 ? line.counters.used : line.counters.others).add();
-    if (!entered) return false;
-    if (!joins) left_ = before;
+    const bool joined = target.next() != 0 && numbers.session == target.session();
+    (joined && numbers.count != 0 ? line.counters.used : line.counters.others).add();
+    if (!joined) return false;
     ++epoch_;
-    old_run_ = 0;
     static_cast<void>(observe(line, numbers));
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
@@ -96,59 +100,52 @@ bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, st
                                    const Arrival& arrival, Target& target) {
     using Verdict = ConfirmedSession<Session>::Verdict;
     auto& line = lines_[which];
-    if (!Format::is_whole(bytes)) {
+    bool may_begin = Format::is_whole(bytes);
+    if constexpr (requires { Format::same_channel(numbers.session, numbers.session); })
+        may_begin = may_begin && Format::same_channel(numbers.session, target.session());
+    if (!may_begin) {
         line.counters.others.add();
         target.decode(bytes, arrival);
         return false;
     }
-    if (target.next() == 0) {
-        begin_session(numbers.session, arrival, target);
-        return true;
-    }
-    if (line.sessions.is_new(target.session())) {
-        // Another line has changed the session meanwhile: what this one held before that is not its successor.
-        if (line.sessions.holding() && !(line.sessions.held().session == target.session())) drop_stray(line);
-        line.sessions.enter(target.session());
-    }
-    if (line.sessions.holding() && !(line.sessions.held().session == numbers.session)) drop_stray(line);
-    const auto verdict = line.sessions.observe({.session = numbers.session,
-                                                .first = numbers.first,
-                                                .count = numbers.count,
-                                                .bytes = bytes.size() <= most_bytes_ ? bytes : bytes.first(0),
-                                                .arrival = arrival},
-                                               heard_utc_ns_);
-    switch (verdict) {
+    // Where another line has changed the session meanwhile, what this one held before that is not its successor.
+    const bool other_changed = !line.sessions.is_in(target.session());
+    if (line.sessions.holding() && (other_changed || !line.sessions.holds(numbers.session))) drop_stray(line);
+    if (other_changed) line.sessions.enter(target.session());
+    switch (line.sessions.observe({.numbers = numbers, .bytes = bytes, .arrival = arrival})) {
         case Verdict::held: return false;
         case Verdict::copy: line.counters.duplicates.add(); return false;
-        case Verdict::past: line.counters.others.add(); return false;
-        default: break;
+        case Verdict::ignored:
+            line.counters.others.add();
+            strays_.add();
+            return false;
+        case Verdict::joined:
+        case Verdict::changed: break;
     }
-    begin_session(numbers.session, arrival, target);
+    begin_session(numbers, arrival, target);
     return true;
 }
 
 template <class Decoder>
 template <class Target>
-void LineArbiter<Decoder>::begin_session(const Session& session, const Arrival& arrival, Target& target) {
+void LineArbiter<Decoder>::begin_session(const Numbers& numbers, const Arrival& arrival, Target& target) {
     // What still waits belongs to the old session.
     while (waiting_ != 0) give_up(target);
     if (target.next() != 0) left_ = target.session();
-    target.begin_session(session, arrival);
+    auto first = numbers.first;
+    for (const auto& line : lines_) {
+        if (line.sessions.holds(numbers.session)) first = std::min(first, line.sessions.held().numbers.first);
+    }
+    target.begin_session(numbers.session, first, arrival);
     ++epoch_;
     old_run_ = 0;
     for (std::size_t which = 0; which < kLines; ++which) {
         auto& line = lines_[which];
-        if (!line.sessions.holding() || !(line.sessions.held().session == session)) continue;
-        line.sessions.enter(session);
+        if (!line.sessions.holds(numbers.session)) continue;
         line.epoch = epoch_;
         const auto held = line.sessions.held();
-        const Numbers numbers{.session = held.session, .first = held.first, .count = held.count};
-        static_cast<void>(observe(line, numbers));
-        if (held.bytes.empty()) {
-            line.counters.others.add();
-        } else {
-            place(which, numbers, false, held.bytes, held.arrival, target);
-        }
+        static_cast<void>(observe(line, held.numbers));
+        place(which, held.numbers, false, held.bytes, held.arrival, target);
         line.sessions.release();
     }
 }

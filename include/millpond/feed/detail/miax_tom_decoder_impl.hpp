@@ -11,44 +11,83 @@ inline MiaxTomDecoder::MiaxTomDecoder(InstrumentTable& instruments, Options opti
       options_(std::move(options)),
       index_(instruments.capacity(), memory),
       ids_(memory),
-      sides_(instruments.capacity(), memory) {
+      sides_(instruments.capacity(), memory),
+      sessions_(memory) {
     ids_.reserve(instruments.capacity());
 }
 
 template <EventHandler Handler>
 DecodeResult MiaxTomDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
+    namespace at = miax_tom_layout;
     counters_.datagrams.add();
     counters_.bytes.add(datagram.size());
+    const bool is_current =
+        datagram.size() >= at::kHeaderBytes &&
+        sessions_.is_current(static_cast<std::uint8_t>(datagram[at::kSessionAt]), arrival.receive_utc_ns);
+    if (is_current) [[likely]]
+        return apply(datagram, arrival, handler);
+    return apply_other(datagram, arrival, handler);
+}
+
+template <class OnPacket>
+DecodeResult MiaxTomDecoder::each_packet(std::span<const std::byte> datagram, OnPacket&& on) {
     DecodeResult result;
     std::size_t place = 0;
     MachPacket packet;
     while (place < datagram.size()) {
         result.error = next_mach_packet(datagram, place, packet);
         if (result.error) break;
-        if (packet.has_message()) ++result.messages;
-        // Rubbish must not look like a new session.
-        const bool trusted = !session_.is_new(packet.session) || mach_packets_are_whole(datagram, place);
-        on_packet(packet, trusted, arrival, handler);
+        if (packet.has_message()) {
+            ++result.messages;
+            counters_.messages.add();
+        }
+        on(packet);
     }
     if (result.error) counters_.add_malformed(datagram.size() - place);
     return result;
 }
 
 template <class Handler>
-void MiaxTomDecoder::on_packet(const MachPacket& packet, bool trusted, const Arrival& arrival, Handler& handler) {
-    using Verdict = SessionFollower<std::uint8_t>::Verdict;
+DecodeResult MiaxTomDecoder::apply(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
+    return each_packet(datagram, [&](const MachPacket& packet) { on_packet(packet, arrival, handler); });
+}
+
+template <class Handler>
+DecodeResult MiaxTomDecoder::apply_other(std::span<const std::byte> datagram, const Arrival& arrival,
+                                         Handler& handler) {
+    const auto numbers = read_mach_numbers(datagram);
+    // Rubbish must not look like a new session.
+    if (!numbers || !mach_packets_are_whole(datagram, 0)) return ignore(datagram);
+    const Sessions::Datagram other{.numbers = *numbers, .bytes = datagram, .arrival = arrival};
+    switch (sessions_.observe(other)) {
+        case Sessions::Verdict::joined: return apply(datagram, arrival, handler);
+        case Sessions::Verdict::changed: break;
+        case Sessions::Verdict::ignored: return ignore(datagram);
+        case Sessions::Verdict::held:
+        case Sessions::Verdict::copy: return {};  // counted when the session is confirmed
+    }
+    begin_session(numbers->session, sessions_.first_number(other), arrival, handler);
+    DecodeResult result;
+    sessions_.apply_confirmed(other, [&](const Sessions::Datagram& confirmed) {
+        result.messages += apply(confirmed.bytes, confirmed.arrival, handler).messages;
+    });
+    return result;
+}
+
+inline DecodeResult MiaxTomDecoder::ignore(std::span<const std::byte> datagram) {
+    return each_packet(datagram, [this](const MachPacket& packet) {
+        if (packet.has_message())
+            (packet.type == miax_tom_layout::kApplicationData ? counters_.stale : counters_.unknown).add();
+    });
+}
+
+template <class Handler>
+void MiaxTomDecoder::on_packet(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
     const bool application = packet.type == miax_tom_layout::kApplicationData;
-    if (packet.has_message()) counters_.messages.add();
     if (packet.has_message() && !application) return counters_.unknown.add();
-    const auto verdict = trusted ? session_.observe(packet.session) : Verdict::past;
-    if (verdict == Verdict::past) {
+    if (packet.session != sessions_.session()) [[unlikely]] {  // a datagram is of one session
         if (application) counters_.stale.add();
         return;
-    }
-    // Where a session begins to count is not stated, so what came before its first packet is not missed.
-    if (verdict == Verdict::changed) {
-        tracker_.start(packet.sequence + (application ? 0 : 1));
-        clear(ClearReason::new_session, arrival, handler);
     }
     if (application) {
         if (follow(packet.sequence, 1, arrival, handler)) {
@@ -94,9 +133,9 @@ void MiaxTomDecoder::on_message(const MachPacket& packet, const Arrival& arrival
             if (!expect(packet.message.size() == miax_tom_layout::kSystemTimeBytes, packet, arrival, handler)) return;
             set_time(core::load_le<std::uint32_t>(packet.message.data() + miax_tom_layout::kSecondsAt));
             return counters_.applied.add();
+        case 'X': return on_trade_cancel(packet, arrival, handler);
         case 'H':
-        case 'P':
-        case 'X': return counters_.ignored.add();
+        case 'P': return counters_.ignored.add();
         default: return lose(counters_.unknown, packet, arrival, handler);
     }
 }
@@ -160,6 +199,21 @@ void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, 
     trade.trade_id = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeIdAt);
     counters_.applied.add();
     emit(counters_, handler, trade);
+}
+
+template <class Handler>
+void MiaxTomDecoder::on_trade_cancel(const MachPacket& packet, const Arrival& arrival, Handler& handler) {
+    namespace at = miax_tom_layout;
+    if (!expect(packet.message.size() == at::kTradeCancelBytes, packet, arrival, handler)) return;
+    const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
+    if (!expect(nanos < 1'000'000'000, packet, arrival, handler)) return;
+    const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
+    if (slot == kNoInstrument) return counters_.refused.add();
+    auto broken = start<TradeBreak>(packet, nanos, arrival);
+    broken.instrument = ids_[slot];
+    broken.trade_id = core::load_le<std::uint32_t>(packet.message.data() + at::kTradeIdAt);
+    counters_.applied.add();
+    emit(counters_, handler, broken);
 }
 
 template <class Handler>
