@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waiting bytes are written at once.
 constexpr std::size_t kMostBytes = 4 * kWriteBytes;
 constexpr std::int64_t kRetryNs = 250'000'000;
+constexpr std::int64_t kPipeRetryNs = 1'000'000;  ///< A pipe is full until its reader comes to it.
 /// What the files of this version and of all earlier ones begin with.
 constexpr std::string_view kBeginsWith = "timestamp,symbol,bid_price,";
 static_assert(feed::kCsvHeader.starts_with(kBeginsWith));
@@ -42,7 +43,7 @@ void check_path(const std::string& path) {
 CsvSink::CsvSink(const Options& options, service::Say say)
     : options_(options), say_(std::move(say)), file_(options.path, options.file_mode, kBeginsWith) {
     rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
-    if (!begin_file()) {
+    if (!begin_file() && errno != ENXIO) {  // a FIFO may get its reader later
         const int error = errno;
         throw std::system_error(error, std::generic_category(),
                                 fmt::format("csv sink '{}': cannot open '{}'{}", options_.name, options_.path,
@@ -147,7 +148,7 @@ void CsvSink::write_out(std::int64_t now_ns) {
         if (text.empty()) continue;
         errno = ENOSPC;  // a write of no bytes sets none
         const auto written = file_.write_lines(text);
-        if (written == 0 && errno == EAGAIN) return;  // a pipe that is full for now
+        if (written == 0 && errno == EAGAIN) return static_cast<void>(retry_ns_ = now_ns + kPipeRetryNs);
         if (written == 0) return static_cast<void>(refused("write", now_ns));
         note_written(written);
     } while (has_work());

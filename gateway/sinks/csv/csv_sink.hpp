@@ -49,10 +49,11 @@ struct Counters {
 /// Other events are filtered; a new session of a channel begins a new file.
 ///
 /// Rows wait in memory for up to `flush`. With mode `conflate` an instrument gets at most one row in that time. While
-/// the file takes nothing (a full disk), quotes wait in the ring; what the ring loses meanwhile is missed.
+/// the file takes nothing (a full disk, a pipe that is not read), quotes wait in the ring; what the ring loses
+/// meanwhile is missed.
 class CsvSink final : public Sink {
 public:
-    /// Opens the file at once. Throws std::system_error that names it.
+    /// Opens the file at once, a FIFO once it has a reader. Throws std::system_error that names it.
     CsvSink(const Options& options, service::Say say);
 
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }

@@ -49,7 +49,8 @@ public:
     /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay.
     void keep_newest(std::uint64_t most) const;
 
-    /// Bytes written, fewer than asked for when the disk is full; 0 with errno when none.
+    /// Bytes written, fewer than asked for when the disk or pipe is full; 0 with errno when none. Never waits for the
+    /// reader of a pipe: EAGAIN when it is full.
     [[nodiscard]] std::size_t write(std::string_view text) noexcept;
     /// The same for text whose lines must stay whole: what went out of a line that did not fit is taken back, where the
     /// file is a regular one.

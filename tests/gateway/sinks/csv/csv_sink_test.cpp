@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -201,6 +203,40 @@ TEST_F(CsvSinkTest, ADeviceThatIsFullIsCountedAndTriedAgain) {
     EXPECT_EQ(sink->held(), 1U);
     ASSERT_FALSE(said_.empty());
     EXPECT_EQ(said_[0], "csv sink 'csv': cannot write '/dev/full': No space left on device; trying again");
+}
+
+TEST_F(CsvSinkTest, AFullPipeHoldsUpNothingAndLosesNoRow) {
+    ASSERT_EQ(mkfifo(path().c_str(), 0600), 0);
+    auto sink = open();
+    EXPECT_EQ(sink->counters().files.read(), 0U) << "without a reader";
+    const int reader = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    std::uint64_t taken = 0;
+    std::int64_t now = kSecondNs;
+    for (; sink->room() != 0 && taken < 1'000'000; now += kSecondNs) {
+        for (auto room = sink->room(); room != 0; --room) sink->on(quote_of(0, 10'000), ++taken);
+        sink->step(now);
+    }
+    EXPECT_EQ(sink->room(), 0U);
+    EXPECT_GT(sink->held(), 0U);
+    EXPECT_EQ(sink->counters().write_errors.read(), 0U) << "a pipe that is full is no error";
+    sink->finish();
+    std::string text;
+    for (int round = 0; round < 1'000 && sink->held() != 0; ++round, now += kSecondNs) {
+        std::array<char, 65'536> part;
+        for (ssize_t got = 0; (got = ::read(reader, part.data(), part.size())) > 0;)
+            text.append(part.data(), static_cast<std::size_t>(got));
+        sink->step(now);
+    }
+    EXPECT_EQ(sink->held(), 0U);
+    std::array<char, 65'536> part;
+    for (ssize_t got = 0; (got = ::read(reader, part.data(), part.size())) > 0;)
+        text.append(part.data(), static_cast<std::size_t>(got));
+    ::close(reader);
+    const std::string row = "1700000000000000000,AAPL,1.0000,100,1.0100,100,0.0100,0,\n";
+    std::string expected{feed::kCsvHeader};
+    for (std::uint64_t i = 0; i < taken; ++i) expected += row;
+    EXPECT_TRUE(text == expected) << text.size() << " bytes, " << expected.size() << " expected";
 }
 
 TEST_F(CsvSinkTest, WhileNothingCanBeWrittenItTakesABoundedNumberOfQuotes) {
