@@ -19,12 +19,21 @@ Advice advice(Stage stage) noexcept {
             return {
                 "Datagrams were lost on this machine, before the gateway read them.",
                 "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
+        case Stage::checksum:
+            return {"Datagrams were damaged on their way and dropped: what they held is lost.",
+                    "Check cables and cards (`ethtool -S`); a sender on veth needs `ethtool -K DEVICE tx off`."};
         case Stage::line:
             return {"The feed has no redundancy: what the other line loses is lost.",
                     "Check the silent line's group, interface and sender."};
         case Stage::undecodable:
             return {"Messages were rejected, so their changes are missing from the quotes.",
                     "Check `format` and the port; `millpond gateway --capture` keeps the datagrams for analysis."};
+        case Stage::rejected:
+            return {"What these messages changed is missing from the quotes, which are marked incomplete.",
+                    "Check `format` and the version of the protocol; `--capture` keeps the datagrams for analysis."};
+        case Stage::other_session:
+            return {"A sender of another session uses this address; its datagrams change no quote.",
+                    "Find the sender, or set `source`; two senders at a time are two feeds."};
         case Stage::gap:
             return {"Messages are missing; the quotes they may have changed are marked incomplete.",
                     "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};

@@ -36,8 +36,11 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::no_packets: return "no packets";
         case Stage::stale: return "stale";
         case Stage::kernel_drops: return "kernel drops";
+        case Stage::checksum: return "checksum errors";
         case Stage::line: return "line";
         case Stage::undecodable: return "undecodable";
+        case Stage::rejected: return "rejected messages";
+        case Stage::other_session: return "other session";
         case Stage::gap: return "gap";
         case Stage::incomplete: return "quotes incomplete";
         case Stage::books_incomplete: return "books incomplete";
@@ -88,6 +91,11 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
              fmt::format("the kernel dropped {} datagrams in front of a full socket buffer",
                          feed.dropped.count - feed.dropped.before));
     }
+    if (feed.corrupt.goes_on(now)) {
+        tell(Stage::checksum, service::Severity::warning, feed.corrupt.since,
+             fmt::format("{} datagrams had a wrong checksum and were dropped",
+                         feed.corrupt.count - feed.corrupt.before));
+    }
     // Both silent is the feed's own silence.
     for (const auto& line : feed.lines) {
         const auto since = std::max(line.last_packet, feed.started);
@@ -99,6 +107,15 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.undecodable.goes_on(now)) {
         tell(Stage::undecodable, service::Severity::error, feed.undecodable.since,
              fmt::format("{} datagrams were not decoded", feed.undecodable.count - feed.undecodable.before));
+    }
+    if (feed.rejected.goes_on(now)) {
+        tell(Stage::rejected, service::Severity::warning, feed.rejected.since,
+             fmt::format("{} messages could not be read or contradict the books",
+                         feed.rejected.count - feed.rejected.before));
+    }
+    if (feed.strays.goes_on(now)) {
+        tell(Stage::other_session, service::Severity::warning, feed.strays.since,
+             fmt::format("{} datagrams of another session were ignored", feed.strays.count - feed.strays.before));
     }
     if (feed.missing.goes_on(now)) {
         tell(Stage::gap, service::Severity::warning, feed.missing.since,

@@ -17,8 +17,11 @@ enum class Stage : std::uint8_t {
     no_packets,        ///< Nothing has come since the start.
     stale,             ///< Nothing has come for longer than the feed's patience, heartbeats included.
     kernel_drops,      ///< The socket's buffer was full.
+    checksum,          ///< AF_XDP: a checksum did not match.
     line,              ///< One of a feed's two lines is silent.
     undecodable,       ///< Datagrams are rejected.
+    rejected,          ///< Messages are rejected, or of a type that is not known.
+    other_session,     ///< Datagrams of another session are ignored.
     gap,               ///< Sequence numbers are missing.
     incomplete,        ///< Quotes have not been replaced since something was lost.
     books_incomplete,  ///< Books with a hole are being built anew, or could not be.

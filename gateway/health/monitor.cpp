@@ -126,11 +126,10 @@ void Monitor::look(core::Moment moment) {
     std::size_t feed = 0;
     std::size_t way = 0;
     for (std::size_t i = 0; i < pipelines_.size(); ++i) {
-        look_at_feeds(*pipelines_[i], now, span, feed);
+        const bool lost = look_at_feeds(*pipelines_[i], now, span, feed);
         look_at_ring(i, now, span);
-        if (!counts) continue;
-        look_at_ways(*pipelines_[i], now, way);
-        look_at_board(i, now);
+        if (counts) look_at_ways(*pipelines_[i], now, way);
+        if (counts || lost) look_at_board(i, now);
     }
     look_at_pools(pipelines_, now, state_.pools);
     for (std::size_t i = 0; i < sinks_.size(); ++i) look_at_sink(i, now, span);
@@ -143,6 +142,7 @@ template <class Line>
 void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now) {
     state.packets = state.bytes = 0;
     std::uint64_t dropped = 0;
+    std::uint64_t corrupt = 0;
     std::size_t index = 0;
     line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
         const auto& counts = receiver.counts();
@@ -150,6 +150,7 @@ void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now
         state.packets += packets;
         state.bytes += counts.bytes.read();
         dropped += counts.kernel_drops.read();
+        corrupt += counts.checksum_errors.read();
         if (index == state.lines.size()) return;
         auto& one = state.lines[index++];
         if (packets != one.packets) one.last_packet = now;
@@ -157,6 +158,7 @@ void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now
         one.kernel_drops = counts.kernel_drops.read();
     });
     state.dropped.see(dropped, now);
+    state.corrupt.see(corrupt, now);
     index = 0;
     line.for_each_arbitrated(
         [&](std::string_view, const feed::LineCounters& counters, const feed::SequenceCounters& sequence) {
@@ -165,7 +167,9 @@ void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now
         });
 }
 
-void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed) {
+bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed) {
+    bool lost = false;
+    const auto& board = pipeline.publisher().board();
     pipeline.for_each_feed([&](const auto& line) {
         auto& state = state_.feeds[feed];
         auto& memory = feed_memory_[feed++];
@@ -183,12 +187,18 @@ void Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
             if (name == "sequence_missing") state.missing.see(tally.read(), now);
         });
+        const auto& counters = line.decoder().counters();
+        state.rejected.see(counters.rejected.read() + counters.unknown.read(), now);
+        state.strays.see(line.strays(), now);
+        const auto gapped = board.gapped(*line.config().channel);
+        lost = lost || gapped != std::exchange(memory.gapped, gapped);
         if (span == 0) return;
         memory.packet_rate.see(state.packets, span);
         memory.quote_rate.see(state.quotes, span);
         state.packets_per_second = memory.packet_rate.per_second;
         state.quotes_per_second = memory.quote_rate.per_second;
     });
+    return lost;
 }
 
 void Monitor::look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed) {
@@ -253,10 +263,15 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
         if (name == "clients_stalled_total") state.stalled.see(tally.read(), now);
     });
     state.disconnected.see(!state.connected.value_or(true), now);
+    // A sink that the ring laps loses what waits: the oldest of that is never old, though nothing is passed on.
+    const auto passed_on = state.account.delivered + state.account.filtered;
+    if (state.account.queued == 0 || passed_on != memory.passed_on || memory.moved == 0) memory.moved = now;
+    memory.passed_on = passed_on;
     const auto consumed = state.account.published - state.account.queued;
     // What waits was published after the newest mark that is all passed on.
     while (memory.marks.size() > 1 && memory.marks[1].published <= consumed) memory.marks.pop_front();
     state.lag_ns = state.account.queued == 0 || memory.marks.empty() ? 0 : now - memory.marks.front().at;
+    state.lag_ns = std::max(state.lag_ns, now - memory.moved);
     memory.marks.push_back({now, state.account.published});
     // The oldest mark says how long things wait and must stay; those in the middle are only accuracy.
     if (memory.marks.size() > kMostMarks) memory.marks.erase(memory.marks.begin() + kMostMarks / 2);

@@ -52,6 +52,7 @@ private:
         std::uint64_t packets{0};
         Rate packet_rate;
         Rate quote_rate;
+        std::uint64_t gapped{0};  // the board's number of the newest loss
     };
     struct RingMemory {
         std::unique_ptr<market::RingReader> reader;
@@ -66,12 +67,15 @@ private:
             std::uint64_t published;
         };
         std::deque<Mark> marks;
+        std::uint64_t passed_on{0};
+        std::int64_t moved{0};  // when it passed on an event last, or had none to pass on
         Rate delivered;
     };
 
     template <class Line>
     static void look_at_lines(const Line& line, FeedState& state, std::int64_t now);
-    void look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
+    /// True when something was lost since the last look.
+    bool look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
     void look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed);
     void look_at_ring(std::size_t index, std::int64_t now, double span);
     void look_at_board(std::size_t index, std::int64_t now);

@@ -85,7 +85,10 @@ struct FeedState {
     double quotes_per_second{0};
     std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.
     Burst dropped;                         ///< By the kernel, in front of the feed's socket.
+    Burst corrupt;                         ///< Dropped for a wrong checksum (AF_XDP).
     Burst undecodable;
+    Burst rejected;  ///< Messages, those of an unknown type among them.
+    Burst strays;    ///< Datagrams of another session that nothing confirmed.
     Burst missing;
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};
@@ -159,8 +162,9 @@ struct SinkState {
     std::optional<std::uint64_t> clients;  ///< Connected now, where there are any to connect.
     std::optional<bool> connected;         ///< Where it connects itself.
     Condition disconnected;                ///< Holds where it does and is not.
-    std::int64_t lag_ns{0};                ///< How long ago what it passes on now was published, at least.
-    std::int64_t patience_ns{0};           ///< It is behind when it lags more.
+    std::int64_t lag_ns{0};  ///< How long ago what it passes on now was published, at least; while it stands still,
+                             ///< for how long it has.
+    std::int64_t patience_ns{0};  ///< It is behind when it lags more.
     Condition behind;
     bool ended{false};
     Burst stalled;  ///< Clients that were disconnected because they took nothing.

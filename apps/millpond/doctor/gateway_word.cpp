@@ -27,15 +27,18 @@ using Tree = boost::property_tree::ptree;
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kMends{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kMends{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
     {"stale", kRestart},
     {"kernel drops",
      "sysctl -w net.core.rmem_max=67108864; receive_buffer = \"64MiB\" in the [[feed]], pin in the [[ring]]"},
+    {"checksum errors", "ethtool -S INTERFACE; a sender on veth: ethtool -K DEVICE tx off"},
     {"line", "ip -s link; ip maddress: interface_b and the group of line B as for any feed"},
     {"undecodable", "journalctl -u millpond: what the decoder said of the first; compare format of the [[feed]]"},
+    {"rejected messages", "millpond gateway --capture FOLDER keeps the datagrams; compare format of the [[feed]]"},
+    {"other session", "tcpdump -n port PORT: who sends; source of the [[feed]] takes one sender only"},
     {"gap",
      "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: when nothing was lost here, ask the sender and the network"},
     {"quotes incomplete",

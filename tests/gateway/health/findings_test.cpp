@@ -122,6 +122,22 @@ TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
                             is(Stage::halted, service::Severity::info, kNow)));
 }
 
+TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
+    auto feed = good_feed();
+    feed.corrupt.see(2, kNow);
+    feed.rejected.see(3, kNow);
+    feed.strays.see(4, kNow);
+    feed.last_packet = kNow + 10 * kSecond;
+    const auto found = findings(feed, kNow + 10 * kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::checksum, service::Severity::warning, kNow),
+                                   is(Stage::rejected, service::Severity::warning, kNow),
+                                   is(Stage::other_session, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "2 datagrams had a wrong checksum and were dropped");
+    EXPECT_EQ(found[1].text, "3 messages could not be read or contradict the books");
+    EXPECT_EQ(found[2].text, "4 datagrams of another session were ignored");
+    EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), IsEmpty());
+}
+
 TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
     auto feed = good_feed();
     feed.missing.see(2, kNow);

@@ -15,7 +15,9 @@
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -126,6 +128,57 @@ TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'csv'");
     EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("No space left on device")));
+}
+
+TEST(Health, ASinkThatTheRingLapsWhileItStandsStillIsAnErrorAndHoldsUpNoEnd) {
+    const auto fifo = ::testing::TempDir() + "millpond_stuck_" + std::to_string(getpid());
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    const int never_read = ::open(fifo.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(never_read, 0);
+    {
+        RunningGateway gateway{"stuck", [&](Config& config) {
+                                   auto& csv = config.csv.emplace_back();
+                                   csv.path = fifo;
+                                   csv.flush_ms = 10;
+                                   config.rings[0].capacity = 1'024;
+                               }};
+        EXPECT_TRUE(gateway.watch_until([&](const State& state) {
+            for (int i = 0; i < 50; ++i) gateway.send_quote();
+            const auto& sink = state.sinks[0];
+            return sink.account.missed > 10'000 && sink.behind.holds && !is_good(state);
+        })) << report_line(*gateway.gateway().health());
+        EXPECT_EQ(gateway.found(Stage::sink_behind).severity, service::Severity::error);
+    }
+    ::close(never_read);
+    ::unlink(fifo.c_str());
+}
+
+TEST(Health, MessagesThatAreRejectedAreAFindingThoughTheirQuotesAreNewSince) {
+    RunningGateway gateway{"rejected"};
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    feed::QuotesEncoder encoder{{.channel = 0, .session = 1}};
+    encoder.begin(buffer);
+    ASSERT_TRUE(encoder.add(quote_of(0, 10'000), feed::Venue{"X"}, feed::Symbol{"AAPL"}));
+    const auto bytes = encoder.finish(0);
+    buffer[bytes.size() - 1] = std::byte{7};  // no character of a name
+    gateway.send(bytes);
+    gateway.lose(1);
+    gateway.send_quote();
+    const auto found = gateway.found(Stage::rejected);
+    EXPECT_EQ(found.of, "feed 'f'");
+    EXPECT_EQ(found.text, "1 messages could not be read or contradict the books");
+}
+
+TEST(Health, DatagramsOfAnotherSessionAreAFindingAndVoidNoQuote) {
+    RunningGateway gateway{"strays"};
+    gateway.send_quote();
+    std::array<std::byte, feed::quotes_layout::kMaxDatagramBytes> buffer;
+    feed::QuotesEncoder stray{{.channel = 0, .session = ~std::uint64_t{0}}};
+    stray.begin(buffer);
+    gateway.send(stray.finish(0));
+    gateway.send_quote();
+    EXPECT_EQ(gateway.found(Stage::other_session).text, "1 datagrams of another session were ignored");
+    EXPECT_EQ(gateway.gateway().pipelines().front()->publisher().board().cleared(0), 0U);
 }
 
 TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
