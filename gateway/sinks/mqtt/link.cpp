@@ -21,18 +21,25 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/thread_name.hpp>
 
+#include "gateway/sinks/mqtt/earlier_run.hpp"
 #include "gateway/sinks/mqtt/reach.hpp"
 
 namespace millpond::gateway::mqtt {
 namespace {
 
 constexpr std::string_view kOnline = R"({"state":"online"})";
+constexpr std::string_view kStarting = R"({"state":"offline","reason":"starting"})";
 constexpr std::string_view kStopped = R"({"state":"offline","reason":"stopped"})";
 constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
 
 constexpr int kTickMs = 100;
 constexpr int kPacketsAtOnce = 256;
 constexpr std::int64_t kGoodbyeNs = 1'000'000'000;
+/// A broker that has not shown what it retains by then is not asked any longer.
+constexpr std::int64_t kLookNs = 10'000'000'000;
+/// A broker may drop what a slow connection does not take at once, so it is asked until nothing new comes.
+constexpr int kMostLooks = 16;
+constexpr std::size_t kMostOfALook = 65'536;
 constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 is a refusal.
 
 }  // namespace
@@ -82,6 +89,16 @@ Client Link::connectable() {
                                       [](mosquitto*, void* self, int id, int code, const mosquitto_property*) {
                                           static_cast<Link*>(self)->on_publish(id, code);
                                       });
+    mosquitto_message_callback_set(client.get(), [](mosquitto*, void* self, const mosquitto_message* message) {
+        const std::string_view payload{static_cast<const char*>(message->payload),
+                                       static_cast<std::size_t>(message->payloadlen)};
+        static_cast<Link*>(self)->on_message(message->topic, payload, message->retain);
+    });
+    mosquitto_subscribe_callback_set(client.get(), [](mosquitto*, void* self, int, int count, const int* granted) {
+        auto& link = *static_cast<Link*>(self);
+        if (link.look_ == Look::asked && std::any_of(granted, granted + count, [](int code) { return code > 2; }))
+            link.look_ = Look::refused;
+    });
     return client;
 }
 
@@ -165,6 +182,7 @@ bool Link::exchange(mosquitto* client) {
     drop_confirmed();
     if (error == MOSQ_ERR_SUCCESS && refusal_.empty()) {
         if (accepted_ && !was_accepted) begin(client);
+        if (look_ != Look::none) end_look(client);
         return true;
     }
     fail(refusal_.empty() ? reason(error) : refusal_);
@@ -181,7 +199,67 @@ void Link::on_connect(int code) {
 }
 
 void Link::begin(mosquitto* client) {
-    outgoing_.push_front(state_message(kOnline));
+    if (looked_ || !options_.retain) {
+        outgoing_.push_front(state_message(kOnline));
+        return announce(client);
+    }
+    looks_ = 0;
+    look_until_ns_ = core::monotonic_nanos() + kLookNs;
+    filter_ = filter_of(options_.topic);
+    bool shows_state = false;
+    static_cast<void>(mosquitto_topic_matches_sub(filter_.c_str(), options_.state_topic.c_str(), &shows_state));
+    if (!shows_state) static_cast<void>(mosquitto_subscribe(client, nullptr, options_.state_topic.c_str(), 0));
+    ask_for_retained(client);
+}
+
+void Link::ask_for_retained(mosquitto* client) {
+    ++looks_;
+    look_ = Look::asked;
+    if (mosquitto_subscribe(client, nullptr, filter_.c_str(), 0) != MOSQ_ERR_SUCCESS) look_ = Look::refused;
+    outgoing_.push_back(state_message(kStarting));
+}
+
+void Link::on_message(std::string_view topic, std::string_view payload, bool retained) {
+    if (look_ != Look::asked) return;
+    if (!retained) {
+        // Ours: the broker has sent all that it retains.
+        if (topic == options_.state_topic && payload == kStarting) look_ = Look::seen;
+        return;
+    }
+    if (topic == options_.state_topic || !is_of_template(options_.topic, topic)) return;
+    const auto marked = marked_incomplete(payload);
+    Outgoing outgoing{.message = {}, .state = true};
+    if (!marked || marked->size() > outgoing.message.payload.size() || earlier_.size() == kMostOfALook) return;
+    outgoing.message.topic = &earlier_.emplace_back(topic);
+    outgoing.message.length = static_cast<std::uint16_t>(marked->size());
+    std::copy(marked->begin(), marked->end(), outgoing.message.payload.begin());
+    outgoing_.push_back(outgoing);
+}
+
+void Link::end_look(mosquitto* client) {
+    const bool late = core::monotonic_nanos() >= look_until_ns_;
+    if (look_ == Look::asked && !late) return;
+    if (look_ == Look::seen && !late && looks_ < kMostLooks && !earlier_.empty()) {
+        if (!outgoing_.empty()) return;  // the marks first
+        earlier_.clear();
+        return ask_for_retained(client);
+    }
+    if (look_ != Look::seen) {
+        say_(
+            service::Severity::warning, options_.name + ".retained",
+            fmt::format("mqtt sink '{}': broker {}:{} does not show what it retains for '{}': quotes of an earlier run "
+                        "may look good",
+                        options_.name, options_.host, options_.port, filter_));
+    }
+    look_ = Look::none;
+    looked_ = true;
+    static_cast<void>(mosquitto_unsubscribe(client, nullptr, filter_.c_str()));
+    static_cast<void>(mosquitto_unsubscribe(client, nullptr, options_.state_topic.c_str()));
+    outgoing_.push_back(state_message(kOnline));
+    announce(client);
+}
+
+void Link::announce(mosquitto* client) {
     counters_.connects.add();
     counters_.connected.set(1);
     say_(service::Severity::info, options_.name + ".link",
@@ -258,6 +336,7 @@ void Link::note_confirmed(const Outgoing& outgoing) noexcept {
 void Link::forget_connection() {
     counters_.connected.set(0);
     accepted_ = false;
+    look_ = Look::none;
     for (std::size_t i = 0; i < sent_; ++i) {
         if (outgoing_[i].confirmed) {
             note_confirmed(outgoing_[i]);
@@ -267,9 +346,11 @@ void Link::forget_connection() {
     }
     std::erase_if(outgoing_, [](const Outgoing& outgoing) { return outgoing.state || outgoing.confirmed; });
     sent_ = 0;
+    earlier_.clear();
 }
 
 void Link::say_goodbye(mosquitto* client) {
+    look_ = Look::none;
     send_waiting(client);
     outgoing_.push_back(state_message(kStopped));
     const auto until = core::monotonic_nanos() + kGoodbyeNs;

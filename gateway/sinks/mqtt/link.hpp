@@ -21,6 +21,10 @@ namespace millpond::gateway::mqtt {
 /// The connection to a broker: makes it, makes it again after it ended, with pauses that double, and sends what it is
 /// offered in order. What was not confirmed when a connection ended is sent again on the next one.
 ///
+/// The first connection asks the broker for the retained quotes of the template's topics, which an earlier run has
+/// left, and marks them incomplete before anything else is sent; meanwhile the state topic holds
+/// {"state":"offline","reason":"starting"}.
+///
 /// The state topic holds, retained, {"state":"online"} while the broker has us, {"state":"offline","reason":"stopped"}
 /// after a clean end and, by the will, {"state":"offline","reason":"lost"} after any other.
 ///
@@ -69,6 +73,12 @@ private:
     /// What is ready on the connection; false when it has ended.
     [[nodiscard]] bool exchange(mosquitto* client);
     void begin(mosquitto* client);
+    /// Has the broker send what it retains, and a mark behind it.
+    void ask_for_retained(mosquitto* client);
+    void on_message(std::string_view topic, std::string_view payload, bool retained);
+    /// What an earlier run has left is marked, or cannot be.
+    void end_look(mosquitto* client);
+    void announce(mosquitto* client);
     void send_waiting(mosquitto* client);
     [[nodiscard]] int publish(mosquitto* client, Outgoing& outgoing);
     [[nodiscard]] Outgoing state_message(std::string_view json) const;
@@ -93,6 +103,13 @@ private:
     std::atomic<std::uint64_t> confirmed_events_{0};
 
     // The link's thread's.
+    enum class Look : std::uint8_t { none, asked, seen, refused };
+    Look look_{Look::none};  // at what an earlier run has left
+    bool looked_{false};
+    int looks_{0};
+    std::int64_t look_until_ns_{0};
+    std::string filter_;
+    std::deque<std::string> earlier_;  // topics of outgoing_
     std::deque<Outgoing> outgoing_;
     std::size_t sent_{0};  // of outgoing_, on this connection
     bool accepted_{false};

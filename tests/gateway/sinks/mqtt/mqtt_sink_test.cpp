@@ -30,6 +30,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 
 constexpr const char* kOnline = R"({"state":"online"})";
+constexpr const char* kStarting = R"({"state":"offline","reason":"starting"})";
 constexpr const char* kStopped = R"({"state":"offline","reason":"stopped"})";
 constexpr const char* kLost = R"({"state":"offline","reason":"lost"})";
 
@@ -100,18 +101,48 @@ TEST_P(MqttVersions, ASubscriberGetsEveryQuoteInOrderAndAsItIs) {
     auto sink = open(ring, options);
     ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
     ring.publish_quotes(kQuotes);
-    ASSERT_TRUE(subscriber.until([&] { return subscriber.received.size() == kQuotes + 1; },
+    ASSERT_TRUE(subscriber.until([&] { return subscriber.received.size() == kQuotes + 2; },
                                  [&] { sink->round(core::monotonic_nanos()); }));
     EXPECT_EQ(subscriber.received[0].topic, "millpond/mqtt");
-    EXPECT_EQ(subscriber.received[0].payload, kOnline);
+    EXPECT_EQ(subscriber.received[0].payload, kStarting);
+    EXPECT_EQ(subscriber.received[1].payload, kOnline);
     for (std::uint64_t n = 1; n <= kQuotes; ++n) {
-        ASSERT_EQ(subscriber.received[n].topic, topic_of(n));
-        ASSERT_EQ(subscriber.received[n].payload, json_of(n));
+        ASSERT_EQ(subscriber.received[n + 1].topic, topic_of(n));
+        ASSERT_EQ(subscriber.received[n + 1].payload, json_of(n));
     }
     ASSERT_TRUE(work(*sink, [&] { return is_idle(*sink); }));
     EXPECT_EQ(sink->account().delivered, kQuotes);
     EXPECT_TRUE(sink->account().closes());
-    EXPECT_EQ(counters(*sink).messages.read(), kQuotes + 1);
+    EXPECT_EQ(counters(*sink).messages.read(), kQuotes + 2);
+}
+
+TEST_P(MqttVersions, RetainedQuotesOfAnEarlierRunDoNotLookGood) {
+    const MosquittoBroker broker{folder_};
+    auto options = to(broker, Delivery::conflate, std::get<1>(GetParam()));
+    options.protocol = std::get<0>(GetParam());
+    {
+        TestRing ring{"mqttold"};
+        auto sink = open(ring, options);
+        ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+        ring.publish_quotes(2);
+        ASSERT_TRUE(reaches(broker, *sink, "bbo/AAPL", R"("incomplete":false)"));
+        ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", R"("incomplete":false)"));
+    }
+    MosquittoSubscriber live{broker};
+    TestRing ring{"mqttnew"};
+    auto sink = open(ring, options);
+    ASSERT_TRUE(work(*sink, [&] { return is_connected(*sink); }));
+    ASSERT_TRUE(live.until([&] { return live.newest("millpond/mqtt") == kOnline; }));
+    for (const auto* topic : {"bbo/AAPL", "bbo/MSFT"}) {
+        EXPECT_THAT(live.newest(topic), HasSubstr(R"("incomplete":true)")) << "before the sink is online";
+    }
+    MosquittoSubscriber late{broker};
+    ASSERT_TRUE(late.until([&] { return late.received.size() >= 3; }));
+    for (const auto* topic : {"bbo/AAPL", "bbo/MSFT"})
+        EXPECT_THAT(late.newest(topic), HasSubstr(R"("incomplete":true)"));
+    EXPECT_EQ(late.newest("millpond/mqtt"), kOnline);
+    ring.publish_quotes(1);
+    EXPECT_TRUE(reaches(broker, *sink, topic_of(1), R"("incomplete":false)"));
 }
 
 TEST_P(MqttVersions, AWrongPasswordIsNamedAndTriedAgain) {
@@ -141,7 +172,7 @@ TEST_F(MqttSinkTest, WhoComesLateGetsTheRetainedQuotes) {
     ring.publish_quotes(10);  // before the sink joins: it has them from the board
     auto sink = open(ring, to(broker, Delivery::conflate));
     // More where the connection was lost and restored on the way.
-    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() >= 3; }));
+    ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() >= 4; }));
     ring.publish_quotes(1);
     ASSERT_TRUE(reaches(broker, *sink, "bbo/MSFT", json_of(11)));
     MosquittoSubscriber late{broker};
@@ -150,6 +181,21 @@ TEST_F(MqttSinkTest, WhoComesLateGetsTheRetainedQuotes) {
     EXPECT_EQ(late.newest("bbo/AAPL"), json_of(10));
     EXPECT_EQ(late.newest("bbo/MSFT"), json_of(11));
     EXPECT_EQ(late.newest("millpond/mqtt"), kOnline);
+}
+
+TEST_F(MqttSinkTest, AHaltIsRetainedWithTheQuoteUntilItEnds) {
+    const MosquittoBroker broker{folder_};
+    TestRing ring{"mqtthalt"};
+    auto sink = open(ring, to(broker));
+    auto quote = quote_of(0, 10'000);
+    quote.flags = feed::kHalted;
+    ring.writer.publish(quote);
+    EXPECT_TRUE(reaches(broker, *sink, "bbo/AAPL", R"("incomplete":false,"halted":true})"));
+    ring.writer.publish(feed::TradeBreak{.instrument = 0, .trade_id = 4'711});
+    quote.flags = 0;
+    ring.writer.publish(quote);
+    EXPECT_TRUE(reaches(broker, *sink, "bbo/AAPL", R"("incomplete":false})"));
+    EXPECT_EQ(sink->account().filtered, 1U) << "a broken trade changes no quote";
 }
 
 TEST_F(MqttSinkTest, ABrokerThatIsKilledAndStartedAgainGetsEveryQuote) {
@@ -308,7 +354,7 @@ TEST_F(MqttSinkTest, TlsChecksTheBrokersNameAndSignature) {
     options.tls.authority = good.certificate;
     {
         auto sink = open(ring, options);
-        ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() == 3; })) << said_.texts().back();
+        ASSERT_TRUE(work(*sink, [&] { return counters(*sink).messages.read() == 4; })) << said_.texts().back();
     }
     options.host = "127.0.0.1";  // not what the certificate says
     auto sink = open(ring, options);
