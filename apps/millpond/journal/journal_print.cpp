@@ -212,7 +212,7 @@ Command journal_cat_command(Arguments& journal) {
 Command journal_export_command(Arguments& journal) {
     auto* command = journal.add_subcommand("export", "Write the events of a journal to a file, showing how far it is.");
     auto options = add_selection(*command);
-    command->add_option("FORMAT", options->format, "csv (quotes only) or json (a line an event)")
+    command->add_option("FORMAT", options->format, "csv (quotes and gaps) or json (a line an event)")
         ->one_of({"json", "csv"})
         ->required();
     command->add_option("FILE", options->file, "the file, which is replaced")->required();

@@ -257,12 +257,13 @@ TEST_F(KafkaSinkTest, WhatConcernsNoInstrumentGoesToTheEventsTopic) {
     ring_.writer.publish(feed::Status{.channel = 1, .state = feed::TradingState::halted});
     ring_.writer.publish(trade_of(0, 20'000));
     ring_.writer.publish(feed::Status{.instrument = 1, .state = feed::TradingState::halted});
+    ring_.writer.publish(feed::TradeBreak{.instrument = 0, .trade_id = 4'711});
     drain();
     auto settings = options(cluster.brokers());
     settings.topic = "q.{venue}";
     const auto sink = open(settings);
     KafkaReader reader{cluster.brokers(), {"q.X", "millpond.events"}, MockCluster::kPartitions};
-    ASSERT_TRUE(reader.until([&] { return reader.received.size() == 5; }));
+    ASSERT_TRUE(reader.until([&] { return reader.received.size() == 6; }));
     std::map<std::uint64_t, KafkaReader::Received> all;
     for (const auto& message : reader.received) all[message.sequence] = message;
     for (const std::uint64_t sequence : {1U, 2U, 3U}) {
@@ -276,6 +277,11 @@ TEST_F(KafkaSinkTest, WhatConcernsNoInstrumentGoesToTheEventsTopic) {
     EXPECT_EQ(all[4].key, "AAPL");
     EXPECT_THAT(all[4].value, HasSubstr(R"("type":"trade","symbol":"AAPL")"));
     EXPECT_EQ(all[5].key, "MSFT");
+    EXPECT_THAT(all[5].value, HasSubstr(R"("state":"halted")"));
+    EXPECT_EQ(all[6].topic, "q.X");
+    EXPECT_EQ(all[6].key, "AAPL");
+    EXPECT_THAT(all[6].value, HasSubstr(R"("type":"trade_break","symbol":"AAPL")"));
+    EXPECT_THAT(all[6].value, HasSubstr(R"("trade_id":4711})"));
 }
 
 TEST_F(KafkaSinkTest, WhatTheRingLostBeforeItWasWrittenDownIsTold) {

@@ -57,6 +57,22 @@ TEST(KafkaBinaryValue, OfAQuoteHasItsFieldsAtTheOffsetsOfTheTable) {
                   bytes_of(quote.receive_utc_ns) + bytes_of(quote.receive_ticks) + bytes_of(quote.feed_sequence));
 }
 
+TEST(KafkaBinaryValue, OfATradeBreakHasItsFieldsAtTheOffsetsOfTheTable) {
+    ValueBuffer buffer;
+    const feed::TradeBreak broken{.instrument = 0x01020304,
+                                  .channel = 0x0506,
+                                  .trade_id = 4'711,
+                                  .exchange_utc_ns = 7,
+                                  .receive_utc_ns = 8,
+                                  .receive_ticks = 9,
+                                  .feed_sequence = 10};
+    EXPECT_EQ(binary_value(buffer, broken, 6), head(static_cast<std::uint16_t>(feed::EventKind::trade_break), 6) +
+                                                   bytes_of(broken.instrument) + bytes_of(broken.channel) +
+                                                   bytes_of(std::uint16_t{0}) + bytes_of(broken.trade_id) +
+                                                   bytes_of(broken.exchange_utc_ns) + bytes_of(broken.receive_utc_ns) +
+                                                   bytes_of(broken.receive_ticks) + bytes_of(broken.feed_sequence));
+}
+
 TEST(KafkaBinaryValue, TellsTheKindAndNothingOfTheValueBeforeIt) {
     ValueBuffer buffer;
     buffer.fill('x');
