@@ -26,7 +26,7 @@ std::optional<Int> number(std::string_view text) {
     return value;
 }
 
-std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
+std::string in_quotes(std::string_view text) { return fmt::format("'{}'", text); }
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void Value::fail(std::string_view expected, std::string_view found) const {
 std::string Value::type_name() const {
     struct Name {
         std::string_view other;
-        std::string operator()(const Bare& bare) const { return quoted(bare.text); }
+        std::string operator()(const Bare& bare) const { return in_quotes(bare.text); }
         std::string operator()(const std::string& text) const { return fmt::format("the string '{}'", text); }
         std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
         std::string operator()(double value) const { return fmt::format("the number {}", value); }
@@ -67,7 +67,7 @@ Value::List Value::list() const {
 std::string Value::text_of_at_most(std::size_t characters) const {
     auto result = text();
     if (result.empty() || result.size() > characters) {
-        fail(fmt::format("1 to {} characters", characters), fmt::format("{} in {}", result.size(), quoted(result)));
+        fail(fmt::format("1 to {} characters", characters), fmt::format("{} in {}", result.size(), in_quotes(result)));
     }
     return result;
 }
@@ -148,7 +148,7 @@ std::string Value::date() const {
     ::date::year_month_day day;
     in >> ::date::parse("%F", day);
     if (in.fail() || in.peek() != std::istringstream::traits_type::eof() || !day.ok()) {
-        fail("a day like 2020-01-30", quoted(written));
+        fail("a day like 2020-01-30", in_quotes(written));
     }
     return written;
 }
