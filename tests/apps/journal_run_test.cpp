@@ -188,7 +188,6 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
         EXPECT_EQ(gateway.end().exit_code, 0);
     }
     const auto first = folder_ + "/0000000001.mpj";
-    const auto bytes = std::filesystem::file_size(first);
     std::filesystem::copy_file(first, folder_ + "/0000000000.mpj");
     std::filesystem::resize_file(folder_ + "/0000000000.mpj", 8'192);         // cut off before its first record
     std::ofstream{folder_ + "/0000000002.mpj"} << std::string(100'000, 'x');  // foreign
