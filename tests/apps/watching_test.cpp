@@ -55,7 +55,7 @@ const std::set<std::string>& shown() {
             {.ring = unique_ring("watched"),
              .format = "itch",
              .more = {"--tcp", "listen=127.0.0.1:0", "--csv", "path=" + (folder / "x.csv").string(), "--udp",
-                      "to=127.0.0.1:9", "--mqtt", "broker=127.0.0.1:1", "--capture", folder.string()}}};
+                      "to=127.0.0.1:9", "--mqtt", "broker=127.0.0.1:1", "--capture", (folder / "capture").string()}}};
         const memory::BlockPool pool{64, 64, {.name = "orders"}};
         metrics::Registry registry;
         const auto listed = metrics::add_pool(registry, pool);

@@ -49,8 +49,7 @@ Bytes datagram(std::uint8_t session, std::uint64_t first, std::uint64_t count) {
         if (count == 0) {
             EXPECT_TRUE(miax.heartbeat());
         }
-        for (auto n = first; n < first + count; ++n)
-            EXPECT_TRUE(miax.bid(1, 7, static_cast<Price>(n) * 100, 1));
+        for (auto n = first; n < first + count; ++n) EXPECT_TRUE(miax.bid(1, 7, static_cast<Price>(n) * 100, 1));
         bytes = miax.finish();
     } else {
         QuotesEncoder quotes{{.channel = 0, .session = session}};
