@@ -78,7 +78,7 @@ bool JournalReader::open_next() {
 }
 
 std::optional<SegmentFile> JournalReader::begun_next() const {
-    const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
+    SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
     if (SegmentReader::begun(next.path)) return next;
     if (std::filesystem::exists(next.path)) return std::nullopt;  // it waits to be used
     for (const auto& file : list_segments(folder_)) {
