@@ -56,8 +56,12 @@ export class Delivery implements Envelope {
   given = false;
   /** The send that made it is still on the stack. */
   held = false;
-  /** Its handler is not known in its asynchronous context. */
+  /** Its handler is known in its asynchronous context, which may hold this for ever. */
+  marked = false;
+  /** Its handler runs on, and is not known in its asynchronous context. */
   unmarked = false;
+  /** The promise is the handler's own, seen on its way. */
+  chained = false;
   /** How it ended, for the send that is still on the stack. */
   failed = false;
   outcome: unknown = undefined;
@@ -93,6 +97,11 @@ export class Delivery implements Envelope {
     this.given = true;
     this.reason = reason;
     return this.#controller;
+  }
+
+  /** Nothing but the handler settles the promise of the reply. */
+  get settlesAlone(): boolean {
+    return this.held && !this.emitted && this.promise === undefined && !this.deadline && !this.sender;
   }
 
   /** The promise of the reply. */
@@ -133,7 +142,7 @@ export class Delivery implements Envelope {
     this.scope = this.deadline = this.rest = this.sender = this.traceparent = this.correlationId = undefined;
     this.#resolve = this.#reject = this.#controller = this.#listener = undefined;
     this.attempt = 1;
-    this.failed = this.given = this.unmarked = false;
+    this.failed = this.given = this.marked = this.unmarked = this.chained = false;
     this.lane = 2;
   }
 }

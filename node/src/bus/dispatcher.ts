@@ -2,18 +2,19 @@ import { CALLER, HANDLER, LAST_STAMP, LOOK_CLOSER, NO_POOL, PLAIN } from "../poo
 import { Message } from "../pool/message.js";
 import type { MessagePool } from "../pool/message-pool.js";
 import { MessageInUseError, UseAfterReleaseError } from "../pool/pool-error.js";
+import { isThenable } from "../pool/thenable.js";
 import { NoHandlerError, SystemClosedError } from "./bus-error.js";
 import { checkSendOptions } from "./check-options.js";
 import { type Delivery, DONE, NEW, RUNNING } from "./delivery.js";
+import type { Mode, RunnerOptions } from "./delivery-source.js";
 import type { Mailbox } from "./mailbox.js";
 import type { Place } from "./place.js";
 import type { Scope } from "./platform.js";
-import { FAILED, HANDLED, type Receiver, REFUSED, SENT } from "./receiver.js";
+import { DIRECT, FAILED, type Receiver, REFUSED } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type { Reports } from "./reports.js";
-import { type Mode, Runner, type RunnerOptions } from "./runner.js";
+import { Runner } from "./runner.js";
 import type { SendOptions } from "./system-options.js";
-import { isThenable } from "../pool/thenable.js";
 
 /** The last stamp of the message that lies ready. */
 const USED_UP = LOOK_CLOSER + LAST_STAMP;
@@ -51,8 +52,7 @@ export class Dispatcher extends Runner {
     message._body = body;
     message._address(receiver.route);
     const { counts } = receiver;
-    counts[SENT]!++;
-    counts[HANDLED]!++;
+    counts[DIRECT]!++;
     let outcome: unknown;
     let later: boolean;
     try {
@@ -244,15 +244,13 @@ export class Dispatcher extends Runner {
     const kept = message._pool === NO_POOL;
     if (!kept) this.pool._lendReserved(message);
     this.#ready = this.pool._reserve();
-    receiver.counts[SENT]!--;
-    receiver.counts[HANDLED]!--;
+    receiver.counts[DIRECT]!--;
     const delivery = this.begin(receiver, message, true, undefined, "send", undefined);
     delivery.state = RUNNING;
     message._owner = kept ? CALLER : HANDLER;
     if (this.marks) this.unmark(delivery);
-    delivery.held = false;
-    const reply = delivery.promised();
     this.awaitReply(delivery, outcome);
-    return reply;
+    delivery.held = false;
+    return delivery.promised();
   }
 }

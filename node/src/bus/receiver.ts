@@ -17,6 +17,8 @@ export const DROPPED = 4;
 export const ABORTED = 5;
 export const EXPIRED = 6;
 export const RETRIED = 7;
+/** @internal Sent and handled on the shortest way, which counts once. */
+export const DIRECT = 8;
 
 /** Calls in a row without a promise, after which a handler is called on the shortest way. */
 const PROVEN = 8;
@@ -27,7 +29,7 @@ const PROVEN = 8;
  * @internal
  */
 export class Receiver {
-  readonly counts = new Float64Array(8);
+  readonly counts = new Float64Array(9);
   readonly latency: LatencyHistogram | undefined;
   /** Different for each receiver of a system. */
   name = "";
@@ -81,8 +83,8 @@ export class Receiver {
       template: this.route.template,
       kind: this.kind,
       name: this.name,
-      sent: counts[SENT]!,
-      handled: counts[HANDLED]!,
+      sent: counts[SENT]! + counts[DIRECT]!,
+      handled: counts[HANDLED]! + counts[DIRECT]!,
       failed: counts[FAILED]!,
       refused: counts[REFUSED]!,
       dropped: counts[DROPPED]!,
