@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, MarketRing, MarketRingError, type MarketRingHandler } from "millpond";
@@ -310,6 +310,12 @@ test(
       const events: MarketEvent[] = [];
       for await (const event of market) {
         events.push(event);
+        if (events.length === 2) {
+          // The next writer's ring: another epoch, under the same name.
+          writer.u64(32, 78);
+          writeFileSync(`${path}.next`, writer.bytes);
+          renameSync(`${path}.next`, path);
+        }
         if (events.length === 4) break;
       }
       assert.deepEqual(
