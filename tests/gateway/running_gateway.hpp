@@ -84,12 +84,12 @@ public:
         }
         return false;
     }
-    /// Watches until there is a finding of that stage and gives it; fails when none comes.
-    health::Finding found(health::Stage stage) {
+    /// Watches until there is a finding of that stage whose text has `part`, and gives it; fails when none comes.
+    health::Finding found(health::Stage stage, std::string_view part = {}) {
         health::Finding result;
         EXPECT_TRUE(watch_until([&](const health::State& state) {
             for (const auto& finding : health::findings(state, state.now)) {
-                if (finding.stage != stage) continue;
+                if (finding.stage != stage || finding.text.find(part) == std::string::npos) continue;
                 result = finding;
                 return true;
             }
