@@ -22,46 +22,46 @@ using Tree = boost::property_tree::ptree;
 
 constexpr std::size_t kDeepest = 2;  ///< The object, and the list in it.
 
-/// Brackets outside strings; the parser itself recurses once a level.
-bool too_deep(std::string_view line) {
-    std::size_t depth = 0;
+/// Calls found(c) for each character outside of strings (a string shows as its first quote) until it returns true.
+/// Whether it did.
+template <class Found>
+bool any_outside_strings(std::string_view line, Found&& found) {
     bool quoted = false;
     for (std::size_t i = 0; i < line.size(); ++i) {
         const char c = line[i];
         if (quoted) {
             if (c == '\\') ++i;
             if (c == '"') quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > kDeepest) return true;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            --depth;
+            continue;
         }
+        quoted = c == '"';
+        if (found(c)) return true;
     }
     return false;
 }
 
-/// Whether a list holds something without quotes: the parser takes a number for its digits.
+/// The parser recurses once per level.
+bool too_deep(std::string_view line) {
+    std::size_t depth = 0;
+    return any_outside_strings(line, [&](char c) {
+        if (c == '[' || c == '{') return ++depth > kDeepest;
+        if ((c == ']' || c == '}') && depth > 0) --depth;
+        return false;
+    });
+}
+
+/// Whether a list holds an element without quotes: the parser takes a number for its digits.
 bool lists_bare_words(std::string_view line) {
     std::size_t lists = 0;
-    bool quoted = false;
-    for (std::size_t i = 0; i < line.size(); ++i) {
-        const char c = line[i];
-        if (quoted) {
-            if (c == '\\') ++i;
-            if (c == '"') quoted = false;
-        } else if (c == '"') {
-            quoted = true;
-        } else if (c == '[') {
+    return any_outside_strings(line, [&](char c) {
+        if (c == '[')
             ++lists;
-        } else if (c == ']') {
-            if (lists > 0) --lists;
-        } else if (lists > 0 && std::string_view{", \t\r"}.find(c) == std::string_view::npos) {
-            return true;
-        }
-    }
-    return false;
+        else if (c == ']' && lists > 0)
+            --lists;
+        else
+            return lists > 0 && std::string_view{"\", \t\r"}.find(c) == std::string_view::npos;
+        return false;
+    });
 }
 
 std::vector<std::string> symbols_of(const std::string& key, const Tree& value) {

@@ -222,7 +222,7 @@ struct Config {
     std::uint32_t realtime{0};
     net::ReceivePath receive{net::ReceivePath::socket};
     Wanted receive_want{Wanted::prefer};  ///< Whether a socket does where that path is not to be had.
-    service::TokenSource admin_token;     ///< Who shows it at `metrics` may ask for a reload; empty: nobody may.
+    service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of so many bytes is full.
     std::uint64_t capture_keep{0};                             ///< Full files kept a ring; 0: all.

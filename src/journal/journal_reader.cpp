@@ -70,19 +70,19 @@ bool JournalReader::try_open(const SegmentFile& file) {
 bool JournalReader::open_next() {
     // The next number is there already in the usual case; after a removal the listing tells.
     const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
-    if (SegmentReader::begun(next.path) && try_open(next)) return true;
+    if (SegmentReader::is_started(next.path) && try_open(next)) return true;
     for (const auto& file : list_segments(folder_)) {
-        if (file.ordinal > ordinal_ && SegmentReader::begun(file.path) && try_open(file)) return true;
+        if (file.ordinal > ordinal_ && SegmentReader::is_started(file.path) && try_open(file)) return true;
     }
     return false;
 }
 
-std::optional<SegmentFile> JournalReader::begun_next() const {
+std::optional<SegmentFile> JournalReader::next_started() const {
     SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
-    if (SegmentReader::begun(next.path)) return next;
+    if (SegmentReader::is_started(next.path)) return next;
     if (std::filesystem::exists(next.path)) return std::nullopt;  // it waits to be used
     for (const auto& file : list_segments(folder_)) {
-        if (file.ordinal > ordinal_ && SegmentReader::begun(file.path)) return file;
+        if (file.ordinal > ordinal_ && SegmentReader::is_started(file.path)) return file;
     }
     return std::nullopt;
 }
@@ -90,7 +90,7 @@ std::optional<SegmentFile> JournalReader::begun_next() const {
 /// True when nothing more comes in the open segment, although its header does not say that it is ended: its writer has
 /// gone on to another one. What was appended before that is there now and has to be read first.
 bool JournalReader::find_over() {
-    const auto next = begun_next();
+    const auto next = next_started();
     if (!next) return false;
     const auto segment = look_into(*next);
     segment_->set_over(segment ? segment->identity().first_record : 0);
@@ -172,7 +172,7 @@ void JournalReader::seek(std::uint64_t record) {
     expected_ = record;
     std::optional<SegmentFile> target;
     for (const auto& file : list_segments(folder_)) {
-        if (!SegmentReader::begun(file.path)) continue;
+        if (!SegmentReader::is_started(file.path)) continue;
         const auto segment = look_into(file);
         if (!segment) continue;
         const auto first = segment->identity().first_record;
@@ -188,7 +188,7 @@ void JournalReader::seek(std::uint64_t record) {
 void JournalReader::seek_time(std::int64_t utc_ns) {
     std::uint64_t target = 1;
     for (const auto& file : list_segments(folder_)) {
-        if (!SegmentReader::begun(file.path)) continue;
+        if (!SegmentReader::is_started(file.path)) continue;
         auto segment = look_into(file);
         if (!segment) continue;
         target = segment->identity().first_record;

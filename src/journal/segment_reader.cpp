@@ -64,7 +64,7 @@ SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory
 
 void SegmentReader::note_fault(const std::string& what) { fault_ += fault_.empty() ? what : "; " + what; }
 
-bool SegmentReader::begun(const std::filesystem::path& path) {
+bool SegmentReader::is_started(const std::filesystem::path& path) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0) return false;
     SegmentHeader header{};

@@ -112,7 +112,7 @@ TEST_F(JournalWriterTest, AFullSegmentIsFollowedByOneThatIsReady) {
     EXPECT_EQ(writer.counters().segments.read(), 4U);
     EXPECT_GT(writer.counters().refused.read(), 0U);
     for (const auto& file : list_segments(folder_)) {
-        if (!SegmentReader::begun(file.path)) continue;
+        if (!SegmentReader::is_started(file.path)) continue;
         int names = 0;
         SegmentReader{file.path}.for_each_name([&](const NameRecord& name) {
             EXPECT_EQ(name.symbol, feed::Symbol{"A"});

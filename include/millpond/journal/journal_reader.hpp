@@ -66,7 +66,7 @@ private:
 
     [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
-    [[nodiscard]] std::optional<SegmentFile> begun_next() const;
+    [[nodiscard]] std::optional<SegmentFile> next_started() const;
     [[nodiscard]] bool find_over();
     [[nodiscard]] bool try_open(const SegmentFile& file);
     [[nodiscard]] std::optional<SegmentReader> look_into(const SegmentFile& file);

@@ -63,7 +63,7 @@ public:
     explicit SegmentReader(const std::filesystem::path& path);
 
     /// False while the segment waits to be used: it has no records and no identity yet.
-    [[nodiscard]] static bool begun(const std::filesystem::path& path);
+    [[nodiscard]] static bool is_started(const std::filesystem::path& path);
     /// True for a file that was allocated and never used: all that a used one would hold first is zero. Such a file
     /// can go. Also true where there is no such file.
     [[nodiscard]] static bool is_blank(const std::filesystem::path& path);

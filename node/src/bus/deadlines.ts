@@ -63,7 +63,7 @@ export class Deadlines {
     this.#timer = setTimeout(this.#tick, ms) as unknown as Timer;
   };
 
-  /** scope: the context of what expires; without it, that of whoever happens to start a timer. */
+  /** scope: the context of what expires; without it, that of the caller that started the timer. */
   constructor(private readonly scope: Scope | undefined) {}
 
   start(durationMs: number, expire: () => void): Deadline {
