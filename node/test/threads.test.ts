@@ -144,6 +144,32 @@ test("meta, traces, aborts, long bodies and moved buffers cross the bridge; the 
   await bridge.close();
 });
 
+for (const length of [5, 100_000]) {
+  test(`a reply of ${length} characters is not lost when the worker's end is noticed first`, async (t) => {
+    const system = new MessageSystem();
+    const bridge = new WorkerBridge(system);
+    bridge.forward("calc://*");
+    const { port, transferList } = bridge;
+    const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: port, transferList });
+    const ends = ended(worker);
+    const hanging = assert.rejects(
+      system.send("calc://hang") as Promise<unknown>,
+      /the other side of the bridge has ended/,
+    );
+    assert.equal(await system.send("calc://echo", 1), 1);
+    // A wake-up that comes too late: from the next one on, this side sleeps until after the worker's exit.
+    const late = t.mock.method(Atomics, "waitAsync", () => ({
+      async: true,
+      value: ends.then(() => new Promise((resolve) => setTimeout(resolve, 1))),
+    }));
+    while (late.mock.callCount() === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal(((await system.send(`calc://last/${length}`)) as string).length, length);
+    await hanging;
+    await ends;
+    await bridge.close();
+  });
+}
+
 test("bodies and replies are copies: no later frame of the ring shows in them", async () => {
   const system = new MessageSystem();
   const bridge = new WorkerBridge(system, undefined, { ringBytes: 1_024 });

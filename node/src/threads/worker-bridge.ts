@@ -72,6 +72,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   readonly #pending = new Map<number, Pending>();
   readonly #running = new Map<number, AbortController>();
   readonly #unsent = new Deque<Uint8Array>();
+  readonly #fromPort = new Deque<unknown[]>();
   #calls = 0;
   #ended: string | undefined;
   readonly #loop: Promise<void>;
@@ -90,7 +91,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     this.#control = port?.control ?? port1;
     this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
     this.transferList = [port2];
-    this.#control.on("close", () => this.#end("the other side of the bridge has ended"));
+    this.#control.on("close", () => this.#otherSideEnded());
     this.#control.unref();
     this.#loop = this.#run();
   }
@@ -106,6 +107,16 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   async close(): Promise<void> {
     this.#end("the bridge is closed");
     await this.#loop;
+  }
+
+  /** What the other side sent before it ended is still in the ring, the reply to our last call too. */
+  #otherSideEnded(): void {
+    while (this.#ended === undefined && this.#poll() > 0);
+    this.#end("the other side of the bridge has ended");
+  }
+
+  #poll(): number {
+    return this.#in.poll((frame) => this.#handle(valueOf(frame) as unknown[]), TURN);
   }
 
   #end(why: string): void {
@@ -160,8 +171,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     while (this.#ended === undefined) {
       while (this.#unsent.length > 0 && this.#out.tryPush(this.#unsent.peek()!)) this.#unsent.shift();
-      const handled = this.#in.poll((frame) => this.#handle(valueOf(frame) as unknown[]), TURN);
-      if (handled > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      if (this.#poll() > 0) await new Promise<void>((resolve) => setImmediate(resolve));
       else if (this.#unsent.length > 0) await new Promise<void>((resolve) => setTimeout(resolve, 1));
       else await this.#in.waitAsync(NAP_MS);
     }
@@ -169,7 +179,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
 
   #handle(given: unknown[]): void {
     if (this.#ended !== undefined) return;
-    const frame = given[0] === BY_PORT ? (receiveMessageOnPort(this.#control)?.message as unknown[]) : given;
+    const frame = given[0] === BY_PORT ? this.#takeFromPort() : given;
+    if (frame === undefined) return;
     const [kind, call, ...rest] = frame as [number, number, ...unknown[]];
     if (kind === CALL) this.#serve(call, rest as [string, unknown, unknown, string | undefined]);
     else if (kind === ABORT) {
@@ -181,6 +192,13 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       if (kind === REPLY) pending?.resolve(rest[0]);
       else pending?.reject(new RemoteError(String(rest[0]), pending.path, { cause: rest[1] }));
     }
+  }
+
+  /** Empties the port: its end is only noticed once no frame waits in front of it. */
+  #takeFromPort(): unknown[] | undefined {
+    for (let got; (got = receiveMessageOnPort(this.#control)) !== undefined;)
+      this.#fromPort.push(got.message as unknown[]);
+    return this.#fromPort.shift();
   }
 
   #serve(call: number, [path, body, meta, traceparent]: [string, unknown, unknown, string | undefined]): void {

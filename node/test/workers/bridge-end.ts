@@ -17,6 +17,10 @@ system.on("calc://hang", (message) => {
   return new Promise(() => {});
 });
 system.on("calc://die", () => process.exit(3));
+system.on("calc://last/{length}", (message) => {
+  setImmediate(() => process.exit());
+  return "x".repeat(Number(message.param("length")));
+});
 system.on("calc://stop", () => void setImmediate(() => bridge.close()));
 system.on("calc://echo", (message) => message.body);
 const kept: unknown[] = [];
