@@ -2,90 +2,60 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <millpond/core/moment.hpp>
-#include <millpond/feed/event_json.hpp>
 
 namespace millpond::gateway {
+namespace {
+
+std::set<std::string> ring_names(const Config& config) {
+    std::set<std::string> names;
+    for (const auto& ring : config.rings) names.insert(ring.name);
+    return names;
+}
+
+}  // namespace
 
 Gateway::Gateway(const Config& config, service::Log& log)
-    : log_(log), config_(config), admin_token_(config.admin_token) {
-    rescue_left_rings(config);
-    for (const auto& ring : config.rings) pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say()));
-    for (const auto& sink : prepare_sinks(config)) sink.open();
-    monitor_ = std::make_unique<health::Monitor>(pipelines_, watched_, core::MomentClock{}.now());
-    list_metrics();
+    : log_(log),
+      config_(config),
+      receive_log_(log),
+      page_([this] { return health(); }),
+      sinks_({.rings = ring_names(config),
+              .file_mode = config.file_mode,
+              .pages = [this](const http::Request& request) { return page_.page(request); },
+              .added = [this](const Consumer& sink) { page_.add(sink); },
+              .removed = [this](const Consumer& sink) { forget(sink); }},
+             log),
+      reloader_(config.admin_token, log) {
+    sinks_.rescue(config.sinks);
+    for (const auto& ring : config.rings) {
+        const auto say = [this](service::Severity severity, std::string_view cause, const std::string& text) {
+            log_.say(severity, cause, text);
+        };
+        pipelines_.push_back(std::make_unique<Pipeline>(ring, config, say));
+        page_.add(*pipelines_.back());
+    }
+    sinks_.open(config.sinks);
+    monitor_ = std::make_unique<health::Monitor>(pipelines_, sinks_.watched(), core::MomentClock{}.now());
     if (!config.metrics.empty()) serve_metrics(config.metrics);
-    report();
+    for (const auto& pipeline : pipelines_) receive_log_.opened(*pipeline);
 }
 
 Gateway::~Gateway() {
-    desk_.close();  // the thread of the metrics may wait there
+    reloader_.stop();  // the thread of the metrics may wait for it
     for (const auto& pipeline : pipelines_) pipeline->stop();
-    for (const auto& sink : sinks_) sink->stop();
-    for (const auto& sink : sinks_) tell_account(*sink);
+    sinks_.stop();
     http_.reset();
 }
 
-void Gateway::tell_account(const Consumer& sink) {
-    const auto account = sink.account();
-    log_.info(sink.name() + ".end",
-              "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
-              sink.name(), account.published, account.delivered, account.filtered, account.conflated, account.missed,
-              account.queued);
-}
-
-service::Say Gateway::say_of(const std::string& sink) {
-    return [this, &error = errors_[sink]](service::Severity severity, std::string_view cause, const std::string& text) {
-        if (severity >= service::Severity::warning) error.say(text, core::MomentClock{}.now());
-        log_.say(severity, cause, text);
-    };
-}
-
-service::Say Gateway::say() {
-    return [this](service::Severity severity, std::string_view cause, const std::string& text) {
-        log_.say(severity, cause, text);
-    };
-}
-
-void Gateway::report() const {
-    constexpr double kMiB = 1024.0 * 1024.0;
-    for (const auto& pipeline : pipelines_) {
-        const auto memory = pipeline->ring().report();
-        const auto& name = pipeline->config().name;
-        log_.info("ring " + name, "ring '{}': {:.1f} MiB of memory, {:.1f} MiB in huge pages, {:.1f} MiB locked{}",
-                  name, static_cast<double>(memory.mapped_bytes) / kMiB, static_cast<double>(memory.huge_bytes) / kMiB,
-                  static_cast<double>(memory.locked_bytes) / kMiB,
-                  pipeline->ring().resumed() ? "; goes on with the ring of an earlier run" : "");
-        if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
-        pipeline->for_each_feed([&](const auto& line) {
-            line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
-                report_line(line.config(), which, receiver.report());
-            });
-        });
-    }
-}
-
-void Gateway::report_line(const FeedConfig& config, std::string_view line, const net::UdpReceiver::Report& got) const {
-    const auto feed = fmt::format("feed '{}'{}", config.name, line == "b" ? ", line B" : "");
-    log_.info(fmt::format("feed {} {}", config.name, line),
-              "{}: listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
-              got.local.to_string(), net::name_of(got.path), got.zero_copy ? " without copies" : "",
-              got.receive_buffer / 1024, got.gro ? "on" : "off", got.nic_time ? "card" : "kernel");
-    for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
-        log_.warning(fmt::format("feed short {} {} {}", config.name, line, i), "{}: {}", feed, got.fallbacks[i]);
-    }
-}
-
 void Gateway::start() {
-    for (const auto& sink : sinks_) sink->start();
+    sinks_.start();
     for (const auto& pipeline : pipelines_) pipeline->start();
 }
 
@@ -93,98 +63,37 @@ void Gateway::watch() {
     const auto now = core::MomentClock{}.now();
     for (const auto& pipeline : pipelines_) {
         pipeline->set_midnights(now.utc_ns);
-        Notice notice;
-        while (pipeline->notices().take(notice)) tell(*pipeline, notice);
-        tell_losses(*pipeline);
+        receive_log_.watch(*pipeline);
     }
     monitor_->look(now);
     log_.tell_suppressed();
 }
 
-void Gateway::tell(const Pipeline& pipeline, const Notice& notice) {
-    const auto feed = name_of_channel(pipeline, notice.channel);
-    switch (notice.kind) {
-        case Notice::Kind::rejected:
-            log_.warning("rejected " + feed,
-                         "feed '{}': a datagram of {} bytes was not decoded: {} at byte {}: found {:#x}, bound {:#x}",
-                         feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
-                         notice.error.found, notice.error.bound);
-            return;
-        case Notice::Kind::gap: tell_gap(feed, notice); return;
-        case Notice::Kind::clear:
-            log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
-            return;
-    }
+void Gateway::forget(const Consumer& sink) {
+    monitor_->set_sinks(sinks_.watched());
+    page_.remove(sink);
 }
 
-void Gateway::tell_gap(const std::string& feed, const Notice& notice) {
-    const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
-    constexpr std::string_view kThen = "its quotes are incomplete until newer ones come";
-    switch (notice.gap) {
-        case feed::GapReason::sequence:
-            log_.warning(cause, "feed '{}': sequence numbers {} to {} are missing: {}", feed, notice.first, notice.last,
-                         kThen);
-            return;
-        case feed::GapReason::rejected:
-            log_.warning(cause, "feed '{}': message {} could not be decoded: {}", feed, notice.first, kThen);
-            return;
-        case feed::GapReason::dropped:
-            log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, kThen);
-            return;
-        case feed::GapReason::silence:
-            log_.warning(cause, "feed '{}': nothing has come for longer than stale_seconds: {}", feed, kThen);
-            return;
-    }
+Reloaded Gateway::reconfigure(const Config& next) {
+    check_runnable(next);
+    Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
+    sinks_.replace(next.sinks, result);
+    monitor_->set_sinks(sinks_.watched());
+    for (const auto& text : result.done) log_.info("reload " + text, "reload: {}", text);
+    for (const auto& text : result.refused) log_.warning("reload " + text, "reload: {}", text);
+    return result;
 }
 
-void Gateway::tell_losses(Pipeline& pipeline) {
-    const auto& ring = pipeline.config().name;
-    if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
-        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were not kept", ring, more);
+void Gateway::serve_metrics(const net::SocketAddress& listen) {
+    http::Acts acts;
+    if (reloader_.accepts_posts()) {
+        acts = [this](const http::Request& request, std::string_view authorization) {
+            return reloader_.act(request, authorization);
+        };
     }
-    if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
-        log_.warning("refused " + ring,
-                     "ring '{}': the table of {} instruments is full: {} messages of others were not published "
-                     "(raise max_instruments)",
-                     ring, pipeline.config().max_instruments, more);
-    }
-    pipeline.for_each_feed([&](const auto& line) {
-        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name != "orders_refused") return;
-            if (const auto more = growth("orders " + line.config().name, tally.read()); more != 0) {
-                log_.warning("orders " + line.config().name,
-                             "feed '{}': the table of {} orders is full: {} orders found no room, their books are "
-                             "incomplete (raise max_orders)",
-                             line.config().name, line.config().max_orders, more);
-            }
-        });
-        line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
-            const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
-            const auto key = fmt::format("{} {}", line.config().name, name);
-            const auto& counts = receiver.counts();
-            if (const auto more = growth("drops " + key, counts.kernel_drops.read()); more != 0) {
-                log_.warning("drops " + key,
-                             "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
-                             feed, more);
-            }
-            if (const auto more = growth("errors " + key, counts.errors.read()); more != 0) {
-                log_.warning("errors " + key, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
-                             std::generic_category().message(static_cast<int>(counts.last_error.read())));
-            }
-        });
-    });
-}
-
-std::uint64_t Gateway::growth(const std::string& of, std::uint64_t value) {
-    return value - std::exchange(seen_[of], value);
-}
-
-std::string Gateway::name_of_channel(const Pipeline& pipeline, std::uint16_t channel) const {
-    std::string name;
-    pipeline.for_each_feed([&](const auto& line) {
-        if (line.config().channel == channel) name = line.config().name;
-    });
-    return name;
+    http_ = std::make_unique<http::Server>(
+        "metrics", listen, [this](const http::Request& request) { return page_.page(request); }, std::move(acts));
+    log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 
 void Gateway::read_totals(Totals& totals) const {

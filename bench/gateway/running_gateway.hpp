@@ -18,6 +18,9 @@
 #include "gateway/gateway.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sinks/consumer.hpp"
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/web/settings.hpp"
 #include "service/log.hpp"
 
 namespace millpond::bench {
@@ -47,9 +50,9 @@ public:
     [[nodiscard]] std::string ring_name() const { return pipeline().config().name; }
     [[nodiscard]] const gateway::Pipeline& pipeline() const { return *gateway_.pipelines().front(); }
     [[nodiscard]] const std::vector<std::unique_ptr<gateway::Consumer>>& sinks() const { return gateway_.sinks(); }
-    [[nodiscard]] net::SocketAddress tcp_address() const { return gateway_.tcp_address(); }
+    [[nodiscard]] net::SocketAddress tcp_address() const { return gateway_.address_of("tcp"); }
 
-    [[nodiscard]] net::SocketAddress web_address() const { return gateway_.web_address(); }
+    [[nodiscard]] net::SocketAddress web_address() const { return gateway_.address_of("web"); }
 
     [[nodiscard]] std::uint16_t feed_port() const {
         std::uint16_t port = 0;
@@ -69,13 +72,13 @@ private:
         auto& feed = config.feeds.emplace_back();
         feed.format = gateway::FeedFormat::bbo28;
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
-        if (options.tcp) config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
+        if (options.tcp) config.add<gateway::tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.web) {
-            auto& web = config.web.emplace_back();
+            auto& web = config.add<gateway::web::Settings>();
             web.listen = net::SocketAddress::parse("127.0.0.1:0");
             web.mode = gateway::Delivery::every;
         }
-        if (!options.csv.empty()) config.csv.emplace_back().path = options.csv;
+        if (!options.csv.empty()) config.add<gateway::csv::Settings>().path = options.csv;
         if (options.also) options.also(config);
         gateway::complete(config);
         return config;

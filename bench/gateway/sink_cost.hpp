@@ -23,6 +23,10 @@
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/rivals/free_port.hpp"
+#include "gateway/sinks/journal/settings.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
+#include "gateway/sinks/udp/settings.hpp"
 
 namespace millpond::bench {
 
@@ -90,17 +94,17 @@ private:
     }
 
     void add_to(gateway::Config& config) const {
-        if (sinks_.udp) config.udp.emplace_back().to = datagrams_.report().local;
+        if (sinks_.udp) config.add<gateway::udp::Settings>().to = datagrams_.report().local;
         if (sinks_.journal || sinks_.kafka != Broker::none) {
-            config.journals.emplace_back().folder = folder_ / "journal";
-            config.journals.back().segment_bytes = 16ULL << 20U;
+            config.add<gateway::journal::Settings>().folder = folder_ / "journal";
+            config.first<gateway::journal::Settings>()->segment_bytes = 16ULL << 20U;
         }
         if (sinks_.mqtt != Broker::none) {
-            auto& mqtt = config.mqtt.emplace_back();
+            auto& mqtt = config.add<gateway::mqtt::Settings>();
             mqtt.port = mqtt_port_;
             mqtt.protocol = gateway::mqtt::Protocol::v3_1_1;
         }
-        if (sinks_.kafka != Broker::none) config.kafka.emplace_back().brokers = {kafka_brokers_};
+        if (sinks_.kafka != Broker::none) config.add<gateway::kafka::Settings>().brokers = {kafka_brokers_};
     }
 
     /// As an MQTT broker: CONNACK, accepted. Source: MQTT 3.1.1, section 3.2.

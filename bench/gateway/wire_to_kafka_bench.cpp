@@ -21,8 +21,10 @@
 #include "bench/gateway/one_way.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/harness/compare.hpp"
+#include "gateway/sinks/journal/settings.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
 #include "gateway/sinks/kafka/producer.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "tests/gateway/sinks/kafka/kafka_broker.hpp"
 #include "tests/gateway/sinks/kafka/kafka_cluster.hpp"
 
@@ -160,9 +162,9 @@ private:
         }
         return {.receive_core = bench::two_cores().second,
                 .poll = core::Poll::adaptive,
-                .also = [&cluster, topic](auto& config) {
-                    config.journals.emplace_back().folder = cluster.folder_of(topic);
-                    auto& kafka = config.kafka.emplace_back();
+                .also = [&cluster, topic](gateway::Config& config) {
+                    config.add<gateway::journal::Settings>().folder = cluster.folder_of(topic);
+                    auto& kafka = config.add<gateway::kafka::Settings>();
                     kafka.brokers = {cluster.brokers()};
                     kafka.topic = topic;
                     kafka.properties = {"linger.ms=0"};

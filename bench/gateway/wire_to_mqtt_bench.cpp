@@ -15,6 +15,7 @@
 #include "bench/gateway/one_way.hpp"
 #include "bench/gateway/running_gateway.hpp"
 #include "bench/harness/compare.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
 #include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
 
 namespace {
@@ -51,9 +52,10 @@ bench::Finding bare(const MosquittoBroker& broker) {
 bench::Finding sink(const MosquittoBroker& broker) {
     bench::roam();
     bench::MqttClient subscriber{broker.port(), kTopic};
-    bench::RunningGateway gateway{{.receive_core = bench::two_cores().second,
-                                   .poll = core::Poll::adaptive,
-                                   .also = [&](auto& config) { config.mqtt.emplace_back().port = broker.port(); }}};
+    bench::RunningGateway gateway{
+        {.receive_core = bench::two_cores().second, .poll = core::Poll::adaptive, .also = [&](gateway::Config& config) {
+             config.add<gateway::mqtt::Settings>().port = broker.port();
+         }}};
     bench::FeedWire wire{gateway.feed_port()};
     return bench::follow(wire, subscriber, bench::scaled(1'000));
 }

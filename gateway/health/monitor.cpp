@@ -86,6 +86,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
 }
 
 void Monitor::set_sinks(const std::vector<WatchedSink>& sinks) {
+    const std::lock_guard looking{looking_};
     std::vector<SinkState> states;
     std::vector<SinkMemory> memories;
     for (const auto& watched : sinks) {
@@ -115,6 +116,7 @@ std::shared_ptr<const State> Monitor::state() const {
 }
 
 void Monitor::look(core::Moment moment) {
+    const std::lock_guard looking{looking_};
     const auto now = moment.monotonic_ns;
     if (looked_ != 0 && now - looked_ < kLookEveryNs) return;
     const bool counts = counted_ == 0 || now - counted_ >= kCountEveryNs;

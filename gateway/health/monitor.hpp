@@ -29,13 +29,14 @@ struct WatchedSink {
 /// Looks at a gateway a few times a second, from outside: nothing on the way of a quote does anything for it. It reads
 /// counters, the board and what the kernel tells, and keeps what "since when" and "how many a second" need.
 ///
-/// Threads: look on one, state on any.
+/// Threads: look on one, set_sinks on one other, state on any.
 class Monitor {
 public:
     Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const std::vector<WatchedSink>& sinks,
             core::Moment now);
 
-    /// Others are to be looked at from now on; what is known of those that stay is kept. On the thread that looks.
+    /// Others are to be looked at from now on; what is known of those that stay is kept. None of the
+    /// others is looked at any more when this returns.
     void set_sinks(const std::vector<WatchedSink>& sinks);
     /// To be called as often as one likes; looks ten times a second.
     void look(core::Moment now);
@@ -82,6 +83,7 @@ private:
     void look_at_sink(std::size_t index, std::int64_t now, double span);
 
     const std::vector<std::unique_ptr<Pipeline>>& pipelines_;
+    std::mutex looking_;  // sinks_ and all that look writes
     std::vector<WatchedSink> sinks_;
     State state_;
     std::vector<FeedMemory> feed_memory_;

@@ -9,11 +9,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/value.hpp"
-#include "gateway/sinks/csv/csv_sink.hpp"
-#include "gateway/sinks/topic.hpp"
+#include "service/token.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -112,161 +113,70 @@ void complete_feeds(Config& config) {
     }
 }
 
-void check_topic(std::string_view user, std::string_view key, const std::string& topic, TopicRules rules) {
-    try {
-        static_cast<void>(TopicTemplate{topic, rules});
-    } catch (const std::invalid_argument& error) {
-        throw ConfigError(fmt::format("{}: {} '{}': {}", user, key, topic, error.what()));
-    }
-}
-
-void complete_mqtt(MqttConfig& sink, const std::string& user) {
-    if (!mqtt::is_built()) throw ConfigError(user + ": this build has no MQTT: libmosquitto-dev was missing");
-    if (sink.state_topic.empty()) sink.state_topic = "millpond/" + sink.name;
-    check_topic(user, "topic", sink.topic, TopicRules::mqtt);
-    check_topic(user, "state_topic", sink.state_topic, TopicRules::mqtt);
-    auto& tls = sink.tls;
-    tls.on = tls.on || !tls.authority.empty() || !tls.certificate.empty();
-    if (tls.certificate.empty() != tls.key.empty()) {
-        throw ConfigError(user + ": tls_certificate and tls_key go together");
-    }
-    if (sink.user.empty() && !sink.password.empty()) throw ConfigError(user + ": a password, but no user");
-    if (sink.reconnect_most_ms < sink.reconnect_ms) {
-        throw ConfigError(fmt::format("{}: reconnect_most_ms {} is less than reconnect_ms {}", user,
-                                      sink.reconnect_most_ms, sink.reconnect_ms));
-    }
-}
-
-void complete_kafka(const Config& config, KafkaConfig& sink, const std::string& user) {
-    if (!kafka::is_built()) throw ConfigError(user + ": this build has no Kafka: librdkafka-dev was missing");
-    if (config.journals.empty()) throw ConfigError(user + ": needs a [[journal]] to follow");
-    if (sink.journal.empty()) sink.journal = config.journals.front().name;
-    const auto journal = std::ranges::find(config.journals, sink.journal, &JournalConfig::name);
-    if (journal == config.journals.end()) {
-        throw ConfigError(fmt::format("{}: journal '{}' does not exist", user, sink.journal));
-    }
-    sink.ring = journal->ring;
-    sink.folder = journal->folder;
-    if (sink.position_file.empty()) sink.position_file = fmt::format("{}/{}.position", sink.folder, sink.name);
-    check_topic(user, "topic", sink.topic, TopicRules::kafka);
-    check_topic(user, "events_topic", sink.events_topic, TopicRules::kafka);
-    for (const auto& property : sink.properties) {
-        if (property.find('=') == std::string::npos) {
-            throw ConfigError(fmt::format("{}: property '{}': expects KEY=VALUE", user, property));
+/// A file in a folder whose files an output renames and removes could be taken for one of them, or displace one.
+void check_folders(const Config& config) {
+    const auto canonical = [](const std::filesystem::path& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    };
+    const auto user_of = [](const SinkConfig& sink) {
+        return fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
+    };
+    std::vector<std::pair<std::filesystem::path, std::string>> owned;
+    const auto own = [&](const std::filesystem::path& folder, std::string whose) {
+        const auto path = canonical(folder);
+        owned.emplace_back(path.has_filename() ? path : path.parent_path(), std::move(whose));
+    };
+    for (const auto& sink : config.sinks) {
+        for (const auto& output : sink.outputs()) {
+            if (!output.folder.empty()) own(output.folder, user_of(sink));
         }
     }
-    try {
-        kafka::check(unchecked_kafka_options(sink));
-    } catch (const std::invalid_argument& error) {
-        throw ConfigError(fmt::format("{}: {}", user, error.what()));
-    }
-}
-
-/// A file in a folder whose files an output renames and removes could be taken for one of them, or displace one.
-void check_csv_path(const Config& config, const std::string& path, const std::string& user) {
-    const auto in_folder = [&](const std::filesystem::path& folder) {
-        const auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(folder));
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(path)).parent_path() ==
-               (canonical.has_filename() ? canonical : canonical.parent_path());
-    };
-    const auto refuse_in = [&](const std::string& folder, std::string_view whose) {
-        if (folder.empty() || !in_folder(folder)) return;
-        throw ConfigError(fmt::format("{}: path '{}' is in the folder of {}; name another folder", user, path, whose));
-    };
-    for (const auto& journal : config.journals)
-        refuse_in(journal.folder, fmt::format("[[journal]] '{}'", journal.name));
-    refuse_in(config.capture, "the capture");
-    try {
-        csv::check_path(path);
-    } catch (const std::invalid_argument& error) {
-        throw ConfigError(fmt::format("{}: {}", user, error.what()));
+    if (!config.capture.empty()) own(config.capture, "the capture");
+    for (const auto& sink : config.sinks) {
+        for (const auto& output : sink.outputs()) {
+            if (output.file.empty()) continue;
+            for (const auto& [folder, whose] : owned) {
+                if (canonical(output.file).parent_path() != folder) continue;
+                throw ConfigError(fmt::format("{}: path '{}' is in the folder of {}; name another folder",
+                                              user_of(sink), output.file.string(), whose));
+            }
+        }
     }
 }
 
 void complete_sinks(Config& config) {
+    const auto place = [&](const SinkConfig& sink) {
+        return std::ranges::find(config.sink_kinds, &sink.kind()) - config.sink_kinds.begin();
+    };
+    std::ranges::stable_sort(config.sinks, {}, place);
     Unique names{"name"};
     Unique outputs{"output"};
-    for (auto& sink : config.tcp) {
-        const auto user = fmt::format("[[tcp]] '{}'", sink.name);
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        outputs.add(sink.listen, user);
-    }
-    for (auto& sink : config.csv) {
-        const auto user = fmt::format("[[csv]] '{}'", sink.name);
-        if (sink.path.empty()) throw ConfigError(user + ": key 'path' is missing");
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        outputs.add(sink.path, user);
-        check_csv_path(config, sink.path, user);
-    }
-    for (auto& sink : config.udp) {
-        const auto user = fmt::format("[[udp]] '{}'", sink.name);
-        if (sink.to.empty()) throw ConfigError(user + ": key 'to' is missing");
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        outputs.add(sink.to, user);
-    }
-    for (auto& sink : config.web) {
-        const auto user = fmt::format("[[web]] '{}'", sink.name);
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        outputs.add(sink.listen, user);
-    }
-    for (auto& sink : config.journals) {
-        const auto user = fmt::format("[[journal]] '{}'", sink.name);
-        if (sink.folder.empty()) throw ConfigError(user + ": key 'folder' is missing");
-        constexpr std::uint64_t kUnit = 65'536;
-        constexpr std::uint64_t kLeast = 1U << 20U;
-        constexpr std::uint64_t kMost = std::uint64_t{32} << 30U;
-        if (sink.segment_bytes < kLeast || sink.segment_bytes > kMost || sink.segment_bytes % kUnit != 0) {
-            throw ConfigError(fmt::format("{}: segment_bytes {}: needs a multiple of 64KiB from 1MiB to 32GiB", user,
-                                          sink.segment_bytes));
-        }
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        outputs.add(sink.folder, user);
-    }
-    for (auto& sink : config.mqtt) {
-        const auto user = fmt::format("[[mqtt]] '{}'", sink.name);
-        choose_ring(config, user, sink.ring);
-        names.add(sink.name, user);
-        complete_mqtt(sink, user);
-    }
-    for (auto& sink : config.kafka) {
-        const auto user = fmt::format("[[kafka]] '{}'", sink.name);
-        names.add(sink.name, user);
-        complete_kafka(config, sink, user);
-        outputs.add(sink.position_file, user);
+    for (auto& sink : config.sinks) {
+        const auto user = fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
+        sink.complete({.user = user, .sinks = config.sinks});
+        choose_ring(config, user, sink.basics().ring);
+        names.add(sink.name(), user);
+        for (const auto& output : sink.outputs()) outputs.add(output.name, user);
     }
     if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
+    check_folders(config);
 }
 
 }  // namespace
-
-kafka::Options unchecked_kafka_options(const KafkaConfig& sink) {
-    kafka::Options options{.name = sink.name,
-                           .ring = sink.ring,
-                           .journal = sink.folder,
-                           .position_file = sink.position_file,
-                           .brokers = fmt::format("{}", fmt::join(sink.brokers, ",")),
-                           .topic = sink.topic,
-                           .events_topic = sink.events_topic,
-                           .format = sink.format,
-                           .compression = sink.compression,
-                           .window = sink.window,
-                           .pin = sink.pin};
-    for (const auto& property : sink.properties) {
-        const auto equals = property.find('=');
-        options.properties.emplace_back(property.substr(0, equals), property.substr(equals + 1));
-    }
-    return options;
-}
 
 void complete(Config& config) {
     complete_rings(config);
     complete_feeds(config);
     complete_sinks(config);
+}
+
+void check_runnable(const Config& config) {
+    if (config.feeds.empty()) throw ConfigError("no [[feed]]: a gateway needs one");
+}
+
+void check_secrets(const Config& config) {
+    static_cast<void>(service::Token{config.admin_token});
+    for (const auto& sink : config.sinks) static_cast<void>(sink.prepare());
 }
 
 }  // namespace millpond::gateway

@@ -2,21 +2,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include <millpond/core/idle.hpp>
-#include <millpond/journal/journal_writer.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/sinks/kafka/kafka.hpp"
-#include "gateway/sinks/mqtt/mqtt.hpp"
-#include "gateway/sinks/sink.hpp"
+#include "gateway/sinks/kind.hpp"
 #include "service/log.hpp"
 #include "service/say.hpp"
-#include "service/tls.hpp"
 #include "service/token.hpp"
 
 /// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
@@ -86,131 +82,8 @@ struct RingConfig {
     friend bool operator==(const RingConfig&, const RingConfig&) = default;
 };
 
-/// JSON lines to TCP clients: `[[tcp]]`.
-struct TcpConfig {
-    std::string name{"tcp"};
-    std::string ring;  ///< The first ring when empty.
-    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:9100")};
-    Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
-    std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
-    std::uint64_t max_clients{1'024};
-    std::uint64_t send_buffer{256ULL * 1024};  ///< Bytes that the kernel may hold for a client.
-    std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
-    service::TokenSource token;                ///< What a client must know; none when empty.
-    service::TlsOptions tls;                   ///< Plain when empty.
-    core::Poll poll{core::Poll::adaptive};     ///< How the sink waits for the ring.
-    std::optional<std::uint32_t> pin;          ///< CPU of the sink's thread.
-    friend bool operator==(const TcpConfig&, const TcpConfig&) = default;
-};
-
-/// Rows in a rotated file: `[[csv]]`.
-struct CsvConfig {
-    std::string name{"csv"};
-    std::string ring;
-    std::string path;
-    Delivery mode{Delivery::every};
-    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
-    std::uint64_t keep{0};                             ///< Renamed files that are kept; 0: all.
-    std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
-    core::Poll poll{core::Poll::block};                ///< Rows wait longer than any sleep.
-    std::optional<std::uint32_t> pin;                  ///< CPU of the sink's thread.
-    friend bool operator==(const CsvConfig&, const CsvConfig&) = default;
-};
-
-/// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
-struct UdpConfig {
-    std::string name{"udp"};
-    std::string ring;
-    net::SocketAddress to;     ///< ADDRESS:PORT, unicast or multicast.
-    std::string interface;     ///< For multicast; the kernel's choice when empty.
-    std::uint16_t channel{0};  ///< Channel number in the datagrams.
-    Delivery mode{Delivery::every};
-    std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
-    core::Poll poll{core::Poll::adaptive};
-    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
-    friend bool operator==(const UdpConfig&, const UdpConfig&) = default;
-};
-
-/// The page, and JSON lines to WebSocket clients: `[[web]]`.
-struct WebConfig {
-    std::string name{"web"};
-    std::string ring;
-    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:9465")};
-    Delivery mode{Delivery::conflate};  ///< A client's mode until it asks for the other.
-    std::uint64_t backlog{16'384};      ///< Lines that a client may fall behind, a power of two.
-    std::uint64_t max_clients{1'024};
-    std::uint64_t send_buffer{128ULL * 1024};  ///< Bytes that the kernel may hold for a client.
-    std::uint64_t stall_seconds{10};           ///< A client that takes nothing for so long is disconnected.
-    service::TokenSource token;                ///< What who asks must know; none when empty.
-    service::TlsOptions tls;                   ///< Plain when empty.
-    core::Poll poll{core::Poll::adaptive};
-    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
-    friend bool operator==(const WebConfig&, const WebConfig&) = default;
-};
-
-/// Segment files that lose nothing: `[[journal]]`.
-struct JournalConfig {
-    std::string name{"journal"};
-    std::string ring;
-    std::string folder;
-    std::uint64_t segment_bytes{256ULL * 1024 * 1024};  ///< A multiple of 64 KiB.
-    std::uint64_t roll_seconds{3'600};                  ///< A segment of this age is ended; 0: by size only.
-    std::uint64_t keep_bytes{0};                        ///< The oldest segments go beyond so many bytes; 0: all stay.
-    std::uint64_t keep_hours{0};                        ///< Segments older than this go; 0: all stay.
-    millpond::journal::Sync sync{millpond::journal::Sync::interval};
-    std::uint64_t sync_ms{1'000};
-    core::Poll poll{core::Poll::adaptive};
-    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
-    friend bool operator==(const JournalConfig&, const JournalConfig&) = default;
-};
-
-/// The newest quote of each instrument to an MQTT broker: `[[mqtt]]`.
-struct MqttConfig {
-    std::string name{"mqtt"};
-    std::string ring;
-    std::string host{"127.0.0.1"};
-    std::uint16_t port{1'883};
-    std::string topic{"bbo/{symbol}"};
-    std::string state_topic;  ///< Birth and will; millpond/NAME when empty.
-    std::string client_id;    ///< Chosen by chance when empty.
-    mqtt::Protocol protocol{mqtt::Protocol::v5};
-    std::uint64_t qos{0};
-    bool retain{true};
-    Delivery mode{Delivery::conflate};
-    std::string user;
-    service::TokenSource password;
-    mqtt::Tls tls;
-    std::uint64_t keepalive_seconds{15};
-    std::uint64_t window{1'024};              ///< Messages on their way at a time, a power of two.
-    std::uint64_t send_buffer{64ULL * 1024};  ///< Bytes that the kernel may hold.
-    std::uint64_t reconnect_ms{250};          ///< First pause before the next attempt; each one doubles it.
-    std::uint64_t reconnect_most_ms{30'000};  ///< Longest pause.
-    core::Poll poll{core::Poll::adaptive};
-    std::optional<std::uint32_t> pin;  ///< CPU of the sink's thread.
-    friend bool operator==(const MqttConfig&, const MqttConfig&) = default;
-};
-
-/// A journal's records to Kafka: `[[kafka]]`.
-struct KafkaConfig {
-    std::string name{"kafka"};
-    std::string journal;  ///< Name of the [[journal]] that it follows; the first one when empty.
-    std::string ring;     ///< The journal's.
-    std::string folder;   ///< The journal's.
-    std::vector<std::string> brokers{"127.0.0.1:9092"};
-    std::string topic{"bbo"};
-    std::string events_topic{"millpond.events"};
-    kafka::Format format{kafka::Format::json};
-    std::string compression{"lz4"};
-    std::uint64_t window{32'768};         ///< Messages on their way at a time.
-    std::string position_file;            ///< NAME.position in the journal's folder when empty.
-    service::TokenSource password;        ///< For SASL.
-    std::vector<std::string> properties;  ///< librdkafka's, each KEY=VALUE.
-    std::optional<std::uint32_t> pin;     ///< CPU of the sink's thread.
-    friend bool operator==(const KafkaConfig&, const KafkaConfig&) = default;
-};
-
-/// As the sink takes them, without the journal's newest record and the password.
-[[nodiscard]] kafka::Options unchecked_kafka_options(const KafkaConfig& sink);
+/// The kinds of sink of this build. A kind that follows another is listed after it.
+[[nodiscard]] std::span<const SinkKind* const> builtin_sink_kinds() noexcept;
 
 struct Config {
     service::Severity log_level{service::Severity::info};
@@ -230,21 +103,42 @@ struct Config {
     std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
-    std::vector<TcpConfig> tcp;
-    std::vector<CsvConfig> csv;
-    std::vector<UdpConfig> udp;
-    std::vector<WebConfig> web;
-    std::vector<JournalConfig> journals;
-    std::vector<MqttConfig> mqtt;
-    std::vector<KafkaConfig> kafka;
-};
+    std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.
+    std::span<const SinkKind* const> sink_kinds{builtin_sink_kinds()};
 
-/// Where a Config holds its sinks, kind by kind; journals before what follows them.
-inline constexpr auto kSinkLists = std::tuple{&Config::journals, &Config::tcp,  &Config::web,  &Config::csv,
-                                              &Config::udp,      &Config::mqtt, &Config::kafka};
+    /// Adds a sink with these settings.
+    template <class Settings>
+    Settings& add(const Settings& settings = {}) {
+        auto& sink = sinks.emplace_back(Settings::kind());
+        auto& added = *sink.template as<Settings>();
+        const auto name = added.name;
+        added = settings;
+        if (added.name.empty()) added.name = name;
+        return added;
+    }
+    /// The settings of the first sink of this kind; null when there is none.
+    template <class Settings>
+    [[nodiscard]] Settings* first() {
+        for (auto& sink : sinks) {
+            if (auto* settings = sink.template as<Settings>()) return settings;
+        }
+        return nullptr;
+    }
+    template <class Settings>
+    [[nodiscard]] const Settings* first() const {
+        return const_cast<Config*>(this)->first<Settings>();
+    }
+};
 
 /// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
 /// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).
 void complete(Config& config);
+
+/// Throws ConfigError when a complete configuration is not one to run: a gateway needs a feed.
+void check_runnable(const Config& config);
+
+/// Reads every secret and certificate that the configuration names. Throws ConfigError for the first that is missing or
+/// bad.
+void check_secrets(const Config& config);
 
 }  // namespace millpond::gateway

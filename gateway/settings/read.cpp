@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -12,19 +13,9 @@
 namespace millpond::gateway {
 namespace {
 
-/// Calls `use` with the list of sections of that name; false when there is none.
-template <class Use>
-bool with_sections(std::string_view name, Config& config, Use&& use) {
-    if (name == Schema<RingConfig>::name()) return use(config.rings), true;
-    if (name == Schema<FeedConfig>::name()) return use(config.feeds), true;
-    if (name == Schema<TcpConfig>::name()) return use(config.tcp), true;
-    if (name == Schema<CsvConfig>::name()) return use(config.csv), true;
-    if (name == Schema<UdpConfig>::name()) return use(config.udp), true;
-    if (name == Schema<WebConfig>::name()) return use(config.web), true;
-    if (name == Schema<JournalConfig>::name()) return use(config.journals), true;
-    if (name == Schema<MqttConfig>::name()) return use(config.mqtt), true;
-    if (name == Schema<KafkaConfig>::name()) return use(config.kafka), true;
-    return false;
+const SinkKind* kind_of(std::string_view name, const Config& config) {
+    const auto kind = std::ranges::find(config.sink_kinds, name, &SinkKind::name);
+    return kind == config.sink_kinds.end() ? nullptr : *kind;
 }
 
 }  // namespace
@@ -32,7 +23,16 @@ bool with_sections(std::string_view name, Config& config, Use&& use) {
 void read_toml(std::string_view text, std::string_view name, Config& config) {
     const auto document = settings::Document::parse(text, name);
     const auto is_section = [&](std::string_view key) {
-        return with_sections(key, config, [&](auto& sections) { settings::read_sections(*document, sections); });
+        if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
+        if (key == Schema<FeedConfig>::name()) return settings::read_sections(*document, config.feeds), true;
+        const auto* kind = kind_of(key, config);
+        if (kind == nullptr) return false;
+        document->sections(
+            key, [&] { config.sinks.emplace_back(*kind); },
+            [&](std::string_view of, std::string_view where, const Value& value) {
+                config.sinks.back().assign(of, where, value);
+            });
+        return true;
     };
     settings::read_top_level(*document, is_section, config);
 }
@@ -44,9 +44,15 @@ void read_flag(std::string_view key, const std::string& text, Config& config) {
 }
 
 void read_table_flag(std::string_view section, std::string_view text, Config& config) {
-    const bool known = with_sections(section, config,
-                                     [&](auto& sections) { settings::read_table_flag(text, sections.emplace_back()); });
-    if (!known) throw ConfigError(fmt::format("--{}: no such table", section));
+    if (section == Schema<RingConfig>::name()) return settings::read_table_flag(text, config.rings.emplace_back());
+    if (section == Schema<FeedConfig>::name()) return settings::read_table_flag(text, config.feeds.emplace_back());
+    const auto* kind = kind_of(section, config);
+    if (kind == nullptr) throw ConfigError(fmt::format("--{}: no such table", section));
+    auto& sink = config.sinks.emplace_back(*kind);
+    const auto flag = fmt::format("--{}", section);
+    for (const auto& [key, value] : settings::pairs_of(text, flag)) {
+        sink.assign(key, flag, Value{flag, described(section, key), Value::Bare{value}});
+    }
 }
 
 }  // namespace millpond::gateway

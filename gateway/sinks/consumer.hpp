@@ -1,7 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include <millpond/net/socket_address.hpp>
 
 #include "gateway/sinks/account.hpp"
 #include "gateway/sinks/sink.hpp"
@@ -35,6 +39,12 @@ public:
     [[nodiscard]] virtual Account account() const noexcept = 0;
     /// Calls visit(name, help, tally) for each metric of its own; counters end in _total.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
+    /// For how long it may hold an event on purpose.
+    [[nodiscard]] virtual std::chrono::nanoseconds holds() const noexcept { return {}; }
+    /// Where clients connect; empty when none do.
+    [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
+    /// The journal that it writes; nothing when it writes none.
+    [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
 };
 
 }  // namespace millpond::gateway

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/net/socket_address.hpp>
 
 #include "service/say.hpp"
 
@@ -25,6 +27,13 @@ enum class Delivery : std::uint8_t {
 };
 
 using MetricVisitor = std::function<void(std::string_view name, std::string_view help, const core::Tally& tally)>;
+
+/// A journal for those that follow it.
+struct JournalSource {
+    std::string ring;                           ///< Whose events it holds.
+    std::filesystem::path folder;               ///< Of its segments.
+    const core::Tally* newest_record{nullptr};  ///< Number of its newest record; valid while the sink runs.
+};
 
 /// What a sink did with an event.
 enum class Taken : std::uint8_t {
@@ -87,6 +96,10 @@ public:
     [[nodiscard]] virtual std::string_view type() const noexcept = 0;
     /// Calls visit(name, help, tally) for each metric of its own; counters end in _total. On any thread.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
+    /// Where clients connect; empty when none do.
+    [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
+    /// The journal that it writes; nothing when it writes none.
+    [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
 };
 
 }  // namespace millpond::gateway

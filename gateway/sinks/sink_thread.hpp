@@ -58,6 +58,9 @@ public:
     [[nodiscard]] std::string_view type() const noexcept override { return sink_->type(); }
     void visit_metrics(const MetricVisitor& visit) const override { sink_->visit_metrics(visit); }
     [[nodiscard]] const Sink& sink() const noexcept { return *sink_; }
+    [[nodiscard]] std::chrono::nanoseconds holds() const noexcept override { return holds_; }
+    [[nodiscard]] net::SocketAddress address() const override { return sink_->address(); }
+    [[nodiscard]] std::optional<JournalSource> journal() const override { return sink_->journal(); }
     /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
     /// and missed once the ring has overwritten it.
     [[nodiscard]] Account account() const noexcept override;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "service/settings/value.hpp"
+
 namespace millpond::gateway {
 namespace {
 
@@ -65,6 +67,14 @@ std::string TopicTemplate::name(const feed::Venue& venue, const feed::Symbol& sy
         }
     }
     return out;
+}
+
+void check_topic(std::string_view user, std::string_view key, const std::string& topic, TopicRules rules) {
+    try {
+        static_cast<void>(TopicTemplate{topic, rules});
+    } catch (const std::invalid_argument& error) {
+        throw settings::ConfigError(fmt::format("{}: {} '{}': {}", user, key, topic, error.what()));
+    }
 }
 
 }  // namespace millpond::gateway

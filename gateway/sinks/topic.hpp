@@ -40,4 +40,7 @@ private:
     std::vector<Piece> pieces_;
 };
 
+/// Throws ConfigError that names the key when the text of a topic is not valid. user: whose key, for the message.
+void check_topic(std::string_view user, std::string_view key, const std::string& topic, TopicRules rules);
+
 }  // namespace millpond::gateway

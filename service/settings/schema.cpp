@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include "service/settings/key_of.hpp"
 #include "service/settings/nearest.hpp"
 
 namespace millpond::settings {
@@ -14,6 +18,14 @@ std::string title(std::string_view section) {
 }
 
 }  // namespace
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::pair<std::string_view, unsigned> kUnits[] = {{"GiB", 30}, {"MiB", 20}, {"KiB", 10}};
+    for (const auto& [unit, bits] : kUnits) {
+        if (bytes != 0 && bytes % (1ULL << bits) == 0) return fmt::format("{}{}", bytes >> bits, unit);
+    }
+    return fmt::format("{}", bytes);
+}
 
 std::string described(std::string_view section, std::string_view key) {
     return fmt::format("key '{}' of {}", key, title(section));

@@ -16,8 +16,33 @@ struct Key {
     std::string_view name;   ///< In the file; a top-level key's flag is this with '-' for '_'.
     std::string_view shape;  ///< What a value looks like; empty for a boolean.
     std::string_view help;
-    void (*assign)(Section&, const Value&);  ///< Throws ConfigError.
+    void (*assign)(Section&, const Value&);         ///< Throws ConfigError.
+    std::string (*show)(const Section&) = nullptr;  ///< The value as a user writes it; empty when there is none.
 };
+
+/// A key in words, for help, manual and reference.
+struct KeyText {
+    std::string name;
+    std::string shape;
+    std::string help;  ///< With the default, where there is one.
+};
+
+/// The help of a key, with the default that a default-constructed section has.
+template <class Section>
+std::string help_with_default(const Key<Section>& key, const Section& defaults = {}) {
+    std::string help{key.help};
+    const auto value = key.show == nullptr ? std::string{} : key.show(defaults);
+    return value.empty() ? help : help + " (default: " + value + ")";
+}
+
+template <class Section>
+std::vector<KeyText> texts_of(std::span<const Key<Section>> keys, const Section& defaults = {}) {
+    std::vector<KeyText> texts;
+    for (const auto& key : keys) {
+        texts.push_back({std::string{key.name}, std::string{key.shape}, help_with_default(key, defaults)});
+    }
+    return texts;
+}
 
 /// The keys of a section, and its name in the file ("feed" for [[feed]], empty for the top level).
 template <class Section>
@@ -35,13 +60,19 @@ struct Schema {
 
 /// The key of that name. Throws as fail_unknown.
 template <class Section>
-const Key<Section>& find_key(std::string_view name, std::string_view where) {
+const Key<Section>& find_key(std::span<const Key<Section>> keys, std::string_view section, std::string_view name,
+                             std::string_view where) {
     std::vector<std::string_view> known;
-    for (const auto& key : Schema<Section>::keys()) {
+    for (const auto& key : keys) {
         if (key.name == name) return key;
         known.push_back(key.name);
     }
-    fail_unknown(Schema<Section>::name(), name, known, where);
+    fail_unknown(section, name, known, where);
+}
+
+template <class Section>
+const Key<Section>& find_key(std::string_view name, std::string_view where) {
+    return find_key<Section>(Schema<Section>::keys(), Schema<Section>::name(), name, where);
 }
 
 }  // namespace millpond::settings

@@ -90,9 +90,20 @@ TEST(ConfigCheck, AGoodFileIsSaidToBeGood) {
     const test::ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_EQ(outcome.out, file.path() +
-                               ": good: rings 1, feeds 1, tcp sinks 1, csv sinks 0, udp sinks 0, journals 0, mqtt "
-                               "sinks 0, kafka sinks 0\n");
+    EXPECT_EQ(
+        outcome.out,
+        file.path() + ": good: rings 1, feeds 1; sinks: journal 0, kafka 0, tcp 1, web 0, csv 0, udp 0, mqtt 0\n");
+}
+
+TEST(ConfigCheck, ATokenFileThatCannotBeReadIsFound) {
+    const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\n";
+    for (const auto& text :
+         {"admin_token_file = '/nonexistent'\n" + feed, feed + "[[tcp]]\ntoken_file = '/nonexistent'\n"}) {
+        const test::ScratchFile file{"millpond_secret.toml", text};
+        const auto outcome = run({"config", "check", file.path()});
+        EXPECT_EQ(outcome.exit_code, 1);
+        EXPECT_THAT(outcome.err, AllOf(HasSubstr(file.path()), HasSubstr("/nonexistent")));
+    }
 }
 
 TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,10 +15,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gateway/reload.hpp"
+#include <millpond/core/clock.hpp>
+#include <millpond/core/rotated_file.hpp>
+#include <millpond/journal/journal_writer.hpp>
+
+#include "gateway/reloader.hpp"
 #include "gateway/settings/value.hpp"
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/journal/settings.hpp"
 #include "gateway/sinks/kafka/kafka.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "gateway/sinks/mqtt/mqtt.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/udp/settings.hpp"
+#include "gateway/sinks/web/settings.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/support/line_client.hpp"
 
@@ -25,6 +37,7 @@ namespace millpond::gateway {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -41,21 +54,21 @@ protected:
     }
     /// One sink of each kind.
     void add_all(Config& config) const {
-        config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
-        config.web.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
-        config.csv.emplace_back().path = path("quotes.csv");
-        config.udp.emplace_back().to = net::SocketAddress::parse("127.0.0.1:9");
-        auto& journal = config.journals.emplace_back();
+        config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+        config.add<web::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+        config.add<csv::Settings>().path = path("quotes.csv");
+        config.add<udp::Settings>().to = net::SocketAddress::parse("127.0.0.1:9");
+        auto& journal = config.add<journal::Settings>();
         journal.folder = path("journal");
         journal.segment_bytes = 1U << 20U;
         if (mqtt::is_built()) {
-            auto& mqtt = config.mqtt.emplace_back();
+            auto& mqtt = config.add<mqtt::Settings>();
             mqtt.port = 9;
             mqtt.user = "house";
             mqtt.password.file = secret("mqtt");
         }
         if (kafka::is_built()) {
-            auto& kafka = config.kafka.emplace_back();
+            auto& kafka = config.add<kafka::Settings>();
             kafka.brokers = {"127.0.0.1:9"};
             kafka.password.file = secret("kafka");
         }
@@ -99,29 +112,34 @@ TEST_F(Reconfigure, ASecretOrCertificateThatCannotBeReadChangesNothing) {
     const auto before = running(gateway.gateway());
     std::ofstream{path("garbage.pem")} << "this is no certificate\n";
     std::vector<std::pair<const char*, std::function<void(Config&)>>> changes{
-        {"tcp token", [&](Config& next) { next.tcp[0].token.file = path("missing"); }},
-        {"web token", [&](Config& next) { next.web[0].token.file = path("missing"); }},
+        {"tcp token", [&](Config& next) { next.first<tcp::Settings>()->token.file = path("missing"); }},
+        {"web token", [&](Config& next) { next.first<web::Settings>()->token.file = path("missing"); }},
         {"tcp tls",
          [&](Config& next) {
-             next.tcp[0].tls = {.certificate = path("missing"), .key = path("missing"), .client_ca = {}};
+             next.first<tcp::Settings>()->tls = {
+                 .certificate = path("missing"), .key = path("missing"), .client_ca = {}};
          }},
         {"web tls",
          [&](Config& next) {
-             next.web[0].tls = {.certificate = path("missing"), .key = path("missing"), .client_ca = {}};
+             next.first<web::Settings>()->tls = {
+                 .certificate = path("missing"), .key = path("missing"), .client_ca = {}};
          }},
     };
     if (mqtt::is_built()) {
-        changes.emplace_back("mqtt password", [&](Config& next) { next.mqtt[0].password.file = path("missing"); });
+        changes.emplace_back("mqtt password",
+                             [&](Config& next) { next.first<mqtt::Settings>()->password.file = path("missing"); });
         changes.emplace_back("mqtt authority", [&](Config& next) {
-            next.mqtt[0].tls = {.on = true, .authority = path("garbage.pem"), .certificate = {}, .key = {}};
+            next.first<mqtt::Settings>()->tls = {
+                .on = true, .authority = path("garbage.pem"), .certificate = {}, .key = {}};
         });
     }
     if (kafka::is_built()) {
-        changes.emplace_back("kafka password", [&](Config& next) { next.kafka[0].password.file = path("missing"); });
+        changes.emplace_back("kafka password",
+                             [&](Config& next) { next.first<kafka::Settings>()->password.file = path("missing"); });
     }
     for (const auto& [what, change] : changes) {
         auto next = config;
-        next.csv[0].flush_ms = 7;  // something else that would close a sink
+        next.first<csv::Settings>()->flush_ms = 7;  // something else that would close a sink
         change(next);
         EXPECT_THROW(gateway.gateway().reconfigure(next), ConfigError) << what;
         EXPECT_EQ(running(gateway.gateway()), before) << what;
@@ -145,26 +163,28 @@ TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
     std::filesystem::create_symlink(path("nowhere"), path("link.csv"));
     const millpond::test::LineClient client{gateway.tcp().port()};
     std::vector<std::pair<std::string, std::function<void(Config&)>>> changes{
-        {"tcp", [](Config& next) { next.tcp[0].listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
-        {"web", [](Config& next) { next.web[0].listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
-        {"csv", [](Config& next) { next.csv[0].path = "/nonexistent/quotes.csv"; }},
-        {"csv", [&](Config& next) { next.csv[0].path = path("link.csv"); }},
-        {"journal", [&](Config& next) { next.journals[0].folder = path("quotes.csv") + "/journal"; }},
+        {"tcp",
+         [](Config& next) { next.first<tcp::Settings>()->listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
+        {"web",
+         [](Config& next) { next.first<web::Settings>()->listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
+        {"csv", [](Config& next) { next.first<csv::Settings>()->path = "/nonexistent/quotes.csv"; }},
+        {"csv", [&](Config& next) { next.first<csv::Settings>()->path = path("link.csv"); }},
+        {"journal", [&](Config& next) { next.first<journal::Settings>()->folder = path("quotes.csv") + "/journal"; }},
         {"udp",
          [](Config& next) {
-             next.udp[0].to = net::SocketAddress::parse("224.0.0.1:9000");
-             next.udp[0].interface = "no-such-interface";
+             next.first<udp::Settings>()->to = net::SocketAddress::parse("224.0.0.1:9000");
+             next.first<udp::Settings>()->interface = "no-such-interface";
          }},
     };
     if (kafka::is_built()) {
         changes.emplace_back("kafka", [&](Config& next) {
-            next.kafka[0].properties = {"security.protocol=ssl", "ssl.ca.location=" + path("missing.pem")};
+            next.first<kafka::Settings>()->properties = {"security.protocol=ssl",
+                                                         "ssl.ca.location=" + path("missing.pem")};
         });
     }
     for (const auto& [sink, change] : changes) {
         auto next = config;
         change(next);
-        for (auto& kafka : next.kafka) kafka.folder = next.journals[0].folder;
         const auto result = gateway.gateway().reconfigure(next);
         EXPECT_THAT(result.done, IsEmpty()) << sink;
         EXPECT_THAT(result.refused, Contains(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
@@ -172,18 +192,79 @@ TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
     }
 }
 
-TEST_F(Reconfigure, ASinkThatCannotBeOpenedAfterAllRunsWithItsOldSettings) {
+TEST_F(Reconfigure, AFileThatAnotherProcessHoldsIsRefusedBeforeAnythingIsClosed) {
+    Config config;
+    test::RunningGateway gateway{"held", [&](Config& made) {
+                                     add_all(made);
+                                     config = made;
+                                 }};
+    complete(config);
+    const auto before = running(gateway.gateway());
+    core::RotatedFile csv{path("quotes-2.csv")};
+    ASSERT_TRUE(csv.open());
+    const millpond::journal::JournalWriter journal{
+        {.folder = path("journal-2"), .ring = "other", .segment_bytes = 1U << 20U}, core::utc_nanos()};
+    test::RunningGateway other{
+        "holder", [](Config& made) { made.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
+    std::vector<std::pair<std::string, std::function<void(Config&)>>> changes{
+        {"csv", [&](Config& next) { next.first<csv::Settings>()->path = path("quotes-2.csv"); }},
+        {"journal", [&](Config& next) { next.first<journal::Settings>()->folder = path("journal-2"); }},
+        {"tcp", [&](Config& next) { next.first<tcp::Settings>()->listen = other.tcp(); }},
+        {"web", [&](Config& next) { next.first<web::Settings>()->listen = other.tcp(); }},
+    };
+    if (kafka::is_built()) {
+        changes.emplace_back("kafka", [&](Config& next) {
+            next.first<kafka::Settings>()->position_file = path("quotes-2.csv") + "/position";
+        });
+    }
+    for (const auto& [sink, change] : changes) {
+        auto next = config;
+        change(next);
+        const auto result = gateway.gateway().reconfigure(next);
+        EXPECT_THAT(result.done, IsEmpty()) << sink;
+        EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
+        EXPECT_EQ(running(gateway.gateway()), before) << sink;
+    }
+}
+
+TEST_F(Reconfigure, ARefusedSinkKeepsItsOutputFromTheOneThatWantedIt) {
+    Config config;
+    test::RunningGateway gateway{"swap", [&](Config& made) {
+                                     auto& a = made.add<csv::Settings>();
+                                     a.name = "a";
+                                     a.path = path("a.csv");
+                                     auto& b = made.add<csv::Settings>();
+                                     b.name = "b";
+                                     b.path = path("b.csv");
+                                     config = made;
+                                 }};
+    complete(config);
+    const auto before = running(gateway.gateway());
+    core::RotatedFile other{path("c.csv")};
+    ASSERT_TRUE(other.open());
+    auto next = config;
+    next.sinks[0].as<csv::Settings>()->path = path("c.csv");
+    next.sinks[1].as<csv::Settings>()->path = path("a.csv");
+    const auto result = gateway.gateway().reconfigure(next);
+    EXPECT_THAT(result.done, IsEmpty());
+    EXPECT_THAT(result.refused,
+                ElementsAre(HasSubstr("sink 'a' is left as it was: "), HasSubstr("sink 'b' is left as it was: ")));
+    EXPECT_EQ(running(gateway.gateway()), before);
+    // Without an obstacle they do change places.
+    next.sinks[0].as<csv::Settings>()->path = path("b.csv");
+    EXPECT_THAT(gateway.gateway().reconfigure(next).refused, IsEmpty());
+    EXPECT_EQ(gateway.gateway().sinks().size(), 2U);
+}
+
+TEST_F(Reconfigure, ASinkThatCannotBeStartedAfterAllRunsWithItsOldSettings) {
     Config config;
     test::RunningGateway gateway{"restore", [&](Config& made) {
-                                     made.csv.emplace_back().path = path("quotes.csv");
+                                     made.add<csv::Settings>().path = path("quotes.csv");
                                      config = made;
                                  }};
     complete(config);
     auto next = config;
-    next.csv[0].path = path("quotes-2.csv");
-    // The look at the folder finds nothing wrong; another process has the file.
-    core::RotatedFile other{next.csv[0].path};
-    ASSERT_TRUE(other.open());
+    next.first<csv::Settings>()->pin = 1'023;  // no such processor
     const auto result = gateway.gateway().reconfigure(next);
     EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' runs with its old settings")));
     ASSERT_EQ(gateway.gateway().sinks().size(), 1U);
@@ -191,6 +272,94 @@ TEST_F(Reconfigure, ASinkThatCannotBeOpenedAfterAllRunsWithItsOldSettings) {
     EXPECT_TRUE(gateway.watch_until(
         [&](const health::State&) { return gateway.gateway().sinks()[0]->account().delivered != 0; }));
     EXPECT_TRUE(std::filesystem::exists(path("quotes.csv")));
+}
+
+TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
+    if (!kafka::is_built()) GTEST_SKIP() << "this build has no Kafka";
+    Config config;
+    test::RunningGateway gateway{"follow", [&](Config& made) {
+                                     auto& journal = made.add<journal::Settings>();
+                                     journal.folder = path("journal");
+                                     journal.segment_bytes = 1U << 20U;
+                                     made.add<kafka::Settings>().brokers = {"127.0.0.1:9"};
+                                     config = made;
+                                 }};
+    complete(config);
+    ASSERT_TRUE(std::filesystem::exists(path("journal/kafka.position")));
+    auto next = config;
+    next.first<journal::Settings>()->folder = path("others");
+    next.first<journal::Settings>()->pin = 1'023;  // it opens, and cannot be started
+    const auto result = gateway.gateway().reconfigure(next);
+    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'journal' runs with its old settings")));
+    ASSERT_EQ(gateway.gateway().sinks().size(), 2U);
+    EXPECT_EQ(gateway.gateway().sinks()[0]->journal()->folder.string(), path("journal"));
+    EXPECT_EQ(gateway.gateway().sinks()[1]->type(), "kafka");
+    EXPECT_FALSE(std::filesystem::exists(path("others/kafka.position")));
+    gateway.send_quote();
+    EXPECT_TRUE(
+        gateway.watch_until([&](const health::State&) { return gateway.gateway().sinks()[1]->account().queued == 1; }));
+
+    // Refused before anything is closed, together with a change of the follower.
+    next = config;
+    std::ofstream{path("file")} << "no folder\n";
+    next.first<journal::Settings>()->folder = path("file") + "/journal";
+    next.first<kafka::Settings>()->properties = {"linger.ms=1"};
+    const auto second = gateway.gateway().reconfigure(next);
+    EXPECT_THAT(second.refused, ElementsAre(HasSubstr("sink 'journal' is left as it was: ")));
+    EXPECT_THAT(second.done, ElementsAre("sink 'kafka' is closed", "sink 'kafka' runs"));
+    EXPECT_TRUE(
+        gateway.watch_until([&](const health::State&) { return gateway.gateway().sinks()[1]->account().queued == 1; }));
+}
+
+TEST_F(Reconfigure, AConfigurationWithoutFeedsIsRefusedAndChangesNothing) {
+    test::RunningGateway gateway{"nofeed", [&](Config& made) { add_all(made); }};
+    const auto before = running(gateway.gateway());
+    Config empty;
+    complete(empty);
+    EXPECT_THROW(gateway.gateway().reconfigure(empty), ConfigError);
+    EXPECT_EQ(running(gateway.gateway()), before);
+}
+
+TEST_F(Reconfigure, HealthGoesOnWhileAReloadWaits) {
+    test::RunningGateway gateway{"waits", [&](Config& made) { made.add<csv::Settings>().path = path("quotes.csv"); }};
+    auto& reloader = gateway.gateway().reloader();
+    std::promise<void> end;
+    ASSERT_TRUE(reloader.begin([&] {
+        end.get_future().wait();
+        return Reloaded{.done = {"sink 'x' runs"}, .refused = {}};
+    }));
+    EXPECT_FALSE(reloader.begin([] { return Reloaded{}; }));
+    EXPECT_FALSE(reloader.take_finished());
+    const auto looked = gateway.gateway().health()->now;
+    gateway.send_quote();
+    EXPECT_TRUE(gateway.watch_until([&](const health::State& state) {
+        return state.now > looked && !state.sinks.empty() && state.sinks[0].account.delivered == 1;
+    }));
+    EXPECT_TRUE(reloader.is_running());
+    end.set_value();
+    EXPECT_TRUE(gateway.watch_until([&](const health::State&) { return reloader.take_finished(); }));
+    EXPECT_FALSE(reloader.is_running());
+}
+
+TEST_F(Reconfigure, AReloadOnItsThreadAndHealthDoNotDisturbEachOther) {
+    Config config;
+    test::RunningGateway gateway{"beside", [&](Config& made) {
+                                     add_all(made);
+                                     config = made;
+                                 }};
+    complete(config);
+    auto& reloader = gateway.gateway().reloader();
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        auto next = config;
+        next.first<csv::Settings>()->flush_ms = i;
+        next.first<journal::Settings>()->keep_hours = i;
+        ASSERT_TRUE(reloader.begin([&gateway, next] { return gateway.gateway().reconfigure(next); }));
+        EXPECT_TRUE(gateway.watch_until([&](const health::State&) {
+            static_cast<void>(gateway.gateway().page({.path = "/metrics"}));
+            return reloader.take_finished();
+        }));
+    }
+    EXPECT_EQ(gateway.gateway().sinks().size(), config.sinks.size());
 }
 
 TEST(ReloadDesk, AnAskerDoesNotWaitForADeskThatCloses) {

@@ -105,7 +105,7 @@ public:
     }
     [[nodiscard]] Gateway& gateway() noexcept { return gateway_; }
     [[nodiscard]] const std::string& ring() const { return gateway_.pipelines().front()->config().name; }
-    [[nodiscard]] net::SocketAddress tcp() const { return gateway_.tcp_address(); }
+    [[nodiscard]] net::SocketAddress tcp() const { return gateway_.address_of("tcp"); }
     bool becomes_good() {
         return watch_until([](const health::State& state) { return health::findings(state, state.now).empty(); });
     }

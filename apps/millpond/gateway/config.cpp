@@ -1,39 +1,47 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/gateway/config_check.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/value.hpp"
 
 namespace millpond::app {
-namespace {
 
-int check(const std::string& file) {
-    gateway::Config config;
+std::string check_config(const std::string& file, bool secrets, gateway::Config config) {
     gateway::read_file(file, config);
     gateway::complete(config);
-    if (config.feeds.empty()) throw gateway::ConfigError(file + ": no [[feed]]: a gateway needs one");
-    fmt::print(
-        "{}: good: rings {}, feeds {}, tcp sinks {}, csv sinks {}, udp sinks {}, journals {}, mqtt sinks {}, "
-        "kafka sinks {}\n",
-        file, config.rings.size(), config.feeds.size(), config.tcp.size(), config.csv.size(), config.udp.size(),
-        config.journals.size(), config.mqtt.size(), config.kafka.size());
-    return 0;
+    try {
+        gateway::check_runnable(config);
+        if (secrets) gateway::check_secrets(config);
+    } catch (const gateway::ConfigError& error) {
+        throw gateway::ConfigError(fmt::format("{}: {}", file, error.what()));
+    }
+    std::string sinks;
+    for (const auto* kind : config.sink_kinds) {
+        const auto is_of_kind = [kind](const auto& sink) { return &sink.kind() == kind; };
+        sinks += fmt::format(", {} {}", kind->name(), std::ranges::count_if(config.sinks, is_of_kind));
+    }
+    return fmt::format("{}: good: rings {}, feeds {}; sinks: {}\n", file, config.rings.size(), config.feeds.size(),
+                       std::string_view{sinks}.substr(2));
 }
-
-}  // namespace
 
 Command config_command(Arguments& program) {
     auto* config = program.add_subcommand("config", "Look at a gateway's configuration.");
     config->require_subcommand(1);
     auto* options =
-        config->add_subcommand("check", "Say whether FILE is a good configuration, or what is wrong where.");
+        config->add_subcommand("check", "Check a configuration, with the secrets and certificates that it names.");
     options->footer("Example:\n  millpond config check /etc/millpond/gateway.toml");
     auto file = std::make_shared<std::string>();
+    auto no_secrets = std::make_shared<bool>(false);
     options->add_option("FILE", *file, "configuration in TOML")->required();
-    return {config, [file] { return check(*file); }};
+    options->add_flag("--no-secrets", *no_secrets, "Do not read the secrets and certificates that FILE names.");
+    return {config, [file, no_secrets] { return fmt::print("{}", check_config(*file, !*no_secrets)), 0; }};
 }
 
 }  // namespace millpond::app

@@ -32,6 +32,9 @@
 #include "apps/millpond/traffic/speed.hpp"
 #include "apps/millpond/traffic/transmitter.hpp"
 #include "gateway/settings/read.hpp"
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/web/settings.hpp"
 
 namespace millpond::app {
 namespace {
@@ -134,18 +137,18 @@ void add_demo_feed(const DemoOptions& options, const std::filesystem::path& fold
     if (config.rings.empty()) config.rings.emplace_back().name = "demo";
     std::set<std::string> given;
     if (config.metrics == gateway::Config{}.metrics) config.metrics = free_from(config.metrics, "metrics", given);
-    if (config.tcp.empty()) {
-        auto& tcp = config.tcp.emplace_back();
+    if (config.first<gateway::tcp::Settings>() == nullptr) {
+        auto& tcp = config.add<gateway::tcp::Settings>();
         tcp.listen = free_from(tcp.listen, "the tcp sink", given);
         tcp.poll = core::Poll::block;
     }
-    if (config.web.empty()) {
-        auto& web = config.web.emplace_back();
+    if (config.first<gateway::web::Settings>() == nullptr) {
+        auto& web = config.add<gateway::web::Settings>();
         web.listen = free_from(web.listen, "the page", given);
         web.poll = core::Poll::block;
     }
-    if (config.csv.empty()) {
-        auto& csv = config.csv.emplace_back();
+    if (config.first<gateway::csv::Settings>() == nullptr) {
+        auto& csv = config.add<gateway::csv::Settings>();
         csv.path = (folder / "quotes.csv").string();
         csv.mode = gateway::Delivery::conflate;
         csv.flush_ms = 1'000;

@@ -75,13 +75,16 @@ gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, serv
     return {.done = {}, .refused = {text}};
 }
 
+/// A reload runs on the reloader's thread: whatever it waits for, the gateway is watched.
 void reload_if_wished(const Options& options, gateway::Gateway& gateway, service::Log& log,
                       service::ServiceNotice& service) {
+    auto& reloader = gateway.reloader();
+    if (reloader.take_finished()) service.ready();
+    if (reloader.is_running()) return;
     const bool hung_up = !options.demo.on && service::reload_on_signal().exchange(false);
-    if (!hung_up && !gateway.desk().is_wished()) return;
+    if (!hung_up && !reloader.desk().is_wished()) return;
     service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
-    gateway.desk().answer(reload(options, gateway, log));
-    service.ready();
+    reloader.begin([&] { return reload(options, gateway, log); });
 }
 
 /// How many columns a line on the terminal may have that is overwritten: a longer one would wrap, and stay.

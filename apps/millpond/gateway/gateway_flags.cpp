@@ -1,5 +1,7 @@
 #include "apps/millpond/gateway/gateway_flags.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -22,16 +24,14 @@ void GatewayFlags::add_to(Arguments& options) {
     add_key_flags<gateway::Config>(options, keys_);
     add_table<gateway::FeedConfig>(options, "a feed, as [[feed]] in the file");
     add_table<gateway::RingConfig>(options, "a ring with its receive thread, as [[ring]]");
-    add_table<gateway::TcpConfig>(options, "JSON lines to TCP clients, as [[tcp]]");
-    add_table<gateway::CsvConfig>(options, "rows in a file, as [[csv]]");
-    add_table<gateway::UdpConfig>(options, "quotes datagrams to other gateways, as [[udp]]");
-    add_table<gateway::WebConfig>(options, "the page, and JSON lines to WebSocket clients, as [[web]]");
-    add_table<gateway::JournalConfig>(options, "every event in segment files, as [[journal]]");
-    add_table<gateway::MqttConfig>(options, "newest quotes to an MQTT broker, as [[mqtt]]");
-    add_table<gateway::KafkaConfig>(options, "a journal's records to Kafka, as [[kafka]]");
+    for (const auto* kind : sink_kinds_) {
+        add_table_flag(options, tables_, std::string{kind->name()},
+                       fmt::format("{}, as [[{}]]", kind->summary(), kind->name()), kind->keys());
+    }
 }
 
 gateway::Config GatewayFlags::read(gateway::Config config) const {
+    config.sink_kinds = sink_kinds_;
     if (!file_.empty()) gateway::read_file(file_, config);
     try {
         for (const auto& [key, text] : *keys_) gateway::read_flag(key, text, config);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,9 @@ class Arguments;
 /// The configuration as the command line gives it: a file, and every key of it as a flag.
 class GatewayFlags {
 public:
+    using Kinds = std::span<const gateway::SinkKind* const>;
+    explicit GatewayFlags(Kinds sink_kinds = gateway::builtin_sink_kinds()) : sink_kinds_(sink_kinds) {}
+
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(Arguments& options);
 
@@ -26,6 +30,7 @@ private:
     template <class Section>
     void add_table(Arguments& options, const std::string& help);
 
+    Kinds sink_kinds_;
     std::string file_;
     WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};
     WrittenFlags tables_{std::make_shared<WrittenFlags::element_type>()};

@@ -14,6 +14,10 @@
 
 #include <unistd.h>
 
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/web/settings.hpp"
+
 namespace millpond::app {
 namespace {
 
@@ -50,18 +54,21 @@ void print_hints(const gateway::Config& config, const gateway::Gateway& gateway)
     const auto program = program_command();
     const auto& ring = gateway.pipelines().front()->config().name;
     const auto metrics = gateway.metrics_address();
-    if (const auto web = gateway.web_address(); !web.empty()) {
-        fmt::print("page: {}://{}/\n", config.web.front().tls.empty() ? "http" : "https", web.to_string());
+    if (const auto web = gateway.address_of("web"); !web.empty()) {
+        fmt::print("page: {}://{}/\n", config.first<gateway::web::Settings>()->tls.empty() ? "http" : "https",
+                   web.to_string());
     }
     if (!metrics.empty()) fmt::print("metrics: http://{}/metrics\n", metrics.to_string());
     fmt::print("look further:\n  {} tail --ring {}\n", program, shell_word(ring));
     if (!metrics.empty()) fmt::print("  {} top --gateway {}\n", program, metrics.to_string());
-    if (const auto tcp = gateway.tcp_address(); !tcp.empty()) {
-        const bool plain = config.tcp.front().tls.empty();
+    if (const auto tcp = gateway.address_of("tcp"); !tcp.empty()) {
+        const bool plain = config.first<gateway::tcp::Settings>()->tls.empty();
         const auto* const command = plain ? "bash -c 'cat </dev/tcp/{}/{}'" : "openssl s_client -quiet {}:{}";
         fmt::print("  {}\n", fmt::format(fmt::runtime(command), tcp.host(), tcp.port()));
     }
-    if (!config.csv.empty()) fmt::print("  tail -f {}\n", shell_word(config.csv.front().path));
+    if (const auto* csv = config.first<gateway::csv::Settings>()) {
+        fmt::print("  tail -f {}\n", shell_word(csv->path));
+    }
     fmt::print("Ctrl-C ends it.\n");
     std::fflush(stdout);
 }

@@ -29,24 +29,29 @@ void add_key_flags(Arguments& options, const WrittenFlags& written) {
             options
                 .add_option(
                     flag, [name, written](const std::string& text) { written->emplace_back(name, text); },
-                    std::string{key.help})
+                    settings::help_with_default(key))
                 ->type_name(std::string{key.shape});
         }
     }
 }
 
 /// A flag for a table: `--feed listen=127.0.0.1:9000,format=bbo28`. Its help lists the keys.
-template <class Section>
-void add_table_flag(Arguments& options, const WrittenFlags& written, const std::string& help) {
-    const std::string name{settings::Schema<Section>::name()};
+inline void add_table_flag(Arguments& options, const WrittenFlags& written, const std::string& name,
+                           const std::string& help, const std::vector<settings::KeyText>& keys) {
     auto text = help + "; keys:";
-    for (const auto& key : settings::Schema<Section>::keys()) {
+    for (const auto& key : keys) {
         text += fmt::format("\n  {:<16} {}: {}", key.name, key.shape, key.help);
     }
     const auto keep = [name, written](const std::vector<std::string>& tables) {
         for (const auto& one : tables) written->emplace_back(name, one);
     };
     options.add_option("--" + name, keep, text)->type_name("KEY=VALUE,...")->allow_extra_args(false);
+}
+
+template <class Section>
+void add_table_flag(Arguments& options, const WrittenFlags& written, const std::string& help) {
+    add_table_flag(options, written, std::string{settings::Schema<Section>::name()}, help,
+                   settings::texts_of(settings::Schema<Section>::keys()));
 }
 
 }  // namespace millpond::app

@@ -56,6 +56,11 @@ public:
     [[nodiscard]] std::uint64_t held() const noexcept override { return 0; }
     [[nodiscard]] std::string_view type() const noexcept override { return "journal"; }
     void visit_metrics(const MetricVisitor& visit) const override;
+    [[nodiscard]] std::optional<JournalSource> journal() const override {
+        return JournalSource{.ring = options_.writer.ring,
+                             .folder = options_.writer.folder,
+                             .newest_record = &writer_.counters().newest_record};
+    }
 
 private:
     template <class Event>

@@ -47,6 +47,9 @@ void check(const Options& options);
 /// The same, and the files that properties name are read. Makes a producer that is never used.
 void check_files(const Options& options);
 
+/// Throws std::system_error when the position file cannot be made, or another process has it.
+void check_position_file(const std::filesystem::path& path, mode_t file_mode);
+
 /// The sink of kafka_sink.hpp. Throws as check, also for files named by properties that are missing or bad, and what
 /// opening the journal and the position file throws.
 [[nodiscard]] std::unique_ptr<Consumer> open(const Options& options, service::Say say);

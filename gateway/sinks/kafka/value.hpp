@@ -41,11 +41,11 @@ inline constexpr std::size_t kValueHeadBytes = 16;
 using ValueBuffer = std::array<char, feed::kMaxJsonBytes>;
 
 template <class Event>
-[[nodiscard]] journal::RecordKind kind_of(const Event&) noexcept {
-    return static_cast<journal::RecordKind>(Event::kKind);
+[[nodiscard]] millpond::journal::RecordKind kind_of(const Event&) noexcept {
+    return static_cast<millpond::journal::RecordKind>(Event::kKind);
 }
-[[nodiscard]] inline journal::RecordKind kind_of(const journal::LostRecord&) noexcept {
-    return journal::RecordKind::lost;
+[[nodiscard]] inline millpond::journal::RecordKind kind_of(const millpond::journal::LostRecord&) noexcept {
+    return millpond::journal::RecordKind::lost;
 }
 
 template <class Event>

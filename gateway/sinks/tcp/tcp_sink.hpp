@@ -29,7 +29,7 @@ public:
     ~TcpSink() override;
 
     /// With the port that the kernel chose.
-    [[nodiscard]] net::SocketAddress address() const { return listener_.address(); }
+    [[nodiscard]] net::SocketAddress address() const override { return listener_.address(); }
     [[nodiscard]] const lines::Counters& counters() const noexcept { return counters_; }
 
     void step(std::int64_t monotonic_ns) override;

@@ -25,7 +25,7 @@ public:
     ~WebSink() override;
 
     /// With the port that the kernel chose.
-    [[nodiscard]] net::SocketAddress address() const;
+    [[nodiscard]] net::SocketAddress address() const override;
     [[nodiscard]] const lines::Counters& counters() const noexcept { return counters_; }
 
     void step(std::int64_t monotonic_ns) override;

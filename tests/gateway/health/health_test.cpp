@@ -30,6 +30,8 @@
 #include "gateway/health/findings.hpp"
 #include "gateway/health/report_json.hpp"
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
 #include "service/log.hpp"
 #include "tests/gateway/receive/itch_sender.hpp"
 #include "tests/gateway/running_gateway.hpp"
@@ -120,7 +122,7 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
 TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
     RunningGateway gateway{"behind", [](Config& config) {
-                               auto& csv = config.csv.emplace_back();
+                               auto& csv = config.add<csv::Settings>();
                                csv.path = "/dev/full";
                                csv.flush_ms = 10;
                            }};
@@ -217,7 +219,7 @@ TEST(Health, AnImplausibleDelayIsAFindingThatNamesWhatMayBeWrong) {
 
 TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
     RunningGateway gateway{"stuck", [](Config& config) {
-                               auto& sink = config.tcp.emplace_back();
+                               auto& sink = config.add<tcp::Settings>();
                                sink.listen = net::SocketAddress::parse("127.0.0.1:0");
                                sink.backlog = 64;
                                sink.send_buffer = 4'096;
@@ -236,8 +238,9 @@ TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
 }
 
 TEST(Health, TheReportHoldsEveryPart) {
-    RunningGateway gateway{
-        "report", [](Config& config) { config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
+    RunningGateway gateway{"report", [](Config& config) {
+                               config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
+                           }};
     gateway.send_quote();
     ASSERT_TRUE(gateway.watch_until([](const State& state) {
         return state.rings[0].wire.all.count == 1 && state.feeds[0].delay_ns.has_value() &&

@@ -1,4 +1,7 @@
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/udp/settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,18 +105,16 @@ TEST(Config, EveryTableOfAFileIsRead) {
     EXPECT_EQ(config.feeds[1].name, "233.54.12.111:26477");
     EXPECT_EQ(config.feeds[1].channel, 1U);
     EXPECT_EQ(config.feeds[1].date, "2020-01-30");
-    ASSERT_EQ(config.tcp.size(), 1U);
-    EXPECT_EQ(config.tcp[0].mode, Delivery::conflate);
-    EXPECT_EQ(config.tcp[0].backlog, 256U);
-    EXPECT_EQ(config.tcp[0].poll, core::Poll::spin);
-    EXPECT_EQ(config.tcp[0].pin, 2U);
-    ASSERT_EQ(config.csv.size(), 1U);
-    EXPECT_EQ(config.csv[0].rotate_bytes, 1'000'000U);
-    EXPECT_EQ(config.csv[0].poll, core::Poll::block);
-    EXPECT_FALSE(config.csv[0].pin.has_value());
-    ASSERT_EQ(config.udp.size(), 1U);
-    EXPECT_EQ(config.udp[0].channel, 9U);
-    EXPECT_EQ(config.udp[0].poll, core::Poll::adaptive);
+    ASSERT_EQ(config.sinks.size(), 3U);
+    EXPECT_EQ(config.first<tcp::Settings>()->mode, Delivery::conflate);
+    EXPECT_EQ(config.first<tcp::Settings>()->backlog, 256U);
+    EXPECT_EQ(config.first<tcp::Settings>()->poll, core::Poll::spin);
+    EXPECT_EQ(config.first<tcp::Settings>()->pin, 2U);
+    EXPECT_EQ(config.first<csv::Settings>()->rotate_bytes, 1'000'000U);
+    EXPECT_EQ(config.first<csv::Settings>()->poll, core::Poll::block);
+    EXPECT_FALSE(config.first<csv::Settings>()->pin.has_value());
+    EXPECT_EQ(config.first<udp::Settings>()->channel, 9U);
+    EXPECT_EQ(config.first<udp::Settings>()->poll, core::Poll::adaptive);
 }
 
 struct Fault {

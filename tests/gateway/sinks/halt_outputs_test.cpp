@@ -11,6 +11,9 @@
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/sinks/csv/settings.hpp"
+#include "gateway/sinks/tcp/settings.hpp"
+#include "gateway/sinks/udp/settings.hpp"
 #include "tests/gateway/receive/itch_sender.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/support/line_client.hpp"
@@ -79,11 +82,11 @@ protected:
     net::UdpReceiver udp_{{.local = net::SocketAddress::parse("127.0.0.1:0")}};
     RunningGateway gateway_{"outputs", [this](Config& config) {
                                 test::use_itch(config);
-                                auto& csv = config.csv.emplace_back();
+                                auto& csv = config.add<csv::Settings>();
                                 csv.path = csv_;
                                 csv.flush_ms = 1;
-                                config.udp.emplace_back().to = udp_.report().local;
-                                config.tcp.emplace_back().listen = net::SocketAddress::parse("127.0.0.1:0");
+                                config.add<udp::Settings>().to = udp_.report().local;
+                                config.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
                             }};
     ItchSender sender_{gateway_};
     millpond::test::LineClient client_{gateway_.tcp().port()};

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "tests/gateway/settings/config_text.hpp"
 
 namespace millpond::gateway {
@@ -26,12 +27,12 @@ TEST(KafkaConfig, EveryKeyIsRead) {
         properties = ["security.protocol=sasl_ssl", "sasl.mechanisms=SCRAM-SHA-512", "sasl.username=me"]
     )";
     const auto config = from_toml(text);
-    ASSERT_EQ(config.kafka.size(), 1U);
-    const auto& kafka = config.kafka[0];
+    const auto* settings = config.first<kafka::Settings>();
+    ASSERT_NE(settings, nullptr);
+    const auto& kafka = *settings;
     EXPECT_EQ(kafka.journal, "all");
     EXPECT_EQ(kafka.ring, "main");
-    EXPECT_EQ(kafka.position_file, "/var/tmp/all/k.position");
-    const auto options = unchecked_kafka_options(kafka);
+    const auto options = kafka::options_of(kafka);
     EXPECT_EQ(options.brokers, "a:9092,b:9092");
     EXPECT_EQ(options.topic, "bbo.{venue}");
     EXPECT_EQ(options.format, kafka::Format::binary);

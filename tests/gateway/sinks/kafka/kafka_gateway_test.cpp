@@ -14,6 +14,8 @@
 
 #include "gateway/gateway.hpp"
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/journal/settings.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "tests/gateway/receive/paced_quotes.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/gateway/sinks/events.hpp"
@@ -31,10 +33,10 @@ using ::testing::IsEmpty;
 /// A gateway with a journal and a kafka sink that follows it.
 std::function<void(Config&)> with_kafka(const millpond::test::Folder& folder, const std::string& brokers) {
     return [&folder, brokers](Config& config) {
-        auto& journal = config.journals.emplace_back();
+        auto& journal = config.add<journal::Settings>();
         journal.folder = folder / "journal";
         journal.segment_bytes = 1U << 20U;
-        config.kafka.emplace_back().brokers = {brokers};
+        config.add<kafka::Settings>().brokers = {brokers};
     };
 }
 
@@ -66,13 +68,13 @@ TEST(KafkaGateway, ASinkGoesAndComesWithItsJournal) {
     EXPECT_EQ(sinks[1]->type(), "kafka");
     EXPECT_EQ(sinks[1]->ring(), config.rings[0].name);
     EXPECT_THAT(gateway.gateway().reconfigure(config).done, IsEmpty());
-    config.journals[0].keep_hours = 1;
+    config.first<journal::Settings>()->keep_hours = 1;
     EXPECT_THAT(
         gateway.gateway().reconfigure(config).done,
         ElementsAre("sink 'kafka' is closed", "sink 'journal' is closed", "sink 'journal' runs", "sink 'kafka' runs"));
     gateway.send_quote();
     EXPECT_TRUE(gateway.watch_until([&](const health::State&) { return sinks[1]->account().delivered == 1; }));
-    config.kafka[0].properties = {"linger.ms=1"};
+    config.first<kafka::Settings>()->properties = {"linger.ms=1"};
     EXPECT_THAT(gateway.gateway().reconfigure(config).done, ElementsAre("sink 'kafka' is closed", "sink 'kafka' runs"));
     EXPECT_TRUE(sinks[1]->account().closes());
     EXPECT_FALSE(sinks[1]->ended());

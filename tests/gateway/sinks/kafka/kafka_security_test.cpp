@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "tests/gateway/receive/paced_quotes.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/gateway/sinks/kafka/kafka_broker.hpp"
@@ -95,7 +96,7 @@ TEST_F(KafkaSecurity, AWrongAuthorityIsNamedAndTheRightOneDeliversWhatWaitedOver
                 AllOf(HasSubstr("events wait"), HasSubstr("certificate"), HasSubstr("ssl.ca.location")));
     EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
     const auto right = tls("ssl", ours_.certificate, ours_);
-    config.kafka[0].properties = right;
+    config.first<kafka::Settings>()->properties = right;
     EXPECT_THAT(gateway.gateway().reconfigure(config).done, ElementsAre("sink 'kafka' is closed", "sink 'kafka' runs"));
     EXPECT_TRUE(delivers(gateway, kQuotes));
     quotes.send_up_to(2 * kQuotes);
@@ -136,7 +137,7 @@ TEST_P(KafkaPassword, AWrongPasswordIsNamedAndTheRightOneDeliversWhatWaited) {
     const auto with = [&](const std::string& password) {
         return [&, file = password_file(password)](Config& config) {
             with_kafka(broker.brokers(), properties)(config);
-            config.kafka[0].password.file = file;
+            config.first<kafka::Settings>()->password.file = file;
         };
     };
     {

@@ -16,6 +16,8 @@
 #include <millpond/feed/event.hpp>
 
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/journal/settings.hpp"
+#include "gateway/sinks/kafka/settings.hpp"
 #include "gateway/sinks/kafka/value.hpp"
 #include "tests/gateway/receive/paced_quotes.hpp"
 #include "tests/gateway/running_gateway.hpp"
@@ -35,8 +37,8 @@ protected:
     }
     std::function<void(Config&)> with_kafka(const std::string& brokers, const std::vector<std::string>& properties) {
         return [this, brokers, properties](Config& config) {
-            config.journals.emplace_back().folder = folder_ / "journal";
-            auto& kafka = config.kafka.emplace_back();
+            config.add<journal::Settings>().folder = folder_ / "journal";
+            auto& kafka = config.add<kafka::Settings>();
             kafka.brokers = {brokers};
             kafka.format = kafka::Format::binary;
             kafka.properties = {"reconnect.backoff.ms=10", "reconnect.backoff.max.ms=200"};

@@ -8,6 +8,7 @@
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/value.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
 #include "tests/gateway/settings/config_text.hpp"
 #include "tests/gateway/sinks/mqtt/mosquitto_broker.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
@@ -34,8 +35,8 @@ TEST(MqttConfig, EveryKeyIsRead) {
         reconnect_ms = 10
         reconnect_most_ms = 500
     )");
-    ASSERT_EQ(config.mqtt.size(), 1U);
-    const auto& mqtt = config.mqtt[0];
+    ASSERT_EQ(config.sinks.size(), 1U);
+    const auto& mqtt = *config.first<mqtt::Settings>();
     EXPECT_EQ(mqtt.host, "::1");
     EXPECT_EQ(mqtt.port, 8'883);
     EXPECT_EQ(mqtt.topic, "q/{venue}/{symbol}");

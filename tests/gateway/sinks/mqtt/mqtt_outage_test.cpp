@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "gateway/settings/config.hpp"
+#include "gateway/sinks/mqtt/settings.hpp"
 #include "tests/gateway/network_cut.hpp"
 #include "tests/gateway/receive/paced_quotes.hpp"
 #include "tests/gateway/running_gateway.hpp"
@@ -36,7 +37,7 @@ std::function<void(Config&)> with_mqtt(const MosquittoBroker& broker) {
     return [&broker](Config& config) {
         config.rings[0].capacity = 4'096;
         for (const auto mode : {Delivery::every, Delivery::conflate}) {
-            auto& sink = config.mqtt.emplace_back();
+            auto& sink = config.add<mqtt::Settings>();
             sink.name = mode == Delivery::every ? "every" : "newest";
             sink.topic = sink.name + "/{symbol}";
             sink.host = broker.address();

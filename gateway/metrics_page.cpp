@@ -1,3 +1,5 @@
+#include "gateway/metrics_page.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,15 +13,13 @@
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
-#include "gateway/gateway.hpp"
 #include "gateway/health/report_json.hpp"
 #include "gateway/health/report_metrics.hpp"
 #include "service/build_info.hpp"
 
 namespace millpond::gateway {
-void Gateway::list_metrics() {
-    for (const auto& pipeline : pipelines_) list_pipeline(*pipeline);
-    for (const auto& sink : sinks_) list_sink(*sink);
+
+MetricsPage::MetricsPage(Health health) : health_(std::move(health)) {
     const auto [version, commit] = service::build_info();
     listed_.push_back(registry_.add_gauge({"millpond_build_info",
                                            "1; the labels name what the program was built from.",
@@ -27,7 +27,7 @@ void Gateway::list_metrics() {
                                           [] { return 1.0; }));
 }
 
-void Gateway::list_pipeline(const Pipeline& pipeline) {
+void MetricsPage::add(const Pipeline& pipeline) {
     const metrics::Labels ring{{"ring", pipeline.config().name}};
     const auto& publisher = pipeline.publisher();
     listed_.push_back(registry_.add_counter({"millpond_ring_published_total", "Events published to the ring.", ring},
@@ -58,11 +58,11 @@ void Gateway::list_pipeline(const Pipeline& pipeline) {
         count("write_errors", "Writes, opens and renames that the system refused; tried again.",
               capture->counts().write_errors);
     }
-    pipeline.for_each_feed([&](const auto& line) { list_feed(line); });
+    pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
 }
 
 template <class Line>
-void Gateway::list_feed(const Line& line) {
+void MetricsPage::add_feed(const Line& line) {
     const auto list_with = [&](const metrics::Labels& labels) {
         return [this, labels](std::string_view name, std::string_view help, const core::Tally& tally) {
             const bool is_gauge = name.ends_with("_live");
@@ -105,7 +105,7 @@ void Gateway::list_feed(const Line& line) {
          "Quotes that nothing has replaced since something was lost.",
          {{"feed", name}}},
         [this, name] {
-            const auto state = health();
+            const auto state = health_();
             const auto feed = std::find_if(state->feeds.begin(), state->feeds.end(),
                                            [&](const auto& known) { return known.name == name; });
             return feed == state->feeds.end() ? 0.0 : static_cast<double>(feed->instruments_incomplete);
@@ -114,8 +114,10 @@ void Gateway::list_feed(const Line& line) {
     line.decoder().visit_counters(list);
 }
 
-void Gateway::list_sink(const Consumer& sink) {
-    auto& listed = listed_of_sink_[sink.name()];
+void MetricsPage::remove(const Consumer& sink) { of_sinks_.erase(&sink); }
+
+void MetricsPage::add(const Consumer& sink) {
+    auto& listed = of_sinks_[&sink];
     const metrics::Labels labels{{"sink", sink.name()}};
     const auto list = [&](std::string_view part, std::string_view help, std::uint64_t Account::* member) {
         listed.push_back(
@@ -137,20 +139,8 @@ void Gateway::list_sink(const Consumer& sink) {
     });
 }
 
-void Gateway::serve_metrics(const net::SocketAddress& listen) {
-    http::Acts acts;
-    if (admin_token_.required()) {
-        acts = [this](const http::Request& request, std::string_view authorization) {
-            return act(request, authorization);
-        };
-    }
-    http_ = std::make_unique<http::Server>(
-        "metrics", listen, [this](const http::Request& request) { return page(request); }, std::move(acts));
-    log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
-}
-
-http::Page Gateway::page(const http::Request& request) const {
-    const auto state = health();
+http::Page MetricsPage::page(const http::Request& request) const {
+    const auto state = health_();
     if (request.path == "/metrics") {
         return {std::string{metrics::Registry::kContentType},
                 registry_.prometheus_text() + health::report_metrics(*state)};

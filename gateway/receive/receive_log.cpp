@@ -1,0 +1,138 @@
+#include "gateway/receive/receive_log.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <millpond/feed/event_json.hpp>
+
+namespace millpond::gateway {
+namespace {
+
+std::string name_of_channel(const Pipeline& pipeline, std::uint16_t channel) {
+    std::string name;
+    pipeline.for_each_feed([&](const auto& line) {
+        if (line.config().channel == channel) name = line.config().name;
+    });
+    return name;
+}
+
+}  // namespace
+
+void ReceiveLog::opened(const Pipeline& pipeline) {
+    constexpr double kMiB = 1024.0 * 1024.0;
+    const auto memory = pipeline.ring().report();
+    const auto& name = pipeline.config().name;
+    log_.info("ring " + name, "ring '{}': {:.1f} MiB of memory, {:.1f} MiB in huge pages, {:.1f} MiB locked{}", name,
+              static_cast<double>(memory.mapped_bytes) / kMiB, static_cast<double>(memory.huge_bytes) / kMiB,
+              static_cast<double>(memory.locked_bytes) / kMiB,
+              pipeline.ring().resumed() ? "; goes on with the ring of an earlier run" : "");
+    if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
+    pipeline.for_each_feed([&](const auto& line) {
+        line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
+            opened(line.config(), which, receiver.report());
+        });
+    });
+}
+
+void ReceiveLog::opened(const FeedConfig& config, std::string_view line, const net::UdpReceiver::Report& got) {
+    const auto feed = fmt::format("feed '{}'{}", config.name, line == "b" ? ", line B" : "");
+    log_.info(fmt::format("feed {} {}", config.name, line),
+              "{}: listens on {}, by {}{}, receive buffer {} KiB, GRO {}, receive time by the {}", feed,
+              got.local.to_string(), net::name_of(got.path), got.zero_copy ? " without copies" : "",
+              got.receive_buffer / 1024, got.gro ? "on" : "off", got.nic_time ? "card" : "kernel");
+    for (std::size_t i = 0; i < got.fallbacks.size(); ++i) {
+        log_.warning(fmt::format("feed short {} {} {}", config.name, line, i), "{}: {}", feed, got.fallbacks[i]);
+    }
+}
+
+void ReceiveLog::watch(Pipeline& pipeline) {
+    Notice notice;
+    while (pipeline.notices().take(notice)) say(pipeline, notice);
+    say_losses(pipeline);
+}
+
+void ReceiveLog::say(const Pipeline& pipeline, const Notice& notice) {
+    const auto feed = name_of_channel(pipeline, notice.channel);
+    switch (notice.kind) {
+        case Notice::Kind::rejected:
+            log_.warning("rejected " + feed,
+                         "feed '{}': a datagram of {} bytes was not decoded: {} at byte {}: found {:#x}, bound {:#x}",
+                         feed, notice.bytes, feed::to_string(notice.error.kind), notice.error.offset,
+                         notice.error.found, notice.error.bound);
+            return;
+        case Notice::Kind::gap: say_gap(feed, notice); return;
+        case Notice::Kind::clear:
+            log_.info("clear " + feed, "feed '{}': all its quotes are void: {}", feed, feed::to_string(notice.reason));
+            return;
+    }
+}
+
+void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
+    const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
+    constexpr std::string_view kThen = "its quotes are incomplete until newer ones come";
+    switch (notice.gap) {
+        case feed::GapReason::sequence:
+            log_.warning(cause, "feed '{}': sequence numbers {} to {} are missing: {}", feed, notice.first, notice.last,
+                         kThen);
+            return;
+        case feed::GapReason::rejected:
+            log_.warning(cause, "feed '{}': message {} could not be decoded: {}", feed, notice.first, kThen);
+            return;
+        case feed::GapReason::dropped:
+            log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, kThen);
+            return;
+        case feed::GapReason::silence:
+            log_.warning(cause, "feed '{}': nothing has come for longer than stale_seconds: {}", feed, kThen);
+            return;
+    }
+}
+
+void ReceiveLog::say_losses(Pipeline& pipeline) {
+    const auto& ring = pipeline.config().name;
+    if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
+        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were not kept", ring, more);
+    }
+    if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
+        log_.warning("refused " + ring,
+                     "ring '{}': the table of {} instruments is full: {} messages of others were not published "
+                     "(raise max_instruments)",
+                     ring, pipeline.config().max_instruments, more);
+    }
+    pipeline.for_each_feed([&](const auto& line) {
+        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            if (name != "orders_refused") return;
+            if (const auto more = growth("orders " + line.config().name, tally.read()); more != 0) {
+                log_.warning("orders " + line.config().name,
+                             "feed '{}': the table of {} orders is full: {} orders found no room, their books are "
+                             "incomplete (raise max_orders)",
+                             line.config().name, line.config().max_orders, more);
+            }
+        });
+        line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
+            const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
+            const auto key = fmt::format("{} {}", line.config().name, name);
+            const auto& counts = receiver.counts();
+            if (const auto more = growth("drops " + key, counts.kernel_drops.read()); more != 0) {
+                log_.warning("drops " + key,
+                             "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",
+                             feed, more);
+            }
+            if (const auto more = growth("errors " + key, counts.errors.read()); more != 0) {
+                log_.warning("errors " + key, "feed '{}': {} receive calls failed, the latest with: {}", feed, more,
+                             std::generic_category().message(static_cast<int>(counts.last_error.read())));
+            }
+        });
+    });
+}
+
+std::uint64_t ReceiveLog::growth(const std::string& of, std::uint64_t value) {
+    return value - std::exchange(seen_[of], value);
+}
+
+}  // namespace millpond::gateway

@@ -1,0 +1,251 @@
+#include "gateway/sink_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/moment.hpp>
+
+#include "gateway/settings/value.hpp"
+
+namespace millpond::gateway {
+namespace {
+
+bool contains(const std::vector<SinkConfig>& sinks, const SinkConfig& one) {
+    return std::ranges::find(sinks, one) != sinks.end();
+}
+
+}  // namespace
+
+SinkSet::SinkSet(Options options, service::Log& log) : options_(std::move(options)), log_(log) {}
+
+SinkHost SinkSet::host_of(const std::string& sink) {
+    auto& error = errors_[sink];
+    return {.say =
+                [this, &error](service::Severity severity, std::string_view cause, const std::string& text) {
+                    if (severity >= service::Severity::warning) error.say(text, core::MomentClock{}.now());
+                    log_.say(severity, cause, text);
+                },
+            .file_mode = options_.file_mode,
+            .pages = options_.pages,
+            .journal = [this](const std::string& name) { return journal(name); }};
+}
+
+JournalSource SinkSet::journal(const std::string& name) const {
+    for (const auto& consumer : consumers_) {
+        if (consumer->name() != name) continue;
+        if (auto source = consumer->journal()) return *std::move(source);
+    }
+    throw ConfigError(fmt::format("journal '{}' does not run", name));
+}
+
+bool SinkSet::runs(std::string_view name) const {
+    return std::ranges::any_of(consumers_, [&](const auto& consumer) { return consumer->name() == name; });
+}
+
+void SinkSet::rescue(const std::vector<SinkConfig>& sinks) {
+    for (const auto& sink : sinks) sink.rescue(host_of(sink.name()));
+}
+
+void SinkSet::open(const std::vector<SinkConfig>& sinks) {
+    std::vector<Candidate> all;
+    for (const auto& sink : sinks) all.push_back({sink, sink.prepare()});
+    for (auto& sink : all) {
+        sink.prepared->open(host_of(sink.config.name()));
+        adopt(sink);
+    }
+}
+
+void SinkSet::adopt(Candidate& sink) {
+    consumers_.push_back(sink.prepared->join(host_of(sink.config.name())));
+    configs_.push_back(sink.config);
+    if (options_.added) options_.added(*consumers_.back());
+}
+
+void SinkSet::start() {
+    for (const auto& consumer : consumers_) consumer->start();
+}
+
+void SinkSet::stop() {
+    for (const auto& consumer : consumers_) consumer->stop();
+    for (const auto& consumer : consumers_) log_account(*consumer);
+}
+
+void SinkSet::log_account(const Consumer& sink) {
+    const auto account = sink.account();
+    log_.info(sink.name() + ".end",
+              "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
+              sink.name(), account.published, account.delivered, account.filtered, account.conflated, account.missed,
+              account.queued);
+}
+
+std::vector<health::WatchedSink> SinkSet::watched() const {
+    std::vector<health::WatchedSink> all;
+    for (const auto& consumer : consumers_) {
+        all.push_back({.thread = consumer.get(), .error = &errors_.at(consumer->name()), .holds = consumer->holds()});
+    }
+    return all;
+}
+
+net::SocketAddress SinkSet::address_of(std::string_view kind) const {
+    for (const auto& consumer : consumers_) {
+        if (consumer->type() == kind) return consumer->address();
+    }
+    return {};
+}
+
+void SinkSet::close(std::size_t place) {
+    const auto at = static_cast<std::ptrdiff_t>(place);
+    const auto closing = std::move(consumers_[place]);
+    consumers_.erase(consumers_.begin() + at);
+    configs_.erase(configs_.begin() + at);
+    if (options_.removed) options_.removed(*closing);
+    closing->stop();
+    log_account(*closing);
+}
+
+std::set<std::string> SinkSet::gone(const std::vector<SinkConfig>& next, const std::set<std::string>& kept) const {
+    std::set<std::string> gone;
+    for (const auto& config : configs_) {
+        if (!kept.contains(config.name()) && !contains(next, config)) gone.insert(config.name());
+    }
+    // A sink that follows another is behind it: one pass sees all.
+    for (const auto& config : configs_) {
+        if (gone.contains(config.follows())) gone.insert(config.name());
+    }
+    return gone;
+}
+
+bool SinkSet::waits(const SinkConfig& sink, const std::set<std::string>& gone) const {
+    const auto wanted = sink.outputs();
+    for (const auto& config : configs_) {
+        if (!gone.contains(config.name())) continue;
+        for (const auto& held : config.outputs()) {
+            if (held.claim.empty()) continue;
+            if (std::ranges::find(wanted, held.claim, &SinkOutput::claim) != wanted.end()) return true;
+        }
+    }
+    return false;
+}
+
+void SinkSet::refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const {
+    result.refused.push_back(
+        fmt::format("sink '{}' is left {}: {}", sink.name(), runs(sink.name()) ? "as it was" : "out", why));
+}
+
+std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
+                                          Reloaded& result) {
+    std::set<std::string> kept;
+    const auto attempt = [&](std::size_t place, auto&& step) {
+        const auto& config = wanted[place].config;
+        try {
+            step(wanted[place]);
+            return true;
+        } catch (const std::exception& error) {
+            refuse(config, error.what(), result);
+            kept.insert(config.name());
+            wanted.erase(wanted.begin() + static_cast<std::ptrdiff_t>(place));
+            return false;
+        }
+    };
+    const auto check = [&](Candidate& sink) {
+        const auto& ring = sink.config.basics().ring;
+        if (!options_.rings.contains(ring)) {
+            throw ConfigError(fmt::format("ring '{}' does not run, and a new ring needs a restart", ring));
+        }
+        sink.prepared->check();
+    };
+    for (std::size_t i = 0; i < wanted.size();) i += attempt(i, check) ? 1U : 0U;
+    // A refused sink keeps its predecessor, whose output another sink may wait for: until nothing changes any more.
+    for (bool changes = true; changes;) {
+        changes = false;
+        const auto going = gone(next, kept);
+        for (std::size_t i = 0; i < wanted.size() && !changes;) {
+            if (wanted[i].opened || waits(wanted[i].config, going)) {
+                ++i;
+                continue;
+            }
+            changes = !attempt(i, [&](Candidate& sink) {
+                sink.prepared->open(host_of(sink.config.name()));
+                sink.opened = true;
+            });
+            i += changes ? 0U : 1U;
+        }
+    }
+    return kept;
+}
+
+std::optional<std::string> SinkSet::run(Candidate& sink) {
+    const auto before = consumers_.size();
+    try {
+        if (!sink.opened) sink.prepared->open(host_of(sink.config.name()));
+        adopt(sink);
+        consumers_.back()->start();
+        return std::nullopt;
+    } catch (const std::exception& error) {
+        std::string why = error.what();
+        if (consumers_.size() != before) close(before);
+        return why;
+    }
+}
+
+void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
+    std::vector<Candidate> wanted;
+    std::vector<Candidate> unchanged;
+    for (const auto& sink : next) {
+        (contains(configs_, sink) ? unchanged : wanted)
+            .push_back({sink, sink.prepare()});  // throws: nothing is changed
+    }
+    const auto kept = open_early(wanted, next, result);
+    const auto going = gone(next, kept);
+    const auto is_named = [](const auto& name) {
+        return [&name](const auto& one) { return one.config.name() == name; };
+    };
+    // Sinks that only follow another one open again as they were.
+    for (const auto& config : configs_) {
+        const auto name = config.name();
+        if (!going.contains(name) || std::ranges::any_of(wanted, is_named(name))) continue;
+        const auto same = std::ranges::find_if(unchanged, is_named(name));
+        if (same != unchanged.end()) wanted.push_back(std::move(*same));
+        if (kept.contains(name)) wanted.push_back({config, config.prepare()});
+    }
+    std::ranges::stable_partition(wanted, [](const Candidate& sink) { return sink.config.follows().empty(); });
+    std::vector<SinkConfig> closed;
+    for (std::size_t i = consumers_.size(); i-- != 0;) {
+        if (!going.contains(consumers_[i]->name())) continue;
+        result.done.push_back(fmt::format("sink '{}' is closed", consumers_[i]->name()));
+        closed.push_back(configs_[i]);
+        close(i);
+    }
+    for (auto& sink : wanted) {
+        const auto name = sink.config.name();
+        const auto failure = run(sink);
+        if (!failure) {
+            result.done.push_back(fmt::format("sink '{}' runs", name));
+            continue;
+        }
+        sink.prepared.reset();  // gives back what it took
+        const auto old = std::ranges::find(closed, name, &SinkConfig::name);
+        bool restored = false;
+        if (old != closed.end() && !(*old == sink.config)) {
+            try {
+                Candidate former{*old, old->prepare()};
+                restored = !run(former);
+            } catch (const std::exception&) {  // a secret that was there when it was opened first
+            }
+        }
+        result.refused.push_back(
+            fmt::format("sink '{}' {}: {}", name, restored ? "runs with its old settings" : "is left out", *failure));
+    }
+}
+
+}  // namespace millpond::gateway

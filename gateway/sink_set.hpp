@@ -1,0 +1,98 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/health/last_error.hpp"
+#include "gateway/health/monitor.hpp"
+#include "gateway/sinks/consumer.hpp"
+#include "gateway/sinks/kind.hpp"
+#include "service/http/page.hpp"
+#include "service/log.hpp"
+
+namespace millpond::gateway {
+
+/// What a reload did.
+struct Reloaded {
+    std::vector<std::string> done;     ///< "sink 'tcp' runs"
+    std::vector<std::string> refused;  ///< What stays as it was, and why.
+};
+
+/// The sinks of a gateway with their configurations: opens, replaces and closes them.
+///
+/// Threads: one at a time.
+class SinkSet {
+public:
+    struct Options {
+        std::set<std::string> rings;  ///< That run.
+        mode_t file_mode{};           ///< Of files that sinks create.
+        http::Pages pages;            ///< For sinks that serve the gateway's pages.
+        /// A sink is there, not yet started, or goes: it is still open then.
+        std::function<void(const Consumer&)> added{};
+        std::function<void(const Consumer&)> removed{};
+    };
+
+    SinkSet(Options options, service::Log& log);
+
+    /// Has each sink take what a dead gateway left in its ring; before the rings are opened.
+    void rescue(const std::vector<SinkConfig>& sinks);
+    /// Opens all of them. Throws for the first that cannot be opened.
+    void open(const std::vector<SinkConfig>& sinks);
+    void start();
+    /// Stops all of them, and logs their accounts.
+    void stop();
+
+    /// Closes the sinks that `next` does not have, and opens those that are new or changed. Each takes what it needs
+    /// before anything is closed, except for an output that its predecessor holds; a sink that cannot is refused, and
+    /// what runs under its name goes on. Throws ConfigError, with nothing changed, for a secret or certificate that
+    /// cannot be read. Sinks that follow a changed sink close and open with it.
+    void replace(const std::vector<SinkConfig>& next, Reloaded& result);
+
+    [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& consumers() const noexcept { return consumers_; }
+    [[nodiscard]] std::vector<health::WatchedSink> watched() const;
+    /// Where the first sink of this kind listens; empty when there is none.
+    [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const;
+
+private:
+    /// A sink that a reload is to open.
+    struct Candidate {
+        SinkConfig config;
+        std::unique_ptr<PreparedSink> prepared;
+        bool opened{false};
+    };
+
+    [[nodiscard]] SinkHost host_of(const std::string& sink);
+    [[nodiscard]] JournalSource journal(const std::string& name) const;
+    [[nodiscard]] bool runs(std::string_view name) const;
+    /// Joins it and takes it in; not started.
+    void adopt(Candidate& sink);
+    void close(std::size_t place);
+    void log_account(const Consumer& sink);
+    /// Names of running sinks that a reload closes. kept: those whose new settings are refused.
+    [[nodiscard]] std::set<std::string> gone(const std::vector<SinkConfig>& next,
+                                             const std::set<std::string>& kept) const;
+    /// Whether a sink that closes holds an output of this one.
+    [[nodiscard]] bool waits(const SinkConfig& sink, const std::set<std::string>& gone) const;
+    /// Opens what can be opened beside the running sinks; erases what is refused. Returns the names of the latter.
+    std::set<std::string> open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
+                                     Reloaded& result);
+    void refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const;
+    /// Opens, joins and starts it. Why not, if that fails; nothing is left behind then.
+    [[nodiscard]] std::optional<std::string> run(Candidate& sink);
+
+    Options options_;
+    service::Log& log_;
+    std::map<std::string, health::LastError> errors_;
+    std::vector<SinkConfig> configs_;  // of consumers_, place by place
+    std::vector<std::unique_ptr<Consumer>> consumers_;
+};
+
+}  // namespace millpond::gateway

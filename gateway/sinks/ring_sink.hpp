@@ -1,0 +1,33 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "gateway/sinks/kind.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway {
+
+/// Makes a sink; what it needs beyond the host is bound. Throws when a file, an address or a lock is not available.
+using MakeSink = std::function<std::unique_ptr<Sink>(const SinkHost& host)>;
+
+/// A prepared sink that reads the ring on a SinkThread.
+struct RingSinkOptions {
+    SinkBasics basics;
+    std::chrono::nanoseconds holds{};  ///< For how long it may hold an event on purpose.
+    std::function<void()> check{};     ///< As PreparedSink::check.
+};
+[[nodiscard]] std::unique_ptr<PreparedSink> prepare_ring_sink(RingSinkOptions options, MakeSink make);
+
+/// Lets the sink that `make` makes take what a dead gateway left in the ring, for at most two seconds. Does nothing
+/// where there is no ring, or its writer lives.
+void rescue_ring(const SinkBasics& basics, const MakeSink& make, const SinkHost& host);
+
+/// What an output at this path claims: the path, however it is written.
+[[nodiscard]] std::string claim_of(const std::filesystem::path& path);
+/// Throws std::system_error when the folder, or the nearest folder above it that exists, cannot be written to.
+void need_writable_folder(const std::filesystem::path& folder);
+
+}  // namespace millpond::gateway

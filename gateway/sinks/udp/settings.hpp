@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "gateway/sinks/kind.hpp"
+#include "gateway/sinks/sink.hpp"
+
+namespace millpond::gateway::udp {
+
+/// Our own `quotes` datagrams, to chain gateways: `[[udp]]`.
+struct Settings : SinkBasics {
+    net::SocketAddress to;     ///< ADDRESS:PORT, unicast or multicast.
+    std::string interface;     ///< For multicast; the kernel's choice when empty.
+    std::uint16_t channel{0};  ///< Channel number in the datagrams.
+    Delivery mode{Delivery::every};
+    std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
+    friend bool operator==(const Settings&, const Settings&) = default;
+
+    [[nodiscard]] static const SinkKind& kind() noexcept;
+};
+
+}  // namespace millpond::gateway::udp

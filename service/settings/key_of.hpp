@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <millpond/net/socket_address.hpp>
+
+#include "service/settings/schema.hpp"
+
+namespace millpond::settings {
+
+/// "256MiB" where that is exact, else the number.
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
+
+/// Keys whose value is one field of a section, so that reading and printing it are declared together:
+///
+///     using K = KeyOf<Settings>;
+///     constexpr Key<Settings> kKeys[] = {K::integer<&Settings::keep, 0, 100>("keep", "N", "Number of files to
+///     keep.")};
+///
+/// Field: a member pointer, or a lambda that returns a reference to the field.
+template <class Section>
+struct KeyOf {
+    using Name = std::string_view;
+
+    template <auto Field>
+    static constexpr Key<Section> text(Name name, Name shape, Name help) {
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.text(); },
+                [](const Section& s) { return std::string{std::invoke(Field, s)}; }};
+    }
+    template <auto Field, std::size_t Longest>
+    static constexpr Key<Section> short_text(Name name, Name shape, Name help) {
+        return {name, shape, help,
+                [](Section& s, const Value& v) { std::invoke(Field, s) = v.text_of_at_most(Longest); },
+                [](const Section& s) { return std::string{std::invoke(Field, s)}; }};
+    }
+    /// Also of an optional number.
+    template <auto Field, std::uint64_t Lowest, std::uint64_t Highest>
+    static constexpr Key<Section> integer(Name name, Name shape, Name help) {
+        return {name, shape, help,
+                [](Section& s, const Value& v) {
+                    std::invoke(Field, s) = static_cast<NumberOf<Field>>(v.integer(Lowest, Highest));
+                },
+                [](const Section& s) { return number_text(std::invoke(Field, s)); }};
+    }
+    template <auto Field, std::uint64_t Lowest, std::uint64_t Highest>
+    static constexpr Key<Section> power_of_two(Name name, Name shape, Name help) {
+        return {name, shape, help,
+                [](Section& s, const Value& v) { std::invoke(Field, s) = v.power_of_two(Lowest, Highest); },
+                [](const Section& s) { return number_text(std::invoke(Field, s)); }};
+    }
+    template <auto Field>
+    static constexpr Key<Section> bytes(Name name, Name help) {
+        return {name, "BYTES", help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.bytes(); },
+                [](const Section& s) { return bytes_text(std::invoke(Field, s)); }};
+    }
+    template <auto Field>
+    static constexpr Key<Section> boolean(Name name, Name help) {
+        return {name, "true|false", help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.boolean(); },
+                [](const Section& s) { return std::string{std::invoke(Field, s) ? "true" : "false"}; }};
+    }
+    template <auto Field>
+    static constexpr Key<Section> endpoint(Name name, Name help) {
+        return {name, "ADDRESS:PORT", help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.endpoint(); },
+                [](const Section& s) { return address_text(std::invoke(Field, s)); }};
+    }
+    template <auto Field>
+    static constexpr Key<Section> host(Name name, Name help) {
+        return {name, "ADDRESS", help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.host(); },
+                [](const Section& s) { return address_text(std::invoke(Field, s)); }};
+    }
+    template <auto Field>
+    static constexpr Key<Section> list(Name name, Name shape, Name help) {
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.list(); },
+                [](const Section& s) { return list_text(std::invoke(Field, s)); }};
+    }
+    /// Words: an array of pairs of a word and its value, with static storage.
+    template <auto Field, const auto& Words>
+    static constexpr Key<Section> choice(Name name, Name shape, Name help) {
+        using Value_ = std::remove_cvref_t<decltype(std::begin(Words)->second)>;
+        return {name, shape, help,
+                [](Section& s, const Value& v) { std::invoke(Field, s) = v.template choice<Value_>(Words); },
+                [](const Section& s) { return word_of<Value_>(std::invoke(Field, s), Words); }};
+    }
+
+private:
+    template <class T>
+    struct Plain {
+        using Type = T;
+    };
+    template <class T>
+    struct Plain<std::optional<T>> {
+        using Type = T;
+    };
+    template <auto Field>
+    using NumberOf = typename Plain<std::remove_cvref_t<decltype(std::invoke(Field, std::declval<Section&>()))>>::Type;
+
+    template <class T>
+    static std::string number_text(const T& number) {
+        return std::to_string(number);
+    }
+    template <class T>
+    static std::string number_text(const std::optional<T>& number) {
+        return number ? std::to_string(*number) : std::string{};
+    }
+    static std::string address_text(const net::SocketAddress& address) {
+        return address.empty() ? std::string{} : address.to_string();
+    }
+    static std::string list_text(const std::vector<std::string>& list) {
+        std::string text;
+        for (const auto& one : list) text += (text.empty() ? "" : ",") + one;
+        return text;
+    }
+    template <class T, class Field>
+    static std::string word_of(const Field& value, std::span<const std::pair<std::string_view, T>> words) {
+        for (const auto& [word, known] : words) {
+            if (value == known) return std::string{word};
+        }
+        return {};
+    }
+};
+
+}  // namespace millpond::settings

@@ -1,0 +1,96 @@
+// A kind of sink that is only in the tests' folder is in --help, the manual page, the completion and `config check`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/millpond/arguments.hpp"
+#include "apps/millpond/command.hpp"
+#include "apps/millpond/gateway/config_check.hpp"
+#include "apps/millpond/gateway/gateway_flags.hpp"
+#include "gateway/settings/read.hpp"
+#include "gateway/settings/value.hpp"
+#include "tests/gateway/registry/beacon.hpp"
+#include "tests/support/scratch_file.hpp"
+
+namespace millpond::app {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The program with the test's kind in place of the built-in ones.
+class Registry : public testing::Test {
+protected:
+    Registry() {
+        auto* gateway = program_.add_subcommand("gateway", "Receive feeds.");
+        flags_.add_to(*gateway);
+    }
+    static std::string printed(const std::function<int()>& run) {
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(run(), 0);
+        return testing::internal::GetCapturedStdout();
+    }
+    void parse(std::vector<std::string> words) {
+        words.insert(words.begin(), "millpond");
+        std::vector<char*> raw;
+        for (auto& word : words) raw.push_back(word.data());
+        EXPECT_TRUE(program_.parse(static_cast<int>(raw.size()), raw.data()));
+    }
+
+    Arguments program_{"millpond", "Test."};
+    GatewayFlags flags_{gateway::beacon::kinds()};
+};
+
+TEST_F(Registry, AKindIsInTheHelpWithItsKeysAndTheirDefaults) {
+    const auto help = program_.subcommands().front().help_page("millpond");
+    EXPECT_THAT(help, AllOf(HasSubstr("--beacon"), HasSubstr("a light that flashes for each quote, as [[beacon]]"),
+                            HasSubstr("Flashes for each quote. (default: 7)"), Not(HasSubstr("[[csv]]"))));
+}
+
+TEST_F(Registry, AKindIsInTheManualPage) {
+    const auto manual = manual_command(program_);
+    parse({"manual", "gateway"});
+    EXPECT_THAT(printed(manual.run), AllOf(HasSubstr("beacon"), HasSubstr("(default: 7)")));
+}
+
+TEST_F(Registry, AKindIsCompleted) {
+    const auto completion = completion_command(program_);
+    parse({"completion", "bash"});
+    EXPECT_THAT(printed(completion.run), HasSubstr("--beacon"));
+}
+
+TEST_F(Registry, AKindsFlagIsRead) {
+    parse({"gateway", "--beacon", "place=roof,bursts=2"});
+    const auto config = flags_.read();
+    ASSERT_EQ(config.sinks.size(), 1U);
+    EXPECT_EQ(config.first<gateway::beacon::Settings>()->bursts, 2U);
+}
+
+TEST(RegistryCheck, AKindIsCheckedWithItsSecrets) {
+    gateway::Config defaults;
+    defaults.sink_kinds = gateway::beacon::kinds();
+    const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\n";
+    const test::ScratchFile good{"millpond_beacon.toml", feed + "[[beacon]]\nplace = 'roof'\n"};
+    EXPECT_EQ(check_config(good.path(), true, defaults), good.path() + ": good: rings 1, feeds 1; sinks: beacon 1\n");
+    const test::ScratchFile bad{"millpond_beacon_bad.toml",
+                                feed + "[[beacon]]\nplace = 'roof'\npassword_file = '/nonexistent'\n"};
+    EXPECT_THROW(static_cast<void>(check_config(bad.path(), true, defaults)), gateway::ConfigError);
+    EXPECT_NO_THROW(static_cast<void>(check_config(bad.path(), false, defaults)));
+}
+
+TEST(PackagedConfiguration, ItsSinksPrintTheDefaults) {
+    gateway::Config config;
+    gateway::read_file(MILLPOND_DEPLOY "/gateway.toml", config);
+    const gateway::Config defaults;
+    EXPECT_EQ(config.log_level, defaults.log_level);
+    EXPECT_EQ(config.metrics, defaults.metrics);
+    for (const auto& sink : config.sinks) EXPECT_EQ(sink, gateway::SinkConfig{sink.kind()}) << sink.name();
+    EXPECT_EQ(config.sinks.size(), 2U);
+}
+
+}  // namespace
+}  // namespace millpond::app
