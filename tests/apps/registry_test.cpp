@@ -26,6 +26,7 @@ using ::testing::Not;
 class Registry : public testing::Test {
 protected:
     Registry() {
+        program_.require_subcommand(1);
         auto* gateway = program_.add_subcommand("gateway", "Receive feeds.");
         flags_.add_to(*gateway);
     }

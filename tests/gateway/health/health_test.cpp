@@ -139,7 +139,7 @@ TEST(Health, ASinkThatTheRingLapsWhileItStandsStillIsAnErrorAndHoldsUpNoEnd) {
     ASSERT_GE(never_read, 0);
     {
         RunningGateway gateway{"stuck", [&](Config& config) {
-                                   auto& csv = config.csv.emplace_back();
+                                   auto& csv = config.add<csv::Settings>();
                                    csv.path = fifo;
                                    csv.flush_ms = 10;
                                    config.rings[0].capacity = 1'024;
