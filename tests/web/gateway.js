@@ -2,12 +2,25 @@
 import { spawn } from "node:child_process";
 import dgram from "node:dgram";
 import { readdirSync, rmSync } from "node:fs";
+import net from "node:net";
 
 const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
 const READY = /Ctrl-C ends it\./;
 const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
 const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
+
+/** A TCP port of the loopback that no program has, below those that the kernel gives out. */
+export async function freePort() {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const free = await new Promise((resolve) => {
+      const server = net.createServer().once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => server.close(() => resolve(true)));
+    });
+    if (free) return port;
+  }
+}
 
 /** Starts a gateway with one feed and one web sink; more: further arguments; web: those of the web sink. */
 export async function startGateway(more = [], web = ["--web", "listen=127.0.0.1:0"]) {

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 
 import { chromium } from "playwright-core";
 
-import { Sender, startGateway } from "./gateway.js";
+import { Sender, freePort, startGateway } from "./gateway.js";
 
 const PATIENCE_MS = 30_000;
 const screenshots = process.env.MILLPOND_SCREENSHOTS ?? "../../build/screenshots";
@@ -275,7 +275,7 @@ test("a sink whose broker is not there is shown", async (t) => {
 });
 
 test("a lost gateway: data is grey and dated, and comes back by itself", async () => {
-  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const port = await freePort();
   const web = ["--web", `listen=127.0.0.1:${port}`];
   let other = await startGateway([], web);
   let feed = new Sender(other.feedPort);
