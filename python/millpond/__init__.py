@@ -30,6 +30,7 @@ from .ring import Ring
 from .scan import Report, Scan, Table, scan
 
 if TYPE_CHECKING:
+    from . import fix
     from .connection import Connection, connect
 
 __all__ = [
@@ -58,15 +59,18 @@ __all__ = [
     "TradingState",
     "connect",
     "dtypes",
+    "fix",
     "from_dbn",
     "scan",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Sockets and TLS take longer to import than all else: they come when they are used."""
+    """Sockets, TLS and XML take longer to import than all else: they come when they are used."""
     import importlib
 
+    if name == "fix":
+        return importlib.import_module(".fix", __name__)
     if name in ("Connection", "connect"):
         return getattr(importlib.import_module(".connection", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

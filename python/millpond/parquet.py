@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .fix import FixScan
     from .scan import Table
 
 
-def write(table: Table, path: str, partition_by: list[str] | None) -> None:
+def write(table: Table | FixScan, path: str, partition_by: list[str] | None) -> None:
     try:
         import pyarrow
         import pyarrow.dataset

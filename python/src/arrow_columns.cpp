@@ -44,6 +44,13 @@ void export_column_schema(const ArrowColumn& column, ArrowSchema* out) {
         export_column_schema(*column.dictionary, &holder->dictionary);
         out->dictionary = &holder->dictionary;
     }
+    if (column.child) {
+        holder->children.resize(1);
+        holder->places = {holder->children.data()};
+        export_column_schema(*column.child, holder->children.data());
+        out->n_children = 1;
+        out->children = holder->places.data();
+    }
     out->private_data = holder.release();
 }
 
@@ -84,15 +91,34 @@ void export_column(std::shared_ptr<const ArrowColumn> column, ArrowArray* out) {
         export_column(from.dictionary, &holder->dictionary);
         out->dictionary = &holder->dictionary;
     }
+    if (from.child) {
+        holder->children.resize(1);
+        holder->places = {holder->children.data()};
+        export_column(from.child, holder->children.data());
+        out->n_children = 1;
+        out->children = holder->places.data();
+    }
     holder->column = std::move(column);
     out->private_data = holder.release();
 }
 
-void append_offset(ArrowColumn& column) {
-    const auto end = static_cast<std::int32_t>(column.text.size());
+void append_bytes(ArrowColumn& column, const void* data, std::size_t size) {
     const auto at = column.values.size();
-    column.values.resize(at + sizeof end);
-    std::memcpy(&column.values[at], &end, sizeof end);
+    column.values.resize(at + size);
+    std::memcpy(&column.values[at], data, size);
+}
+
+void append_offset(ArrowColumn& column, std::size_t offset) {
+    const auto end = static_cast<std::int32_t>(offset);
+    append_bytes(column, &end, sizeof end);
+}
+
+/// Counts one more row.
+void append_validity(ArrowColumn& column, bool valid) {
+    const auto bit = column.rows++;
+    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
+    if (valid) column.validity[bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
+    column.nulls += valid ? 0 : 1;
 }
 
 }  // namespace
@@ -142,23 +168,46 @@ ArrowColumn text_column(std::string name) {
     column.name = std::move(name);
     column.format = "u";
     column.is_text = true;
-    append_offset(column);
+    append_offset(column, 0);
     return column;
 }
 
 void append_text(ArrowColumn& column, std::string_view text) {
     column.text += text;
-    append_offset(column);
-    const auto bit = column.rows++;
-    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
-    column.validity[bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
+    append_offset(column, column.text.size());
+    append_validity(column, true);
 }
 
 void append_null_text(ArrowColumn& column) {
-    append_offset(column);
-    const auto bit = column.rows++;
-    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
-    ++column.nulls;
+    append_offset(column, column.text.size());
+    append_validity(column, false);
+}
+
+ArrowColumn number_column(std::string name, std::string format) {
+    ArrowColumn column;
+    column.name = std::move(name);
+    column.format = std::move(format);
+    return column;
+}
+
+void append_number(ArrowColumn& column, std::optional<std::int64_t> value) {
+    const auto number = value.value_or(0);
+    append_bytes(column, &number, sizeof number);
+    append_validity(column, value.has_value());
+}
+
+ArrowColumn list_column(std::string name) {
+    ArrowColumn column;
+    column.name = std::move(name);
+    column.format = "+l";
+    column.child = std::make_shared<ArrowColumn>(text_column("item"));
+    append_offset(column, 0);
+    return column;
+}
+
+void end_list(ArrowColumn& column) {
+    append_offset(column, column.child->rows);
+    append_validity(column, true);
 }
 
 }  // namespace millpond::python

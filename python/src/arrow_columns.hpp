@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arrow_layout.hpp"
@@ -22,6 +24,8 @@ struct ArrowColumn {
     std::int64_t nulls{0};
     /// Of a column of 32-bit numbers: the names behind them.
     std::shared_ptr<const ArrowColumn> dictionary{};
+    /// Of a column of lists, whose `values` are offsets into it.
+    std::shared_ptr<ArrowColumn> child{};
     std::size_t rows{0};
 };
 
@@ -34,5 +38,13 @@ void export_rows(std::vector<ArrowColumn>&& columns, std::size_t rows, ArrowArra
 [[nodiscard]] ArrowColumn text_column(std::string name);
 void append_text(ArrowColumn& column, std::string_view text);
 void append_null_text(ArrowColumn& column);
+
+/// 64-bit integers as a column; `format` is Arrow's.
+[[nodiscard]] ArrowColumn number_column(std::string name, std::string format);
+void append_number(ArrowColumn& column, std::optional<std::int64_t> value);
+
+/// Lists of texts as a column: append to its child, then end the row's list.
+[[nodiscard]] ArrowColumn list_column(std::string name);
+void end_list(ArrowColumn& column);
 
 }  // namespace millpond::python

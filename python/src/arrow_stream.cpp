@@ -1,19 +1,17 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 
-#include <cerrno>
+#include <atomic>
 #include <cmath>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "arrow_columns.hpp"
-#include "in_use.hpp"
+#include "arrow_capsule.hpp"
 #include "opened_scan.hpp"
 #include "parts.hpp"
 
@@ -34,62 +32,28 @@ const char* format_of(ColumnKind kind, bool mantissa) noexcept {
     return "";
 }
 
-/// One table of a scan as a stream of Arrow's record batches. The rows come when the consumer asks for them.
-class TableStream {
+/// One table of a scan. The rows come when the consumer asks for them.
+class TableBatches {
 public:
-    TableStream(std::shared_ptr<OpenedScan> scan, const Table& table, std::size_t max_rows)
+    TableBatches(std::shared_ptr<OpenedScan> scan, const Table& table, std::size_t max_rows)
         : scan_(std::move(scan)), table_(&table), max_rows_(max_rows) {}
 
-    void export_to(ArrowArrayStream* out) && {
-        *out = {.get_schema = &get_schema,
-                .get_next = &get_next,
-                .get_last_error = &get_last_error,
-                .release = &release,
-                .private_data = new TableStream(std::move(*this))};
+    [[nodiscard]] std::atomic<bool>& in_use() noexcept { return scan_->in_use(); }
+    std::vector<ArrowColumn> schema() { return columns({}, 0); }
+    std::pair<std::vector<ArrowColumn>, std::size_t> next() {
+        while (!scan_->ended()) {
+            auto rows = scan_->read(max_rows_, [] {});
+            std::pair<std::vector<ArrowColumn>, std::size_t> made;
+            rows.visit([&](TableKind kind, const auto& table) {
+                if (kind != table_->kind || table.empty()) return;
+                made = {columns(std::as_bytes(std::span{table}), table.size()), table.size()};
+            });
+            if (made.second != 0) return made;
+        }
+        return {};
     }
 
 private:
-    static TableStream& of(ArrowArrayStream* stream) { return *static_cast<TableStream*>(stream->private_data); }
-    static int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
-        return of(stream).guarded([&](TableStream& self) { export_schema(self.columns({}, 0), out); });
-    }
-    static int get_next(ArrowArrayStream* stream, ArrowArray* out) {
-        return of(stream).guarded([&](TableStream& self) { self.next(out); });
-    }
-    static const char* get_last_error(ArrowArrayStream* stream) { return of(stream).error_.c_str(); }
-    static void release(ArrowArrayStream* stream) {
-        delete &of(stream);
-        stream->release = nullptr;
-    }
-
-    template <class Work>
-    int guarded(Work&& work) noexcept {
-        // A consumer may call with the interpreter's lock or without; the source may need another thread to have it.
-        std::optional<nb::gil_scoped_release> unlocked;
-        if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) unlocked.emplace();
-        try {
-            const InUse guard{scan_->in_use()};
-            work(*this);
-            return 0;
-        } catch (const std::exception& failed) {
-            error_ = failed.what();
-        }
-        return EIO;
-    }
-    void next(ArrowArray* out) {
-        out->release = nullptr;
-        while (!scan_->ended()) {
-            auto rows = scan_->read(max_rows_, [] {});
-            bool made = false;
-            rows.visit([&](TableKind kind, const auto& table) {
-                if (kind != table_->kind || table.empty()) return;
-                made = true;
-                export_rows(columns(std::as_bytes(std::span{table}), table.size()), table.size(), out);
-            });
-            if (made) return;
-        }
-    }
-
     [[nodiscard]] bool mantissa() const noexcept { return scan_->collector().options().mantissa; }
     std::vector<ArrowColumn> columns(std::span<const std::byte> bytes, std::size_t rows) {
         std::vector<ArrowColumn> all;
@@ -207,22 +171,10 @@ private:
     std::size_t max_rows_;
     Names venues_;
     Names symbols_;
-    std::string error_;
 };
 
 nb::object arrow_stream(std::shared_ptr<OpenedScan> scan, std::size_t table, std::size_t max_rows) {
-    auto stream = std::make_unique<ArrowArrayStream>();
-    TableStream{std::move(scan), tables()[table], max_rows}.export_to(stream.get());
-    constexpr auto destroy = [](PyObject* capsule) {
-        auto* held = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
-        if (held == nullptr) return;
-        if (held->release != nullptr) held->release(held);
-        delete held;
-    };
-    auto capsule = nb::steal(PyCapsule_New(stream.get(), "arrow_array_stream", destroy));
-    if (!capsule.is_valid()) throw nb::python_error();
-    static_cast<void>(stream.release());
-    return capsule;
+    return arrow_capsule(TableBatches{std::move(scan), tables()[table], max_rows});
 }
 
 }  // namespace

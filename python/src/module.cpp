@@ -56,4 +56,5 @@ NB_MODULE(_core, module) {
     add_ring(module);
     add_scan(module);
     add_arrow_stream(module);
+    add_fix_log(module);
 }

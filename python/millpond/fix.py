@@ -1,0 +1,177 @@
+"""FIX messages of the engine's raw log, or of any text that holds some, as a table."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from . import _core
+from .compressed import CompressedFile, is_compressed
+from .errors import DamagedFile, MillpondWarning
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+@dataclass(slots=True)
+class FixReport:
+    """What a scan of a FIX log met, up to where it was read."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    """lines, bytes, messages, faulty stretches, masked messages, remarks of the log, and messages not wanted."""
+    errors: list[str] = field(default_factory=list)
+    """What is no message: file, line and reason. The first 100."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors and self.counts.get("remarks", 0) == 0
+
+
+@dataclass(slots=True)
+class Names:
+    """Names of fields and messages, from a dictionary in QuickFIX's XML format."""
+
+    tags: dict[str, int] = field(default_factory=dict)
+    fields: dict[int, str] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Names:
+        """Raises DamagedFile for a file that is no dictionary."""
+        names = cls()
+        try:
+            root = ElementTree.parse(path).getroot()
+            for each in root.iterfind("fields/field"):
+                names.tags[each.attrib["name"]] = int(each.attrib["number"])
+                names.fields[int(each.attrib["number"])] = each.attrib["name"]
+            for each in root.iterfind("messages/message"):
+                names.messages[each.attrib["msgtype"]] = each.attrib["name"]
+        except (ElementTree.ParseError, KeyError, ValueError) as error:
+            raise DamagedFile(f"'{os.fspath(path)}' is no FIX dictionary: {error!r}") from None
+        return names
+
+
+class FixScan:
+    """A FIX log that is read when its rows are asked for. `scan` makes one."""
+
+    def __init__(self, path: str, tags: list[tuple[int, str, bool]], types: list[str], messages: dict[str, str]) -> None:
+        self.path = path
+        self._tags, self._types, self._messages = tags, types, messages
+        self._log: _core.OpenedFixLog | None = None
+        self._compressed: CompressedFile | None = None
+
+    def __repr__(self) -> str:
+        return f"fix.scan({self.path!r})"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A row a message, as a stream of Arrow record batches."""
+        with open(self.path, "rb") as file:
+            packed = is_compressed(file.read(8))
+        self._compressed = CompressedFile(self.path) if packed else None
+        try:
+            path = self._compressed.path if self._compressed else self.path
+            self._log = _core.open_fix_log(path, self.path, self._tags, self._types, self._messages)
+        finally:
+            if self._compressed:
+                self._compressed.opened()
+        return _core.fix_log_stream(self._log, 1 << 16)
+
+    def to_arrow(self) -> pyarrow.Table:
+        import pyarrow
+
+        table = pyarrow.table(self)
+        self._warn()
+        return table
+
+    def to_polars(self) -> polars.DataFrame:
+        import polars
+
+        frame = polars.DataFrame(self)
+        self._warn()
+        return frame
+
+    def to_pandas(self) -> pandas.DataFrame:
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
+
+    def batches(self) -> Iterator[pyarrow.RecordBatch]:
+        """Record batches of about 65,536 messages, in bounded memory."""
+        import pyarrow
+
+        yield from pyarrow.RecordBatchReader.from_stream(self)
+        self._warn()
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        from .parquet import write
+
+        write(self, os.fspath(path), None)
+        self._warn()
+
+    @property
+    def report(self) -> FixReport:
+        """What the newest reading met so far."""
+        if self._log is None:
+            return FixReport()
+        found: Any = self._log.report()
+        report = FixReport(dict(found["counts"]), list(found["errors"]))
+        if self._compressed is not None and self._compressed.error:
+            report.errors.insert(0, self._compressed.error)
+        return report
+
+    def _warn(self) -> None:
+        if self._compressed is not None:
+            self._compressed.join()
+        report = self.report
+        if not report.ok:
+            first = report.errors[0] if report.errors else "the log says that it lost some"
+            warnings.warn(
+                f"{self.path}: {report.counts.get('faulty', 0)} stretches are no message, "
+                f"{report.counts.get('remarks', 0)} losses; {first}",
+                MillpondWarning,
+                stacklevel=3,
+            )
+
+
+def scan(
+    path: str | os.PathLike[str],
+    *,
+    tags: Iterable[int | str] = (),
+    groups: Iterable[int | str] = (),
+    types: Iterable[str] = (),
+    dictionary: str | os.PathLike[str] | None = None,
+) -> FixScan:
+    """A raw log of the engine, another log with FIX messages, or a captured stream, plain or as .gz or .zst.
+
+    Columns: ts, direction ("in" or "out") and session, where the log says them; msg_type, seq_num, sending_time,
+    masked (1: the log hides secrets of the message), line.
+
+    tags: further columns with the first value of these tags, as text.
+    groups: columns with a list of all values of these tags: fields of repeating groups.
+    types: only messages of these MsgTypes.
+    dictionary: a file in QuickFIX's XML format. Tags may then be given by name, columns are called by name, and
+        `message` is the type's name.
+
+    Raises OSError, DamagedFile, and ValueError for a tag that is not known.
+    """
+    names = Names() if dictionary is None else Names.load(dictionary)
+    name = os.fspath(path)
+    if not Path(name).is_file():
+        open(name, "rb").close()  # the system's own error
+    columns = [(*_column(tag, names), False) for tag in tags] + [(*_column(tag, names), True) for tag in groups]
+    return FixScan(name, columns, list(types), names.messages)
+
+
+def _column(tag: int | str, names: Names) -> tuple[int, str]:
+    number = names.tags.get(tag) if isinstance(tag, str) else tag
+    if isinstance(tag, str) and number is None and tag.isdigit():
+        number = int(tag)
+    if number is None or not 0 < number < 2**31:
+        raise ValueError(f"tags: found {tag!r}, must be a tag's number, or a name that the dictionary has")
+    return number, names.fields.get(number, str(number))

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <nanobind/nanobind.h>
+
+#include "arrow_columns.hpp"
+#include "in_use.hpp"
+
+namespace millpond::python {
+
+/// A stream of Arrow's over `Batches`: schema() gives columns without rows, next() columns and their rows, 0 at the
+/// end, and in_use() the flag of the one thread that may be in it.
+template <class Batches>
+class ArrowStream {
+public:
+    explicit ArrowStream(Batches batches) : batches_(std::move(batches)) {}
+
+    static void export_to(std::unique_ptr<ArrowStream> stream, ArrowArrayStream* out) {
+        *out = {.get_schema = &get_schema,
+                .get_next = &get_next,
+                .get_last_error = &get_last_error,
+                .release = &release,
+                .private_data = stream.release()};
+    }
+
+private:
+    static ArrowStream& of(ArrowArrayStream* stream) { return *static_cast<ArrowStream*>(stream->private_data); }
+    static int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
+        return of(stream).guarded([&](Batches& batches) { export_schema(batches.schema(), out); });
+    }
+    static int get_next(ArrowArrayStream* stream, ArrowArray* out) {
+        out->release = nullptr;
+        return of(stream).guarded([&](Batches& batches) {
+            auto [columns, rows] = batches.next();
+            if (rows != 0) export_rows(std::move(columns), rows, out);
+        });
+    }
+    static const char* get_last_error(ArrowArrayStream* stream) { return of(stream).error_.c_str(); }
+    static void release(ArrowArrayStream* stream) {
+        delete &of(stream);
+        stream->release = nullptr;
+    }
+
+    template <class Work>
+    int guarded(Work&& work) noexcept {
+        // A consumer may call with the interpreter's lock or without; the source may need another thread to have it.
+        std::optional<nanobind::gil_scoped_release> unlocked;
+        if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) unlocked.emplace();
+        try {
+            const InUse guard{batches_.in_use()};
+            work(batches_);
+            return 0;
+        } catch (const std::exception& failed) {
+            error_ = failed.what();
+        }
+        return EIO;
+    }
+
+    Batches batches_;
+    std::string error_;
+};
+
+/// The capsule that __arrow_c_stream__ gives.
+template <class Batches>
+nanobind::object arrow_capsule(Batches batches) {
+    auto stream = std::make_unique<ArrowArrayStream>();
+    ArrowStream<Batches>::export_to(std::make_unique<ArrowStream<Batches>>(std::move(batches)), stream.get());
+    constexpr auto destroy = [](PyObject* capsule) {
+        auto* held = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule, "arrow_array_stream"));
+        if (held == nullptr) return;
+        if (held->release != nullptr) held->release(held);
+        delete held;
+    };
+    auto capsule = nanobind::steal(PyCapsule_New(stream.get(), "arrow_array_stream", destroy));
+    if (!capsule.is_valid()) throw nanobind::python_error();
+    static_cast<void>(stream.release());
+    return capsule;
+}
+
+}  // namespace millpond::python

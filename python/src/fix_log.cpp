@@ -1,0 +1,294 @@
+#include "fix_log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <system_error>
+
+#include <millpond/fix/frame.hpp>
+#include <millpond/fix/utc_time.hpp>
+
+namespace millpond::python {
+namespace {
+
+constexpr char kSoh = '\x01';
+constexpr std::string_view kBegin = "8=FIX";
+enum Place : std::size_t { kTime, kDirection, kSession, kType, kNumber, kSendingTime, kMasked, kLine, kFixed };
+
+/// What the engine's raw log writes in front of the bytes. `rest` is what follows it.
+template <class Heading>
+bool read_heading(std::string_view line, Heading& heading, std::string_view& rest) {
+    const auto time_end = line.find(' ');
+    if (time_end == std::string_view::npos || line.size() < time_end + 4) return false;
+    const auto direction = line[time_end + 1];
+    if ((direction != '<' && direction != '>') || line[time_end + 2] != ' ') return false;
+    const auto session_end = line.find(' ', time_end + 3);
+    if (session_end == std::string_view::npos) return false;
+    heading.utc_ns = fix::parse_utc_timestamp(line.substr(0, time_end));
+    heading.direction = direction;
+    heading.session = line.substr(time_end + 3, session_end - time_end - 3);
+    rest = line.substr(session_end + 1);
+    return heading.utc_ns.has_value();
+}
+
+/// Undoes what the raw log does to line ends.
+std::string_view unescaped(std::string_view text, std::string& room) {
+    if (text.find('\\') == std::string_view::npos) return text;
+    room.clear();
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '\\' || i + 1 == text.size()) {
+            room += text[i];
+        } else {
+            room += text[++i] == 'n' ? '\n' : text[i];
+        }
+    }
+    return room;
+}
+
+/// The text from its first message on, with the delimiter that is between BeginString and BodyLength as 0x01.
+std::string_view with_soh(std::string_view text, std::string& room) {
+    constexpr std::size_t kLongest = 8;
+    const auto begin = text.find(kBegin);
+    if (begin == std::string_view::npos) return {};
+    text.remove_prefix(begin);
+    const auto version_end = text.find_first_not_of("FIXT.0123456789", 2);
+    if (version_end == std::string_view::npos) return text;
+    const auto length = text.substr(version_end, kLongest + 2).find("9=");
+    if (length == std::string_view::npos || length == 0) return text;
+    const auto delimiter = text.substr(version_end, length);
+    if (delimiter == "\x01") return text;
+    room.clear();
+    for (std::size_t at = 0; at < text.size();) {
+        const auto next = std::min(text.find(delimiter, at), text.size());
+        room += text.substr(at, next - at);
+        if (next < text.size()) room += kSoh;
+        at = next + delimiter.size();
+    }
+    if (!room.ends_with(kSoh)) room += kSoh;  // a log may leave the last one out
+    return room;
+}
+
+/// Whether a field's whole value is '*'.
+bool has_masked_value(std::string_view bytes) {
+    for (auto at = bytes.find("=*"); at != std::string_view::npos; at = bytes.find("=*", at + 1)) {
+        const auto end = bytes.find_first_not_of('*', at + 1);
+        if (end != std::string_view::npos && bytes[end] == kSoh) return true;
+    }
+    return false;
+}
+
+/// A value as UTF-8: as it is, or from Latin-1 where it is not.
+std::string as_utf8(std::string_view text) {
+    std::string result;
+    for (const char each : text) {
+        const auto byte = static_cast<unsigned char>(each);
+        if (byte < 0x80) {
+            result += each;
+        } else {
+            result += static_cast<char>(0xC0U | byte >> 6U);
+            result += static_cast<char>(0x80U | (byte & 0x3FU));
+        }
+    }
+    return result;
+}
+
+void append_value(ArrowColumn& column, std::optional<std::string_view> text) {
+    if (!text) return append_null_text(column);
+    const bool ascii = std::ranges::all_of(*text, [](char each) { return static_cast<unsigned char>(each) < 0x80; });
+    if (ascii) return append_text(column, *text);
+    append_text(column, as_utf8(*text));
+}
+
+}  // namespace
+
+FixLog::FixLog(const Options& options)
+    : options_(options),
+      types_(options.types.begin(), options.types.end()),
+      file_(std::fopen(options.path.c_str(), "rbe")),
+      buffer_(std::size_t{4} << 20U) {
+    if (!file_) throw std::system_error(errno, std::generic_category(), "cannot read '" + options.name + "'");
+}
+
+std::vector<ArrowColumn> FixLog::empty_columns() const {
+    std::vector<ArrowColumn> columns;
+    columns.push_back(number_column("ts", "tsn:UTC"));
+    columns.push_back(text_column("direction"));
+    columns.push_back(text_column("session"));
+    columns.push_back(text_column("msg_type"));
+    columns.push_back(number_column("seq_num", "l"));
+    columns.push_back(number_column("sending_time", "tsn:UTC"));
+    columns.push_back(number_column("masked", "l"));
+    columns.push_back(number_column("line", "l"));
+    for (const auto& wanted : options_.tags)
+        columns.push_back(wanted.every ? list_column(wanted.name) : text_column(wanted.name));
+    if (!options_.type_names.empty()) columns.push_back(text_column("message"));
+    return columns;
+}
+
+std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_rows) {
+    columns_ = empty_columns();
+    rows_ = 0;
+    constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;  // a column's texts have 32-bit offsets
+    const auto until = counts_.bytes + kMostBytes;
+    std::string_view line;
+    while (rows_ < max_rows && (rows_ == 0 || counts_.bytes < until) && next_line(line)) {
+        ++counts_.lines;
+        take_line(line);
+    }
+    if (rows_ == 0) {
+        for (const auto& [stream, bytes] : pending_) {
+            if (!bytes.empty()) fault("the log ends within a message");
+        }
+        pending_.clear();
+    }
+    return {std::move(columns_), rows_};
+}
+
+bool FixLog::next_line(std::string_view& line) {
+    std::size_t looked = begin_;
+    for (;;) {
+        const auto* found = static_cast<const char*>(std::memchr(buffer_.data() + looked, '\n', end_ - looked));
+        if (found != nullptr || (at_end_ && begin_ < end_)) {
+            const auto stop = found != nullptr ? static_cast<std::size_t>(found - buffer_.data()) : end_;
+            line = {buffer_.data() + begin_, stop - begin_};
+            begin_ = found != nullptr ? stop + 1 : end_;
+            if (line.ends_with('\r')) line.remove_suffix(1);
+            return true;
+        }
+        if (at_end_) return false;
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= begin_;
+        looked = end_;
+        begin_ = 0;
+        if (end_ == buffer_.size()) {
+            fault("a line of more than " + std::to_string(end_) + " bytes");
+            end_ = looked = 0;
+        }
+        const auto got = std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
+        if (got == 0) {
+            at_end_ = true;
+            if (std::ferror(file_.get()) != 0) fault("cannot be read: " + std::generic_category().message(errno));
+        }
+        end_ += got;
+        counts_.bytes += got;
+    }
+}
+
+void FixLog::take_line(std::string_view line) {
+    if (line.starts_with("# ")) {
+        ++counts_.remarks;
+        pending_.clear();  // what follows a loss does not continue what was before it
+        return;
+    }
+    Heading heading;
+    std::string_view rest;
+    if (!read_heading(line, heading, rest)) return take_bytes(with_soh(line, plain_), {}, nullptr);
+    const auto bytes = unescaped(rest, plain_);
+    // The direction and the session are one behind the other in the line.
+    const std::string_view stream{heading.session.data() - 2, heading.session.size() + 2};
+    auto place = pending_.find(stream);
+    if (place == pending_.end()) place = pending_.emplace(stream, "").first;
+    take_bytes(bytes, heading, &place->second);
+}
+
+void FixLog::take_bytes(std::string_view bytes, const Heading& heading, std::string* pending) {
+    std::string joined;
+    if (pending != nullptr && !pending->empty()) {
+        joined = std::exchange(*pending, {}).append(bytes);
+        bytes = joined;
+    }
+    bool faulty = false;
+    while (!bytes.empty()) {
+        const auto frame = fix::next_frame(std::as_bytes(std::span{bytes}), kMostPending);
+        if (frame) {
+            take_message(*frame, heading);
+            bytes.remove_prefix(frame->bytes.size());
+            faulty = false;
+            continue;
+        }
+        const auto skip = std::min(frame.error().skip, bytes.size());
+        if (skip == 0) {
+            if (pending != nullptr && bytes.size() <= kMostPending) {
+                *pending = bytes;
+            } else if (!faulty) {
+                fault("the line ends within a message");
+            }
+            return;
+        }
+        if (!std::exchange(faulty, true)) fault(name(frame.error().error));
+        bytes.remove_prefix(skip);
+    }
+}
+
+void FixLog::take_message(const fix::Frame& frame, const Heading& heading) {
+    constexpr std::size_t kLeastFieldBytes = 3;
+    constexpr std::size_t kTrailerBytes = 7;
+    spill_.resize(frame.bytes.size() / kLeastFieldBytes + 1);
+    const auto message = parser_.parse(frame, spill_);
+    if (message) return add_row(*message, heading, false);
+    const std::string_view bytes{reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()};
+    if (message.error() == fix::FrameError::bad_checksum && has_masked_value(bytes)) {
+        // Hidden secrets: CheckSum is that of the original.
+        repaired_ = bytes.substr(0, bytes.size() - kTrailerBytes);
+        unsigned sum = 0;
+        for (const char byte : repaired_) sum += static_cast<unsigned char>(byte);
+        const auto digits = std::to_string(1'000 + sum % 256).substr(1);
+        repaired_.append("10=").append(digits).append(1, kSoh);
+        const auto again = fix::next_frame(std::as_bytes(std::span{repaired_}), repaired_.size());
+        if (again) {
+            const auto masked = parser_.parse(*again, spill_);
+            if (masked) return add_row(*masked, heading, true);
+        }
+    }
+    fault(name(message.error()));
+}
+
+void FixLog::add_row(const fix::Message& message, const Heading& heading, bool masked) {
+    ++counts_.messages;
+    if (masked) ++counts_.masked;
+    const auto type = message.msg_type();
+    if (!types_.empty() && !types_.contains(type)) {
+        ++counts_.unwanted;
+        return;
+    }
+    ++rows_;
+    append_number(columns_[kTime], heading.utc_ns);
+    if (heading.direction == ' ') {
+        append_null_text(columns_[kDirection]);
+        append_null_text(columns_[kSession]);
+    } else {
+        append_text(columns_[kDirection], heading.direction == '<' ? "in" : "out");
+        append_value(columns_[kSession], heading.session);
+    }
+    append_value(columns_[kType], type);
+    append_number(columns_[kNumber], message.integer(fix::tag::kMsgSeqNum));
+    append_number(columns_[kSendingTime], message.utc_timestamp_ns(fix::tag::kSendingTime));
+    append_number(columns_[kMasked], masked ? 1 : 0);
+    append_number(columns_[kLine], static_cast<std::int64_t>(counts_.lines));
+    auto place = static_cast<std::size_t>(kFixed);
+    for (const auto& wanted : options_.tags) {
+        auto& column = columns_[place++];
+        if (!wanted.every) {
+            append_value(column, message.text(wanted.tag));
+            continue;
+        }
+        for (const auto& field : message.fields()) {
+            if (field.tag == wanted.tag) append_value(*column.child, message.value(field));
+        }
+        end_list(column);
+    }
+    if (options_.type_names.empty()) return;
+    const auto named = options_.type_names.find(std::string{type});
+    if (named == options_.type_names.end()) return append_null_text(columns_[place]);
+    append_value(columns_[place], named->second);
+}
+
+void FixLog::fault(std::string_view what) {
+    constexpr std::size_t kMostErrors = 100;
+    ++counts_.faulty;
+    if (errors_.size() >= kMostErrors) return;
+    errors_.push_back("'" + options_.name + "', line " + std::to_string(counts_.lines) + ": " + std::string{what});
+}
+
+}  // namespace millpond::python

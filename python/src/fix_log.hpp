@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/fix/parser.hpp>
+#include <millpond/fix/tag.hpp>
+
+#include "arrow_columns.hpp"
+
+namespace millpond::python {
+
+/// The FIX messages of a raw log of the engine, or of any text that holds some, as columns. Knows nothing of Python.
+///
+/// A message that lies in several pieces of a stream is put together. A line without a raw log's time, direction and
+/// session is read without them; its delimiter may be other than the byte 0x01.
+///
+/// Threads: one at a time.
+/// Memory:  the longest line, and what is incomplete of each stream; at most kMostPending bytes each.
+class FixLog {
+public:
+    struct WantedTag {
+        fix::Tag tag;
+        std::string name;
+        bool every;  ///< A list of all values, for fields of a repeating group.
+    };
+    struct Options {
+        std::string path{};
+        std::string name{};  ///< What errors call the file.
+        std::vector<WantedTag> tags{};
+        std::vector<std::string> types{};                 ///< Only these; empty: all.
+        std::map<std::string, std::string> type_names{};  ///< MsgType and name; empty: no column.
+    };
+    struct Counts {
+        std::uint64_t lines{0};
+        std::uint64_t bytes{0};
+        std::uint64_t messages{0};
+        std::uint64_t faulty{0};   ///< Stretches that begin like a message, or follow one, and are none.
+        std::uint64_t masked{0};   ///< Messages whose secrets are written as '*'.
+        std::uint64_t remarks{0};  ///< Lines by which the log says what it lost.
+        std::uint64_t unwanted{0};
+    };
+
+    /// Throws std::system_error.
+    explicit FixLog(const Options& options);
+
+    /// The columns of up to max_rows messages, and how many there are; 0 at the end.
+    std::pair<std::vector<ArrowColumn>, std::size_t> read(std::size_t max_rows);
+    /// Columns without rows.
+    [[nodiscard]] std::vector<ArrowColumn> empty_columns() const;
+
+    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+    [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
+
+private:
+    static constexpr std::size_t kMostPending = std::size_t{1} << 20U;
+    struct Close {
+        void operator()(std::FILE* file) const noexcept { std::fclose(file); }
+    };
+    struct Heading {
+        std::optional<std::int64_t> utc_ns{};
+        char direction{' '};
+        std::string_view session{};
+    };
+
+    [[nodiscard]] bool next_line(std::string_view& line);
+    void take_line(std::string_view line);
+    void take_bytes(std::string_view bytes, const Heading& heading, std::string* pending);
+    void take_message(const fix::Frame& frame, const Heading& heading);
+    void add_row(const fix::Message& message, const Heading& heading, bool masked);
+    void fault(std::string_view what);
+
+    Options options_;
+    std::set<std::string, std::less<>> types_;
+    std::unique_ptr<std::FILE, Close> file_;
+    std::vector<char> buffer_;
+    std::size_t begin_{0};
+    std::size_t end_{0};
+    bool at_end_{false};
+    fix::Parser parser_;
+    std::vector<fix::Field> spill_;
+    std::string plain_;
+    std::string repaired_;
+    std::map<std::string, std::string, std::less<>> pending_;  ///< By direction and session.
+    std::vector<ArrowColumn> columns_;
+    std::size_t rows_{0};
+    Counts counts_;
+    std::vector<std::string> errors_;
+};
+
+}  // namespace millpond::python

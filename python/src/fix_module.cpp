@@ -1,0 +1,85 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "arrow_capsule.hpp"
+#include "fix_log.hpp"
+#include "in_use.hpp"
+#include "parts.hpp"
+
+namespace nb = nanobind;
+
+namespace millpond::python {
+namespace {
+
+/// A log and the guard of its one thread.
+struct OpenedLog {
+    FixLog log;
+    std::atomic<bool> in_use{false};
+};
+
+std::shared_ptr<OpenedLog> open(const std::string& path, const std::string& name,
+                                const std::vector<std::tuple<fix::Tag, std::string, bool>>& tags,
+                                const std::vector<std::string>& types,
+                                const std::map<std::string, std::string>& type_names) {
+    FixLog::Options options{.path = path, .name = name, .tags = {}, .types = types, .type_names = type_names};
+    for (const auto& [tag, column, every] : tags) options.tags.push_back({tag, column, every});
+    return std::shared_ptr<OpenedLog>(new OpenedLog{.log = FixLog{options}});
+}
+
+nb::dict report(OpenedLog& opened) {
+    const InUse guard{opened.in_use};
+    const auto& from = opened.log.counts();
+    nb::dict counts;
+    counts["lines"] = from.lines;
+    counts["bytes"] = from.bytes;
+    counts["messages"] = from.messages;
+    counts["faulty"] = from.faulty;
+    counts["masked"] = from.masked;
+    counts["remarks"] = from.remarks;
+    counts["unwanted"] = from.unwanted;
+    nb::dict all;
+    all["counts"] = counts;
+    all["errors"] = opened.log.errors();
+    return all;
+}
+
+/// What an Arrow stream asks for its batches.
+class LogBatches {
+public:
+    LogBatches(std::shared_ptr<OpenedLog> opened, std::size_t max_rows)
+        : opened_(std::move(opened)), max_rows_(max_rows) {}
+    [[nodiscard]] std::atomic<bool>& in_use() noexcept { return opened_->in_use; }
+    std::vector<ArrowColumn> schema() { return opened_->log.empty_columns(); }
+    std::pair<std::vector<ArrowColumn>, std::size_t> next() { return opened_->log.read(max_rows_); }
+
+private:
+    std::shared_ptr<OpenedLog> opened_;
+    std::size_t max_rows_;
+};
+
+nb::object stream(std::shared_ptr<OpenedLog> opened, std::size_t max_rows) {
+    return arrow_capsule(LogBatches{std::move(opened), max_rows});
+}
+
+}  // namespace
+
+void add_fix_log(nb::module_& module) {
+    nb::class_<OpenedLog>(module, "OpenedFixLog").def("report", &report);
+    module.def("open_fix_log", &open, nb::arg("path"), nb::arg("name"), nb::arg("tags"), nb::arg("types"),
+               nb::arg("type_names"));
+    module.def("fix_log_stream", &stream, nb::arg("log"), nb::arg("max_rows"));
+}
+
+}  // namespace millpond::python
