@@ -69,6 +69,22 @@ class Report(unittest.TestCase):
         self.assertIn("not to be quoted: rate", run.stderr)
         self.assertFalse(os.path.exists(self.path("page.md")))
 
+    def test_the_page_starts_with_the_summary_of_those_benches_that_have_results(self):
+        ring = result("ring_throughput_bench")
+        ring["contenders"][1]["name"], ring["goals"][0]["text"] = "BroadcastRing", "BroadcastRing <= 2 x limit"
+        ring["contenders"][0]["name"] = ring["ratio_to"] = "cursor ring"
+        self.assertEqual(self.report(ring, result("rate")).returncode, 0)
+        page = self.read("page.md")
+        row = ("| Messages through a shared-memory ring | ns | 2.000 | - | 2.000 [1.900..2.100] to cursor ring "
+               "| cursor ring: 2.000 | 1 missed | `x` |")
+        self.assertIn(row, page)
+        self.assertLess(page.index(row), page.index("## What of <"))
+
+    def test_a_summary_that_names_a_contender_which_is_gone_is_an_error(self):
+        run = self.report(result("ring_throughput_bench"))
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("ring_throughput_bench has no contender 'BroadcastRing'", run.stderr)
+
     def test_a_folder_without_results_is_an_error(self):
         self.assertEqual(self.report().returncode, 1)
 
