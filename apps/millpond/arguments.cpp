@@ -14,11 +14,6 @@ Option* Option::check(const Check& check) {
     return this;
 }
 
-Option* Option::one_of(std::initializer_list<std::string> words) {
-    parsed_->check(CLI::IsMember(std::vector<std::string>{words}));
-    return this;
-}
-
 Option* Option::needs(Option* other) {
     parsed_->needs(other->parsed_);
     return this;

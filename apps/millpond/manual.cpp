@@ -6,9 +6,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apps/millpond/command.hpp"
 #include "service/build_info.hpp"
+#include "service/settings/nearest.hpp"
 
 namespace millpond::app {
 namespace {
@@ -111,7 +113,11 @@ const Arguments& find(const Arguments& program, const std::string& name) {
     for (const auto& sub : program.subcommands()) {
         if (sub.name() == name) return sub;
     }
-    throw UsageError(fmt::format("manual: no subcommand '{}'", name));
+    std::vector<std::string> names;
+    for (const auto& sub : program.subcommands()) names.push_back(sub.name());
+    const auto hint = settings::did_you_mean(name, std::vector<std::string_view>{names.begin(), names.end()});
+    throw UsageError(fmt::format("manual: unknown command '{}'; {}", name,
+                                 hint.empty() ? fmt::format("known are: {}", fmt::join(names, ", ")) : hint));
 }
 
 void write_file(const Arguments& app, const std::string& folder) {

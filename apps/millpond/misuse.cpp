@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,8 @@ const Arguments* subcommand(const Arguments& of, std::string_view name) {
 }
 
 std::string guess(std::string_view word, std::span<const std::string_view> known) {
-    const auto nearest = settings::nearest(word, known);
-    return nearest.empty() ? std::string{} : fmt::format("; did you mean '{}'?", nearest);
+    const auto hint = settings::did_you_mean(word, known);
+    return hint.empty() ? hint : "; " + hint;
 }
 
 std::string unknown_command(const Arguments& of, std::string_view name) {
@@ -40,6 +41,17 @@ std::string unknown_option(const Arguments& of, std::string_view name) {
     return fmt::format("unknown option '{}'{}", name, guess(name, known));
 }
 
+/// after_command: whether nothing stands between the command's name and the operand.
+std::string unexpected_operand(const Arguments& of, std::string_view word, bool after_command) {
+    std::string hint;
+    for (const auto& one : of.options()) {
+        if (!after_command || !one.takes_value() || one.long_names().empty()) continue;
+        hint = fmt::format("; did you mean '--{} {}'?", one.long_names().front(), word);
+        break;
+    }
+    return fmt::format("unexpected argument '{}'{}", word, hint);
+}
+
 }  // namespace
 
 const Arguments& chosen(const Arguments& program, std::span<char* const> arguments) {
@@ -54,6 +66,8 @@ const Arguments& chosen(const Arguments& program, std::span<char* const> argumen
 
 std::string misuse(const Arguments& program, std::span<char* const> arguments, const ParseError& error) {
     const auto* at = &program;
+    std::size_t of_command = 0;  // index of the first argument behind the command's name
+    std::ptrdiff_t operands = 0;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string_view word{arguments[i]};
         if (word == "--") break;
@@ -65,8 +79,13 @@ std::string misuse(const Arguments& program, std::span<char* const> arguments, c
             if (value_follows) ++i;
         } else if (const auto* next = subcommand(*at, word); next != nullptr) {
             at = next;
+            of_command = i + 1;
         } else if (!at->subcommands().empty()) {
             return unknown_command(*at, word);
+        } else {
+            const auto all = at->options();
+            const auto expected = std::ranges::count_if(all, [](const Option& one) { return one.is_positional(); });
+            if (++operands > expected) return unexpected_operand(*at, word, i == of_command);
         }
     }
     return error.what();

@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "apps/millpond/arguments.hpp"
+#include "service/settings/nearest.hpp"
 
 namespace millpond::app {
 namespace {
@@ -46,13 +50,20 @@ Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
     };
 }
 
-Check positive_number() {
-    return number_where("a number above 0", [](double number) { return number > 0; });
-}
-
 Check number_between(double least, double most) {
     return number_where(fmt::format("a number from {} to {}", least, most),
                         [least, most](double number) { return number >= least && number <= most; });
+}
+
+// Here, and not beside the parser, which knows no service.
+Option* Option::one_of(std::initializer_list<std::string> words) {
+    const std::vector<std::string> known{words};
+    check([known](const std::string& text) -> std::string {
+        if (std::ranges::find(known, text) != known.end()) return {};
+        const auto hint = settings::did_you_mean(text, std::vector<std::string_view>{known.begin(), known.end()});
+        return fmt::format("'{}' is none of {}{}{}", text, fmt::join(known, ", "), hint.empty() ? "" : "; ", hint);
+    });
+    return type_name(fmt::format("{}:{{{}}}", type(), fmt::join(known, ",")));
 }
 
 void check_unsigned_options(const Arguments& program) {

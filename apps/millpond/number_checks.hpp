@@ -12,9 +12,6 @@ namespace millpond::app {
 /// as 8.
 [[nodiscard]] Check whole_number(std::uint64_t lowest = 0, std::uint64_t highest = UINT64_MAX);
 
-/// A finite number above 0.
-[[nodiscard]] Check positive_number();
-
 /// A finite number within both bounds.
 [[nodiscard]] Check number_between(double least, double most);
 

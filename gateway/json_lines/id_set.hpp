@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +9,8 @@
 
 namespace millpond::gateway::lines {
 
-/// A set of instruments, a bit each.
+/// A set of instruments, a bit each, from which they are taken in turn: one that is inserted again and again does not
+/// hold up the others.
 ///
 /// Threads: one.
 /// Memory:  a bit for every instrument up to the highest ever inserted.
@@ -18,47 +18,59 @@ class IdSet {
 public:
     [[nodiscard]] bool contains(feed::InstrumentId id) const noexcept {
         const auto word = id / kBits;
-        return word < words_.size() && (words_[word] >> (id % kBits) & 1U) != 0;
+        return word < words_.size() && (words_[word] & bit_of(id)) != 0;
     }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
     /// False when it was in already.
     bool insert(feed::InstrumentId id) {
         const auto word = id / kBits;
         if (word >= words_.size()) words_.resize(word + 1);
-        const auto bit = std::uint64_t{1} << (id % kBits);
-        const bool added = (words_[word] & bit) == 0;
-        words_[word] |= bit;
-        first_ = std::min(first_, word);
-        return added;
+        if ((words_[word] & bit_of(id)) != 0) return false;
+        words_[word] |= bit_of(id);
+        ++count_;
+        return true;
     }
 
     /// False when it was not in.
     bool erase(feed::InstrumentId id) noexcept {
         if (!contains(id)) return false;
-        words_[id / kBits] &= ~(std::uint64_t{1} << (id % kBits));
+        words_[id / kBits] &= ~bit_of(id);
+        --count_;
         return true;
     }
 
-    /// The lowest one, kNoInstrument when empty. O(1) over a sequence of first() and erase().
-    [[nodiscard]] feed::InstrumentId first() noexcept {
-        for (; first_ < words_.size(); ++first_) {
-            if (words_[first_] != 0) {
-                return static_cast<feed::InstrumentId>(first_ * kBits +
-                                                       static_cast<std::size_t>(std::countr_zero(words_[first_])));
-            }
+    /// Takes out the lowest one above the one taken before, or the lowest when there is none; kNoInstrument when empty.
+    /// Amortized O(1).
+    feed::InstrumentId take_next() noexcept {
+        if (count_ == 0) return feed::kNoInstrument;
+        auto word = next_ / kBits % words_.size();
+        auto left = words_[word] & (~std::uint64_t{0} << (next_ % kBits));
+        while (left == 0) {
+            word = (word + 1) % words_.size();
+            left = words_[word];
         }
-        return feed::kNoInstrument;
+        const auto id = word * kBits + static_cast<std::size_t>(std::countr_zero(left));
+        words_[word] &= ~bit_of(id);
+        --count_;
+        next_ = id + 1;
+        return static_cast<feed::InstrumentId>(id);
     }
 
     void clear() noexcept {
         words_.clear();
-        first_ = 0;
+        count_ = 0;
+        next_ = 0;
     }
 
 private:
     static constexpr std::size_t kBits = 64;
+
+    static std::uint64_t bit_of(std::size_t id) noexcept { return std::uint64_t{1} << (id % kBits); }
+
     std::vector<std::uint64_t> words_;
-    std::size_t first_{0};  // all words before it are 0
+    std::size_t count_{0};
+    std::size_t next_{0};  // where take_next goes on
 };
 
 }  // namespace millpond::gateway::lines

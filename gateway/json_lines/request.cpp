@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -21,6 +23,8 @@ namespace {
 using Tree = boost::property_tree::ptree;
 
 constexpr std::size_t kDeepest = 2;  ///< The object, and the list in it.
+constexpr std::uint64_t kLongestIntervalMs = 60'000;
+constexpr std::uint64_t kLargestEcho = (std::uint64_t{1} << 53U) - 1;  ///< What JavaScript keeps exactly.
 
 /// Calls found(c) for each character outside of strings (a string shows as its first quote) until it returns true.
 /// Whether it did.
@@ -87,14 +91,15 @@ Delivery mode_of(const Tree& value) {
     throw RequestError("'mode' must be \"every\" or \"conflate\"");
 }
 
-std::chrono::milliseconds interval_of(const Tree& value) {
-    constexpr long kLongestMs = 60'000;
+/// The value of `key`, decimal digits only.
+std::uint64_t number_of(std::string_view key, const Tree& value, std::uint64_t highest) {
     const auto& text = value.data();
-    long number = -1;
+    std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    const bool good = error == std::errc{} && end == text.data() + text.size() && number >= 0 && number <= kLongestMs;
-    if (!good) throw RequestError(fmt::format("'interval_ms' must be an integer from 0 to {}", kLongestMs));
-    return std::chrono::milliseconds{number};
+    if (error != std::errc{} || end != text.data() + text.size() || number > highest) {
+        throw RequestError(fmt::format("'{}' must be an integer from 0 to {}", key, highest));
+    }
+    return number;
 }
 
 }  // namespace
@@ -119,15 +124,17 @@ Request parse_request(std::string_view line) {
         } else if (key == "mode") {
             request.mode = mode_of(value);
         } else if (key == "interval_ms") {
-            request.interval = interval_of(value);
+            request.interval = std::chrono::milliseconds{number_of(key, value, kLongestIntervalMs)};
         } else if (key == "account") {
             request.account = value.data() == "true";
+        } else if (key == "echo") {
+            request.echo = number_of(key, value, kLargestEcho);
         } else if (key == "token") {
             request.token = value.data();
         } else {
-            throw RequestError(
-                fmt::format("unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account, token",
-                            key.substr(0, feed::Symbol::capacity())));
+            throw RequestError(fmt::format(
+                "unknown key '{}'; known are subscribe, unsubscribe, mode, interval_ms, account, echo, token",
+                key.substr(0, feed::Symbol::capacity())));
         }
     }
     if (tree.empty()) throw RequestError("nothing is asked for");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -18,6 +19,7 @@ namespace millpond::gateway::lines {
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
 /// {"account":true}                asks for a line with the client's account
+/// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
 /// {"token":"..."}                 who asks; what a tcp sink with a token wants first, and nobody later
 /// ```
 /// Several keys may stand in one line; they are obeyed in this order.
@@ -27,6 +29,7 @@ struct Request {
     std::optional<Delivery> mode;
     std::optional<std::chrono::milliseconds> interval;
     bool account{false};
+    std::optional<std::uint64_t> echo;
     std::optional<std::string> token;
 };
 

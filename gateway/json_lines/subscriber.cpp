@@ -30,9 +30,8 @@ void Subscriber::owe_marked(std::uint64_t line) {
     }
 }
 
-bool Subscriber::owes() noexcept {
-    return owes_channels_ || untold_losses_ != 0 || owed_states_.first() != feed::kNoInstrument ||
-           owed_.first() != feed::kNoInstrument;
+bool Subscriber::owes() const noexcept {
+    return owes_channels_ || untold_losses_ != 0 || !owed_states_.empty() || !owed_.empty() || echo_is_due();
 }
 
 void Subscriber::named(feed::InstrumentId id) {
@@ -78,6 +77,7 @@ void Subscriber::obey(const Request& request) {
     if (request.mode) mode_ = *request.mode;
     if (request.interval) interval_ = *request.interval;
     if (request.account) tell_account();
+    if (request.echo) echo_ = {.number = *request.echo, .line = log_.end()};
 }
 
 void Subscriber::tell(std::string_view type, std::string_view text) {
@@ -143,13 +143,16 @@ void Subscriber::write_owed() {
     if (std::exchange(owes_channels_, false)) text_snapshot_ += standing_.write_channels(next_, text_);
     write_owed_states();
     write_owed_quotes();
+    if (owed_states_.empty() && owed_.empty() && echo_is_due()) {
+        text_ += fmt::format("{{\"type\":\"echo\",\"echo\":{}}}\n", echo_->number);
+        echo_.reset();
+    }
 }
 
 void Subscriber::write_owed_states() {
     while (text_.size() < kMostText) {
-        const auto id = owed_states_.first();
+        const auto id = owed_states_.take_next();
         if (id == feed::kNoInstrument) return;
-        owed_states_.erase(id);
         const auto line = standing_.state_line(id);
         const bool newer_line_follows = line != Standing::kNoLine && line >= next_;
         if (newer_line_follows || !wants(id)) continue;
@@ -160,9 +163,8 @@ void Subscriber::write_owed_states() {
 
 void Subscriber::write_owed_quotes() {
     while (text_.size() < kMostText) {
-        const auto id = owed_.first();
+        const auto id = owed_.take_next();
         if (id == feed::kNoInstrument) return;
-        owed_.erase(id);
         const bool event = owed_events_.erase(id);
         if (event) --owed_count_;
         const auto line = standing_.line(id);
@@ -247,13 +249,16 @@ void Subscriber::pass_the_end(const Gathered& gathered) {
     next_ = gathered.end;
 }
 
-void Subscriber::fill() {
-    write_owed();
-    while (!owes() && has_lines() && text_.size() < kMostText) {
+void Subscriber::fill(std::int64_t now_ns) {
+    if (next_ >= flush_end_) flush_end_ = log_.end();
+    for (;;) {
+        write_owed();
+        if (owes() || !has_lines() || text_.size() >= kMostText) break;
         Gathered gathered;
         gather(gathered);
         take_into_text(gathered);
     }
+    if (!text_.empty() && !owes() && next_ >= flush_end_) rest_from(now_ns);
 }
 
 }  // namespace millpond::gateway::lines

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -53,7 +54,7 @@ public:
     [[nodiscard]] bool rests(std::int64_t now_ns) const noexcept {
         return interval_.count() != 0 && now_ns < rests_until_ns_;
     }
-    /// Something went out: the interval begins.
+    /// All that waited went out: the interval begins.
     void rest_from(std::int64_t now_ns) noexcept { rests_until_ns_ = now_ns + interval_.count(); }
 
     /// Drops whole lines that wait, tells the reason and sends nothing after it.
@@ -72,7 +73,7 @@ public:
     /// So many bytes of text() went out.
     void text_went_out(std::size_t bytes);
     /// Whether something is owed that write_owed() would add to the text.
-    [[nodiscard]] bool owes() noexcept;
+    [[nodiscard]] bool owes() const noexcept;
     void write_owed();
 
     /// The next lines that it wants, as far as one system call takes them, and what becomes of those between them.
@@ -94,8 +95,9 @@ public:
     void gather(Gathered& gathered) const;
     /// So many bytes of what was gathered went out; the rest of a line half sent is text() from now on.
     void settle(const Gathered& gathered, std::size_t bytes);
-    /// Adds to the text what is owed and then lines, until it has about kMostText bytes or there is no more.
-    void fill();
+    /// Adds to the text what is owed and then lines, until it has about kMostText bytes or there is no more. The
+    /// interval begins with the text that ends what waited when the first text of a row was filled.
+    void fill(std::int64_t now_ns);
 
 private:
     static constexpr std::size_t kMostText = std::size_t{64} * 1024;
@@ -104,6 +106,8 @@ private:
     [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {
         return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
     }
+    /// Whether all lines before the echo's request have been passed on; what is owed still comes first.
+    [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && next_ >= echo_->line; }
     void owe_board(feed::InstrumentId id);
     /// Behind a line that makes quotes incomplete, those quotes.
     void owe_marked(std::uint64_t line);
@@ -132,6 +136,14 @@ private:
     IdSet owed_events_;         // those of them that stand for an event
     std::uint64_t owed_count_{0};
     std::uint64_t untold_losses_{0};
+
+    /// A request for an echo; a newer one takes the place of one that waits.
+    struct Echo {
+        std::uint64_t number;
+        std::uint64_t line;  // the first that came after the request
+    };
+    std::optional<Echo> echo_;
+    std::uint64_t flush_end_{0};  // lines before it go out without a rest between them
 
     std::string text_;  // for this client alone: answers, owed quotes, the rest of a line half sent
     std::size_t text_sent_{0};

@@ -138,8 +138,7 @@ void BookRebuild::look(feed::ItchDecoder& decoder, std::uint16_t channel, Handle
     }
     const bool goes_on = !unwanted_.load(std::memory_order_relaxed);
     if (goes_on && books_.next() > decoder.sequence().next()) return;  // what was read is ahead of the feed
-    const feed::Arrival arrival{
-        .receive_utc_ns = core::utc_nanos(), .receive_ticks = core::ticks(), .channel = channel};
+    const feed::Arrival arrival{.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = channel};
     const bool done = books_.hand_over(decoder, arrival, handler);
     if (done) rebuilds_.add();
     refused_ = !done && goes_on;

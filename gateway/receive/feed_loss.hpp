@@ -102,9 +102,7 @@ private:
 
     template <class Publisher>
     void publish(feed::GapReason reason, Publisher& publisher) noexcept {
-        publisher.on(feed::make_gap(
-            {.receive_utc_ns = core::utc_nanos(), .receive_ticks = core::ticks(), .channel = options_.channel}, 0, 0,
-            reason));
+        publisher.on(feed::make_gap({.receive_utc_ns = core::utc_nanos(), .channel = options_.channel}, 0, 0, reason));
     }
 
     Options options_;

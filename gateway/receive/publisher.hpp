@@ -37,8 +37,10 @@ public:
     void on(const feed::Trade& trade) noexcept { publish(trade); }
     void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
     void on(const feed::Status& status) noexcept { publish(status); }
+    /// Takes no latency: what a gap was noticed by is not what it is about.
     void on(const feed::Gap& gap) noexcept {
-        publish(gap);
+        name_new();
+        if (writer_.publish(gap)) published_.add();
         notices_.put({.kind = Notice::Kind::gap,
                       .channel = gap.channel,
                       .gap = gap.reason,
@@ -80,6 +82,8 @@ private:
         if (instruments_.size() != named_.read()) [[unlikely]]
             name_new();
         if (writer_.publish(event)) published_.add();
+        if (event.receive_ticks == 0) [[unlikely]]
+            return;
         const auto now = core::ticks();
         latencies_.in_process.record(clock_.nanos(now - event.receive_ticks));
         latencies_.wire.record(clock_.utc_nanos(now) - event.receive_utc_ns);

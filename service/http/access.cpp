@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace millpond::http {
@@ -32,6 +33,27 @@ bool is_of(std::string_view origin, std::string_view host) noexcept {
     return false;
 }
 
+/// Empty when it is not base64url without padding (RFC 4648 5), its unused bits zero.
+std::string decoded(std::string_view text) {
+    constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    constexpr unsigned kDigitBits = 6;
+    constexpr unsigned kByteBits = 8;
+    std::string bytes;
+    unsigned pending = 0;
+    unsigned bits = 0;
+    for (const char c : text) {
+        const auto digit = kDigits.find(c);
+        if (digit == std::string_view::npos) return {};
+        pending = (pending << kDigitBits | static_cast<unsigned>(digit)) & 0xffffU;
+        bits += kDigitBits;
+        if (bits < kByteBits) continue;
+        bits -= kByteBits;
+        bytes += static_cast<char>(pending >> bits & 0xffU);
+    }
+    const bool rest_is_zero = (pending & ((1U << bits) - 1)) == 0;
+    return rest_is_zero ? bytes : std::string{};
+}
+
 }  // namespace
 
 std::optional<Access::Refusal> Access::refusal(const Credentials& credentials, bool is_open) const {
@@ -58,8 +80,10 @@ bool Access::knows_token(const Credentials& credentials) const {
         const auto comma = std::min(rest.find(','), rest.size());
         const auto protocol = trimmed(rest.substr(0, comma));
         rest.remove_prefix(std::min(comma + 1, rest.size()));
-        if (protocol.starts_with(kProtocol) && protocol.substr(kProtocol.size()).starts_with('.') &&
-            token_.admits(protocol.substr(kProtocol.size() + 1))) {
+        if (!protocol.starts_with(kProtocol) || !protocol.substr(kProtocol.size()).starts_with('.')) continue;
+        const auto shown = protocol.substr(kProtocol.size() + 1);
+        if (token_.admits(shown) ||
+            (shown.starts_with(kEncoded) && token_.admits(decoded(shown.substr(kEncoded.size()))))) {
             return true;
         }
     }

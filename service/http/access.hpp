@@ -18,9 +18,9 @@ struct Credentials {
 };
 
 /// Who may ask for what. With a token: a client that presents it as `Authorization: Bearer TOKEN`, or as a WebSocket
-/// protocol `millpond.TOKEN`, which can hold letters, digits and some signs only. Always: a page of another site may
-/// not use the browser of a user who may (`Origin` must be our own `Host`), nor, without a token, reach a loopback
-/// address under a name of its own.
+/// protocol: `millpond.base64url.` and the token in base64url without padding, or `millpond.TOKEN` where the token has
+/// only characters that a protocol's name may have. Always: a page of another site may not use the browser of a user
+/// who may (`Origin` must be our own `Host`), nor, without a token, reach a loopback address under a name of its own.
 ///
 /// Threads: any, it is constant.
 /// Source:  RFC 6455 10.2; OWASP, Cross-Site WebSocket Hijacking; DNS rebinding.
@@ -38,6 +38,7 @@ public:
     [[nodiscard]] std::optional<Refusal> refusal(const Credentials& credentials, bool is_open) const;
 
     static constexpr std::string_view kProtocol = "millpond";
+    static constexpr std::string_view kEncoded = "base64url.";
 
 private:
     [[nodiscard]] bool knows_token(const Credentials& credentials) const;

@@ -1,8 +1,11 @@
 #include "service/settings/nearest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace millpond::settings {
@@ -27,15 +30,23 @@ std::size_t edits_between(std::string_view left, std::string_view right) {
 }  // namespace
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
-    auto fewest = std::size_t{3};
+    constexpr std::size_t kShortestBeginning = 3;
+    const bool may_begin = word.size() - std::min(word.find_first_not_of('-'), word.size()) >= kShortestBeginning;
+    auto fewest = std::min<std::size_t>(3, word.size());
     std::string_view found;
     for (const auto candidate : known) {
-        if (const auto edits = edits_between(word, candidate); edits < fewest) {
+        const bool begins = may_begin && candidate.starts_with(word);
+        if (const auto edits = begins ? 1 : edits_between(word, candidate); edits < fewest) {
             fewest = edits;
             found = candidate;
         }
     }
     return found;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
+    const auto guess = nearest(word, known);
+    return guess.empty() ? std::string{} : fmt::format("did you mean '{}'?", guess);
 }
 
 }  // namespace millpond::settings

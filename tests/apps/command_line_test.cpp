@@ -40,6 +40,18 @@ TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
                 StartsWith("millpond fix: unknown command 'sesions'; did you mean 'sessions'?\n"));
     EXPECT_THAT(refused({"tail", "--symbol", "gateaway", "--rin", "x"}),
                 StartsWith("millpond tail: unknown option '--rin'; did you mean '--ring'?\n"));
+    EXPECT_THAT(refused({"doc"}), StartsWith("millpond: unknown command 'doc'; did you mean 'doctor'?\n"));
+    EXPECT_THAT(refused({"top", "--interval", "5"}),
+                StartsWith("millpond top: unknown option '--interval'; did you mean '--interval-ms'?\n"));
+    EXPECT_EQ(refused({"manual", "gatewy"}), "millpond: manual: unknown command 'gatewy'; did you mean 'gateway'?\n");
+    EXPECT_THAT(refused({"tail", "main"}),
+                StartsWith("millpond tail: unexpected argument 'main'; did you mean '--ring main'?\n"));
+    EXPECT_THAT(refused({"tail", "--symbol", "A", "B"}), StartsWith("millpond tail: unexpected argument 'B'\n"));
+    EXPECT_THAT(refused({"config", "check", "a", "b"}), StartsWith("millpond config check: unexpected argument 'b'\n"));
+    EXPECT_THAT(refused({"tail", "--format", "jsn"}),
+                HasSubstr("--format: 'jsn' is none of table, json, csv; did you mean 'json'?\n"));
+    EXPECT_EQ(refused({"doctor", "--feed", "x"}),
+              "millpond: doctor: --feed x needs --config FILE, which says where feed 'x' listens\n");
     EXPECT_THAT(refused({"zzzzzzzz"}), HasSubstr("unknown command 'zzzzzzzz'; known are: completion, config"));
 }
 
@@ -54,8 +66,14 @@ TEST(CommandLine, ANumberOutOfItsBoundsIsRefusedWithReadableBounds) {
              Case{{"generate", "--to", "127.0.0.1:9", "--rate", "-1"},
                   "expects a number from 0.001 to 1000000000, found '-1'"},
              Case{{"generate", "--to", "127.0.0.1:9", "--rate", "nan"}, "found 'nan'"},
-             Case{{"gateway", "--demo", "--demo-rate", "0"}, "expects a number above 0, found '0'"},
-             Case{{"doctor", "--seconds", "x"}, "expects a number above 0, found 'x'"},
+             Case{{"gateway", "--demo", "--demo-rate", "0"}, "expects a number from 0.001 to 1000000000, found '0'"},
+             Case{{"doctor", "--seconds", "x"}, "expects a number from 0.1 to 3600, found 'x'"},
+             Case{{"doctor", "--seconds", "1e308"}, "expects a number from 0.1 to 3600, found '1e308'"},
+             Case{{"gateway", "--demo", "--demo-speed", "abc"},
+                  "expects 'max' or a number from 0.001 to 1000000, found 'abc'"},
+             Case{{"replay", "x.pcap", "--to", "127.0.0.1:9", "--speed", "inf"}, "found 'inf'"},
+             Case{{"generate", "--to", "127.0.0.1:9", "--speed", "1e300"}, "found '1e300'"},
+             Case{{"replay", "x", "--ring", "r", "--readers", "18446744073709551615"}, "from 0 to 1000000, found"},
              Case{{"top", "--interval-ms", "0"}, "expects a whole number from 100 to 3600000, found '0'"},
          }) {
         const auto outcome = run(arguments);
@@ -70,7 +88,7 @@ TEST(CommandLine, AnUnknownRingListsTheExistingOnes) {
     const auto outcome = run({"tail", "--ring", "not-there"});
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_THAT(outcome.err, AllOf(StartsWith("millpond: no ring 'not-there'; there are: "), HasSubstr(gateway.ring()),
-                                   Not(HasSubstr("reader"))));
+                                   Not(HasSubstr("reader")), Not(HasSubstr(".lock"))));
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
@@ -87,12 +105,12 @@ TEST(CommandLine, HelpOfASubcommandHasAnExample) {
 }
 
 TEST(ConfigCheck, AGoodFileIsSaidToBeGood) {
-    const test::ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n"};
+    const test::ScratchFile file{"millpond_good.toml", "[[feed]]\nlisten = '127.0.0.1:9000'\n[[tcp]]\n[[web]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_EQ(
         outcome.out,
-        file.path() + ": good: rings 1, feeds 1; sinks: journal 0, kafka 0, tcp 1, web 0, csv 0, udp 0, mqtt 0\n");
+        file.path() + ": good: rings 1, feeds 1; sinks: journal 0, kafka 0, tcp 1, web 1, csv 0, udp 0, mqtt 0\n");
 }
 
 TEST(ConfigCheck, ATokenFileThatCannotBeReadIsFound) {
@@ -121,6 +139,12 @@ TEST(ConfigCheck, AFileWithoutFeedsIsNoConfigurationOfAGateway) {
     EXPECT_EQ(outcome.exit_code, 1);
     EXPECT_EQ(outcome.err, "millpond: " + file.path() + ": no [[feed]]: a gateway needs one\n");
     EXPECT_EQ(outcome.out, "");
+}
+
+TEST(ConfigCheck, AFolderIsRefusedAsSuch) {
+    const auto outcome = run({"config", "check", "/etc"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err, "millpond: /etc: cannot read: is not a regular file\n");
 }
 
 TEST(ConfigCheck, AMissingFileIsOneLineAndExitCodeOne) {

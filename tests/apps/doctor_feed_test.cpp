@@ -47,15 +47,15 @@ TEST(DoctorFeed, AFeedThatIsWellPassesEveryStage) {
     EXPECT_EQ(verdict(well()).check, "decoder");
 }
 
-TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatMendsIt) {
-    const auto expect = [](auto&& spoil, const std::string& check, const std::string& what, const std::string& mend) {
+TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
+    const auto expect = [](auto&& spoil, const std::string& check, const std::string& what, const std::string& fix) {
         auto facts = well();
         spoil(facts);
         const auto found = verdict(facts);
         EXPECT_EQ(found.level, Level::bad);
         EXPECT_EQ(found.check, check);
         EXPECT_THAT(found.what, HasSubstr(what));
-        EXPECT_THAT(found.mend, HasSubstr(mend));
+        EXPECT_THAT(found.fix, HasSubstr(fix));
     };
     expect([](auto& f) { f.interface_exists = false; }, "link", "no interface 'eth1'", "ip link");
     expect([](auto& f) { f.interface_up = false; }, "link", "eth1 is down", "ip link set eth1 up");
@@ -102,11 +102,11 @@ TEST(DoctorFeed, AGatewayThatDoesNotTellItsHealthIsNamedAndTheWayGoesOn) {
     EXPECT_EQ(verdict(facts).check, "decoder");
     facts.gateway_runs = false;
     EXPECT_EQ(diagnose(facts).front().level, Level::advice);
-    EXPECT_EQ(diagnose(facts).front().mend, "systemctl start millpond");
+    EXPECT_EQ(diagnose(facts).front().fix, "systemctl start millpond");
 }
 
 TEST(DoctorFeed, WhatTheGatewaySaysStandsBehindAWayThatIsWell) {
-    const Finding said{.check = "gap", .level = Level::bad, .what = "3 are missing", .mend = "ask"};
+    const Finding said{.check = "gap", .level = Level::bad, .what = "3 are missing", .fix = "ask"};
     auto facts = well();
     facts.gateway_findings = {said};
     EXPECT_EQ(verdict(facts), said);
@@ -128,7 +128,7 @@ TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
     ASSERT_EQ(word->findings.size(), 2U);
     EXPECT_EQ(word->findings[0].level, Level::bad);
     EXPECT_EQ(word->findings[0].what, "the gateway says of sink 'csv': 9 events wait (for 2.0 s)");
-    EXPECT_THAT(word->findings[0].mend, HasSubstr("df -h"));
+    EXPECT_THAT(word->findings[0].fix, HasSubstr("df -h"));
     EXPECT_EQ(word->findings[1],
               (Finding{"halted", Level::good, "the gateway says of feed 'f': the venue says: halted (for 1.0 s)", ""}));
     EXPECT_EQ(word_of(kHealth, "none"), std::nullopt);
@@ -157,7 +157,7 @@ TEST(DoctorFeed, WithoutTheRightToLookAtTheLinkTheSocketTells) {
     facts.on_link = 0;
     EXPECT_EQ(verdict(facts).level, Level::good);
     facts.at_socket = facts.decoded = 0;
-    EXPECT_THAT(verdict(facts).mend, HasSubstr("as root"));
+    EXPECT_THAT(verdict(facts).fix, HasSubstr("as root"));
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST(DoctorMachine, APinnedCoreThatOthersMayUseIsNamedWithTheBootLine) {
     const auto shared = machine.finding("isolated cores", {.pinned = {1, 2}});
     EXPECT_EQ(shared.level, Level::advice);
     EXPECT_THAT(shared.what, HasSubstr("other work may use: 1"));
-    EXPECT_THAT(shared.mend, AllOf(HasSubstr("\"$GRUB_CMDLINE_LINUX isolcpus=1 nohz_full=1"),
-                                   HasSubstr("> /etc/default/grub.d/millpond.cfg"), Not(HasSubstr("reboot"))));
+    EXPECT_THAT(shared.fix, AllOf(HasSubstr("\"$GRUB_CMDLINE_LINUX isolcpus=1 nohz_full=1"),
+                                  HasSubstr("> /etc/default/grub.d/millpond.cfg"), Not(HasSubstr("reboot"))));
     EXPECT_EQ(machine.with(kIsolated, "").finding("isolated cores", {}).level, Level::advice);
 }
 
@@ -87,7 +87,7 @@ TEST(DoctorMachine, AGovernorThatSlowsCoresDownIsNamed) {
     const auto slow = machine.finding("governor", {});
     EXPECT_EQ(slow.level, Level::advice);
     EXPECT_THAT(slow.what, HasSubstr("powersave"));
-    EXPECT_EQ(slow.mend, "cpupower frequency-set -g performance");
+    EXPECT_EQ(slow.fix, "cpupower frequency-set -g performance");
 }
 
 TEST(DoctorMachine, TooFewHugePagesAreCounted) {
@@ -97,7 +97,7 @@ TEST(DoctorMachine, TooFewHugePagesAreCounted) {
     const auto few = machine.finding("huge pages", wanting_huge(10'000'000));
     EXPECT_EQ(few.level, Level::advice);
     EXPECT_THAT(few.what, HasSubstr("3 free of 2 MiB, 5 wanted"));
-    EXPECT_EQ(few.mend, "sysctl -w vm.nr_hugepages=9");
+    EXPECT_EQ(few.fix, "sysctl -w vm.nr_hugepages=9");
 }
 
 TEST(DoctorMachine, InterruptsOnAPinnedCoreAreNamed) {
@@ -107,14 +107,14 @@ TEST(DoctorMachine, InterruptsOnAPinnedCoreAreNamed) {
     machine.with("proc/irq/25/smp_affinity_list", "2-3");
     const auto disturbed = machine.finding("IRQ affinity", {.pinned = {3}});
     EXPECT_THAT(disturbed.what, HasSubstr("cores: 25"));
-    EXPECT_THAT(disturbed.mend, HasSubstr("for i in 25; do echo 0 > /proc/irq/$i/smp_affinity_list"));
+    EXPECT_THAT(disturbed.fix, HasSubstr("for i in 25; do echo 0 > /proc/irq/$i/smp_affinity_list"));
 }
 
 TEST(DoctorMachine, BusyPollAndClockSourceAreLookedAt) {
     Machine machine;
     machine.with("proc/sys/net/core/busy_read", "0")
         .with("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet");
-    EXPECT_EQ(machine.finding("busy poll", {}).mend, "sysctl -w net.core.busy_read=50");
+    EXPECT_EQ(machine.finding("busy poll", {}).fix, "sysctl -w net.core.busy_read=50");
     EXPECT_THAT(machine.finding("clock source", {}).what, HasSubstr("hpet"));
     machine.with("proc/sys/net/core/busy_read", "50")
         .with("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc");
@@ -127,7 +127,7 @@ TEST(DoctorMachine, AReceiveBufferThatTheKernelDoesNotGrantIsBad) {
     machine.with("proc/sys/net/core/rmem_max", "212992");
     const auto small = machine.finding("receive buffer", wanting_buffer(8'388'608));
     EXPECT_EQ(small.level, Level::bad);
-    EXPECT_EQ(small.mend, "sysctl -w net.core.rmem_max=8388608");
+    EXPECT_EQ(small.fix, "sysctl -w net.core.rmem_max=8388608");
     EXPECT_EQ(machine.finding("receive buffer", wanting_buffer(100'000)).level, Level::good);
 }
 
@@ -140,7 +140,7 @@ TEST(DoctorMachine, LimitsAndCapabilitiesAreComparedWithWhatIsAskedFor) {
               "Max realtime priority     0                    0")
         .with("proc/self/status", "Name:\tmillpond\nCapEff:\t0000000000000000");
     EXPECT_EQ(machine.finding("limits", {}).level, Level::good);
-    EXPECT_THAT(machine.finding("limits", {.pinned = {}, .realtime = true}).mend, HasSubstr("LimitRTPRIO=99"));
+    EXPECT_THAT(machine.finding("limits", {.pinned = {}, .realtime = true}).fix, HasSubstr("LimitRTPRIO=99"));
     EXPECT_THAT(machine.finding("limits", {.pinned = {}, .realtime = false, .lock = true}).what,
                 HasSubstr("65536 bytes"));
     machine.with("proc/self/status", "CapEff:\t0000000000804000");  // CAP_IPC_LOCK and CAP_SYS_NICE

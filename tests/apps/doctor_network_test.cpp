@@ -16,13 +16,13 @@ using ::testing::HasSubstr;
 
 class DoctorNetwork : public PlantedNetwork {
 protected:
-    void expect(const std::string& stage, const std::string& what, const std::string& mend,
+    void expect(const std::string& stage, const std::string& what, const std::string& fix,
                 const std::string& patience = "3") {
         const auto outcome = ask_doctor(patience);
         EXPECT_EQ(outcome.exit_code, 1) << outcome.err;
         const auto last = outcome.out.substr(outcome.out.rfind("{\"check\""));
-        EXPECT_THAT(
-            last, AllOf(HasSubstr("\"check\":\"" + stage + "\",\"level\":\"bad\""), HasSubstr(what), HasSubstr(mend)));
+        EXPECT_THAT(last,
+                    AllOf(HasSubstr("\"check\":\"" + stage + "\",\"level\":\"bad\""), HasSubstr(what), HasSubstr(fix)));
     }
 };
 
@@ -52,13 +52,13 @@ TEST_F(DoctorNetwork, AGroupJoinedOnTheWrongInterfaceIsNamed) {
     expect("IGMP", "come in by near0, the feed listens on other0", "interface = \\\"near0\\\"");
 }
 
-TEST_F(DoctorNetwork, AFirewallRuleIsQuotedWithTheOneThatMendsIt) {
+TEST_F(DoctorNetwork, AFirewallRuleIsQuotedWithTheOneThatFixesIt) {
     if (!drop_by_nft()) GTEST_SKIP() << "needs nft and the kernel's nf_tables";
     configure(kHost, "near0");
     const auto sender = send(kHost);
     expect("firewall", "udp dport 14000 drop", "nft insert rule inet guard entry udp dport 14000 accept");
     ASSERT_TRUE(shell("nft insert rule inet guard entry udp dport 14000 accept"));
-    EXPECT_EQ(ask_doctor("20").exit_code, 0) << "the command mends it";
+    EXPECT_EQ(ask_doctor("20").exit_code, 0) << "the command fixes it";
 }
 
 TEST_F(DoctorNetwork, AStrictReversePathIsNamed) {

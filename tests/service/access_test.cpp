@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "service/http/allowance.hpp"
 #include "service/http/page.hpp"
@@ -54,6 +55,19 @@ TEST(Access, TheWholeTokenIsAskedFor) {
     EXPECT_EQ(status(access, {.authorization = "Bearer abcdefghijklmnop"}), 200U);
     EXPECT_EQ(status(access, {.protocols = "millpond, millpond.abcdefghijklmnop"}), 200U);
     EXPECT_EQ(status(access, {.protocols = "millpond,millpondabcdefghijklmnop,abcdefghijklmnop,millpond."}), 401U);
+}
+
+TEST(Access, AnyTokenFitsIntoAProtocolsNameInBase64Url) {
+    setenv("MILLPOND_TEST_TOKEN", "c2VjcmV0/dG9r+ZW4(MTIzNA==~?>", 1);
+    const Access access{service::Token{{.file = {}, .environment = "MILLPOND_TEST_TOKEN"}}, true};
+    // printf '%s' 'c2VjcmV0/dG9r+ZW4(MTIzNA==~?>' | basenc --base64url | tr -d '='
+    EXPECT_EQ(status(access, {.protocols = "millpond, millpond.base64url.YzJWamNtVjAvZEc5citaVzQoTVRJek5BPT1-Pz4"}),
+              200U);
+    for (const auto* const wrong : {"YzJWamNtVjAvZEc5citaVzQoTVRJek5BPT1-Pz", "YzJWamNtVjAvZEc5citaVzQoTVRJek5BPT1-Pz5",
+                                    "YzJWamNtVjAvZEc5citaVzQoTVRJek5BPT1+Pz4", "", "!"}) {
+        const auto protocols = std::string{"millpond, millpond.base64url."} + wrong;
+        EXPECT_EQ(status(access, {.protocols = protocols}), 401U) << wrong;
+    }
 }
 
 TEST(Allowance, LetsABurstThroughAndThenSoManyASecond) {

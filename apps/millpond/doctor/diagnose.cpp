@@ -28,8 +28,8 @@ private:
         findings_.push_back({std::move(stage), Level::good, std::move(what), {}});
         return true;
     }
-    bool broken(std::string stage, std::string what, std::string mend) {
-        findings_.push_back({std::move(stage), Level::bad, std::move(what), std::move(mend)});
+    bool broken(std::string stage, std::string what, std::string fix) {
+        findings_.push_back({std::move(stage), Level::bad, std::move(what), std::move(fix)});
         return false;
     }
 

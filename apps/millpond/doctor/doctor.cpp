@@ -60,9 +60,9 @@ std::string escaped(std::string_view text) {
 void print_json(const std::vector<Finding>& findings) {
     std::string out = "{\"findings\":[";
     for (const auto& one : findings) {
-        out += fmt::format("{}{{\"check\":\"{}\",\"level\":\"{}\",\"what\":\"{}\",\"mend\":\"{}\"}}",
+        out += fmt::format("{}{{\"check\":\"{}\",\"level\":\"{}\",\"what\":\"{}\",\"fix\":\"{}\"}}",
                            &one == findings.data() ? "" : ",", escaped(one.check), to_string(one.level),
-                           escaped(one.what), escaped(one.mend));
+                           escaped(one.what), escaped(one.fix));
     }
     fmt::print("{}]}}\n", out);
 }
@@ -70,7 +70,7 @@ void print_json(const std::vector<Finding>& findings) {
 void print_text(const std::vector<Finding>& findings) {
     for (const auto& one : findings) {
         fmt::print("{:<7} {:<15} {}\n", to_string(one.level), one.check, one.what);
-        if (!one.mend.empty()) fmt::print("{:<7} {:<15} to mend: {}\n", "", "", one.mend);
+        if (!one.fix.empty()) fmt::print("{:<7} {:<15} fix: {}\n", "", "", one.fix);
     }
 }
 
@@ -90,6 +90,10 @@ doctor::AskHealth ask_of(const gateway::Config& config) {
 }
 
 int run(const Options& options) {
+    if (!options.feed.empty() && options.config.empty()) {
+        throw UsageError(
+            fmt::format("doctor: --feed {0} needs --config FILE, which says where feed '{0}' listens", options.feed));
+    }
     gateway::Config config;
     if (!options.config.empty()) gateway::read_file(options.config, config);
     gateway::complete(config);
@@ -110,7 +114,7 @@ Command doctor_command(Arguments& program) {
     auto* command =
         program.add_subcommand("doctor", "Check the machine for low latency, or find where a feed's datagrams stop.");
     command->footer(
-        "Every finding comes with the command that mends it. The exit code is 1 when something is bad.\n"
+        "Every finding comes with the command that fixes it. The exit code is 1 when something is bad.\n"
         "Examples:\n"
         "  millpond doctor\n"
         "  millpond doctor --config /etc/millpond/gateway.toml --format json\n"
@@ -121,7 +125,7 @@ Command doctor_command(Arguments& program) {
     command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
         ->type_name("NAME");
     command->add_option("--seconds", options->seconds, "look for at most so long")
-        ->check(positive_number())
+        ->check(number_between(0.1, 3'600))
         ->capture_default_str();
     command->add_option("--format", options->format, "how findings are printed")
         ->one_of({"text", "json"})

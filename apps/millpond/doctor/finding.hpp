@@ -21,12 +21,12 @@ enum class Level : std::uint8_t {
     return "unknown";
 }
 
-/// What one check found, and the command that mends it.
+/// What one check found, and the command that fixes it.
 struct Finding {
     std::string check;  ///< One word or two: "rp_filter".
     Level level{Level::good};
     std::string what;
-    std::string mend;  ///< Empty where nothing is to be done.
+    std::string fix;  ///< Empty where nothing is to be done.
 
     friend bool operator==(const Finding&, const Finding&) = default;
 };

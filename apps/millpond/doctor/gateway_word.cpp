@@ -52,7 +52,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kMends{{
     {"sink lost events", "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the sink's disk slow?"},
 }};
 
-std::string mend_of(std::string_view stage) {
+std::string fix_of(std::string_view stage) {
     const auto* const known = std::ranges::find(kMends, stage, &std::pair<std::string_view, std::string_view>::first);
     return known == kMends.end() ? std::string{} : std::string{known->second};
 }
@@ -65,7 +65,7 @@ Finding finding_of(const Tree& said, double now) {
             .level = fault ? Level::bad : Level::good,
             .what = fmt::format("the gateway says of {}: {} (for {:.1f} s)", said.get<std::string>("of"),
                                 said.get<std::string>("text"), (now - said.get<double>("since")) / kSecondNs),
-            .mend = mend_of(stage)};
+            .fix = fix_of(stage)};
 }
 
 }  // namespace

@@ -70,13 +70,14 @@ private:
     void good(std::string check, std::string what) {
         findings_.push_back({std::move(check), Level::good, std::move(what), {}});
     }
-    void found(std::string check, Level level, std::string what, std::string mend) {
-        findings_.push_back({std::move(check), level, std::move(what), std::move(mend)});
+    void found(std::string check, Level level, std::string what, std::string fix) {
+        findings_.push_back({std::move(check), level, std::move(what), std::move(fix)});
     }
 
     /// Adds to the kernel's options, never replaces them, and leaves the time of the restart to the operator.
     static std::string isolate(const std::string& cores) {
         return fmt::format(
+            "mkdir -p /etc/default/grub.d && "
             "echo 'GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus={0} nohz_full={0} rcu_nocbs={0}\"' "
             "> /etc/default/grub.d/millpond.cfg && update-grub; it takes effect with the next restart of the machine",
             cores);

@@ -104,11 +104,12 @@ void DemoOptions::add_to(Arguments& options) {
         ->type_name("FILE");
     options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
         ->type_name("N|max")
+        ->check(speed_check())
         ->capture_default_str();
     options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
         ->type_name("bbo28|quotes|miax-tom|itch");
     options.add_option("--demo-rate", rate, "quotes a second of the generated market")
-        ->check(positive_number())
+        ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
 }
 
@@ -155,22 +156,21 @@ void add_demo_feed(const DemoOptions& options, const std::filesystem::path& fold
     }
 }
 
-Demo::Demo(const DemoOptions& options, const gateway::Gateway& gateway) {
-    const auto speed = parse_speed("--demo-speed", options.speed);
-    source_ = make_source(options, speed);
-    const auto to = address_of_feed(gateway);
-    thread_ = std::thread{[this, to, speed] { run(to, speed); }};
+Demo::Demo(const DemoOptions& options) : speed_(parse_speed(options.speed)), source_(make_source(options, speed_)) {}
+
+void Demo::begin(const gateway::Gateway& gateway) {
+    thread_ = std::thread{[this, to = address_of_feed(gateway)] { run(to); }};
 }
 
 Demo::~Demo() {
     stop_.store(true, std::memory_order_relaxed);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
 }
 
-void Demo::run(net::SocketAddress to, double speed) try {
+void Demo::run(net::SocketAddress to) try {
     net::UdpSender sender{{.to = to}};
     traffic::MonotonicClock clock;
-    traffic::Transmitter transmitter{sender, clock, {.speed = speed}};
+    traffic::Transmitter transmitter{sender, clock, {.speed = speed_}};
     const bool all = transmitter.run(*source_, stop_);
     if (const auto error = source_->error(); !error.empty()) fmt::print(stderr, "millpond: demo: {}\n", error);
     if (all)

@@ -53,16 +53,19 @@ void add_demo_feed(const DemoOptions& options, const std::filesystem::path& fold
 /// Sends the feed on its own thread until the feed ends or this object goes.
 class Demo {
 public:
-    /// gateway: one whose configuration had add_demo_feed. Throws exceptions derived from std::exception for a file
-    /// that cannot be read.
-    Demo(const DemoOptions& options, const gateway::Gateway& gateway);
+    /// Opens the file. Throws exceptions derived from std::exception when it cannot be read.
+    explicit Demo(const DemoOptions& options);
     ~Demo();
     Demo(const Demo&) = delete;
     Demo& operator=(const Demo&) = delete;
 
-private:
-    void run(net::SocketAddress to, double speed);
+    /// Starts the thread. gateway: one whose configuration had add_demo_feed.
+    void begin(const gateway::Gateway& gateway);
 
+private:
+    void run(net::SocketAddress to);
+
+    double speed_;
     std::unique_ptr<traffic::Source> source_;
     std::atomic<bool> stop_{false};
     std::thread thread_;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -122,7 +123,9 @@ void watch(const Options& options, gateway::Gateway& gateway, service::Log& log,
 int run(const Options& options) {
     std::optional<PortTurn> turn;
     std::optional<DemoFolder> folder;  // goes behind the sink that writes there
+    std::unique_ptr<Demo> demo;
     if (options.demo.on) {
+        demo = std::make_unique<Demo>(options.demo);
         turn.emplace();
         folder.emplace();
     }
@@ -139,8 +142,8 @@ int run(const Options& options) {
     gateway::Gateway gateway{config, log};
     turn.reset();
     gateway.start();
-    std::unique_ptr<Demo> demo;
-    if (options.demo.on) demo = std::make_unique<Demo>(options.demo, gateway);
+    const auto sending = std::move(demo);  // ends before the gateway
+    if (sending) sending->begin(gateway);
     if (!config.quiet) print_hints(config, gateway);
     service::ServiceNotice service;
     service.ready();

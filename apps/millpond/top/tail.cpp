@@ -58,7 +58,10 @@ public:
         reader_.join(*this);
         number_from_reader_ = true;
     }
-    std::size_t poll() { return reader_.poll(*this, kRound); }
+    /// Takes no more events than are still asked for.
+    std::size_t poll() {
+        return reader_.poll(*this, count_ == 0 ? kRound : std::min<std::uint64_t>(kRound, count_ - printed_));
+    }
 
     void on(const feed::Quote& quote) { print(quote, quote.instrument); }
     void on(const feed::Trade& trade) { print(trade, trade.instrument); }
@@ -81,16 +84,28 @@ public:
     /// As many events as asked for are printed.
     [[nodiscard]] bool done() const noexcept { return count_ != 0 && printed_ == count_; }
     [[nodiscard]] market::WriterState writer() noexcept { return reader_.writer_state(); }
-    [[nodiscard]] market::RingAccount account() const noexcept { return reader_.account(); }
+    /// Events that are not printed count as filtered.
+    [[nodiscard]] market::RingAccount account() const noexcept {
+        auto result = reader_.account();
+        result.delivered -= unprinted_;
+        result.filtered += unprinted_;
+        return result;
+    }
 
 private:
     static constexpr std::size_t kRound = 1'024;
 
     template <class Event>
     void print(const Event& event, feed::InstrumentId id) {
-        if (done() || (id != feed::kNoInstrument && !wants(id))) return;
-        printer_.write(event, number_from_reader_ ? reader_.current() : reader_.account().since - 1);
-        ++printed_;
+        const auto before = printer_.lines().size();
+        if (!done() && (id == feed::kNoInstrument || wants(id))) {
+            printer_.write(event, number_from_reader_ ? reader_.current() : reader_.account().since - 1);
+        }
+        if (printer_.lines().size() != before) {
+            ++printed_;
+        } else if (number_from_reader_) {
+            ++unprinted_;  // not asked for, or CSV has no row for it
+        }
     }
 
     [[nodiscard]] bool wants(feed::InstrumentId id) {
@@ -110,6 +125,7 @@ private:
     market::RingReader reader_;
     bool number_from_reader_{false};
     std::uint64_t printed_{0};
+    std::uint64_t unprinted_{0};  // events of the ring, not of the board
 };
 
 void print_end(Tail& tail, std::string_view why) {
@@ -127,9 +143,9 @@ std::vector<std::string> rings() {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", error)) {
         const auto name = entry.path().filename().string();
-        if (name.starts_with(prefix) && name.find(".reader", prefix.size()) == std::string::npos) {
-            names.push_back(name.substr(prefix.size()));
-        }
+        if (!name.starts_with(prefix)) continue;
+        const auto ring = name.substr(prefix.size());
+        if (!ring.contains(market::kReaderInfix) && !ring.ends_with(market::kLockSuffix)) names.push_back(ring);
     }
     std::ranges::sort(names);
     return names;

@@ -79,7 +79,7 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
 
 int generate(const Options& options) {
     traffic::GeneratedSource source{source_options(options)};
-    Sending sending{options.sending, parse_speed("--speed", options.speed)};
+    Sending sending{options.sending, parse_speed(options.speed)};
     sending.send(source);
     sending.finish(true);
     return 0;
@@ -103,6 +103,7 @@ Command generate_command(Arguments& program) {
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
     command->add_option("--speed", options->speed, "N times that rate, or max: as fast as it goes")
+        ->check(speed_check())
         ->type_name("N|max")
         ->capture_default_str();
     command->add_option("--symbols", options->symbols, "instruments")

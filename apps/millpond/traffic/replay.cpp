@@ -184,7 +184,7 @@ int replay_ring(const Options& options, double speed) {
 }
 
 int replay(Options& options) {
-    const auto speed = parse_speed("--speed", options.speed);
+    const auto speed = parse_speed(options.speed);
     // What would be refused anyway is refused before the file is looked at.
     if (options.sending.to.empty() == options.ring.ring.empty())
         throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
@@ -226,6 +226,7 @@ Command replay_command(Arguments& program) {
                      "capture (pcap), ITCH messages each behind its length, a journal's folder or one segment (.mpj)")
         ->required();
     command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
+        ->check(speed_check())
         ->capture_default_str();
     command->add_option("--only", options->only, "only datagrams that went to this ADDRESS:PORT (port 0: any)");
     command
@@ -247,7 +248,7 @@ Command replay_command(Arguments& program) {
     command
         ->add_option("--readers", options->ring.readers,
                      "begin when so many readers have registered with the ring, and leave none of them behind (0)")
-        ->check(whole_number())
+        ->check(whole_number(0, 1'000'000))
         ->needs(ring);
     command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
         ->check(whole_number(1, std::uint64_t{1} << 40U))

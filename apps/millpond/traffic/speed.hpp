@@ -1,21 +1,21 @@
 #pragma once
 
-#include <charconv>
 #include <string>
 
-#include "apps/millpond/command.hpp"
+#include "apps/millpond/arguments.hpp"
+#include "apps/millpond/number_checks.hpp"
 
 namespace millpond::app {
 
-/// What "N" or "max" after `flag` means to the transmitter: 0 for max. Throws UsageError.
-inline double parse_speed(const std::string& flag, const std::string& text) {
-    if (text == "max") return 0.0;
-    double speed = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
-    if (error != std::errc{} || end != text.data() + text.size() || !(speed > 0.0)) {
-        throw UsageError(flag + ": '" + text + "' is neither 'max' nor a number above 0");
-    }
-    return speed;
+/// Of an option that takes a factor or "max".
+inline Check speed_check() {
+    return [number = number_between(1e-3, 1e6)](const std::string& text) {
+        if (text == "max" || number(text).empty()) return std::string{};
+        return "expects 'max' or a number from 0.001 to 1000000, found '" + text + "'";
+    };
 }
+
+/// What a text that passed speed_check() means to the transmitter: 0 for max.
+inline double parse_speed(const std::string& text) { return text == "max" ? 0.0 : std::stod(text); }
 
 }  // namespace millpond::app

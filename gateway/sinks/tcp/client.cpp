@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include <sys/uio.h>
 
@@ -61,7 +62,9 @@ Flow Client::pump(std::int64_t now_ns) {
     }
     if (flow == Flow::idle) flow = stream_.flush();
     if (flow == Flow::idle || bytes_sent_ != before) alive_ns_ = now_ns;
-    if (bytes_sent_ != before) subscriber_.rest_from(now_ns);
+    if (bytes_sent_ != before) sent_since_rest_ = true;
+    // A full socket is no end of what waits: the rest follows as soon as there is room.
+    if (flow == Flow::idle && std::exchange(sent_since_rest_, false)) subscriber_.rest_from(now_ns);
     return flow;
 }
 

@@ -38,6 +38,7 @@ private:
     lines::Subscriber subscriber_;
     std::int64_t alive_ns_;
     std::uint64_t bytes_sent_{0};
+    bool sent_since_rest_{false};
 };
 
 }  // namespace millpond::gateway::tcp

@@ -117,11 +117,10 @@ bool Client::serve(std::int64_t now_ns) {
         } else if (!over_ && subscriber_.rests(now_ns)) {
             alive_ns_ = now_ns;
         } else if (!over_) {
-            subscriber_.fill();
+            subscriber_.fill(now_ns);
             if (subscriber_.text().empty()) {
                 alive_ns_ = now_ns;
             } else {
-                subscriber_.rest_from(now_ns);
                 write();
             }
         }

@@ -28,7 +28,7 @@ enum class EventKind : std::uint32_t { quote = 1, trade = 2, status = 3, gap = 4
 /// Where and when a datagram came in; decoders copy it into every event they make of it.
 struct Arrival {
     std::int64_t receive_utc_ns{0};  ///< Kernel's or NIC's receive time.
-    std::uint64_t receive_ticks{0};  ///< core::ticks() right after the receive call.
+    std::uint64_t receive_ticks{0};  ///< core::ticks() right after the receive call; 0: no datagram caused the event.
     std::uint16_t channel{0};        ///< The feed's number in the gateway's configuration.
 };
 

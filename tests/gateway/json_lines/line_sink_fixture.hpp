@@ -39,13 +39,11 @@ protected:
 
     /// Runs the sink until `done`; false when that does not come.
     bool run_until(const std::function<bool()>& done, std::int64_t skipped_ns = 0) {
-        const auto deadline = core::monotonic_nanos() + kPatienceNs;
-        while (!done()) {
-            if (core::monotonic_nanos() > deadline) return false;
-            sink_->wait(std::chrono::milliseconds{1});
-            sink_->step(core::monotonic_nanos() + skipped_ns);
-        }
-        return true;
+        return run_until_by([&] { return core::monotonic_nanos() + skipped_ns; }, done);
+    }
+    /// The same, while the sink's clock stands still: no interval of a client ends meanwhile.
+    bool run_until_at(std::int64_t monotonic_ns, const std::function<bool()>& done) {
+        return run_until_by([&] { return monotonic_ns; }, done);
     }
     template <class Client>
     bool run_until_lines(Client& client, std::size_t count) {
@@ -95,6 +93,16 @@ protected:
         const auto part = [&](std::string_view key) { return static_cast<std::uint64_t>(number_in(last, key)); };
         return {part("published"), part("delivered"), part("filtered"), part("conflated"),
                 part("missed"),    part("queued"),    part("snapshot")};
+    }
+
+    bool run_until_by(const std::function<std::int64_t()>& clock, const std::function<bool()>& done) {
+        const auto deadline = core::monotonic_nanos() + kPatienceNs;
+        while (!done()) {
+            if (core::monotonic_nanos() > deadline) return false;
+            sink_->wait(std::chrono::milliseconds{1});
+            sink_->step(clock());
+        }
+        return true;
     }
 
     std::vector<std::string> symbols_{"AAPL", "MSFT"};

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -235,6 +236,27 @@ TEST_F(TcpSinkTest, AConflatingClientThatDoesNotReadGetsTheNewestOfEachInstrumen
         before = number_in(line, "sequence");
     }
     EXPECT_EQ(quotes, account.delivered);
+}
+
+TEST_F(TcpSinkTest, AnIntervalEndsWithAllThatWaitsThoughTheSocketIsFullMeanwhile) {
+    constexpr std::size_t kInstruments = 3'000;
+    symbols_.clear();
+    for (std::size_t i = 0; i < kInstruments; ++i) symbols_.push_back(std::to_string(i));
+    open({.mode = Delivery::conflate});
+    auto client = connect(kSmallBuffer);
+    client.send_text("{\"interval_ms\":1000,\"echo\":1}\n");
+    const auto echoed = [&](std::string_view number) {
+        client.receive();
+        return !client.lines().empty() &&
+               client.lines().back() == "{\"type\":\"echo\",\"echo\":" + std::string{number} + "}";
+    };
+    ASSERT_TRUE(run_until([&] { return echoed("1"); }));
+    publish(2 * kInstruments, kInstruments);
+    client.send_text("{\"echo\":2}\n");
+    const auto before = client.lines().size();
+    ASSERT_TRUE(run_until_at(core::monotonic_nanos() + 2'000'000'000, [&] { return echoed("2"); }));
+    EXPECT_EQ(client.lines().size() - before, kInstruments + 1);
+    EXPECT_TRUE(account_of(client).closes());
 }
 
 TEST_F(TcpSinkTest, AConflatingClientStillLosesTradesByCount) {

@@ -118,6 +118,52 @@ TEST_F(WebSinkTest, WithAnIntervalLinesComeTogetherAndOnlyTheNewest) {
     EXPECT_TRUE(account.closes());
 }
 
+TEST_F(WebSinkTest, AnIntervalEndsWithAllThatWaitsHoweverManyMessagesThatTakes) {
+    constexpr std::size_t kInstruments = 3'000;  // several messages of 64 KiB
+    symbols_.clear();
+    for (std::size_t i = 0; i < kInstruments; ++i) symbols_.push_back(std::to_string(i));
+    open();
+    auto client = connect();
+    client->send_text(R"({"unsubscribe":["*"],"interval_ms":1000})");
+    client->send_text(R"({"subscribe":["*"],"echo":1})");
+    const auto echoed = [&](std::string_view number) {
+        client->receive();
+        return !client->lines().empty() &&
+               client->lines().back() == "{\"type\":\"echo\",\"echo\":" + std::string{number} + "}";
+    };
+    ASSERT_TRUE(run_until([&] { return echoed("1"); }));
+    auto later = core::monotonic_nanos();
+    for (const auto* const number : {"2", "3"}) {
+        publish(2 * kInstruments, kInstruments);
+        client->send_text(R"({"echo":)" + std::string{number} + "}");
+        const auto before = client->lines().size();
+        const auto messages = client->messages();
+        later += 2'000'000'000;
+        ASSERT_TRUE(run_until_at(later, [&] { return echoed(number); }));
+        EXPECT_EQ(client->lines().size() - before, kInstruments + 1);  // the newest of each, and the echo
+        EXPECT_GT(client->messages(), messages + 1);
+    }
+    EXPECT_TRUE(account_of(*client).closes());
+}
+
+TEST_F(WebSinkTest, AnEchoComesBehindAllThatWasPublishedBeforeItsRequest) {
+    open({.mode = Delivery::every, .backlog = 64});
+    publish(2);
+    auto client = connect({}, kSmallBuffer);
+    publish(1'000);
+    client->send_text(R"({"echo":9007199254740991})");
+    ASSERT_TRUE(run_until([&] {
+        client->receive();
+        return !client->lines().empty() && client->lines().back().starts_with("{\"type\":\"echo\"");
+    }));
+    const auto lines = client->lines();
+    EXPECT_EQ(lines.back(), R"({"type":"echo","echo":9007199254740991})");
+    EXPECT_THAT(lines[lines.size() - 2], HasSubstr(R"("sequence":1002)"));
+    client->send_text(R"({"echo":9007199254740992})");
+    ASSERT_TRUE(run_until_lines(*client, lines.size() + 1));
+    EXPECT_THAT(client->lines().back(), HasSubstr("'echo' must be an integer from 0 to 9007199254740991"));
+}
+
 TEST_F(WebSinkTest, AClientThatDoesNotReadIsConflatedAndThenCutOff) {
     open({.backlog = 64});
     auto stuck = connect({}, kSmallBuffer);
@@ -190,6 +236,10 @@ TEST_F(WebSinkTest, ATokenIsAskedForWhereThereIsOne) {
     const auto browser =
         connect("Origin: http://localhost\r\nSec-WebSocket-Protocol: millpond, millpond.a-secret-of-some-length\r\n");
     EXPECT_THAT(browser->head(), HasSubstr("Sec-WebSocket-Protocol: millpond\r\n"));
+    const auto encoded = connect(
+        "Origin: http://localhost\r\nSec-WebSocket-Protocol: millpond, "
+        "millpond.base64url.YS1zZWNyZXQtb2Ytc29tZS1sZW5ndGg\r\n");
+    EXPECT_THAT(encoded->head(), HasSubstr("Sec-WebSocket-Protocol: millpond\r\n"));
     EXPECT_THAT(answer("GET /api/quotes HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 401"));
     EXPECT_THAT(answer("GET /api/quotes HTTP/1.0\r\nAuthorization: Bearer a-secret-of-some-length\r\n\r\n"),
                 StartsWith("HTTP/1.0 200"));
