@@ -7,10 +7,10 @@ const REDRAW_MS = 250;
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** A quote holds until the next one: a single quote is a line too. nowMs: the gateway's clock; null while it is unknown. */
-function upTo(rows, nowMs) {
-  if (rows.length === 0 || nowMs === null || nowMs <= rows.at(-1)[0].getTime()) return rows;
-  return [...rows, [new Date(nowMs), ...rows.at(-1).slice(1)]];
+/** A quote is valid until the next one: a single quote is a line too. forMs: for how long the last one has been. */
+function extended(rows, forMs) {
+  if (rows.length === 0 || forMs <= 0) return rows;
+  return [...rows, [new Date(rows.at(-1)[0].getTime() + forMs), ...rows.at(-1).slice(1)]];
 }
 
 export class Chart {
@@ -21,6 +21,8 @@ export class Chart {
   #symbol = "";
   #priceRows = [];
   #spreadRows = [];
+  #arrived = 0; // Date.now() of the last quote
+  #valid = false; // whether the last quote is known to be the current one
   #drawn = 0;
   #graphs = [];
 
@@ -38,13 +40,21 @@ export class Chart {
     this.#now.textContent = "";
     this.#priceRows = [];
     this.#spreadRows = [];
+    this.#valid = false;
     this.recolour();
     if (record?.time) this.add(record);
   }
 
-  /** A quote of the chosen symbol. record.time: its event time in UTC nanoseconds. */
+  /** The last quote may have been replaced: it is not drawn any further. */
+  doubt() {
+    this.#valid = false;
+  }
+
+  /** A quote of the chosen symbol, or that it has none any more. record.time: its event time in UTC nanoseconds. */
   add(record) {
     if (record.symbol !== this.#symbol) return;
+    this.#arrived = Date.now();
+    this.#valid = !record.incomplete && (record.bid !== null || record.ask !== null);
     const last = this.#priceRows.at(-1);
     const time = new Date(Math.max(record.time / 1e6, last ? last[0].getTime() : 0));
     this.#priceRows.push([time, record.bid, record.ask]);
@@ -63,13 +73,14 @@ export class Chart {
     this.#drawn = -REDRAW_MS;
   }
 
-  /** now: the frame's time; nowMs: the gateway's clock, null while the link is lost. */
-  draw(now, nowMs) {
+  /** now: the frame's time; asOf: Date.now() up to which every quote has arrived, 0 while that is unknown. */
+  draw(now, asOf) {
     if (this.#priceRows.length === 0 || now - this.#drawn < REDRAW_MS) return;
     this.#drawn = now;
     if (this.#graphs.length === 0) this.#make();
-    this.#graphs[0].updateOptions({ file: upTo(this.#priceRows, nowMs) });
-    this.#graphs[1].updateOptions({ file: upTo(this.#spreadRows, nowMs) });
+    const validFor = this.#valid ? asOf - this.#arrived : 0;
+    this.#graphs[0].updateOptions({ file: extended(this.#priceRows, validFor) });
+    this.#graphs[1].updateOptions({ file: extended(this.#spreadRows, validFor) });
   }
 
   #make() {

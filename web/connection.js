@@ -2,6 +2,8 @@
 
 const TOKEN = "millpond-token";
 const REPORT_EVERY_MS = 500;
+/** Longer than the longest interval at which lines come (subscription.js). */
+const LATE_MS = 2_000;
 const ECHO_EVERY_MS = 1_000;
 const ANSWER_WITHIN_MS = 5_000;
 const FIRST_PAUSE_MS = 250;
@@ -9,10 +11,29 @@ const LONGEST_PAUSE_MS = 5_000;
 /** The gateway takes requests of at most 4,096 bytes. */
 const REQUEST_CHARACTERS = 3_500;
 
+/** What is wrong with a token's text, in one sentence; empty when a gateway could accept it. */
+export function tokenFault(text) {
+  if (text.length < 16 || text.length > 1_024) return "A token has 16 to 1,024 characters.";
+  if (!/^[!-~]+$/.test(text)) return "A token has only ASCII letters, digits and signs, without spaces. Was it changed while it was copied?";
+  return /["\\]/.test(text) ? "A token has neither \" nor \\." : "";
+}
+
+/** The token of this tab. Only one that the gateway accepted is stored. */
 export const token = {
-  get: () => sessionStorage.getItem(TOKEN) ?? "",
-  set: (value) => sessionStorage.setItem(TOKEN, value),
+  value: tokenFault(sessionStorage.getItem(TOKEN) ?? "") === "" ? sessionStorage.getItem(TOKEN) : "",
+  get() { return this.value; },
+  set(value) { this.value = value; },
+  accepted() {
+    if (this.value !== "") sessionStorage.setItem(TOKEN, this.value);
+  },
+  refused() {
+    this.value = "";
+    sessionStorage.removeItem(TOKEN);
+  },
 };
+
+/** As the name of a WebSocket protocol, which is all that a script can send with the request. */
+const asProtocol = (text) => `millpond.base64url.${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`;
 
 export class TokenError extends Error {}
 
@@ -34,15 +55,17 @@ export async function ask(path) {
  *   open()             the WebSocket is open: everything known before is out of date
  *   lines(lines)       parsed lines of one message
  *   change()           `live`, `retryAt` or `lag` changed
- *   needToken(wrong)   resolves when the user has entered a token; wrong: the last one was not accepted
+ *   needToken(wrong)   resolves when the user has entered a token; wrong: the last one was refused
  */
 export class Link {
   #handlers;
   #socket = null;
   #reported = false;
   #pause = FIRST_PAUSE_MS;
-  #echoAsked = 0;
+  #asked = null; // the echo that is awaited: its number, and when it was asked for
+  #echoes = 0;
   #lag = 0;
+  #confirmed = 0; // Date.now() up to which everything published has arrived here
   live = false;
   /** Date.now() of the newest data; 0 before the first. */
   heard = 0;
@@ -55,9 +78,19 @@ export class Link {
     setInterval(() => this.#echo(), ECHO_EVERY_MS);
   }
 
-  /** Milliseconds from a request over the WebSocket to its answer: how far the page is behind the gateway. */
+  /** Milliseconds by which the page is behind the gateway: an echo comes behind all that was published before it. */
   get lag() {
-    return this.#echoAsked === 0 ? this.#lag : Math.max(this.#lag, performance.now() - this.#echoAsked);
+    return this.#asked === null ? this.#lag : Math.max(this.#lag, Date.now() - this.#asked.at);
+  }
+
+  /** Whether the page shows older data than a working link would. */
+  get late() {
+    return this.lag > LATE_MS;
+  }
+
+  /** Date.now() at which the data shown was current; 0 before the first. */
+  get asOf() {
+    return this.late && this.#confirmed !== 0 ? this.#confirmed : this.heard;
   }
 
   /** Sends a request; false when the WebSocket is not open. */
@@ -88,6 +121,7 @@ export class Link {
     for (;;) {
       try {
         const report = await ask("api/health");
+        token.accepted();
         this.#reported = true;
         this.#pause = FIRST_PAUSE_MS;
         this.heard = Date.now();
@@ -98,8 +132,10 @@ export class Link {
       } catch (error) {
         this.#reported = false;
         if (error instanceof TokenError) {
+          const wrong = token.get() !== "";
+          token.refused();
           this.#settle();
-          await this.#handlers.needToken(token.get() !== "");
+          await this.#handlers.needToken(wrong);
           continue;
         }
         this.retryAt = Date.now() + this.#pause;
@@ -113,11 +149,11 @@ export class Link {
   #open() {
     const url = new URL("ws", location.href);
     url.protocol = url.protocol.replace("http", "ws");
-    const protocols = token.get() === "" ? [] : ["millpond", `millpond.${token.get()}`];
+    const protocols = token.get() === "" ? [] : ["millpond", asProtocol(token.get())];
     const socket = new WebSocket(url, protocols);
     this.#socket = socket;
     socket.onopen = () => {
-      this.#echoAsked = 0;
+      this.#asked = null;
       this.#lag = 0;
       this.#handlers.open();
       this.#settle();
@@ -125,12 +161,13 @@ export class Link {
     socket.onmessage = ({ data }) => {
       this.heard = Date.now();
       const lines = data.split("\n").filter(Boolean).map((line) => JSON.parse(line));
-      if (lines.some((line) => line.type === "account")) {
-        this.#lag = performance.now() - this.#echoAsked;
-        this.#echoAsked = 0;
+      this.#handlers.lines(lines);
+      if (lines.some((line) => line.type === "echo" && line.echo === this.#asked?.number)) {
+        this.#lag = Date.now() - this.#asked.at;
+        this.#confirmed = this.#asked.at;
+        this.#asked = null;
         this.#handlers.change();
       }
-      this.#handlers.lines(lines);
     };
     socket.onclose = () => {
       // The next report opens it again, so that both are lost and come back together.
@@ -140,9 +177,11 @@ export class Link {
     };
   }
 
-  /** Asks for the account: its answer waits behind everything that the gateway still holds for this page. */
   #echo() {
-    if (this.#echoAsked === 0 && this.send({ account: true })) this.#echoAsked = performance.now();
+    if (this.#asked === null && this.send({ echo: this.#echoes + 1 })) {
+      this.#echoes += 1;
+      this.#asked = { number: this.#echoes, at: Date.now() };
+    }
     this.#handlers.change();
   }
 

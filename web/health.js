@@ -14,12 +14,12 @@ function stateOf(report, what) {
 
 const ago = (since, now) => (since === null ? "never" : `${span(Math.max(0, now - since))} ago`);
 
-/** A row: name with its state, then one cell a column; a value may be [text, state]. */
-function row(name, more, state, values) {
+/** A row: name with its state, then one cell for each column; a value may be [text, state]. */
+function row(name, more, state, columns, values) {
   return make("tr", { "data-name": name }, make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }),
-    name, make("small", {}, more)), ...values.map((value) => {
+    name, make("small", {}, more)), ...values.map((value, index) => {
     const [text, mark] = Array.isArray(value) ? value : [value, ""];
-    return make("td", mark === "" ? {} : { "data-state": mark }, text);
+    return make("td", { "data-label": columns[index], ...(mark === "" ? {} : { "data-state": mark }) }, text);
   }));
 }
 
@@ -30,15 +30,15 @@ function table(first, columns, rows) {
 }
 
 function feeds(report) {
-  const columns = ["Last packet", "Packets/s", "Quotes/s", "Exchange delay", "Missing", "Undecodable", "Kernel drops", "Halted", "Incomplete"];
-  return table("Feed", columns, report.feeds.map((feed) => row(feed.name, `${feed.format} on ${feed.listen}`, stateOf(report, `feed '${feed.name}'`), [
+  const columns = ["Last packet", "Packets/s", "Quotes/s", "Exchange delay", "Missing", "Decode errors", "Kernel drops", "Halted", "Incomplete"];
+  return table("Feed", columns, report.feeds.map((feed) => row(feed.name, `${feed.format} on ${feed.listen}`, stateOf(report, `feed '${feed.name}'`), columns, [
     ago(feed.last_packet, report.now), short(feed.packets_per_second), short(feed.quotes_per_second), span(feed.delay_ns),
     bad(feed.missing), bad(feed.undecodable), bad(feed.kernel_drops), count(feed.instruments_halted),
     [count(feed.instruments_incomplete), feed.instruments_incomplete > 0 ? "warning" : ""],
   ])));
 }
 
-/** Who the sink serves: its clients, or whether its own connection is up. */
+/** The sink's clients, or whether its own connection is up. */
 function peers(sink) {
   if (sink.connected !== null) return sink.connected ? "connected" : ["not connected", "error"];
   return sink.clients === null ? "" : `${count(sink.clients)} ${sink.clients === 1 ? "client" : "clients"}`;
@@ -47,7 +47,7 @@ function peers(sink) {
 function sinks(report) {
   const columns = ["Peers", "Delivered/s", "Lag", "Delivered", "Filtered", "Conflated", "Missed"];
   return table("Sink", columns, report.sinks.flatMap((sink) => {
-    const rows = [row(sink.name, sink.type, stateOf(report, `sink '${sink.name}'`), [
+    const rows = [row(sink.name, sink.type, stateOf(report, `sink '${sink.name}'`), columns, [
       peers(sink), short(sink.delivered_per_second), `${short(sink.queued)} / ${span(sink.lag_ns)}`, short(sink.delivered),
       short(sink.filtered), short(sink.conflated), bad(sink.missed),
     ])];
@@ -58,7 +58,7 @@ function sinks(report) {
   }));
 }
 
-/** Title and value pairs; a value may be [text, state], of which the state "wide" takes a whole line. */
+/** Pairs of title and value; a value may be [text, "wide"], which takes a whole line. */
 function facts(pairs) {
   return make("dl", {}, ...pairs.map(([title, value]) => {
     const [text, state] = Array.isArray(value) ? value : [value, ""];
@@ -79,7 +79,7 @@ function ring(report, one) {
       ["Huge pages", bytes(one.memory.huge)],
       ["Locked", bytes(one.memory.locked)],
       ["Readers", [(readers.join(", ") || "none") + (one.readers_complete ? "" : ", and more"), "wide"]],
-      ...(one.memory.shortfall === "" ? [] : [["Not obtained", [one.memory.shortfall, "wide"]]]),
+      ...(one.memory.shortfall === "" ? [] : [["Not granted", [one.memory.shortfall, "wide"]]]),
     ]));
 }
 

@@ -5,7 +5,7 @@ import { make, morph } from "./morph.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Bars of the newest seconds, and percentiles of these and of all since the start. */
+/** Bars of the last seconds, and percentiles of these and of all since the start. */
 export function showLatency(latency, place) {
   const used = latency.bars.map(([, number]) => number > 0);
   const first = Math.max(0, used.indexOf(true) - 1);
@@ -17,7 +17,7 @@ export function showLatency(latency, place) {
   svg.setAttribute("viewBox", "0 0 600 110");
   svg.setAttribute("preserveAspectRatio", "none");
   svg.setAttribute("role", "img");
-  svg.setAttribute("aria-label", `Latencies of the newest seconds: median ${span(latency.recent.p50)}, 99 of 100 below ${span(latency.recent.p99)}`);
+  svg.setAttribute("aria-label", `Latency over the last seconds: median ${span(latency.recent.p50)}, 99th percentile ${span(latency.recent.p99)}`);
   bars.forEach(([, number], index) => {
     const height = number === 0 ? 0 : Math.max(1.5, (number / most) * 104);
     const bar = document.createElementNS(SVG, "rect");
@@ -28,5 +28,5 @@ export function showLatency(latency, place) {
   const line = (title, values) => make("tr", {}, make("th", { scope: "row" }, title), ...["p50", "p90", "p99", "p999", "max"].map((key) => make("td", {}, values.count === 0 ? "–" : span(values[key]))));
   morph(place, svg, scale, make("table", { class: "plain" },
     make("thead", {}, make("tr", {}, make("td"), ...["p50", "p90", "p99", "p99.9", "max"].map((title) => make("th", { scope: "col" }, title)))),
-    make("tbody", {}, line("newest seconds", latency.recent), line("since the start", latency.all))));
+    make("tbody", {}, line("last seconds", latency.recent), line("since start", latency.all))));
 }

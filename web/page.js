@@ -1,7 +1,7 @@
 // The page: what comes in, and what is drawn when.
 
 import { Chart } from "./chart.js";
-import { ask, Link, token } from "./connection.js";
+import { ask, Link, token, tokenFault } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
 import { showFindings, summary } from "./findings.js";
 import { Grid } from "./grid.js";
@@ -14,8 +14,8 @@ import { Subscription } from "./subscription.js";
 const SORT_EVERY_MS = 500;
 const NAMES_EVERY_MS = 1_000;
 const CLOCK_EVERY_MS = 1_000;
-/** A page that is further behind the gateway says so. */
-const LAG_SHOWN_MS = 1_000;
+/** A view that is sorted by value follows its symbols one by one up to this many, and all beyond. */
+const MOST_FOLLOWED = 500;
 
 const at = (id) => document.getElementById(id);
 const quotes = new Quotes();
@@ -29,8 +29,8 @@ const grid = new Grid(at("quotes"), quotes, {
 });
 
 let report = null;
-let clockAhead = 0; // of the gateway's clock against this one, in ms
 let tokenMissing = false;
+let tokenGiven = () => {}; // ends the link's wait for a token
 
 /** Draws at most once a frame, and nothing while the page is not visible. */
 const frame = {
@@ -44,7 +44,7 @@ const frame = {
       const resort = now - this.sorted >= SORT_EVERY_MS;
       if (resort) this.sorted = now;
       grid.draw(resort);
-      chart.draw(now, link.live ? Date.now() + clockAhead : null);
+      chart.draw(now, link.live ? (link.late ? link.asOf : Date.now()) : 0);
       const shown = quotes.shown().length;
       const total = `${count(quotes.size)} ${quotes.size === 1 ? "symbol" : "symbols"}`;
       setText(at("count"), shown === quotes.size ? total : `${count(shown)} of ${total}`);
@@ -67,20 +67,22 @@ const link = new Link({
   report(next) {
     report = next;
     tokenMissing = false;
-    clockAhead = report.now / 1e6 - Date.now();
     showReport();
   },
   open() {
+    chart.doubt();
     names.restart();
     subscription.restart();
   },
   lines(lines) {
     for (const line of lines) {
       const record = quotes.apply(line);
-      if (record && line.type === "quote" && record.symbol === grid.chosen) chart.add(record);
-      // Neither names its quotes: the current ones come again, marked incomplete or not at all.
-      if (line.type === "gap" || (line.type === "clear" && line.symbol === null)) {
-        if (line.type === "clear") quotes.blank();
+      if (record?.symbol === grid.chosen && line.type !== "status") chart.add(record);
+      // It does not name its quotes: those of other feeds come again. Behind a gap the gateway sends what became
+      // incomplete unasked.
+      if (line.type === "clear" && line.symbol === null) {
+        quotes.blank();
+        chart.doubt();
         subscription.refresh();
       }
     }
@@ -99,8 +101,10 @@ const link = new Link({
 });
 
 const subscription = new Subscription(link, quotes, () => {
-  const all = quotes.ordersLive;
-  return { all, symbols: all ? [] : [...new Set([...grid.inView(), ...(quotes.find(grid.chosen) ? [grid.chosen] : [])])] };
+  const all = quotes.ordersLive && quotes.shown().length > MOST_FOLLOWED;
+  if (all) return { all, symbols: [] };
+  const needed = quotes.ordersLive ? quotes.shown().map(({ symbol }) => symbol) : grid.inView();
+  return { all, symbols: [...new Set([...needed, ...(quotes.find(grid.chosen) ? [grid.chosen] : [])])] };
 });
 
 /** The names of all instruments: the WebSocket brings only those that are followed. */
@@ -137,15 +141,17 @@ function showLink() {
   at("sign-in").hidden = !tokenMissing;
   let state = "waiting";
   let text = "Connecting";
-  if (tokenMissing) [state, text] = ["error", "Token needed"];
+  const asOf = `Data as of ${timeOfDay(link.asOf * 1e6).slice(0, 8)}`;
+  if (tokenMissing) [state, text] = ["error", link.heard === 0 ? "Token required" : `Token required. ${asOf}`];
   else if (link.live && report) ({ state, text } = summary(report.findings));
-  else if (link.heard !== 0) [state, text] = ["error", `Connection lost. Data as of ${timeOfDay(link.heard * 1e6).slice(0, 8)}`];
+  else if (link.heard !== 0) [state, text] = ["error", `Connection lost. ${asOf}`];
   pill.dataset.state = state;
   setText(at("health-text"), text);
   // Not part of the status text: a screen reader would read out each second.
   const wait = Math.max(0, Math.ceil((link.retryAt - Date.now()) / 1_000));
   setText(at("retry"), !link.live && !tokenMissing && link.retryAt !== 0 ? (wait > 0 ? `Next retry in ${wait} s` : "Retrying") : "");
-  setText(at("lag"), link.live && link.lag > LAG_SHOWN_MS ? `This page is ${(link.lag / 1_000).toFixed(1)} s behind` : "");
+  setText(at("lag"), link.live && link.late ? `This page is ${(link.lag / 1_000).toFixed(1)} s behind` : "");
+  body.dataset.late = link.live && link.late;
   if (!link.live) setText(at("totals"), "");
 }
 
@@ -176,14 +182,21 @@ function askToken(wrong) {
   const dialog = at("ask-token");
   setText(at("token-wrong"), wrong ? "The gateway did not accept this token." : "");
   if (!dialog.open) dialog.showModal();
-  return new Promise((done) => {
-    at("token-form").addEventListener("submit", () => {
-      token.set(at("token").value);
-      at("token").value = "";
-      done();
-    }, { once: true });
-  });
+  return new Promise((done) => { tokenGiven = done; });
 }
+
+at("token-form").addEventListener("submit", (event) => {
+  const text = at("token").value.trim();
+  const fault = tokenFault(text);
+  setText(at("token-wrong"), fault);
+  if (fault !== "") {
+    event.preventDefault();
+    return;
+  }
+  token.set(text);
+  at("token").value = "";
+  tokenGiven();
+});
 
 function chooseTheme(theme) {
   if (theme === "auto") delete document.documentElement.dataset.theme;

@@ -1,4 +1,4 @@
-// Which symbols the gateway sends: those in view, or all while the order depends on values.
+// Which symbols the gateway sends: those that the view needs, or all.
 
 const SETTLE_MS = 150;
 const IN_VIEW_EVERY_MS = 250;

@@ -114,6 +114,58 @@ test("five thousand symbols are searched, sorted and scrolled, and few rows are 
   await row("AAPL").waitFor();
 });
 
+test("sorted by a value, every one of five thousand symbols is current, and the page says how late it is", async () => {
+  const view = await open(gateway.url, { viewport: { width: 1440, height: 900 } });
+  await view.getByText("5,005 symbols").waitFor();
+  await view.getByRole("button", { name: "Bid", exact: true }).click();
+  await view.locator('#quotes .body [aria-rowindex="2"]').getByText("BRK.B").waitFor();
+  for (const round of [1, 2]) {
+    for (let i = 0; i < 5_000; i += 25) {
+      await sender.send(Array.from({ length: 25 }, (_, n) => ({ symbol: `S${String(i + n).padStart(4, "0")}`, bid: 10_000 * round + i + n, ask: 10_000 * round + i + n + 100 })));
+    }
+    /** Rows that are not as sent; null while those of this scroll position are not drawn yet. */
+    const wrong = (top) => view.evaluate(([base, from]) => {
+      const rows = [...document.querySelectorAll("#quotes .body [role=row]:not([hidden])")];
+      const height = rows[0].offsetHeight;
+      const last = Math.max(...rows.map((row) => Number(row.getAttribute("aria-rowindex"))));
+      if (last * height < from) return null;
+      return rows.map((row) => [row.querySelector("[data-key=symbol]").textContent, row.querySelector("[data-key=bid]").textContent])
+        .filter(([symbol, bid]) => /^S\d/.test(symbol) && bid !== ((base + Number(symbol.slice(1))) / 10_000).toFixed(4));
+    }, [10_000 * round, top]);
+    for (const top of [0, 70_000, 139_000]) {
+      await view.locator("#quotes").evaluate((grid, to) => { grid.scrollTop = to; }, top);
+      let rows = null;
+      for (const end = Date.now() + PATIENCE_MS; (rows === null || rows.length !== 0) && Date.now() < end;) {
+        await view.waitForTimeout(50);
+        rows = await wrong(top);
+      }
+      assert.deepEqual(rows, [], `round ${round}, ${top} px`);
+      const bids = (await view.locator("#quotes .body [role=row]:visible [data-key=bid]").allTextContents()).filter(Boolean).map(Number);
+      assert.ok(bids.length > 10);
+    }
+    await view.locator("#quotes").evaluate((grid) => { grid.scrollTop = 0; });
+  }
+  await view.locator("#lag:empty").waitFor({ state: "attached" });
+  await view.context().close();
+});
+
+test("a page whose data is held up says by how much, and draws its chart no further", async () => {
+  const view = await open("about:blank", { viewport: { width: 1440, height: 900 } });
+  let hold = false;
+  await view.routeWebSocket(/\/ws$/, (socket) => {
+    const server = socket.connectToServer();
+    server.onMessage((message) => { if (!hold) socket.send(message); });
+  });
+  await view.goto(gateway.url);
+  await view.getByText("5,005 symbols").waitFor();
+  await view.locator("#prices canvas").first().waitFor();
+  await view.locator("#lag:empty").waitFor({ state: "attached" });
+  hold = true;
+  await view.getByText(/^This page is \d+\.\d s behind$/).waitFor();
+  assert.equal(await view.locator("body").getAttribute("data-late"), "true");
+  await view.context().close();
+});
+
 test("a search shows only what it finds: one row, or none with the reason", async () => {
   await page.getByLabel("Search symbols").fill("MSFT");
   await page.getByText("1 of 5,005 symbols").waitFor();
@@ -341,10 +393,17 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
   const view = await open(other.url, { viewport: { width: 390, height: 844 } });
   try {
     await view.getByRole("dialog").waitFor();
-    assert.equal(await view.locator("#health").textContent(), "Token needed");
+    assert.equal(await view.locator("#health").textContent(), "Token required");
     await view.getByLabel("Token").fill("another-secret-of-some-length");
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.getByText("The gateway did not accept this token.").waitFor();
+    for (const [text, fault] of [["“a-secret-of-some-length”", /only ASCII/], ["short", /16 to 1,024/]]) {
+      await view.getByLabel("Token").fill(text);
+      await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+      await view.getByText(fault).waitFor();
+      assert.equal(await view.getByRole("dialog").isVisible(), true);
+    }
+    assert.equal(await view.evaluate(() => sessionStorage.getItem("millpond-token")), null);
     await view.keyboard.press("Escape");
     await view.getByText("Sign in to see quotes.").waitFor();
     await view.getByRole("button", { name: "Sign in" }).click();
@@ -352,11 +411,62 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.locator("body[data-link=live]").waitFor();
     await view.getByText("No quotes yet.").waitFor();
+    assert.equal(await view.evaluate(() => sessionStorage.getItem("millpond-token")), "a-secret-of-some-length");
   } finally {
     await view.context().close();
     await other.stop();
     rmSync(file);
   }
+});
+
+test("a token of any accepted characters opens the page; one that is changed on the gateway is asked for again", async () => {
+  const file = `${screenshots}/token-changed.txt`;
+  const port = 20_000 + Math.floor(Math.random() * 20_000);
+  const web = ["--web", `listen=127.0.0.1:${port},token_file=${file}`];
+  const signIn = async (view, text) => {
+    await view.getByLabel("Token").fill(text);
+    await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
+    await view.locator("body[data-link=live]").waitFor();
+  };
+  writeFileSync(file, "c2VjcmV0/dG9rZW4+MTIzNA==,(~)\n", { mode: 0o600 });
+  let other = await startGateway([], web);
+  const view = await open(other.url, { viewport: { width: 1280, height: 800 } });
+  try {
+    await view.getByRole("dialog").waitFor();
+    await signIn(view, "c2VjcmV0/dG9rZW4+MTIzNA==,(~)");
+    await view.reload();
+    await view.locator("body[data-link=live]").waitFor();
+    await other.stop();
+    writeFileSync(file, "another-secret-of-some-length\n", { mode: 0o600 });
+    other = await startGateway([], web);
+    await view.getByRole("dialog").waitFor();
+    assert.match(await view.locator("#health").textContent(), /^Token required\. Data as of \d\d:\d\d:\d\d$/);
+    assert.equal(await view.evaluate(() => sessionStorage.getItem("millpond-token")), null);
+    await signIn(view, " another-secret-of-some-length ");
+  } finally {
+    await view.context().close();
+    await other.stop();
+    rmSync(file);
+  }
+});
+
+test("on a small phone the sort arrow and every value of a feed are visible", async () => {
+  const phone = await open(gateway.url, { viewport: { width: 360, height: 740 } });
+  await phone.locator("#feeds tr[data-name=planted] td").first().waitFor();
+  await phone.getByText("5,005 symbols").waitFor();
+  for (const key of ["symbol", "bid", "ask"]) {
+    await phone.locator(`#quotes .head [data-key=${key}] button`).click();
+    const [wide, room] = await phone.locator(`#quotes .head [data-key=${key}]`).evaluate((head) => [head.scrollWidth, head.clientWidth]);
+    assert.ok(wide <= room, `${key}: ${wide} > ${room}`);
+  }
+  for (const cell of await phone.locator("#feeds tr[data-name=planted] td").all()) {
+    const { x, width } = await cell.boundingBox();
+    assert.ok(x >= 0 && x + width <= 360, await cell.textContent());
+  }
+  assert.equal(await phone.locator("#feeds").evaluate((place) => place.scrollWidth - place.clientWidth), 0);
+  assert.equal(await overflow(phone), 0);
+  await picture("light-phone-360", phone);
+  await phone.context().close();
 });
 
 test("with several rings each has its latencies", async () => {
