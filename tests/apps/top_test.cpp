@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -27,6 +29,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -69,8 +72,8 @@ TEST(Top, ShowsHowFullPoolsAre) {
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 
-/// A report with so many feeds, sinks and findings; enough of it for the tables.
-std::string report(int count) {
+/// A report with so many feeds, sinks and findings, or these findings; enough of it for the tables.
+std::string report(int count, const std::string& only_findings = {}) {
     std::string findings;
     std::string feeds;
     std::string sinks;
@@ -93,8 +96,8 @@ std::string report(int count) {
         R"({{"name":"main","published_per_second":1,"instruments":1,"max_instruments":2,"memory":{{"mapped":1,"huge":0,)"
         R"("locked":0}},"wire":{0},"in_process":{0},"readers":[{{"name":"r","behind":0,"missed":0,"alive":false}}]}})",
         latency);
-    return fmt::format(R"({{"now":1000,"findings":[{}],"feeds":[{}],"rings":[{}],"pools":[],"sinks":[{}]}})", findings,
-                       feeds, ring, sinks);
+    return fmt::format(R"({{"now":1000,"findings":[{}],"feeds":[{}],"rings":[{}],"pools":[],"sinks":[{}]}})",
+                       only_findings.empty() ? findings : only_findings, feeds, ring, sinks);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -116,6 +119,30 @@ TEST(Top, FitsTheTerminalAndKeepsWhatIsWrong) {
     }
     const auto small = top_text(report(40), {.width = 80, .height = 24});
     EXPECT_THAT(small, AllOf(HasSubstr("gap: feed 'feed0'"), ContainsRegex("  [0-9]+ more"), HasSubstr("sink0")));
+}
+
+TEST(Top, WhatIsWrongComesFirstNewestFirstAndKeepsItsRows) {
+    const auto found = [](const char* stage, const char* severity, const char* of, int since) {
+        return fmt::format(R"({{"stage":"{}","severity":"{}","of":"{}","since":{},"text":"{:x>200}"}})", stage,
+                           severity, of, since, "");
+    };
+    const auto health = report(40, fmt::format("{},{},{}", found("gap", "warning", "feed 'feed7'", 990),
+                                               found("stale", "error", "feed 'feed39'", 5),
+                                               found("sink behind", "error", "sink 'sink38'", 900)));
+    const auto text = top_text(health, {.width = 80, .height = 24});
+    const auto lines = lines_of(text);
+    EXPECT_LE(lines.size(), 24U);
+    const auto line_of = [&](std::string_view begin) {
+        return std::ranges::find_if(lines, [&](const std::string& line) { return line.starts_with(begin); }) -
+               lines.begin();
+    };
+    EXPECT_LT(line_of("sink behind: "), line_of("stale: "));
+    EXPECT_LT(line_of("stale: "), line_of("gap: "));
+    EXPECT_THAT(lines[static_cast<std::size_t>(line_of("stale: "))], EndsWith("x..."));
+    EXPECT_EQ(line_of("feed39 "), line_of("FEED ") + 1);
+    EXPECT_EQ(line_of("feed7 "), line_of("FEED ") + 2);
+    EXPECT_EQ(line_of("sink38 "), line_of("SINK ") + 1);
+    EXPECT_LT(line_of("sink38 "), static_cast<std::ptrdiff_t>(lines.size())) << text;
 }
 
 TEST(Top, RowsAreSortedOnRequest) {

@@ -24,7 +24,9 @@ std::string_view escape_of(Tone tone) {
 }
 
 std::string placed(const std::string& text, std::size_t width, bool left) {
-    const auto cut = text.substr(0, width);
+    constexpr std::string_view kMore = "...";
+    const bool whole = text.size() <= width || width <= kMore.size();
+    const auto cut = whole ? text.substr(0, width) : text.substr(0, width - kMore.size()).append(kMore);
     return left ? fmt::format("{:<{}}", cut, width) : fmt::format("{:>{}}", cut, width);
 }
 
@@ -33,6 +35,13 @@ std::string placed(const std::string& text, std::size_t width, bool left) {
 std::string toned(std::string_view text, Tone tone, bool colour) {
     if (!colour || tone == Tone::plain || text.empty()) return std::string{text};
     return fmt::format("{}{}\033[0m", escape_of(tone), text);
+}
+
+std::size_t TextTable::marked() const {
+    return static_cast<std::size_t>(std::ranges::count_if(rows_, [](const auto& row) {
+        return std::ranges::any_of(
+            row, [](const Cell& cell) { return cell.tone == Tone::warning || cell.tone == Tone::error; });
+    }));
 }
 
 std::vector<std::size_t> TextTable::widths(std::size_t width) const {

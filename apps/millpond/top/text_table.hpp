@@ -33,6 +33,8 @@ public:
     /// As many cells as there are columns.
     void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
     [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
+    /// Rows with a warning or an error in them.
+    [[nodiscard]] std::size_t marked() const;
 
     /// The titles and at most `most` rows; when there are more, the last line says how many. Each line is at most
     /// `width` characters long (0: as long as it needs).

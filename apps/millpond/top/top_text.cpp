@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
@@ -122,7 +123,8 @@ public:
 private:
     /// How many rows of each table there is room for; 0 leaves it out.
     [[nodiscard]] std::vector<std::size_t> fitting(const std::vector<TextTable>& tables) const {
-        constexpr std::size_t kFewest = 2;  // one and how many more
+        constexpr std::size_t kFewest = 2;       // one and how many more
+        constexpr std::size_t kFirstDetail = 3;  // behind findings, feeds and sinks
         std::vector<std::size_t> most;
         for (const auto& table : tables) most.push_back(table.rows());
         if (view_.height == 0) return most;
@@ -133,9 +135,30 @@ private:
             }
             return sum;
         };
+        // What is wrong keeps its rows longest; findings leave half of the height to the rest.
+        const auto spare = [&](std::size_t i) {
+            auto keep = std::max(kFewest, std::min(tables[i].rows(), tables[i].marked() + 1));
+            if (i == 0) keep = std::min(keep, std::max<std::size_t>(kFewest, view_.height / 2));
+            return most[i] - std::min(most[i], keep);
+        };
         while (lines() > view_.height) {
-            const auto longest = std::ranges::max_element(most);
-            if (*longest > kFewest) {
+            std::size_t widest = 0;
+            for (std::size_t i = 1; i < most.size(); ++i) {
+                if (spare(i) > spare(widest)) widest = i;
+            }
+            if (spare(widest) != 0) {
+                --most[widest];
+                continue;
+            }
+            std::size_t healthy = most.size();
+            for (std::size_t i = kFirstDetail; i < most.size(); ++i) {
+                if (most[i] != 0 && tables[i].marked() == 0) healthy = i;
+            }
+            if (healthy != most.size()) {
+                most[healthy] = 0;
+                continue;
+            }
+            if (const auto longest = std::ranges::max_element(most); *longest > kFewest) {
                 --*longest;
                 continue;
             }
@@ -162,9 +185,32 @@ private:
         return toned(words.empty() ? "healthy" : words, worst, view_.colour);
     }
 
+    /// 3: there is an error about `of`; 2: a warning; 1: a notice; 0: none.
+    [[nodiscard]] int trouble(const std::string& of) const {
+        int worst = 0;
+        for (const auto& [name, one] : tree_.get_child("findings")) {
+            if (text(one, "of") == of) worst = std::max(worst, rank(text(one, "severity")));
+        }
+        return worst;
+    }
+    static int rank(const std::string& severity) { return severity == "error" ? 3 : severity == "warning" ? 2 : 1; }
+    static Tone tone_of_trouble(int rank) { return rank == 3 ? Tone::error : rank == 2 ? Tone::warning : Tone::plain; }
+    /// Unless an order is asked for, rows with findings come first.
+    [[nodiscard]] Rows troubled_first(Rows rows, const char* kind) const {
+        if (view_.order != TopOrder::configured) return rows;
+        std::ranges::stable_sort(rows, std::greater{}, [&](const Tree* row) {
+            return trouble(fmt::format("{} '{}'", kind, text(*row, "name")));
+        });
+        return rows;
+    }
+
     [[nodiscard]] TextTable findings() const {
         TextTable table{{{"FINDING", true, 3}, {"AGE", false, 2}, {"WHAT", true, 1}}};
-        for (const auto* one : rows_of(tree_.get_child("findings"))) {
+        auto rows = rows_of(tree_.get_child("findings"));
+        std::ranges::stable_sort(rows, std::greater{}, [](const Tree* one) {
+            return std::pair{rank(text(*one, "severity")), one->get<double>("since")};
+        });
+        for (const auto* one : rows) {
             table.add({{fmt::format("{}: {}", text(*one, "stage"), text(*one, "of")), tone_of(text(*one, "severity"))},
                        {span(now_ - one->get<double>("since"))},
                        {text(*one, "text")}});
@@ -183,10 +229,10 @@ private:
                          {"DROPS", false, 6},
                          {"HALTED", false, 2},
                          {"INCOMPLETE", false, 3}}};
-        for (const auto* feed :
-             sorted(tree_.get_child("feeds"), view_.order, "quotes_per_second", "delay_ns", "missing")) {
+        for (const auto* feed : troubled_first(
+                 sorted(tree_.get_child("feeds"), view_.order, "quotes_per_second", "delay_ns", "missing"), "feed")) {
             const bool ever = text(*feed, "last_packet") != "null";
-            table.add({{text(*feed, "name")},
+            table.add({{text(*feed, "name"), tone_of_trouble(trouble(fmt::format("feed '{}'", text(*feed, "name"))))},
                        {amount(*feed, "packets_per_second")},
                        {amount(*feed, "quotes_per_second")},
                        {ever ? span(now_ - feed->get<double>("last_packet")) : "never"},
@@ -210,10 +256,10 @@ private:
                          {"CONFLATED", false, 3},
                          {"MISSED", false, 8},
                          {"LAST ERROR", true, 2}}};
-        for (const auto* sink :
-             sorted(tree_.get_child("sinks"), view_.order, "delivered_per_second", "lag_ns", "missed")) {
+        for (const auto* sink : troubled_first(
+                 sorted(tree_.get_child("sinks"), view_.order, "delivered_per_second", "lag_ns", "missed"), "sink")) {
             const auto error = text(*sink, "last_error");
-            table.add({{text(*sink, "name"), text(*sink, "ended") == "true" ? Tone::error : Tone::plain},
+            table.add({{text(*sink, "name"), tone_of_trouble(trouble(fmt::format("sink '{}'", text(*sink, "name"))))},
                        {text(*sink, "type")},
                        peers_of(*sink),
                        {amount(*sink, "delivered_per_second")},
@@ -270,7 +316,9 @@ private:
         TextTable table{
             {{"READER", true, 9}, {"RING", true, 4}, {"BEHIND", false, 7}, {"MISSED", false, 8}, {"STATE", true, 6}}};
         for (const auto* ring : rows_of(tree_.get_child("rings"))) {
-            for (const auto* reader : rows_of(ring->get_child("readers"))) {
+            auto all = rows_of(ring->get_child("readers"));
+            std::ranges::stable_sort(all, {}, [](const Tree* reader) { return text(*reader, "alive") == "true"; });
+            for (const auto* reader : all) {
                 const bool alive = text(*reader, "alive") == "true";
                 table.add({{text(*reader, "name")},
                            {text(*ring, "name")},
