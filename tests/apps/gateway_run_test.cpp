@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
@@ -209,8 +210,28 @@ TEST(Gateway, TailPrintsTheBoardThenEventsAndSaysWhatBecameOfThem) {
     EXPECT_THAT(outcome.out,
                 HasSubstr("timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n"));
     EXPECT_THAT(outcome.err,
-                HasSubstr("the stream is over; writer closed; published 501 = delivered 501 + filtered 0 + "
-                          "missed 0 + queued 0"));
+                HasSubstr("the stream is over; writer closed; published 501 = delivered 500 + filtered 1 + "
+                          "missed 0 + queued 0"));  // CSV has no row for the end of the stream
+}
+
+TEST(Gateway, TailOfOneSymbolCountsTheOthersAsFiltered) {
+    GatewayRun gateway{{.ring = unique_ring("tail_one"), .format = "quotes"}};
+    market::RingReader reader{{.name = gateway.ring()}};
+    Counter counter;
+    reader.join(counter);
+    generate(gateway, 100, reader, counter, 100);
+    const std::string symbol{reader.instrument(0)->symbol.view()};
+    Program tail{{"tail", "--ring", gateway.ring(), "--format", "csv", "--symbol", symbol}};
+    ASSERT_TRUE(tail.says("flags\n1"));
+    generate(gateway, 500, reader, counter, 600);
+    EXPECT_EQ(gateway.end().exit_code, 0);
+    const auto outcome = tail.wait();
+    EXPECT_EQ(outcome.exit_code, 0);
+    // The first two lines are the header and the board's row.
+    const auto rows = std::ranges::count(outcome.out, '\n') - 2;
+    EXPECT_GT(rows, 0);
+    EXPECT_THAT(outcome.err, HasSubstr(fmt::format("published 501 = delivered {} + filtered {} + missed 0 + queued 0",
+                                                   rows, 501 - rows)));
 }
 
 TEST(Gateway, TailPrintsExactlyAsManyEventsAsAskedFor) {

@@ -108,7 +108,7 @@ TEST(Replay, MisuseIsTwoAndNamesTheOption) {
     EXPECT_THAT(address.err, HasSubstr("--to: address 'localhost:1'"));
     const auto speed = run({"replay", "x.pcap", "--to", "127.0.0.1:9", "--speed", "fast"});
     EXPECT_EQ(speed.exit_code, 2);
-    EXPECT_THAT(speed.err, HasSubstr("--speed: 'fast' is neither 'max' nor a number above 0"));
+    EXPECT_THAT(speed.err, HasSubstr("--speed: expects 'max' or a number from 0.001 to 1000000, found 'fast'"));
 }
 
 }  // namespace
