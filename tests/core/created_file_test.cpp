@@ -121,11 +121,13 @@ TEST_F(CreatedFileTest, AFileOfAnotherKindIsNotMovedAway) {
     EXPECT_NE(why_not_opened(EEXIST), "");
     EXPECT_EQ(text_of(path("rows")), "precious text");
     EXPECT_FALSE(std::filesystem::exists(path("rows.1")));
-    std::ofstream{path("rows"), std::ios::trunc} << "time";  // shorter than what it must begin with
-    EXPECT_FALSE(file.open());
+    std::ofstream{path("rows"), std::ios::trunc} << "time,p";  // as a writer that was killed leaves it
+    EXPECT_TRUE(file.open());
+    EXPECT_EQ(text_of(path("rows.1")), "time,p");
+    ASSERT_TRUE(file.rotate());
     std::ofstream{path("rows"), std::ios::trunc} << "time,price\n1,2\n";
     EXPECT_TRUE(file.open());
-    EXPECT_EQ(text_of(path("rows.1")), "time,price\n1,2\n");
+    EXPECT_EQ(text_of(path("rows.3")), "time,price\n1,2\n");
 }
 
 TEST_F(CreatedFileTest, APipeThatNoProcessReadsIsRefusedAtOnce) {

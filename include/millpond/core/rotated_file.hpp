@@ -58,8 +58,8 @@ public:
     /// The same, of the file that was renamed last, where that was held.
     [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept { return write_to(before_, text); }
 
-    /// Whether the file at `path` begins with these bytes, at most 256. False with errno: EEXIST when it begins
-    /// otherwise, or why it cannot be read.
+    /// Whether the file at `path` begins with these bytes, at most 256, or is a beginning of them, as a writer that was
+    /// killed leaves it. False with errno: EEXIST when it begins otherwise, or why it cannot be read.
     [[nodiscard]] static bool begins_with(const std::string& path, std::string_view bytes) noexcept;
 
     [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
@@ -119,7 +119,7 @@ inline bool RotatedFile::begins_with(const std::string& path, std::string_view b
     if (readable < 0) return false;
     const auto got = ::read(readable, found.data(), bytes.size());
     ::close(readable);
-    if (got == static_cast<ssize_t>(bytes.size()) && std::string_view{found.data(), bytes.size()} == bytes) return true;
+    if (got >= 0 && bytes.starts_with(std::string_view{found.data(), static_cast<std::size_t>(got)})) return true;
     errno = EEXIST;
     return false;
 }

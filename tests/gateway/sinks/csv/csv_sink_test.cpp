@@ -11,8 +11,10 @@
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include <fcntl.h>
@@ -165,6 +167,20 @@ TEST_F(CsvSinkTest, OnlySoManyRenamedFilesAreKeptTheOldestGoFirst) {
     EXPECT_THAT(text_of(path() + ".11"), HasSubstr("AAPL,11.0000"));
     EXPECT_THAT(text_of(path() + ".12"), HasSubstr("AAPL,12.0000"));
     EXPECT_TRUE(std::filesystem::exists(path() + ".old"));
+}
+
+TEST_F(CsvSinkTest, AFileThatNoCsvSinkWroteIsRefusedByName) {
+    std::ofstream{path()} << "precious";
+    EXPECT_THROW(check_path(path()), std::invalid_argument);
+    try {
+        static_cast<void>(open());
+        FAIL();
+    } catch (const std::system_error& error) {
+        EXPECT_THAT(error.what(), HasSubstr(path() + "' (a file of another kind is there"));
+    }
+    EXPECT_EQ(text_of(path()), "precious");
+    std::ofstream{path(), std::ios::trunc} << "timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread\n";
+    EXPECT_NO_THROW(check_path(path())) << "an earlier version's file";
 }
 
 TEST_F(CsvSinkTest, AFileOfAnEarlierRunIsKept) {

@@ -280,13 +280,13 @@ TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
                 HasSubstr(R"({"symbols":["AAPL","A\"B","NEVER QUOTED"],"next":3})"));
     EXPECT_THAT(answer("GET /api/symbols?first=2 HTTP/1.0\r\n\r\n"),
                 HasSubstr(R"({"symbols":["NEVER QUOTED"],"next":3})"));
-    for (const auto* const first : {"3", "4"}) {
+    for (const auto* const first : {"3", "4", "18446744073709551615"}) {
         const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
         EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
     }
-    for (const auto* const first : {"99999999999999999999", "-1"}) {
-        const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
-        EXPECT_THAT(text, StartsWith("HTTP/1.0 400")) << first;
+    for (const auto* const query : {"/api/symbols?first=99999999999999999999", "/api/symbols?first=-1",
+                                    "/api/quotes?limit=99999999999999999999", "/api/quotes?symbol=%zz"}) {
+        EXPECT_THAT(answer("GET " + std::string{query} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 400 ")) << query;
     }
 }
 
