@@ -112,7 +112,7 @@ class Ring:
 
     @property
     def account(self) -> Account:
-        """published = delivered + filtered + missed + queued. Symbols that were not asked for count as delivered."""
+        """published = delivered + filtered + missed + queued. Events of other symbols than asked for are filtered."""
         account: Account = self._ring.account()
         return account
 

@@ -52,6 +52,13 @@ public:
     [[nodiscard]] std::vector<Standing> board();
 
     [[nodiscard]] market::RingReader& reader() noexcept { return reader_; }
+    /// The reader's account, in which events of unwanted instruments count as filtered.
+    [[nodiscard]] market::RingAccount account() const noexcept {
+        auto account = reader_.account();
+        account.delivered -= unwanted_;
+        account.filtered += unwanted_;
+        return account;
+    }
     [[nodiscard]] bool wants(feed::InstrumentId id) {
         return filter_.wants(id, [&] { return symbol(id); });
     }
@@ -68,7 +75,10 @@ private:
         template <class Event>
         void on(const Event& event) {
             if constexpr (requires { event.instrument; }) {
-                if (!ring.wants(event.instrument)) return;
+                if (!ring.wants(event.instrument)) {
+                    ++ring.unwanted_;
+                    return;
+                }
             }
             ring.collector_.add(event, ring.reader_.current());
         }
@@ -105,6 +115,7 @@ private:
     SymbolFilter filter_;
     Collector collector_;
     std::uint64_t starts_;
+    std::uint64_t unwanted_{0};  // events of the ring, not of the board, that the filter left out
     bool started_{false};
     std::atomic<bool> in_use_{false};
 };
@@ -124,16 +135,19 @@ LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t>
     for (;;) {
         // Before the poll: what was published before the end is then in it.
         const auto state = writer();
-        const auto wanted = std::min(kChunk, max_rows - taken);
+        const auto wanted = std::min(kChunk, max_rows - collector_.rows().size());
         const auto got = reader_.poll(handler, wanted);
         taken += got;
         batch.writer = state;
         const bool drained = got < wanted;
-        if (taken == max_rows || (drained && collector_.rows().size() != 0)) break;
+        // A filter may leave out entries for as long as the writer goes on: what was ready at the call is enough.
+        const bool enough = drained || taken >= reader_.capacity();
+        const auto made = collector_.rows().size();
+        if (made == max_rows || (enough && made != 0)) break;
         batch.ended = drained && (state == Writer::closed || state == Writer::superseded);
         if (batch.ended) break;
         const auto now = core::monotonic_nanos();
-        if (timeout_ns && now - begin >= *timeout_ns) break;
+        if (enough && timeout_ns && now - begin >= *timeout_ns) break;
         if (now >= pause_at) {
             pause();
             pause_at = now + kPauseEveryNs;

@@ -87,7 +87,7 @@ nb::list names(LiveRing& ring, std::uint32_t first) {
 
 nb::dict account(LiveRing& ring) {
     const InUse guard{ring.in_use()};
-    const auto sum = ring.reader().account();
+    const auto sum = ring.account();
     nb::dict all;
     all["since"] = sum.since;
     all["published"] = sum.published;

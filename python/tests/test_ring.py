@@ -135,6 +135,52 @@ def test_symbols_are_filtered_and_channel_events_are_not(ring_name: str) -> None
     assert ring.board()["symbol"].tolist() == ["MSFT", "GOOG"]
 
 
+@pytest.mark.parametrize("board_first", [False, True])
+def test_the_account_of_a_filtered_reader_counts_its_rows(ring_name: str, board_first: bool) -> None:
+    writer = writer_of(ring_name)
+    writer.quote(0, 1, 2)
+    ring = millpond.Ring(ring_name, symbols=["MSFT"])
+    if board_first:
+        ring.board()
+    rows = 0
+    for step in range(3):  # also over several batches
+        writer.quote(0, 1, 2)
+        writer.quote(1, 10_000, 20_000)
+        writer.trade(0, 1, 2, 3)
+        writer.gap(0, 1, 2)
+        rows += len(read(ring))
+    writer.quote(1, 30_000, 40_000)
+    account = ring.account
+    assert rows == account["delivered"] == 6
+    assert (account["filtered"], account["missed"], account["queued"], account["published"]) == (6, 0, 1, 13)
+
+
+def test_a_filtered_reader_that_is_lapped_accounts_for_every_event(ring_name: str) -> None:
+    writer = writer_of(ring_name, capacity=64)
+    ring = millpond.Ring(ring_name, symbols=["MSFT"])
+    for _ in range(50):
+        writer.flood(0, 3)
+        writer.quote(1, 10_000, 20_000)
+    batch = read(ring)
+    account = ring.account
+    assert len(batch.quotes) == account["delivered"] > 0
+    assert batch.missed == account["missed"] > 0
+    assert account["delivered"] + account["filtered"] + account["missed"] == account["published"] == 200
+    assert account["queued"] == 0
+
+
+def test_events_of_other_symbols_do_not_hide_what_is_ready(ring_name: str) -> None:
+    writer = writer_of(ring_name, capacity=65536)
+    ring = millpond.Ring(ring_name, symbols=["MSFT"])
+    writer.flood(0, 20_000)
+    writer.quote(1, 10_000, 20_000)
+    writer.flood(0, 20_000)
+    writer.quote(1, 30_000, 40_000)
+    assert read(ring, 1).quotes["bid_px_00"].tolist() == [1.0]
+    assert read(ring).quotes["bid_px_00"].tolist() == [3.0]
+    assert len(read(ring)) == 0
+
+
 def test_a_lapped_reader_learns_what_it_missed(ring_name: str) -> None:
     writer = writer_of(ring_name, capacity=64)
     ring = millpond.Ring(ring_name)
