@@ -34,7 +34,7 @@ foreach(room IN LISTS rooms)
     string(APPEND room_lines "set(_millpond_${room}_uses ${below})\n")
 endforeach()
 
-# What needs a library of somebody else's is a component of its own: only who asks for it must have that library.
+# What needs a third-party library is a separate component: only its users must have that library.
 set(parts "")
 set(part_lines "")
 foreach(part IN ITEMS fix_xml quickfix)

@@ -189,7 +189,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      [](SessionSettings& s, const Value& v) { s.password_file = v.text(); }},
     {"password_env", "NAME", "variable of the environment that holds it",
      [](SessionSettings& s, const Value& v) { s.password_env = v.text(); }},
-    {"reset_on_logon", "true|false", "both numbers begin anew with each Logon (false)",
+    {"reset_on_logon", "true|false", "reset both sequence numbers with each Logon (false)",
      [](SessionSettings& s, const Value& v) { s.reset_on_logon = v.boolean(); }},
     {"reset_on_logout", "true|false", "... with each Logout (false)",
      [](SessionSettings& s, const Value& v) { s.reset_on_logout = v.boolean(); }},

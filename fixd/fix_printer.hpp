@@ -25,7 +25,7 @@ public:
         : form_(form), dictionary_(dictionary), secrets_(std::move(secrets)) {}
 
     /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
-    /// message is shown field by field as far as it goes, with what is wrong in front.
+    /// message is shown field by field up to the error, which is shown first.
     [[nodiscard]] std::string text(std::string_view bytes);
 
     /// As `text` reads it; nothing where the bytes are no message. One whose CheckSum is that of values which are

@@ -53,7 +53,7 @@ void MetricsPage::add(const Pipeline& pipeline) {
         };
         count("datagrams", "Raw datagrams kept.", capture->counts().datagrams);
         count("bytes", "Bytes of the raw datagrams kept.", capture->counts().bytes);
-        count("files", "Capture files begun.", capture->counts().files);
+        count("files", "Capture files created.", capture->counts().files);
         count("lost", "Raw datagrams not kept because too many waited for the disk.", capture->lost());
         count("write_errors", "Writes, opens and renames that the system refused; tried again.",
               capture->counts().write_errors);

@@ -132,8 +132,8 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.incomplete.holds) {
         tell(Stage::books_incomplete, service::Severity::warning, feed.incomplete.since,
              feed.rebuild_failure.empty()
-                 ? std::string{"the books have a hole and are being built anew"}
-                 : fmt::format("the books have a hole and could not be built anew: {}", feed.rebuild_failure));
+                 ? std::string{"the books have a gap and are being rebuilt"}
+                 : fmt::format("the books have a gap and could not be rebuilt: {}", feed.rebuild_failure));
     }
     if (feed.implausible_delay.holds && feed.delay_ns) {
         const auto ahead = *feed.delay_ns < 0;

@@ -24,7 +24,7 @@ enum class Stage : std::uint8_t {
     other_session,     ///< Datagrams of another session are ignored.
     gap,               ///< Sequence numbers are missing.
     incomplete,        ///< Quotes have not been replaced since something was lost.
-    books_incomplete,  ///< Books with a hole are being built anew, or could not be.
+    books_incomplete,  ///< Books with a gap are being rebuilt, or could not be.
     table_full,        ///< Instruments or orders found no room: what is of them is missing.
     delay,             ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,            ///< The venue has halted the channel, or ended its session.

@@ -7,7 +7,7 @@
 
 namespace millpond::gateway::health {
 
-/// The newest thing that somebody complained of, in words.
+/// The newest error of a part, in words.
 ///
 /// Threads: any.
 class LastError {

@@ -95,7 +95,7 @@ struct FeedState {
     std::vector<LineState> lines;  ///< Where there are two.
     Condition quotes_incomplete;   ///< Some of its quotes are.
     Condition implausible_delay;   ///< delay_ns is none that a network makes.
-    Condition incomplete;          ///< Its books are, and are to be built anew.
+    Condition incomplete;          ///< Its books are, and are to be rebuilt.
     std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
 

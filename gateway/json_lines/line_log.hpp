@@ -13,7 +13,7 @@
 
 namespace millpond::gateway::lines {
 
-/// What a line tells, as far as clients are treated differently by it.
+/// The content of a line, where clients are treated differently by it.
 enum class LineKind : std::uint8_t {
     quote,  ///< May be conflated.
     other,  ///< Must not be conflated.

@@ -20,7 +20,7 @@ namespace millpond::gateway::lines {
 /// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
 /// {"account":true}                asks for a line with the client's account
 /// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
-/// {"token":"..."}                 who asks; what a tcp sink with a token wants first, and nobody later
+/// {"token":"..."}                 the token; a tcp sink with a token needs it first, and only then
 /// ```
 /// Several keys may stand in one line; they are obeyed in this order.
 struct Request {

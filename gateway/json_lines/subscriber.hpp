@@ -76,7 +76,7 @@ public:
     [[nodiscard]] bool owes() const noexcept;
     void write_owed();
 
-    /// The next lines that it wants, as far as one system call takes them, and what becomes of those between them.
+    /// The next lines that it wants, at most what one system call takes, and what becomes of those between them.
     static constexpr std::size_t kMostLines = 64;
     struct Gathered {
         struct Item {
@@ -95,7 +95,7 @@ public:
     void gather(Gathered& gathered) const;
     /// So many bytes of what was gathered went out; the rest of a line half sent is text() from now on.
     void settle(const Gathered& gathered, std::size_t bytes);
-    /// Adds to the text what is owed and then lines, until it has about kMostText bytes or there is no more. The
+    /// Adds to the text what is owed and then lines, until it has about kMostText bytes or none is left. The
     /// interval begins with the text that ends what waited when the first text of a row was filled.
     void fill(std::int64_t now_ns);
 

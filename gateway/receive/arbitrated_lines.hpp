@@ -79,7 +79,7 @@ public:
     /// Calls visit(name, help, tally) for what is of no line by itself.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
-        visitor("holes_given_up", "Holes in all lines that were closed by nobody.", arbiter_.given_up());
+        visitor("holes_given_up", "Gaps of all lines that were given up.", arbiter_.given_up());
         visitor("line_strays", "Datagrams of another session that nothing confirmed.", arbiter_.strays());
         if (!asker_) return;
         const auto& got = arbiter_.counters(Arbiter::kAnswers);

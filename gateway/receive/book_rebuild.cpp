@@ -58,7 +58,7 @@ void BookRebuild::beat(const feed::ItchDecoder& decoder) noexcept {
         due_ns_ = 0;
         return;
     }
-    if (now < due_ns_ || turn_.load(std::memory_order_acquire) != Turn::nobody) return;  // sync "handed on": run
+    if (now < due_ns_ || turn_.load(std::memory_order_acquire) != Turn::none) return;  // sync "handed on": run
     session_ = decoder.session();
     goal_ = decoder.sequence().next();
     attempt_midnight_ns_ = midnight_utc_ns_;
@@ -87,7 +87,7 @@ void BookRebuild::run() {
             while (ring_.front()) ring_.pop();
             if (std::exchange(refused_, false))
                 static_cast<void>(gave_up("the feed has lost more meanwhile, or has no room for all instruments"));
-            turn_.store(Turn::nobody, std::memory_order_release);  // sync "handed on": beat
+            turn_.store(Turn::none, std::memory_order_release);  // sync "handed on": beat
         } else {
             std::this_thread::sleep_for(kRest);
         }
@@ -139,7 +139,7 @@ bool BookRebuild::catch_up() {
     return false;
 }
 
-/// Takes what waits in the ring, as far as it follows. False when nothing did.
+/// Takes what waits in the ring, up to the first gap. False when nothing followed.
 bool BookRebuild::take_live() {
     bool any = false;
     for (auto entry = ring_.front(); entry; entry = ring_.front()) {
@@ -152,7 +152,7 @@ bool BookRebuild::take_live() {
     return any;
 }
 
-/// Asks for messages from the first that is wanted to `last`, as far as a request is due. False when they will not
+/// Asks for messages from the first that is wanted to `last`, if a request is due. False when they will not
 /// come.
 bool BookRebuild::ask(std::uint64_t last) {
     if (!server_) {

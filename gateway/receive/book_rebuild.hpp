@@ -22,7 +22,7 @@
 
 namespace millpond::gateway {
 
-/// Builds the books of an ITCH feed anew while they are incomplete, beside the live ones: from the session's message 1
+/// Rebuilds the books of an ITCH feed while they are incomplete, beside the live ones: from the session's message 1
 /// on out of captured files, then by requests to a MoldUDP64 server, then out of copies of what the feed brings, until
 /// both stand at the same number. There the receive thread exchanges the books. An attempt that fails is made again
 /// after a pause, which doubles.
@@ -61,7 +61,7 @@ public:
     template <feed::EventHandler Handler>
     void look(feed::ItchDecoder& decoder, std::uint16_t channel, Handler& handler);
 
-    /// A few times a second: begins an attempt when one is due, and ends one that nobody needs any more.
+    /// A few times a second: begins an attempt when one is due, and ends one that is no longer needed.
     void beat(const feed::ItchDecoder& decoder) noexcept;
 
     /// The books are incomplete.
@@ -72,15 +72,15 @@ public:
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
-        visitor("rebuilds", "Times that incomplete books were built anew and are complete since.", rebuilds_);
-        visitor("rebuild_failures", "Attempts to build incomplete books anew that failed.", failures_);
+        visitor("rebuilds", "Successful rebuilds of incomplete books.", rebuilds_);
+        visitor("rebuild_failures", "Failed rebuilds of incomplete books.", failures_);
         visitor("rebuild_requests", "Requests to the server for messages that went by.", asker_.requests());
     }
 
 private:
     /// Who is at work: each hands on to the next, and touches the books and the ring's end only while it is its turn.
     enum class Turn : std::uint8_t {
-        nobody,   ///< The receive thread may begin an attempt.
+        none,     ///< The receive thread may begin an attempt.
         builder,  ///< The thread builds; the receive thread puts copies into the ring.
         ready,    ///< The receive thread takes what is left in the ring, and exchanges the books.
         failed,   ///< The receive thread stops putting.
@@ -107,7 +107,7 @@ private:
     core::Tally failures_;
     std::atomic<bool> wanted_{false};
 
-    std::atomic<Turn> turn_{Turn::nobody};
+    std::atomic<Turn> turn_{Turn::none};
     std::atomic<bool> unwanted_{false};  // the attempt need not go on
     std::atomic<bool> stopping_{false};
     // The receive thread's; the builder reads the first three during its turn.

@@ -32,7 +32,7 @@ public:
         }
     }
 
-    /// What a line brought, after it was decoded. sessions: how many the feed has begun anew.
+    /// What a line brought, after it was decoded. sessions: how many new ones the feed has started.
     void put(Capture& capture, std::uint32_t line, std::span<const net::Datagram> datagrams, const Decoder& decoder,
              std::uint64_t sessions) noexcept {
         const bool begins = seen_[line] != sessions;
@@ -103,7 +103,7 @@ private:
     }
 
     std::uint32_t first_number_{0};
-    std::uint64_t told_{0};                // sessions that the capture knows to have begun
+    std::uint64_t told_{0};                // sessions that the capture knows have started
     std::array<std::uint64_t, 2> seen_{};  // and that each line has reached
     std::array<Kept, 2> kept_{};
 };

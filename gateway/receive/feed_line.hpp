@@ -128,7 +128,7 @@ public:
     /// When the exchange's day began; known to the decoder after the next beat.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
 
-    /// Has its books built anew while they are incomplete; before the first poll. Throws what BookRebuild throws.
+    /// Has its books rebuilt while they are incomplete; before the first poll. Throws what BookRebuild throws.
     void rebuild_with(const feed::ItchRebuild::Options& books, const service::Say& say)
         requires std::is_same_v<Decoder, feed::ItchDecoder>
     {
@@ -190,7 +190,7 @@ public:
         visit_line_counters(add);
         return strays;
     }
-    /// Calls visit(name, help, tally) for what the lines have in common, and what builds books anew.
+    /// Calls visit(name, help, tally) for what the lines have in common, and what rebuilds books.
     template <class Visitor>
     void visit_line_counters(Visitor&& visitor) const {
         if (const auto* rebuilt = rebuild()) rebuilt->visit_counters(visitor);
@@ -257,7 +257,7 @@ private:
     std::conditional_t<kRebuilds, std::unique_ptr<BookRebuild>, NoRebuild> rebuild_;
     std::atomic<std::int64_t> midnight_utc_ns_{0};
     std::int64_t known_midnight_{0};
-    std::uint64_t sessions_{0};  // that the feed has begun anew
+    std::uint64_t sessions_{0};  // new ones that the feed has started
     CapturedFeed<Decoder> captured_;
 };
 

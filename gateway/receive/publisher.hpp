@@ -68,7 +68,7 @@ public:
     }
 
     [[nodiscard]] const core::Tally& published() const noexcept { return published_; }
-    /// Sessions that channels have begun anew; on the receive thread.
+    /// New sessions that channels have started; on the receive thread.
     [[nodiscard]] std::uint64_t sessions() const noexcept { return sessions_; }
     [[nodiscard]] const core::Tally& named() const noexcept { return named_; }
     /// core::monotonic_nanos() of the last beat.

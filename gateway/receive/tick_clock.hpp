@@ -13,7 +13,7 @@ class TickClock {
 public:
     TickClock() noexcept { set(); }
 
-    /// Measures the rate again and takes the system's time anew.
+    /// Measures the rate again and reads the system's time again.
     template <class UtcNanos = std::int64_t (*)() noexcept>
     void set(UtcNanos&& utc_nanos = core::utc_nanos) noexcept {
         rate_.recalibrate();

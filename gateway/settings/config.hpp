@@ -57,7 +57,7 @@ struct FeedConfig {
     std::uint64_t rerequest_tries{6};     ///< Then the hole is given up.
     std::uint64_t rerequest_most{1'000};  ///< Messages in one request.
     bool rerequest_start{true};           ///< Ask for what came before the start, too.
-    bool rebuild{false};                  ///< Build incomplete books anew (itch).
+    bool rebuild{false};                  ///< Rebuild incomplete books (itch).
     std::string rebuild_from;             ///< From this capture, folder of captures or file of messages first.
     std::uint64_t rebuild_buffer{16ULL * 1024 * 1024};  ///< Bytes of what comes meanwhile.
     std::uint64_t rebuild_seconds{600};                 ///< One attempt takes no longer.

@@ -81,7 +81,7 @@ public:
     /// incomplete until newer ones come.
     virtual void missed(std::uint64_t first, std::uint64_t last) = 0;
 
-    /// Passes on what it holds, as far as that goes without blocking; called at least once a round.
+    /// Passes on as much of what it holds as it can without blocking; called at least once a round.
     virtual void step(std::int64_t monotonic_ns) = 0;
     /// Sleeps until there is something to do besides the ring, for at most `longest`.
     virtual void wait(std::chrono::nanoseconds longest) { std::this_thread::sleep_for(longest); }

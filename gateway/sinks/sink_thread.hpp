@@ -23,11 +23,11 @@
 namespace millpond::gateway {
 
 /// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
-/// account. Whatever the sink does, nobody else waits for it.
+/// account. Whatever the sink does, no other thread waits for it.
 ///
 /// The ring's writer knows no reader and wakes none, so the thread looks at the ring again and again. How it spends the
 /// time between is `poll`: `spin` never sleeps; `adaptive` looks without a pause for a short while after an event,
-/// giving its processor to whoever wants it, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
+/// giving its processor to other threads, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
 /// nothing came for long; `block` sleeps for up to a millisecond.
 ///
 /// Threads: start, stop and account on any; the rest inside.

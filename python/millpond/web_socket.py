@@ -1,4 +1,4 @@
-"""The client's side of a WebSocket, as far as a gateway needs it. Source: RFC 6455."""
+"""The client's side of a WebSocket, for a gateway's needs. Source: RFC 6455."""
 
 from __future__ import annotations
 

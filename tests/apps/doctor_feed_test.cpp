@@ -60,7 +60,7 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
     expect([](auto& f) { f.interface_exists = false; }, "link", "no interface 'eth1'", "ip link");
     expect([](auto& f) { f.interface_up = false; }, "link", "eth1 is down", "ip link set eth1 up");
     expect([](auto& f) { f.carrier = false; }, "link", "no carrier", "ethtool eth1");
-    expect([](auto& f) { f.joined_on = {}; }, "IGMP", "nobody has joined", "restart");
+    expect([](auto& f) { f.joined_on = {}; }, "IGMP", "no process has joined", "restart");
     expect([](auto& f) { f.joined_on = {"eth0"}; }, "IGMP", "joined on eth0, not on eth1", "interface = \"eth1\"");
     expect([](auto& f) { f.vlan = 42; }, "VLAN", "tag 42", "type vlan id 42");
     expect([](auto& f) { f.on_link = 0; }, "packets", "no datagram", "IGMP snooping");

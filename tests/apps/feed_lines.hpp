@@ -86,7 +86,7 @@ public:
         });
         return value;
     }
-    /// Whether each feed's books are, or should be, built anew; and why that failed last.
+    /// Whether each feed's books are, or should be, rebuilt; and why that failed last.
     [[nodiscard]] bool rebuild_wanted() const {
         bool wanted = false;
         pipeline_.for_each_feed([&](const auto& line) { wanted = wanted || line.rebuild()->is_wanted(); });

@@ -251,7 +251,7 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     std::filesystem::create_directories(folder_);
     const auto empty = run({"replay", folder_, "--to", "127.0.0.1:9"});
     EXPECT_EQ(empty.exit_code, 1);
-    EXPECT_THAT(empty.err, HasSubstr("no journal: no segment in it has been begun"));
+    EXPECT_THAT(empty.err, HasSubstr("no journal: it has no segment with records"));
     write(10);
     EXPECT_THAT(run({"replay", folder_}).err, HasSubstr("one of --to ADDRESS:PORT and --ring NAME is needed"));
     const auto both = run({"replay", folder_, "--to", "127.0.0.1:9", "--ring", "x"});

@@ -38,7 +38,7 @@ protected:
         std::string check;
         std::string level;
         std::string what;
-        std::string mend;
+        std::string fix;
     };
     static constexpr const char* kError = "503 Service Unavailable";
     static constexpr const char* kGoodBut = "good, but ";
@@ -56,7 +56,7 @@ protected:
             again();
             outcome = ask_doctor("1");
         } while (outcome.out.find(finding) == std::string::npos && core::monotonic_nanos() < deadline);
-        EXPECT_THAT(outcome.out, AllOf(HasSubstr(finding), HasSubstr(found.what), HasSubstr(found.mend)));
+        EXPECT_THAT(outcome.out, AllOf(HasSubstr(finding), HasSubstr(found.what), HasSubstr(found.fix)));
         EXPECT_EQ(outcome.exit_code, found.level == "bad" ? 1 : 0);
     }
 };
@@ -77,7 +77,7 @@ TEST_F(PlantedFailure, AGroupThatTheKernelHasForgotten) {
     ASSERT_TRUE(shell("ip link del other0"));
     add_other_link();
     expect_named({kError, "group not joined: feed 'f': ", "the group of 239.1.1.1:14000 is not joined on other0"},
-                 {"IGMP", "bad", "nobody has joined group 239.1.1.1", "systemctl restart millpond"});
+                 {"IGMP", "bad", "no process has joined group 239.1.1.1", "systemctl restart millpond"});
 }
 
 TEST_F(PlantedFailure, AFeedThatIsSilent) {
@@ -122,7 +122,7 @@ TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
         {kError, "no packets: feed 'f': ", "nothing has come to 10.99.0.1:14000"},
         {"firewall", "bad", "udp dport 14000 drop", "nft insert rule inet guard entry udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule inet guard entry udp dport 14000 accept"));
-    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command mends it";
+    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command fixes it";
 }
 
 TEST_F(PlantedFailure, ARuleOfIptablesThatDropsTheFeed) {
@@ -135,7 +135,7 @@ TEST_F(PlantedFailure, ARuleOfIptablesThatDropsTheFeed) {
                  {"firewall", "bad", "ip filter / INPUT: udp dport 14000 counter packets",
                   "nft insert rule ip filter INPUT udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule ip filter INPUT udp dport 14000 accept"));
-    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command mends it";
+    EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command fixes it";
 }
 
 TEST_F(PlantedFailure, Garbage) {

@@ -294,7 +294,7 @@ TEST_F(BookRebuild, TheProgramSaysThatItsBooksAreIncompleteAndBuildsThemOnceTheC
         return true;
     };
     ASSERT_TRUE(shows("/api/health", R"("stage":"books incomplete","severity":"warning")"));
-    EXPECT_TRUE(shows("/api/health", "the books have a hole and could not be built anew: "));
+    EXPECT_TRUE(shows("/api/health", "the books have a gap and could not be rebuilt: "));
     EXPECT_GE(gateway.metric("millpond_feed_rebuild_failures_total"), 1);
     {
         std::ofstream{path + ".new", std::ios::binary} << capture;

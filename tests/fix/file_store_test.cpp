@@ -379,7 +379,7 @@ TEST_F(FileStoreTest, FilesOfAStoreThatIsNotOpenedOrNotNeededAreRemoved) {
         store.remove_new_files();
     }
     EXPECT_TRUE(files().empty());
-    std::ofstream{FileStore::segment_path(path(), 1)} << std::string(1 << 20U, 'x');  // of somebody else
+    std::ofstream{FileStore::segment_path(path(), 1)} << std::string(1 << 20U, 'x');  // not one of ours
     EXPECT_THROW((FileStore{path(), 0, kSmall}), std::exception);
     EXPECT_EQ(files(), std::vector<std::string>{"session.store.1"});
     std::filesystem::remove(FileStore::segment_path(path(), 1));

@@ -77,7 +77,7 @@ private:
                                       facts_.interface, facts_.feed));
         }
         if (facts_.gateway_runs && joined.empty() && facts_.listen.family() == net::SocketAddress::Family::ipv4) {
-            return broken("IGMP", fmt::format("nobody has joined group {}", facts_.listen.host()),
+            return broken("IGMP", fmt::format("no process has joined group {}", facts_.listen.host()),
                           "systemctl restart millpond");
         }
         return good("IGMP", facts_.gateway_runs ? fmt::format("group joined on {}", fmt::join(joined, ", "))

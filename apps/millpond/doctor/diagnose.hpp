@@ -20,8 +20,8 @@ struct FeedFacts {
     bool interface_exists{true};
     bool interface_up{true};  ///< Set up by the operator.
     bool carrier{true};
-    std::vector<std::string> joined_on;  ///< Interfaces on which somebody had joined the group before this look.
-    bool gateway_runs{false};            ///< Somebody has a socket on the port.
+    std::vector<std::string> joined_on;  ///< Interfaces that had joined the group before this check.
+    bool gateway_runs{false};            ///< A process has a socket on the port.
     bool gateway_asked{false};           ///< Whether a gateway was asked for its health,
     std::string gateway_silence;         ///< and why it did not answer; empty: it did.
 

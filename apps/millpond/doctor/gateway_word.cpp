@@ -27,7 +27,7 @@ using Tree = boost::property_tree::ptree;
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kMends{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kFixes{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
@@ -53,8 +53,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kMends{{
 }};
 
 std::string fix_of(std::string_view stage) {
-    const auto* const known = std::ranges::find(kMends, stage, &std::pair<std::string_view, std::string_view>::first);
-    return known == kMends.end() ? std::string{} : std::string{known->second};
+    const auto* const known = std::ranges::find(kFixes, stage, &std::pair<std::string_view, std::string_view>::first);
+    return known == kFixes.end() ? std::string{} : std::string{known->second};
 }
 
 Finding finding_of(const Tree& said, double now) {

@@ -11,7 +11,7 @@
 /// Reads what the kernel and its tools print about the way of a datagram. Pure functions of text.
 namespace millpond::app::doctor {
 
-/// Interfaces on which somebody has joined an IPv4 group, from /proc/net/igmp.
+/// Interfaces that have joined an IPv4 group, from /proc/net/igmp.
 [[nodiscard]] std::vector<std::string> joined_on(std::string_view igmp, const net::SocketAddress& group);
 
 /// The interface that a datagram to `address` would leave by, from /proc/net/route; empty when there is no route.

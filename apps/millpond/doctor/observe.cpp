@@ -123,7 +123,7 @@ public:
     }
 
 private:
-    struct Nobody {
+    struct Ignored {
         void on(const feed::Quote&) {}
         void on(const feed::Trade&) {}
         void on(const feed::TradeBreak&) {}
@@ -136,9 +136,9 @@ private:
     void use(typename Decoder::Options options) {
         auto decoder = std::make_shared<Decoder>(instruments_, std::move(options));
         decode_ = [decoder](std::span<const std::byte> bytes) {
-            Nobody nobody;
+            Ignored ignored;
             return decoder->decode(bytes, {.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = 0},
-                                   nobody);
+                                   ignored);
         };
     }
 

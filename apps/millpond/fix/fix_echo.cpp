@@ -17,7 +17,7 @@ bool holds(const fix::FieldSet& set, fix::Tag tag) {
 }  // namespace
 
 void EchoApplication::on_logon(engine::SessionLink& link) {
-    // Numbers that began anew: so do the orders.
+    // Numbers that start again: the orders do too.
     if (link.session().store().next_target() == 2) orders_.clear();
 }
 

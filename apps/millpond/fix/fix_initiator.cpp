@@ -107,7 +107,7 @@ private:
         over_.store(true, std::memory_order_release);
     }
 
-    /// Waits for more of the script; false at its end, or when nobody wants it any more.
+    /// Waits for more of the script; false at its end, or when it is no longer needed.
     bool read_more(std::string& text) {
         std::array<char, 4096> buffer;
         while (!stop_.load(std::memory_order_relaxed)) {

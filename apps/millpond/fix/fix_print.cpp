@@ -153,8 +153,7 @@ int run(const Options& options) {
 Command fix_print_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text that holds some.");
-    command
-        ->add_option("FILE", options->file, "raw log of the engine, somebody else's log, a captured stream; - is stdin")
+    command->add_option("FILE", options->file, "raw log of the engine, another log, or a captured stream; - is stdin")
         ->required();
     command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
         ->type_name("FILE");

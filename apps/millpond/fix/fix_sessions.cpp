@@ -31,7 +31,7 @@ struct Options {
 
 using Object = std::map<std::string, std::string, std::less<>>;
 
-/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, as far as the engine writes it.
+/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, the engine's part.
 class Answer {
 public:
     explicit Answer(std::string_view json) : json_(json) {}
@@ -149,7 +149,7 @@ Command fix_sessions_command(Arguments& fix) {
     auto* logout = add_session(add("logout", "begin the Logout handshake; an initiator stays away until `logon`"));
     logout->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
     auto* logon = add_session(add("logon", "let it come back after `logout`"));
-    auto* reset = add_session(add("reset", "both numbers begin anew; a session that is logged on logs out first"));
+    auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
     auto* set = add_session(add("set-seq", "set the numbers of a session that is not connected"));
     set->add_option("--next-out", options->next_sender, "of the next message that we send")
         ->type_name("N")

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-/// FIX messages in text: a raw log of ours, somebody else's log, a captured stream.
+/// FIX messages in text: a raw log of the engine, another log, or a captured stream.
 namespace millpond::app {
 
 /// One message, or bytes that begin like one and are none.

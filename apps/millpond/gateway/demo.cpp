@@ -71,7 +71,7 @@ bool is_free(const net::SocketAddress& address) {
     return free;
 }
 
-/// The address, or one with the next port that nobody has, nor is `given` to another; says so then.
+/// The address, or one with the next port that no process has, nor is `given` to another; says so then.
 net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what, std::set<std::string>& given) {
     constexpr int kMostTries = 100;
     for (int i = 0; i < kMostTries; ++i) {

@@ -30,7 +30,7 @@ int list(const std::string& folder) {
     const auto segments = segments_of(folder);
     double total = 0;
     fmt::print(
-        "segment     state       ring             session              records                  begun (UTC)      "
+        "segment     state       ring             session              records                  started (UTC)    "
         "        on disk\n");
     for (const auto& segment : segments) {
         const auto mib = static_cast<double>(segment.disk_bytes) / kMiB;

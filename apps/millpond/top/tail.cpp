@@ -73,7 +73,7 @@ public:
         if (!done()) printer_.write(missed);
     }
 
-    /// Prints the lines that have come together; false when nobody reads them.
+    /// Prints the lines that have come together; false when no process reads them.
     [[nodiscard]] bool flush() {
         const bool good = put_out(printer_.lines());
         printer_.clear();

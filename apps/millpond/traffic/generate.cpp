@@ -115,7 +115,7 @@ Command generate_command(Arguments& program) {
     command->add_option("--duration", options->duration_s, "end after so many seconds at this rate (0: never)")
         ->check(number_between(0, 1e9))
         ->capture_default_str();
-    command->add_option("--pack", options->pack, "changes in a datagram, as far as they fit")
+    command->add_option("--pack", options->pack, "changes in each datagram, if they fit")
         ->check(whole_number(1, 1000))
         ->capture_default_str();
     command->add_option("--burst", options->burst, "datagrams that leave together; the rate stays")

@@ -196,7 +196,7 @@ private:
     std::vector<feed::InstrumentId> ids_;  // of the recorded ones
     std::vector<bool> channels_;           // that have published
     std::uint64_t epoch_{0};
-    std::uint64_t paces_at_;  // ring number at which readers are looked after
+    std::uint64_t paces_at_;  // ring number at which readers are checked
     std::int64_t start_ns_{0};
     std::int64_t beaten_ns_{0};
     std::optional<std::int64_t> first_utc_ns_;

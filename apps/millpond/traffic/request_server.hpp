@@ -26,13 +26,13 @@ private:
     std::vector<std::size_t> ends_;
 };
 
-/// A MoldUDP64 re-request server: answers requests for the messages of one session with ordinary datagrams to whoever
-/// asked, many for a request that does not fit into one.
+/// A MoldUDP64 re-request server: answers requests for the messages of one session with ordinary datagrams to the
+/// asking client, many for a request that does not fit into one.
 ///
 /// Threads: one; counts on any.
 class RequestServer {
 public:
-    /// In answer to one request; whoever needs more asks again.
+    /// In answer to one request; a client that needs more asks again.
     static constexpr std::uint64_t kMostDatagrams = 64;
 
     /// messages: stay the caller's. Throws std::system_error that names the address.

@@ -28,7 +28,7 @@ public:
     /// Empty, or why the source ended too early.
     [[nodiscard]] virtual std::string error() const { return {}; }
 
-    /// How much of the source has been handed out, 0 to 1; negative where nobody knows.
+    /// How much of the source has been handed out, 0 to 1; negative if unknown.
     [[nodiscard]] virtual double fraction() const { return -1.0; }
 };
 

@@ -24,7 +24,7 @@ struct Sent {
     std::uint64_t late{0};         ///< Datagrams that left more than Transmitter::kOnTime after they were due.
     std::int64_t latest_by_ns{0};  ///< The longest of those delays.
     std::int64_t elapsed_ns{0};
-    double fraction{-1.0};  ///< How much of the source is done; negative where nobody knows.
+    double fraction{-1.0};  ///< How much of the source is done; negative if unknown.
 };
 
 /// Sends a source's datagrams at their times. One that is due goes at once, with all others that are due; when the

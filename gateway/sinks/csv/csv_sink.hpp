@@ -32,7 +32,7 @@ void check_path(const std::string& path);
 struct Counters {
     core::Tally rows;  ///< Written whole.
     core::Tally bytes;
-    core::Tally files;         ///< Begun.
+    core::Tally files;         ///< Created.
     core::Tally write_errors;  ///< Refused writes, opens and renames; each is tried again.
 
     /// Calls visit(name, help, tally) for each.
@@ -40,7 +40,7 @@ struct Counters {
     void visit(Visitor&& visitor) const {
         visitor("rows_total", "Rows written.", rows);
         visitor("bytes_total", "Bytes written.", bytes);
-        visitor("files_total", "Files begun.", files);
+        visitor("files_total", "Files created.", files);
         visitor("write_errors_total", "Writes, opens and renames that the system refused; tried again.", write_errors);
     }
 };

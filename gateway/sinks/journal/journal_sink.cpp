@@ -13,7 +13,7 @@ namespace {
 
 using millpond::journal::Sync;
 
-/// How soon the next segment is allocated after one was begun; a segment lasts much longer.
+/// How soon the next segment is allocated after one was started; a segment lasts much longer.
 constexpr std::chrono::milliseconds kServiceEvery{5};
 /// How long a session's first event waits, in the ring's time, for a segment that is being allocated.
 constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
@@ -122,7 +122,7 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     const auto& counters = writer_.counters();
     visit("records_total", "Records written, names included.", counters.records);
     visit("bytes_total", "Bytes written.", counters.bytes);
-    visit("segments_total", "Segment files begun.", counters.segments);
+    visit("segments_total", "Segment files started.", counters.segments);
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
     visit("set_aside_segments", "Unreadable segment files that were renamed at the start.",
           counters.set_aside_segments);

@@ -47,11 +47,10 @@ KafkaSink::KafkaSink(const Options& options, service::Say say)
       settled_(start_),
       pause_(kFirstPause) {
     if (const auto newest = options_.newest_record->read(); start_ > newest) {
-        say_(
-            service::Severity::warning, options_.name + ".position",
-            fmt::format("kafka sink '{}': its position {} is behind the journal's end {}: the journal was made anew or "
-                        "lost its end with the machine; goes on at {}",
-                        options_.name, start_, newest, newest + 1));
+        say_(service::Severity::warning, options_.name + ".position",
+             fmt::format("kafka sink '{}': its position {} is behind the journal's end {}: the journal was replaced or "
+                         "lost its end with the machine; goes on at {}",
+                         options_.name, start_, newest, newest + 1));
         start_ = settled_ = newest;
     }
     if (start_ == 0) {  // never before: from the oldest record on

@@ -38,7 +38,7 @@ struct Counters {
         visitor("bytes_total", "Bytes of their values.", bytes);
         visitor("failures_total", "Messages that were refused for good; all behind the position is sent again.",
                 failures);
-        visitor("restarts_total", "Times that the producer began anew at the position.", restarts);
+        visitor("restarts_total", "Restarts of the producer from the last delivered position.", restarts);
         visitor("errors_total", "Errors that the producer reported, unreachable brokers among them.", errors);
         visitor("lost_total", "Journal records that were gone or damaged when their turn came.", lost);
         visitor("position", "All records of the journal up to this number are delivered.", position);

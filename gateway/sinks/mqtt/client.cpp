@@ -19,8 +19,8 @@ constexpr std::size_t kMostOnTheWay = 65'535;
 
 /// libmosquitto's state of the process; its clean-up at the process's end is left to the system.
 void need_library() {
-    static const int begun = mosquitto_lib_init();
-    static_cast<void>(begun);
+    static const int started = mosquitto_lib_init();
+    static_cast<void>(started);
 }
 
 void check(int error, const std::string& what) {

@@ -40,7 +40,7 @@ struct Counters {
         visitor("refused_total", "Messages that the broker acknowledged with a refusal.", refused);
         visitor("connects_total", "Connections that the broker accepted.", connects);
         visitor("failed_connects_total", "Connections that did not come about.", failed_connects);
-        visitor("losses_total", "Accepted connections that ended without our wish.", losses);
+        visitor("losses_total", "Established connections that were lost.", losses);
         visitor("connected", "1 while the broker has accepted us.", connected);
     }
 };

@@ -7,7 +7,7 @@
 
 namespace millpond::gateway::mqtt {
 
-/// Why nobody can be reached there by TCP; nothing when somebody listens. Looks at each of the host's addresses for at
+/// Why no TCP connection is possible; nothing when a server listens there. Looks at each of the host's addresses for at
 /// most five seconds, and ends within 100 ms of a stop; the look-up of the name may take what the system's resolver
 /// takes.
 [[nodiscard]] std::optional<std::string> unreachable(const std::string& host, std::uint16_t port,

@@ -34,7 +34,7 @@ Applicant::Verdict Applicant::refuse(std::string_view reason, bool tell) {
     if (tell) {
         auto line = fmt::format("{{\"type\":\"bye\",\"text\":\"{}\"}}\n", reason);
         const iovec part{line.data(), line.size()};
-        // Whoever does not take it at once is not told.
+        // A client that does not take it at once gets no reason.
         if (stream_.send(&part, 1) > 0) static_cast<void>(stream_.flush());
     }
     return Verdict::refused;
@@ -43,7 +43,7 @@ Applicant::Verdict Applicant::refuse(std::string_view reason, bool tell) {
 Applicant::Verdict Applicant::look(std::int64_t now_ns) {
     if (now_ns - since_ns_ > kPatienceNs) return refuse("neither handshake nor token in time", false);
     if (broken_) return refuse("the connection is gone", false);
-    // A handshake may also wait for room to send, of which nobody is told.
+    // A handshake may also wait for room to send, which the socket does not report.
     if (!std::exchange(readable_, false) && !stream_.has_unread() && now_ns - tried_ns_ < kTryEveryNs) {
         return Verdict::waits;
     }

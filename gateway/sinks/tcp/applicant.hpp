@@ -11,8 +11,8 @@
 
 namespace millpond::gateway::tcp {
 
-/// Somebody who has connected and must show more before anything is kept or sent for him: a TLS handshake, and the
-/// token in a first line `{"token":"..."}`, where they are wanted. He has five seconds.
+/// An unauthenticated client: nothing is kept or sent for it before the TLS handshake and the token in a first line
+/// `{"token":"..."}`, where they are required. It has five seconds.
 ///
 /// Threads: one.
 class Applicant : public Watched {

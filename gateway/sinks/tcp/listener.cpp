@@ -40,8 +40,8 @@ Listener::Accepted Listener::accept() const {
     const int socket =
         accept4(descriptor_, reinterpret_cast<sockaddr*>(&address), &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket >= 0) return {.socket = socket, .peer = net::SocketAddress::from_kernel(address)};
-    const bool nobody = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
-    return {.error = nobody ? 0 : errno, .peer = {}};
+    const bool none = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR || errno == ECONNABORTED;
+    return {.error = none ? 0 : errno, .peer = {}};
 }
 
 }  // namespace millpond::gateway::tcp

@@ -13,8 +13,8 @@ class Listener {
 public:
     /// What a call to accept found.
     struct Accepted {
-        int socket{-1};           ///< -1: none. It does not block; whoever takes it closes it.
-        int error{0};             ///< Why there is none, 0 when nobody waits.
+        int socket{-1};           ///< -1: none. It does not block; the caller closes it.
+        int error{0};             ///< Why there is none, 0 when no client waits.
         net::SocketAddress peer;  ///< Of the socket.
     };
 

@@ -20,7 +20,7 @@ struct Options {
     std::size_t max_clients{1'024};
     std::size_t send_buffer{std::size_t{256} * 1024};  ///< Bytes that the kernel may hold for a client.
     std::chrono::nanoseconds stall{std::chrono::seconds{10}};
-    service::Token token{};     ///< What a client must know; none: nobody is asked.
+    service::Token token{};     ///< What a client must present; none: not required.
     service::TlsContext tls{};  ///< Not on(): plain.
 };
 

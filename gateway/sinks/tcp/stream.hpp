@@ -49,7 +49,7 @@ private:
 
     int socket_;
     ssl_st* ssl_{nullptr};
-    std::string record_;  // bytes taken for TLS: once it has begun to send them, they must not change
+    std::string record_;  // bytes taken for TLS: once sending has started, they must not change
     std::size_t record_sent_{0};
 };
 

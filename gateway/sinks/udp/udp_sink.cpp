@@ -130,7 +130,7 @@ Taken UdpSink::on(const feed::Clear& clear, std::uint64_t) {
 }
 
 void UdpSink::missed(std::uint64_t first, std::uint64_t last) {
-    // The gap stands behind what came before it, unless the socket is so full that the datagram begun has to go on.
+    // The gap follows what came before it, unless the socket is so full that the open datagram must be continued.
     if (begun_ && closed_.empty()) finish_datagram();
     missed_ += last - first + 1;
     beat_at_once_ = true;
@@ -167,7 +167,7 @@ void UdpSink::visit_metrics(const MetricVisitor& visit) const {
     visit("heartbeats_total", "Datagrams without quotes.", heartbeats_);
     visit("would_block_total", "Sends refused because the socket's buffer was full; tried again.", counts.would_block);
     visit("no_buffers_total", "Sends refused because the device's queue was full; tried again.", counts.no_buffers);
-    visit("peer_refused_total", "Reports that nobody listens.", counts.peer_refused);
+    visit("peer_refused_total", "ICMP reports that no process receives the datagrams.", counts.peer_refused);
     visit("send_errors_total", "Sends refused for another reason; tried again.", counts.errors);
     visit("board_dropped_total", "Quotes of the board that could not be sent at joining.", board_dropped_);
 }

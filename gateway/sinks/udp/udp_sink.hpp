@@ -61,7 +61,7 @@ public:
     [[nodiscard]] const net::UdpSender& sender() const noexcept { return sender_; }
 
 private:
-    /// Quotes that an empty datagram holds whatever their names: the rest of the one begun and these never make two.
+    /// Quotes that an empty datagram holds whatever their names: the rest of the open one and these never make two.
     static constexpr std::size_t kRound = 16;
 
     /// Between two portions of quotes that are sent once more: some 160,000 a second, so that receivers' buffers hold.
@@ -75,7 +75,7 @@ private:
     };
 
     void keep(const feed::Quote& quote, std::uint64_t number);
-    /// Adds to the datagram that is begun; a full one is sent and another begun.
+    /// Adds to the open datagram; a full one is sent and another started.
     void add(const feed::Quote& quote, bool event);
     void begin();
     void finish_datagram();

@@ -44,7 +44,7 @@ enum class Verdict : std::int8_t {
 
 /// Messages of one ResendRequest that are not in the store: the peer gets gap fills in their place.
 struct LostHistory {
-    std::uint64_t first{0};  ///< Of the request's range, as far as it was answered.
+    std::uint64_t first{0};  ///< Of the part of the request's range that was answered.
     std::uint64_t last{0};
     std::uint64_t messages{0};   ///< Of its numbers, those that are not in the store.
     std::uint64_t gap_fills{0};  ///< In their place.

@@ -44,8 +44,8 @@ public:
     /// Makes the first event received at this time or later the next one, if receive times increase.
     void seek_time(std::int64_t utc_ns);
 
-    /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` when
-    /// there are no more yet. A segment that cannot be read is passed over, and what it held is a LostRecord: see
+    /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` at
+    /// the end for now. A segment that cannot be read is passed over, and what it held is a LostRecord: see
     /// take_faults. Throws memory::RegionError where memory or descriptors are short.
     template <JournalHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
