@@ -1,4 +1,4 @@
-// Runs the benches one after the other, each in a process of its own, and with --results writes the page of all results anew.
+// Runs the benches one after the other, each in a process of its own, and with --results rewrites the page of all results.
 // usage: run.mjs [--node PATH]... [--only NAME] [--quick] [--cpu-time] [--results]
 // --node: a Node to run them with, this one unless given; what is not named here is handed on.
 import { spawnSync } from "node:child_process";

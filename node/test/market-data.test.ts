@@ -96,7 +96,7 @@ test("handlers that throw or reject are counted and end nothing", async () => {
   served.stop();
 });
 
-test("a lost connection is made anew with the same wishes, and said", async () => {
+test("a lost connection is made again with the same requests, and reported", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end(QUOTE);
     else socket.write(TRADE);
@@ -107,8 +107,8 @@ test("a lost connection is made anew with the same wishes, and said", async () =
     events.map((event) => event.type),
     ["connected", "quote", "connected", "trade"],
   );
-  const wishes = /\{"mode":"conflate"\}\n\{"subscribe":\["AAPL"\]\}\n/g;
-  while (served.requests.join("").match(wishes)?.length !== 2) await new Promise((resolve) => setImmediate(resolve));
+  const requests = /\{"mode":"conflate"\}\n\{"subscribe":\["AAPL"\]\}\n/g;
+  while (served.requests.join("").match(requests)?.length !== 2) await new Promise((resolve) => setImmediate(resolve));
   market.subscribe("MSFT");
   market.unsubscribe("AAPL");
   market.setMode("every");

@@ -242,7 +242,7 @@ test("clear and resize drop free messages now and lent ones when they come back"
   assert.equal(pool.warmup(10), 3);
 });
 
-test("trim drops what nobody used since the last trim", () => {
+test("trim drops what was not used since the last trim", () => {
   const pool = new MessagePool(8, { warmup: 8 });
   assert.equal(pool.trim(), 0);
   pool.release(pool.acquire("a"));

@@ -168,7 +168,7 @@ test("request gives the reply, or its timeout, or the handler's error", async ()
   await assert.rejects(system.request("hang", 1, { timeoutMs: 5 }), RequestTimeoutError);
   assert.equal(system.pool.stats().inUse, 1);
   await assert.rejects(system.request("fail"), /no/);
-  await assert.rejects(system.request("nobody"), NoHandlerError);
+  await assert.rejects(system.request("missing"), NoHandlerError);
 });
 
 test("commands and queries have exactly one handler, and reach nothing else", async () => {

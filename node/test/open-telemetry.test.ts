@@ -20,7 +20,7 @@ const spans = new WeakMap<object, Span>();
 const firsts = new Map<string | undefined, Span>();
 const channels = tracingChannel<unknown, HandleTrace>("millpond.handle");
 const end = (event: object): void => {
-  if (!("result" in event) && !("error" in event)) return; // an async handler has only begun
+  if (!("result" in event) && !("error" in event)) return; // an async handler has only started
   const { error } = event as HandleTrace;
   const span = spans.get(event);
   if (error !== undefined) span?.setStatus({ code: SpanStatusCode.ERROR, message: (error as Error).message });

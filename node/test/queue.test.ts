@@ -152,7 +152,7 @@ test("close waits for queues and handlers, refuses what comes later, and says wh
   assert.deepEqual(seen, [0, 1, 2, 3, 4]);
 });
 
-test("errors of queued messages that nobody waits for are told to onError, and counted", async () => {
+test("errors of queued messages without a waiting caller reach onError, and are counted", async () => {
   const told: unknown[] = [];
   const system = new MessageSystem({ onError: (error, path) => void told.push(path, (error as Error).message) });
   system.on("q", () => Promise.reject(new Error("bad")), { queue: { capacity: 2 } });

@@ -97,7 +97,7 @@ test("a route may live in a worker: replies, errors and calls back come across",
     return error instanceof RemoteError && error.message === "as asked" && /bridge-end/.test(String(error.cause));
   });
   await assert.rejects(system.send("calc://unsendable") as Promise<unknown>, RemoteError);
-  await assert.rejects(system.send("calc://nobody") as Promise<unknown>, /no handler/);
+  await assert.rejects(system.send("calc://missing") as Promise<unknown>, /no handler/);
   assert.equal(((await system.send("calc://large", 1_500)) as string).length, 1_500);
   assert.equal(((await system.send("calc://large", 100_000)) as string).length, 100_000);
   assert.equal(await system.send("calc://length", "x".repeat(100_000)), 100_000);

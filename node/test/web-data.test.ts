@@ -116,7 +116,7 @@ test("lines come out of messages as they went in, however frames and bytes were 
   served.stop();
 });
 
-test("a closed WebSocket is made anew with the same wishes, its reason is known, and a long list goes in parts", async () => {
+test("a closed WebSocket is opened again with the same requests, its reason is known, and a long list goes in parts", async () => {
   const symbols = Array.from({ length: 450 }, (_, n) => `S${n}`);
   const served = await serve((socket, connection) => {
     socket.write(frame(1, TRADE));

@@ -63,7 +63,7 @@ export class Registry {
     return handler.observers;
   }
 
-  /** Finds out anew what a handler's messages need. */
+  /** Updates what a handler's messages need. */
   refresh(receiver: Receiver): void {
     const { route, mailbox, retry, once, run } = receiver;
     receiver.version = this.version;

@@ -53,7 +53,7 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     else scope.runInAsyncScope(this.#enter, undefined, delivery);
   }
 
-  /** Its queue does not take the message, or no longer. An error costs a stack: it is made where somebody gets it. */
+  /** Its queue does not take the message, or no longer. An error costs a stack: it is made only where a caller gets it. */
   turnAway(delivery: Delivery, refusal: Refusal): void {
     const { receiver, scope } = delivery;
     receiver.counts[refusal === "dropped" ? DROPPED : REFUSED]!++;

@@ -1,5 +1,5 @@
 import { MARKET_ROUTES, type MarketEvent, parseMarketLine } from "./market-event.js";
-import { type MarketFeed, type MarketFeedOwner, type MarketWishes, unwant, want } from "./market-feed.js";
+import { type MarketFeed, type MarketFeedOwner, type MarketSelection, unwant, want } from "./market-feed.js";
 
 /** A line of the gateway is at most some hundred bytes long; what is longer is no gateway. */
 const LONGEST_LINE = 65_536;
@@ -24,7 +24,7 @@ export interface LineReader {
   closed(): void;
 }
 
-/** @internal The lines of a gateway, whatever brings them: asks for what is wanted, and connects anew when they end. */
+/** @internal The lines of a gateway, whatever brings them: asks for what is wanted, and connects again when they end. */
 export class LineFeed implements MarketFeed {
   #connection: LineConnection | undefined;
   #open = false;
@@ -39,19 +39,19 @@ export class LineFeed implements MarketFeed {
     /** What the gateway sends unless it is told. */
     private readonly silentMode: "every" | "conflate",
     private readonly reconnectMs: number,
-    private readonly wishes: MarketWishes,
+    private readonly selection: MarketSelection,
     private readonly owner: MarketFeedOwner,
   ) {
     this.#begin();
   }
 
   subscribe(symbols: readonly string[]): void {
-    want(this.wishes, symbols);
+    want(this.selection, symbols);
     this.#askFor("subscribe", symbols);
   }
 
   unsubscribe(symbols: readonly string[]): void {
-    unwant(this.wishes, symbols);
+    unwant(this.selection, symbols);
     this.#askFor("unsubscribe", symbols);
   }
 
@@ -70,7 +70,7 @@ export class LineFeed implements MarketFeed {
     this.#connection = this.connect({
       opened: () => {
         this.#open = true;
-        const { mode, symbols } = this.wishes;
+        const { mode, symbols } = this.selection;
         if (mode !== this.silentMode) this.#ask({ mode });
         if (symbols !== undefined) this.#askFor("subscribe", [...symbols]);
         this.owner.connected();

@@ -1,7 +1,7 @@
 import type { ConnectionOptions } from "node:tls";
 import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
-import type { MarketFeed, MarketFeedOwner, MarketWishes } from "./market-feed.js";
+import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import { Deque } from "../pool/deque.js";
 import { requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
@@ -87,7 +87,7 @@ export interface MarketAccount {
 export class MarketData implements AsyncIterable<MarketEvent> {
   readonly #options: MarketDataOptions;
   readonly #capacity: number;
-  readonly #wishes: MarketWishes;
+  readonly #selection: MarketSelection;
   readonly #owner: MarketFeedOwner;
   #feed: MarketFeed;
   #closed = false;
@@ -120,7 +120,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     }
     this.#capacity = requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24);
     const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
-    this.#wishes = { mode: options.mode ?? "every", symbols };
+    this.#selection = { mode: options.mode ?? "every", symbols };
     this.#owner = {
       connected: () => this.#take({ type: "connected", connections: ++this.#connections }),
       take: (event) => this.#take(event),
@@ -143,7 +143,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
   }
 
   setMode(mode: "every" | "conflate"): void {
-    this.#wishes.mode = mode;
+    this.#selection.mode = mode;
     this.#feed.setMode(mode);
   }
 
@@ -206,16 +206,16 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     const { host = "127.0.0.1", port, tls, token, url, reconnectMs = 1_000 } = this.#options;
     if (url === undefined) {
       const connect = (reader: LineReader): LineConnection => tcpLines(host, port!, tls, token, reader);
-      return new LineFeed("tcp", connect, "every", reconnectMs, this.#wishes, this.#owner);
+      return new LineFeed("tcp", connect, "every", reconnectMs, this.#selection, this.#owner);
     }
     const where = new URL(url);
     const connect = (reader: LineReader): LineConnection => webLines(where, token, reader);
-    return new LineFeed("web", connect, "conflate", reconnectMs, this.#wishes, this.#owner);
+    return new LineFeed("web", connect, "conflate", reconnectMs, this.#selection, this.#owner);
   }
 
   #ring(name: string): MarketFeed {
     const { reconnectMs = 1_000, wake = 1 } = this.#options;
-    return new RingFeed(name, wake, reconnectMs, this.#wishes, this.#owner);
+    return new RingFeed(name, wake, reconnectMs, this.#selection, this.#owner);
   }
 
   /** Events come over the network from now on, where there is one. */

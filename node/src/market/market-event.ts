@@ -1,4 +1,4 @@
-/** One side of a quote. `price` is null and `shares` 0 where nobody quotes. */
+/** One side of a quote. `price` is null and `shares` 0 without a quote. */
 export interface MarketSide {
   readonly price: number | null;
   readonly shares: number;

@@ -1,22 +1,22 @@
 import type { MarketEvent } from "./market-event.js";
 
-/** @internal What the user wants of the events; read by the feed whenever it connects. */
-export interface MarketWishes {
+/** @internal The mode and symbols that the user asked for; read by the feed whenever it connects. */
+export interface MarketSelection {
   mode: "every" | "conflate";
   /** undefined: everything. */
   symbols: Set<string> | undefined;
 }
 
-/** @internal These too; the first such wish ends "everything", `*` is everything. */
-export function want(wishes: MarketWishes, symbols: readonly string[]): void {
-  if (symbols.includes("*")) wishes.symbols = undefined;
-  else wishes.symbols = new Set([...(wishes.symbols ?? []), ...symbols]);
+/** @internal Adds these; the first call ends "everything", `*` is everything. */
+export function want(selection: MarketSelection, symbols: readonly string[]): void {
+  if (symbols.includes("*")) selection.symbols = undefined;
+  else selection.symbols = new Set([...(selection.symbols ?? []), ...symbols]);
 }
 
-/** @internal These no more; `*` is nothing. */
-export function unwant(wishes: MarketWishes, symbols: readonly string[]): void {
-  if (symbols.includes("*")) wishes.symbols = new Set();
-  else for (const symbol of symbols) wishes.symbols?.delete(symbol);
+/** @internal Removes these; `*` is nothing. */
+export function unwant(selection: MarketSelection, symbols: readonly string[]): void {
+  if (symbols.includes("*")) selection.symbols = new Set();
+  else for (const symbol of symbols) selection.symbols?.delete(symbol);
 }
 
 /** @internal What a feed does with what it finds. */

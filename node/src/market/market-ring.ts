@@ -109,7 +109,7 @@ export class MarketRing {
     return taken;
   }
 
-  /** Makes `poll` go on at entry `number`, without the board, and begins the account anew. What is gone is missed. */
+  /** Makes `poll` go on at entry `number`, without the board, and restarts the account. What is gone is missed. */
   seek(number: number): void {
     this.#moveTo(Math.max(1, number));
     this.#since = this.#next;

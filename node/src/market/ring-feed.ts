@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { MarketQuote } from "./market-event.js";
-import { type MarketFeed, type MarketFeedOwner, type MarketWishes, unwant, want } from "./market-feed.js";
+import { type MarketFeed, type MarketFeedOwner, type MarketSelection, unwant, want } from "./market-feed.js";
 import { type ClearView, NO_INSTRUMENT, type QuoteView, type StatusView } from "./market-layout.js";
 import type { MarketRingHandler } from "./entry-window.js";
 import { MarketRing } from "./market-ring.js";
@@ -13,7 +13,7 @@ const PRICE_SCALE = 10_000;
 
 /**
  * When a ring is looked at: `"immediate"`, in every turn of the event loop, which then never sleeps; a number, after so many
- * milliseconds; a shared Int32Array, when somebody (a worker that watches) has changed and notified its first element.
+ * milliseconds; a shared Int32Array, when another thread (a worker that watches) has changed and notified its first element.
  */
 export type RingWake = "immediate" | number | Int32Array;
 
@@ -47,7 +47,7 @@ export class RingFeed implements MarketFeed {
     quote: (quote, number) => {
       if (!this.#wants(quote.instrument)) return;
       const event = this.#quote(quote, number);
-      if (this.wishes.mode === "every") this.owner.take(event);
+      if (this.selection.mode === "every") this.owner.take(event);
       else this.#newest.set(quote.instrument, event);
     },
     trade: (trade, number) => {
@@ -114,18 +114,18 @@ export class RingFeed implements MarketFeed {
     private readonly name: string,
     private readonly wake: RingWake,
     private readonly reconnectMs: number,
-    private readonly wishes: MarketWishes,
+    private readonly selection: MarketSelection,
     private readonly owner: MarketFeedOwner,
   ) {
     void this.#run();
   }
 
   subscribe(symbols: readonly string[]): void {
-    want(this.wishes, symbols);
+    want(this.selection, symbols);
   }
 
   unsubscribe(symbols: readonly string[]): void {
-    unwant(this.wishes, symbols);
+    unwant(this.selection, symbols);
   }
 
   setMode(): void {
@@ -208,7 +208,7 @@ export class RingFeed implements MarketFeed {
   }
 
   #wants(instrument: number): boolean {
-    const { symbols } = this.wishes;
+    const { symbols } = this.selection;
     return symbols === undefined || instrument === NO_INSTRUMENT || symbols.has(this.#ring.symbol(instrument) ?? "");
   }
 

@@ -75,7 +75,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
   acquire<B extends Body, M extends Meta>(path: string, body?: B, meta?: M): Pooled<T, B, M> {
     const head = this._head;
     if (head < 0) {
-      if (!this._plain) return this.#acquireAnew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
+      if (!this._plain) return this.#acquireParkedOrNew(path, body as Body, meta as Meta) as Pooled<T, B, M>;
       const loans = this._plainLoans + 1;
       this._plainLoans = loans;
       const out = loans - this._plainEnds + this._others;
@@ -228,7 +228,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     this._look();
   }
 
-  #acquireAnew(path: string, body: Body, meta: Meta): T {
+  #acquireParkedOrNew(path: string, body: Body, meta: Meta): T {
     const lease = this._parked >= 0 ? this._popFree() : this._takeNew(path, body, meta);
     lease._stamp++;
     if ((lease._stamp & this.sampleMask) === this.sampleMask) this.#sample(lease);
