@@ -33,7 +33,7 @@ wheel: deps-python ## build a wheel and a source distribution of the Python pack
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
-check: format-check layers test headers lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, lint, layers, headers, sanitizers, counts, a short soak
+check: format-check layers words test headers lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, words, lint, layers, headers, sanitizers, counts, a short soak
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
@@ -50,6 +50,9 @@ format-check: deps-check
 
 layers:
 	tools/check_layers
+
+words:
+	tools/check_words
 
 # The dev build's program without its tests, and with it every generated file.
 program-dev: deps-test configure-dev
@@ -99,4 +102,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel npm dev check format format-check layers headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel npm dev check format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
