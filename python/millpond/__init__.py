@@ -26,6 +26,7 @@ from .errors import (
     RingRestarted,
     RingSuperseded,
 )
+from .itch import ItchTable, Messages
 from .ring import Ring
 from .scan import Report, Scan, Table, scan
 
@@ -45,7 +46,9 @@ __all__ = [
     "Disconnected",
     "Flag",
     "GapReason",
+    "ItchTable",
     "LostReason",
+    "Messages",
     "MillpondError",
     "MillpondWarning",
     "Report",

@@ -57,6 +57,25 @@ def open_scan(
 ) -> OpenedScan: ...
 def arrow_stream(scan: OpenedScan, table: int, max_rows: int) -> object: ...
 
+class OpenedRows:
+    def read(self, max_rows: int) -> Bytes | None: ...
+    def names(self, first: int) -> list[tuple[bytes, bytes]]: ...
+    def report(self) -> Any: ...
+
+def open_itch_rows(
+    kind: str,
+    path: str,
+    name: str,
+    type: str,
+    only: str,
+    symbols: list[str] | None,
+    mantissa: bool,
+    start: int | None,
+    end: int | None,
+    midnight_utc_ns: int | None,
+    bytes: int,
+) -> OpenedRows: ...
+
 class OpenedFixLog:
     def report(self) -> Any: ...
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
+    from .batch import Rows
     from .scan import Scan
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
@@ -42,8 +43,8 @@ def bars(scan: Scan, interval: str) -> npt.NDArray[Any]:
     Memory: that of the trades.
     """
     step = interval_ns(interval)
-    trades = []
-    broken = []
+    trades: list[Rows] = []
+    broken: list[Rows] = []
     for batch in scan._read(1 << 20, _tables("trades", "breaks")):
         if len(batch.trades):
             trades.append(batch.trades[["ts_event", "ts_recv", "instrument_id", "price", "size", "trade_id"]])

@@ -32,6 +32,8 @@ class Flag(IntFlag):
     """The instrument does not trade at the moment."""
     NOT_FIRM = 4
     """The venue does not guarantee a trade at these prices."""
+    LAST = 128
+    """Of `orders`: the last row of its message."""
 
 
 class TradingState(IntEnum):

@@ -181,8 +181,9 @@ def connect(
         requests.append({"mode": "conflate" if conflate else "every"})
         if wanted is not None:
             # A request holds 4,096 bytes; the first one ends "everything".
-            requests += [{"subscribe": wanted[at : at + 64]} for at in range(0, len(wanted), 64)]
-            requests += [{"unsubscribe": ["*"]}] if not wanted else []
+            requests.extend({"subscribe": wanted[at : at + 64]} for at in range(0, len(wanted), 64))
+            if not wanted:
+                requests.append({"unsubscribe": ["*"]})
         lines = [json.dumps(request).encode() for request in requests]
         if web:
             path = place.path if place.path not in ("", "/") else "/ws"

@@ -1,4 +1,4 @@
-"""Databento's binary format, version 3: quotes as mbp-1, trades as trades.
+"""Databento's binary format, version 3: quotes as mbp-1, trades as trades, orders as mbo.
 
 Source: the format's description in the package databento-dbn, with which the tests read and write it, too.
 """
@@ -24,8 +24,8 @@ _NO_TIME = np.iinfo(np.int64).min
 _NAME = 71  # bytes of a symbol
 _SCALE = 100_000  # their prices are in 1e-9, ours in 1e-4
 _F_LAST, _F_BAD_TS_RECV, _F_MAYBE_BAD_BOOK = 128, 8, 4
-_SCHEMAS = {"quotes": 1, "trades": 4}  # mbp-1, trades
-_RTYPES = {"quotes": 1, "trades": 0}
+_SCHEMAS = {"orders": 0, "quotes": 1, "trades": 4}  # mbo, mbp-1, trades
+_RTYPES = {"orders": 160, "quotes": 1, "trades": 0}
 _HEADER = [("length", "u1"), ("rtype", "u1"), ("publisher_id", "<u2"), ("instrument_id", "<u4"), ("ts_event", "<u8")]
 _TRADE = [
     *_HEADER, ("price", "<i8"), ("size", "<u4"), ("action", "S1"), ("side", "S1"), ("flags", "u1"), ("depth", "u1"),
@@ -35,14 +35,18 @@ _QUOTE = [
     *_TRADE, ("bid_px_00", "<i8"), ("ask_px_00", "<i8"), ("bid_sz_00", "<u4"), ("ask_sz_00", "<u4"),
     ("bid_ct_00", "<u4"), ("ask_ct_00", "<u4"),
 ]  # fmt: skip
-_DTYPES = {"quotes": np.dtype(_QUOTE), "trades": np.dtype(_TRADE)}
+_ORDER = [
+    *_HEADER, ("order_id", "<u8"), ("price", "<i8"), ("size", "<u4"), ("flags", "u1"), ("channel_id", "u1"),
+    ("action", "S1"), ("side", "S1"), ("ts_recv", "<u8"), ("ts_in_delta", "<i4"), ("sequence", "<u4"),
+]  # fmt: skip
+_DTYPES = {"orders": np.dtype(_ORDER), "quotes": np.dtype(_QUOTE), "trades": np.dtype(_TRADE)}
 _MOST_RECORD = 1020
 
 
 def write(scan: Scan, path: str, table: str, dataset: str) -> None:
     """See Scan.to_dbn."""
     if table not in _SCHEMAS:
-        raise ValueError(f"table: found {table!r}, must be quotes or trades")
+        raise ValueError(f"table: found {table!r}, must be orders, quotes or trades")
     if len(dataset) > 16 or not dataset.isascii():
         raise ValueError(f"dataset: found {dataset!r}, must be up to 16 ASCII characters")
     first, last = _extent(scan, table)
@@ -139,12 +143,19 @@ def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
     out["instrument_id"] = rows["instrument_id"]
     out["ts_event"] = _undefined(np.where(np.isnat(rows["ts_event"]), rows["ts_recv"], rows["ts_event"]))
     out["ts_recv"] = _undefined(_time(rows))
-    out["sequence"] = (rows["sequence"] & np.uint64(0xFFFF_FFFF)).astype(np.uint32)
+    sequence = rows["number" if table == "orders" else "sequence"]
+    out["sequence"] = (sequence & np.uint64(0xFFFF_FFFF)).astype(np.uint32)
     out["side"] = b"N"
-    out["flags"] = _F_LAST
+    out["flags"] = (rows["flags"] & int(Flag.LAST)) if table == "orders" else _F_LAST
     out["flags"] |= np.where(np.isnat(rows["ts_recv"]), _F_BAD_TS_RECV, 0).astype(np.uint8)
     incomplete = (rows["flags"] & int(Flag.INCOMPLETE)) != 0
     out["flags"] |= np.where(incomplete, _F_MAYBE_BAD_BOOK, 0).astype(np.uint8)
+    if table == "orders":
+        for column in ("order_id", "action", "side"):
+            out[column] = rows[column]
+        out["channel_id"] = rows["channel"]
+        out["price"], out["size"] = _price(rows["price"], mantissa), _small("size", rows["size"])
+        return out
     if table == "trades":
         out["action"], out["price"] = b"T", _price(rows["price"], mantissa)
         out["size"] = _small("size", rows["size"])

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class FixReport:
     """What a scan of a FIX log met, up to where it was read."""
 
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict[str, int])
     """lines, bytes, messages, faulty stretches, masked messages, remarks of the log, and messages not wanted."""
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list[str])
     """What is no message: file, line and reason. The first 100."""
 
     @property
@@ -38,9 +38,9 @@ class FixReport:
 class Names:
     """Names of fields and messages, from a dictionary in QuickFIX's XML format."""
 
-    tags: dict[str, int] = field(default_factory=dict)
-    fields: dict[int, str] = field(default_factory=dict)
-    messages: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, int] = field(default_factory=dict[str, int])
+    fields: dict[int, str] = field(default_factory=dict[int, str])
+    messages: dict[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Names:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .fix import FixScan
+    from .itch import ItchTable
     from .scan import Table
 
 
-def write(table: Table | FixScan, path: str, partition_by: list[str] | None) -> None:
+def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
     try:
         import pyarrow
         import pyarrow.dataset

@@ -5,10 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from .batch import Batch, Rows, batch_of, dtypes, is_mantissa
 from .compressed import CompressedFile, is_compressed
 from .day import date_at, date_of, midnight_ns
 from .errors import DamagedFile, MillpondWarning
+from .itch import ItchTable, Messages
 from .names import Names, NameTable
 from .progress import Progress
 from .ring import checked_rows, checked_symbols
@@ -31,15 +32,29 @@ Time = str | int | datetime.datetime | np.datetime64
 _TABLES = tuple(dtypes())
 _ALL = (1 << len(_TABLES)) - 1
 _CAPTURES = ("itch", "quotes", "bbo28", "miax-tom")
+_Read = TypeVar("_Read")
+
+
+class _Common(TypedDict):
+    kind: str
+    path: str
+    name: str
+    only: str
+    symbols: list[str] | None
+    mantissa: bool
+    start: int | None
+    end: int | None
+    midnight_utc_ns: int | None
+    bytes: int
 
 
 @dataclass(slots=True)
 class Report:
     """What a scan met, up to where it was read."""
 
-    counts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict[str, int])
     """The decoder's counters, and the file's frames, records or messages."""
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list[str])
     """What is damaged: file, place, what was found and the bound. The first 100."""
     error_count: int = 0
     outside: int = 0
@@ -172,6 +187,20 @@ class Scan:
         """What a journal misses."""
         return Table(self, "lost")
 
+    @property
+    def messages(self) -> Messages:
+        """Of ITCH: `messages["A"]` is a table of the messages of type A with all their fields."""
+        return Messages(self)
+
+    @property
+    def orders(self) -> ItchTable:
+        """Of ITCH: what happens to each order, as Databento's market by order.
+
+        action: A add, C cancel, T trade, F fill, R clear of every order. side: B or A, of a trade the side of the
+        order that took; N where it is not known. Flag.LAST ends the rows of a message.
+        """
+        return ItchTable(self, "")
+
     def batches(self, max_rows: int = 65536) -> Iterator[Batch]:
         """All tables, in batches of about max_rows rows together."""
         return self._read(max_rows, _ALL)
@@ -210,7 +239,10 @@ class Scan:
         write(self, path, symbol, latency_ns)
 
     def to_dbn(self, path: str | os.PathLike[str], *, table: str = "quotes", dataset: str = "") -> None:
-        """Writes quotes as mbp-1 records, or trades, in Databento's format, uncompressed. Reads the file twice."""
+        """Writes quotes as mbp-1 records, trades, or orders as mbo records, in Databento's format, uncompressed.
+
+        table: quotes, trades or orders. Reads the file twice.
+        """
         from .dbn import write
 
         write(self, os.fspath(path), table, dataset)
@@ -249,27 +281,40 @@ class Scan:
             progress=self._progress,
         )
 
-    def _open(self, tables: int) -> _Opened:
-        opened = _Opened(self, tables)
+    def _open(self, tables: int = 0, itch: str | None = None) -> _Opened:
+        opened = _Opened(self, tables, itch)
         self._opened = opened
-        self._names = NameTable(opened.core.names)
+        self._names = NameTable(opened.names)
         return opened
 
     def _arrow(self, table: str, max_rows: int) -> object:
         which = _TABLES.index(table)
-        return _core.arrow_stream(self._open(1 << which).core, which, max_rows)
+        return _core.arrow_stream(self._open(1 << which).tables, which, max_rows)
 
     def _read(self, max_rows: int, tables: int) -> Iterator[Batch]:
         checked_rows(max_rows)
         opened = self._open(tables)
+        for arrays in self._read_all(opened, lambda: opened.tables.read(max_rows)):
+            batch = batch_of(arrays, self._mantissa)
+            batch.missed = int((batch.lost["last"] - batch.lost["first"] + np.uint64(1)).sum())
+            if len(batch):
+                yield batch
+
+    def _read_itch(self, letter: str, max_rows: int) -> Iterator[npt.NDArray[np.uint8]]:
+        """Rows of ITCH messages of this type, or of orders ("")."""
+        checked_rows(max_rows)
+        if self._kind == "journal" or (self._kind == "capture" and self._form != "itch"):
+            raise ValueError(f"{self.path}: only an ITCH file or a capture with ITCH has messages and orders")
+        opened = self._open(itch=letter)
+        yield from self._read_all(opened, lambda: opened.itch.read(max_rows))
+
+    def _read_all(self, opened: _Opened, read: Callable[[], _Read | None]) -> Iterator[_Read]:
+        """What `read` brings until it brings nothing, and then a warning when something is wrong with the file."""
         progress = Progress(f"millpond: {self.path}", opened.total, self._progress)
         try:
-            while (arrays := opened.core.read(max_rows)) is not None:
+            while (part := read()) is not None:
                 progress.at(opened.done())
-                batch = batch_of(arrays, self._mantissa)
-                batch.missed = int((batch.lost["last"] - batch.lost["first"] + np.uint64(1)).sum())
-                if len(batch):
-                    yield batch
+                yield part
         finally:
             progress.end()
         report = opened.report(self._date)
@@ -278,35 +323,38 @@ class Scan:
             warnings.warn(
                 f"{self.path}: {report.error_count} errors, {report.counts.get('lost', 0)} events lost; {first}",
                 MillpondWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 
 class _Opened:
-    """One reading of a file."""
+    """One reading of a file: its tables, or rows of ITCH messages of this type ("": orders)."""
 
-    def __init__(self, scan: Scan, tables: int) -> None:
+    def __init__(self, scan: Scan, tables: int = 0, itch: str | None = None) -> None:
         self._compressed: CompressedFile | None = None
         self.total = _size(scan.path)
         path = scan.path
         if scan._kind != "journal" and is_compressed(_begin(path)):
             self._compressed = CompressedFile(path)
             path = self._compressed.path
+        self._core: _core.OpenedScan | _core.OpenedRows
+        common: _Common = {
+            "kind": scan._kind,
+            "path": path,
+            "name": scan.path,
+            "only": scan._only,
+            "symbols": scan._symbols,
+            "mantissa": scan._mantissa,
+            "start": scan._start,
+            "end": scan._end,
+            "midnight_utc_ns": scan._midnight,
+            "bytes": self.total * (8 if self._compressed else 1),
+        }
         try:
-            self.core = _core.open_scan(
-                kind=scan._kind,
-                path=path,
-                name=scan.path,
-                format=scan._form,
-                only=scan._only,
-                symbols=scan._symbols,
-                mantissa=scan._mantissa,
-                tables=tables,
-                start=scan._start,
-                end=scan._end,
-                midnight_utc_ns=scan._midnight,
-                bytes=self.total * (8 if self._compressed else 1),
-            )
+            if itch is None:
+                self._core = _core.open_scan(format=scan._form, tables=tables, **common)
+            else:
+                self._core = _core.open_itch_rows(type=itch, **common)
         except _core.FileFormatError as error:
             raise DamagedFile(str(error).replace(path, scan.path)) from None
         finally:
@@ -314,11 +362,24 @@ class _Opened:
                 self._compressed.opened()
         self._path, self._name = path, scan.path
 
+    @property
+    def tables(self) -> _core.OpenedScan:
+        assert isinstance(self._core, _core.OpenedScan)
+        return self._core
+
+    @property
+    def itch(self) -> _core.OpenedRows:
+        assert isinstance(self._core, _core.OpenedRows)
+        return self._core
+
+    def names(self, first: int) -> list[tuple[bytes, bytes]]:
+        return self._core.names(first)
+
     def done(self) -> int:
-        return self._compressed.offset if self._compressed is not None else self.core.report()["offset"]
+        return self._compressed.offset if self._compressed is not None else self._core.report()["offset"]
 
     def report(self, date: datetime.date | None) -> Report:
-        found = self.core.report()
+        found = self._core.report()
         errors = [error.replace(self._path, self._name) for error in found["errors"]]
         count = found["error_count"]
         if self._compressed is not None and found["ended"]:

@@ -73,7 +73,7 @@ class Frames:
     def add(self, data: bytes) -> bytes:
         """The text of the frames that are whole now. Raises ProtocolError."""
         self._bytes += data
-        texts = []
+        texts: list[bytes] = []
         at = 0
         while not self.closed and len(self._bytes) - at >= 2:
             first, second = self._bytes[at], self._bytes[at + 1]

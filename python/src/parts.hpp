@@ -7,6 +7,7 @@ namespace millpond::python {
 
 void add_arrow_stream(nanobind::module_& module);
 void add_fix_log(nanobind::module_& module);
+void add_itch_rows(nanobind::module_& module);
 void add_ring(nanobind::module_& module);
 void add_scan(nanobind::module_& module);
 

@@ -23,6 +23,7 @@
 #include "in_use.hpp"
 #include "opened_scan.hpp"
 #include "parts.hpp"
+#include "report.hpp"
 
 namespace nb = nanobind;
 
@@ -97,22 +98,9 @@ nb::list names(OpenedScan& scan, std::size_t first) {
 
 nb::dict report(OpenedScan& scan) {
     const InUse guard{scan.in_use()};
-    nb::dict counts;
-    for (const auto& [name, count] : scan.source().counts()) counts[name.c_str()] = count;
-    nb::list errors;
-    // Names in a file may be any bytes.
-    for (const auto& error : scan.source().errors()) {
-        errors.append(
-            nb::steal(PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "backslashreplace")));
-    }
-    nb::dict all;
-    all["counts"] = counts;
-    all["errors"] = errors;
-    all["error_count"] = scan.source().error_count();
-    all["outside"] = scan.collector().outside();
-    all["offset"] = scan.source().offset();
-    all["ended"] = scan.ended();
-    return all;
+    const auto& source = scan.source();
+    return to_report(source.counts(), source.errors(), source.error_count(), scan.collector().outside(),
+                     source.offset(), scan.ended());
 }
 
 }  // namespace

@@ -23,7 +23,10 @@ def read_all(path: Path, form: str | None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", millpond.MillpondWarning)
             rows = sum(len(batch) for batch in scan.batches(50))
-        assert rows >= 0 and scan.report.complete
+            assert rows >= 0 and scan.report.complete
+            if scan._kind == "itch" or (scan._kind == "capture" and scan._form == "itch"):
+                for table in (scan.orders, scan.messages["A"], scan.messages["R"]):
+                    assert sum(len(part) for part in table.batches(50)) >= 0 and scan.report.complete
     except (millpond.DamagedFile, OSError):
         pass
 

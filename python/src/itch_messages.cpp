@@ -1,0 +1,147 @@
+#include "itch_messages.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <millpond/feed/itch_layout.hpp>
+#include <millpond/feed/moldudp64_packet.hpp>
+
+namespace millpond::python {
+namespace {
+
+std::variant<net::ItchFileReader, net::PcapReader> open(const std::string& path, bool capture) {
+    using Reader = std::variant<net::ItchFileReader, net::PcapReader>;
+    return capture ? Reader{std::in_place_type<net::PcapReader>, path}
+                   : Reader{std::in_place_type<net::ItchFileReader>, path};
+}
+
+bool is_whole(std::span<const std::byte> message) noexcept {
+    return !message.empty() && message.size() == feed::itch_layout::message_bytes(static_cast<char>(message[0]));
+}
+
+}  // namespace
+
+ItchMessages::ItchMessages(const Source::Options& options, bool capture)
+    : name_(options.name), reader_(open(options.path, capture)) {
+    if (!options.only.empty()) only_ = net::SocketAddress::parse(options.only);
+}
+
+bool ItchMessages::next(ItchMessage& message) {
+    auto* const file = std::get_if<net::ItchFileReader>(&reader_);
+    if (file == nullptr) return next_of_capture(message);
+    message = {};
+    message.new_session = messages_ == 0;
+    while (file->next(message.bytes)) {
+        ++messages_;
+        message.number = file->messages();
+        if (is_whole(message.bytes)) return true;
+        reject(message.bytes, "byte " + std::to_string(file->offset() - message.bytes.size()));
+        message.follows_loss = true;
+    }
+    if (!file->error().empty()) note(file->error());
+    return false;
+}
+
+bool ItchMessages::next_of_capture(ItchMessage& message) {
+    auto& file = std::get<net::PcapReader>(reader_);
+    net::CapturedDatagram datagram;
+    while (given_ == ready_.size()) {
+        ready_.clear();
+        given_ = 0;
+        if (!file.next(datagram)) {
+            if (!file.error().empty()) note(file.error());
+            return false;
+        }
+        if (!only_ || datagram.destination == *only_) take_datagram(datagram);
+    }
+    message = ready_[given_++];
+    return true;
+}
+
+void ItchMessages::take_datagram(const net::CapturedDatagram& datagram) {
+    auto* const channel = channel_of(datagram.destination);
+    if (channel == nullptr) return;
+    const auto frame = [&] { return "frame " + std::to_string(std::get<net::PcapReader>(reader_).counts().frames); };
+    std::vector<std::span<const std::byte>> messages;
+    const auto packet = feed::MoldUdp64Packet::read(
+        datagram.payload, [&](std::span<const std::byte> message) { messages.push_back(message); });
+    if (packet.error) {
+        note("'" + name_ + "', " + frame() + ", byte " + std::to_string(packet.error->offset) +
+             " of its datagram: " + std::string{feed::to_string(packet.error->kind)} + ", found " +
+             std::to_string(packet.error->found) + ", bound " + std::to_string(packet.error->bound));
+    }
+    if (!packet.has_header()) return;
+    if (channel->next == 0 || packet.session != channel->session) {
+        channel->session = packet.session;
+        channel->next = packet.sequence;
+        channel->new_session = true;
+        channel->follows_loss = packet.sequence != 1;
+    }
+    if (packet.sequence > channel->next) {
+        lost_ += packet.sequence - channel->next;
+        channel->next = packet.sequence;
+        channel->follows_loss = true;
+    }
+    auto number = packet.sequence;
+    for (const auto message : messages) {
+        const auto mine = number++;
+        if (mine < channel->next) {
+            ++repeated_;
+            continue;
+        }
+        channel->next = mine + 1;
+        ++messages_;
+        if (!is_whole(message)) {
+            reject(message, frame());
+            channel->follows_loss = true;
+            continue;
+        }
+        ready_.push_back({message, mine, datagram.utc_ns, static_cast<std::uint16_t>(channel - channels_.data()),
+                          std::exchange(channel->follows_loss, false), std::exchange(channel->new_session, false)});
+    }
+}
+
+ItchMessages::Channel* ItchMessages::channel_of(const net::SocketAddress& address) {
+    const auto place = std::ranges::find(channels_, address, &Channel::address);
+    if (place != channels_.end()) return &*place;
+    if (channels_.size() == kMostChannels) {
+        if (rejected_++ == 0)
+            note("'" + name_ + "': datagrams to more than " + std::to_string(kMostChannels) +
+                 " addresses; choose with only=ADDRESS:PORT");
+        return nullptr;
+    }
+    channels_.push_back({.address = address});
+    return &channels_.back();
+}
+
+void ItchMessages::reject(std::span<const std::byte> message, const std::string& place) {
+    const auto type = message.empty() ? '\0' : static_cast<char>(message[0]);
+    const auto bytes = feed::itch_layout::message_bytes(type);
+    ++rejected_;
+    note("'" + name_ + "', " + place + ": " +
+         (bytes == 0 ? "a message of the unknown type " + std::to_string(static_cast<unsigned char>(type))
+                     : std::string{"a message of type "} + type + " has " + std::to_string(message.size()) +
+                           " bytes, bound " + std::to_string(bytes)));
+}
+
+void ItchMessages::note(std::string error) {
+    constexpr std::size_t kMostErrors = 100;
+    ++error_count_;
+    if (errors_.size() < kMostErrors) errors_.push_back(std::move(error));
+}
+
+Source::Counts ItchMessages::counts() const {
+    Source::Counts counts{{"messages", messages_}, {"rejected", rejected_}};
+    if (const auto* const capture = std::get_if<net::PcapReader>(&reader_)) {
+        counts.emplace_back("frames", capture->counts().frames);
+        counts.emplace_back("repeated", repeated_);
+        counts.emplace_back("lost", lost_);
+    }
+    return counts;
+}
+
+std::uint64_t ItchMessages::offset() const noexcept {
+    return std::visit([](const auto& reader) { return reader.offset(); }, reader_);
+}
+
+}  // namespace millpond::python

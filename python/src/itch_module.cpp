@@ -1,0 +1,96 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/feed/itch_layout.hpp>
+
+#include "arrays.hpp"
+#include "check_signals.hpp"
+#include "in_use.hpp"
+#include "itch_rows.hpp"
+#include "parts.hpp"
+#include "report.hpp"
+
+namespace nb = nanobind;
+
+namespace millpond::python {
+namespace {
+
+std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path, const std::string& name,
+                               const std::string& type, const std::string& only,
+                               const std::optional<std::vector<std::string>>& symbols, bool mantissa,
+                               std::optional<std::int64_t> start, std::optional<std::int64_t> end,
+                               std::optional<std::int64_t> midnight_utc_ns, std::uint64_t bytes) {
+    if (type.size() > 1 || (type.size() == 1 && feed::itch_layout::message_bytes(type[0]) == 0))
+        throw std::invalid_argument("type: found '" + type + "', must be a letter of an ITCH message, or empty");
+    // As in open_scan: without a day, times count from 1970-01-01.
+    constexpr std::int64_t kDayNs = 86'400'000'000'000;
+    const ItchRows::Options options{.file = {.path = path,
+                                             .name = name,
+                                             .only = only,
+                                             .symbols = symbols,
+                                             .start = start,
+                                             .end = end,
+                                             .midnight_utc_ns = midnight_utc_ns.value_or(kDayNs),
+                                             .bytes = bytes},
+                                    .capture = kind == "capture",
+                                    .type = type.empty() ? '\0' : type[0],
+                                    .mantissa = mantissa,
+                                    .shift_ns = midnight_utc_ns ? 0 : -kDayNs};
+    const nb::gil_scoped_release unlocked;
+    return std::make_shared<ItchRows>(options);
+}
+
+/// The bytes of a batch's rows; None at the end.
+nb::object read(ItchRows& file, std::size_t max_rows) {
+    const InUse guard{file.in_use()};
+    std::vector<std::byte> rows;
+    {
+        const nb::gil_scoped_release unlocked;
+        rows = file.read(max_rows, &check_signals);
+    }
+    if (rows.empty() && file.ended()) return nb::none();
+    return nb::cast(to_bytes(std::move(rows)));
+}
+
+/// (venue, symbol) of the instruments from `first` on.
+nb::list names(ItchRows& file, std::size_t first) {
+    const InUse guard{file.in_use()};
+    nb::list all;
+    for (auto id = first; id < file.names().size(); ++id) {
+        const auto& symbol = file.names()[id];
+        all.append(nb::make_tuple(nb::bytes("XNAS"), nb::bytes(symbol.data(), symbol.size())));
+    }
+    return all;
+}
+
+nb::dict report(ItchRows& file) {
+    const InUse guard{file.in_use()};
+    return to_report(file.counts(), file.messages().errors(), file.messages().error_count(), file.outside(),
+                     file.messages().offset(), file.ended());
+}
+
+}  // namespace
+
+void add_itch_rows(nb::module_& module) {
+    nb::class_<ItchRows>(module, "OpenedRows")
+        .def("read", &read, nb::arg("max_rows"))
+        .def("names", &names, nb::arg("first"))
+        .def("report", &report);
+    module.def("open_itch_rows", &open, nb::arg("kind"), nb::arg("path"), nb::arg("name"), nb::arg("type"),
+               nb::arg("only"), nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("start").none(),
+               nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
+}
+
+}  // namespace millpond::python
