@@ -1,7 +1,8 @@
 // Random operations on a MessageSystem and on a naive model of it: handlers, observers, queues of every policy, aborts, time
-// limits, throws, retries, forwards, re-sends, places, acquired messages and closes.
+// limits, throws, retries, forwards, re-sends, places, acquired messages and closes; and on two systems, one of them in a worker.
 // MILLPOND_OPERATIONS: how many, 100,000 by default.
 import { test } from "node:test";
+import { BridgeDriver } from "./support/bridge-driver.js";
 import { BusDriver } from "./support/bus-driver.js";
 import { randomFrom } from "./support/random.js";
 
@@ -10,7 +11,7 @@ const SEED = Number(process.env["MILLPOND_SEED"] ?? 1);
 const PART = 2_000;
 
 const KINDS = [
-  { name: "as it is", share: 0.5, options: {} },
+  { name: "as it is", share: 0.45, options: {} },
   { name: "without asynchronous contexts", share: 0.2, options: { asyncContext: false } },
   { name: "in a pool that is far too small", share: 0.1, options: { pool: 3 } },
   { name: "with plain messages", share: 0.1, options: { pool: 0 } },
@@ -34,3 +35,15 @@ for (const [kind, { name, share, options }] of KINDS.entries()) {
     }
   });
 }
+
+test("two systems that a bridge joins, one in a worker, do what two models do", async () => {
+  const parts = Math.ceil((OPERATIONS * 0.05) / PART);
+  for (let part = 0; part < parts; part++) {
+    const seed = SEED * 1_000_003 + KINDS.length * 100_003 + part * 7_919;
+    try {
+      await new BridgeDriver(randomFrom(seed)).run(PART);
+    } catch (error) {
+      throw new Error(`the run with seed ${seed} differs`, { cause: error });
+    }
+  }
+});

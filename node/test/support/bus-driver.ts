@@ -8,8 +8,10 @@ import {
   type Place,
   type Priority,
 } from "millpond";
+import { arranged } from "./arranged.js";
 import { type Body, type Config, Model, type Outcome, Party, type Policy, type Ticket } from "./bus-model.js";
 import type { Random } from "./random.js";
+import { nameOf } from "./scripted-side.js";
 import { VirtualClock } from "./virtual-clock.js";
 
 const TEMPLATES = [
@@ -32,11 +34,6 @@ const MOST_GATES = 12;
 interface Gate {
   readonly message: Message;
   readonly open: (act: () => unknown) => void;
-}
-
-function nameOf(error: unknown): string {
-  const { name, message, code } = error as { name: string; message: string; code?: string };
-  return code === undefined ? message : name;
 }
 
 export class BusDriver {
@@ -526,16 +523,4 @@ export class BusDriver {
     this.#model.held = new Map();
     assert.equal(await (this.#closing ?? this.#system.close()), true);
   }
-}
-
-/** First starts at one receiver in their order; all else sorted: what is due in one millisecond may come in any order. */
-function arranged(log: readonly string[]): string[][] {
-  const starts = new Map<string, string[]>();
-  const others: string[] = [];
-  for (const line of log) {
-    const key = /^start \d+ \d+ 1 /.test(line) ? line.split(" ")[1] : undefined;
-    if (key === undefined) others.push(line);
-    else starts.set(key, [...(starts.get(key) ?? []), line]);
-  }
-  return [others.sort(), ...[...starts.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, lines]) => lines)];
 }

@@ -18,6 +18,8 @@ export interface Config {
   /** Settles when the test says so; otherwise at once, by the body's script. */
   readonly gated: boolean;
   readonly once: boolean;
+  /** Its handler lives in the other thread. */
+  readonly remote?: boolean;
 }
 
 export type Outcome = { ok: unknown } | { error: string };
@@ -45,6 +47,12 @@ export interface Item {
   answered: boolean;
   gaveUp: boolean;
   kept: boolean;
+}
+
+/** What goes to the other thread: a call, or that its sender no longer waits. */
+export interface Frame {
+  readonly kind: "call" | "abort";
+  readonly item: Item;
 }
 
 /** A wait for a place, or a place. */
@@ -129,6 +137,12 @@ export class Model {
   /** What must be seen outside, in order for each receiver: starts, errors, dead letters. */
   log: string[] = [];
   outcomes = new Map<number, Outcome>();
+  /** What the other thread has not seen yet. */
+  frames: Frame[] = [];
+  /** Those whose replies have come and are looked at after everything else of this turn. */
+  readonly replied = new Map<Item, Outcome>();
+  /** The other thread has ended. */
+  alone = false;
   /** Acquired messages: who owns each. */
   held = new Map<number, "caller" | "bus">();
   #nested = -2;
@@ -407,6 +421,10 @@ export class Model {
   start(item: Item): void {
     item.state = "running";
     const { config, number, template } = item.to;
+    if (config.remote === true) {
+      this.frames.push({ kind: "call", item });
+      return;
+    }
     for (;;) {
       this.log.push(`start ${number} ${item.body.id} ${item.attempt} ${JSON.stringify(matches(template, item.path))}`);
       if (config.gated) {
@@ -467,8 +485,12 @@ export class Model {
     const unstarted = state === "queued" || state === "waits for room";
     if (timedOut && !item.emitted) this.#letter(item, "timed-out");
     if (timedOut && item.emitted && unstarted) this.#letter(item, "expired");
-    if (state === "running") this.#answer(item, { error });
-    else if (state === "resting") this.settle(item, { error });
+    if (state === "running") {
+      this.#answer(item, { error });
+      if (to.config.remote !== true || this.alone || this.replied.has(item)) return;
+      this.frames.push({ kind: "abort", item });
+      this.settle(item, { error });
+    } else if (state === "resting") this.settle(item, { error });
     else {
       to.counts[timedOut ? "expired" : "aborted"]++;
       for (const lane of to.queue) if (lane.includes(item)) lane.splice(lane.indexOf(item), 1);
@@ -500,6 +522,11 @@ export class Model {
         if (ticket.state === "waits" && ticket.deadline === this.now) this.endTicket(ticket, "RequestTimeoutError");
       }
     }
+  }
+
+  takeReplies(): void {
+    for (const [item, outcome] of this.replied) this.finish(item, outcome);
+    this.replied.clear();
   }
 
   /** Everything that can start without being asked starts. */
