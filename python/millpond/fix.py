@@ -1,5 +1,8 @@
 """FIX messages of the engine's raw log, or of any text that holds some, as a table."""
 
+# pyarrow has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import os

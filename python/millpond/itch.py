@@ -1,5 +1,8 @@
 """ITCH messages of one type with all their fields, and what happens to orders, as tables."""
 
+# pyarrow has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import os

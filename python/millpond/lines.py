@@ -79,7 +79,7 @@ class LineReader:
             self.names.append((b"", symbol.encode()))
         return found
 
-    def _price(self, price: int | None) -> float | int:
+    def _price(self, price: Any) -> float | int:
         if price is None:
             return UNDEF_PRICE if self._scale is None else float("nan")
         if not isinstance(price, int):

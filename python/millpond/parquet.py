@@ -1,5 +1,8 @@
 """Parquet files, through pyarrow."""
 
+# pyarrow has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,5 +1,8 @@
 """Files as tables: journals, ITCH files and captures."""
 
+# pyarrow has no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
+
 from __future__ import annotations
 
 import datetime
