@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from . import _core
 from .compressed import CompressedFile, is_compressed
 from .errors import DamagedFile, MillpondWarning
+from .interrupt import interruptible
 
 if TYPE_CHECKING:
     import pandas
@@ -89,14 +90,16 @@ class FixScan:
     def to_arrow(self) -> pyarrow.Table:
         import pyarrow
 
-        table = pyarrow.table(self)
+        with interruptible():
+            table = pyarrow.table(self)
         self._warn()
         return table
 
     def to_polars(self) -> polars.DataFrame:
         import polars
 
-        frame = polars.DataFrame(self)
+        with interruptible():
+            frame = polars.DataFrame(self)
         self._warn()
         return frame
 
@@ -108,7 +111,8 @@ class FixScan:
         """Record batches of about 65,536 messages, in bounded memory."""
         import pyarrow
 
-        yield from pyarrow.RecordBatchReader.from_stream(self)
+        with interruptible():
+            yield from pyarrow.RecordBatchReader.from_stream(self)
         self._warn()
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:

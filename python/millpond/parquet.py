@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from typing import TYPE_CHECKING
+
+from .interrupt import interruptible
 
 if TYPE_CHECKING:
     from .fix import FixScan
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
+    """A single file is there once it is whole, or not at all."""
     try:
         import pyarrow
         import pyarrow.dataset
@@ -22,9 +27,16 @@ def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str]
         raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
     reader = pyarrow.RecordBatchReader.from_stream(table)
     if partition_by is None:
-        with pyarrow.parquet.ParquetWriter(path, reader.schema, compression="zstd") as file:
-            for batch in reader:
-                file.write_batch(batch)
+        part = path + ".part"
+        try:
+            with interruptible(), pyarrow.parquet.ParquetWriter(part, reader.schema, compression="zstd") as file:
+                for batch in reader:
+                    file.write_batch(batch)
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+            raise
         return
     unknown = [column for column in partition_by if column not in reader.schema.names]
     if unknown:
@@ -36,16 +48,17 @@ def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str]
             for field in reader.schema
         ]
     )
-    pyarrow.dataset.write_dataset(
-        (batch.cast(plain) for batch in reader),
-        path,
-        schema=plain,
-        format="parquet",
-        partitioning=partition_by,
-        partitioning_flavor="hive",
-        max_partitions=65_536,
-        existing_data_behavior="error",
-    )
+    with interruptible():
+        pyarrow.dataset.write_dataset(
+            (batch.cast(plain) for batch in reader),
+            path,
+            schema=plain,
+            format="parquet",
+            partitioning=partition_by,
+            partitioning_flavor="hive",
+            max_partitions=65_536,
+            existing_data_behavior="error",
+        )
 
 
 def _is_dictionary(kind: object) -> bool:

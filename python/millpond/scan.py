@@ -21,6 +21,7 @@ from .batch import Batch, Rows, batch_of, dtypes, is_mantissa
 from .compressed import CompressedFile, is_compressed
 from .day import date_at, date_of, midnight_ns
 from .errors import DamagedFile, MillpondWarning
+from .interrupt import interruptible
 from .itch import ItchTable, Messages
 from .names import Names, NameTable
 from .progress import Progress
@@ -106,12 +107,14 @@ class Table:
     def to_arrow(self) -> pyarrow.Table:
         import pyarrow
 
-        return pyarrow.table(self)
+        with interruptible():
+            return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
         import polars
 
-        return polars.DataFrame(self)
+        with interruptible():
+            return polars.DataFrame(self)
 
     def to_pandas(self) -> pandas.DataFrame:
         frame: pandas.DataFrame = self.to_arrow().to_pandas()

@@ -11,6 +11,7 @@
 #include <nanobind/nanobind.h>
 
 #include "arrow_columns.hpp"
+#include "check_signals.hpp"
 #include "in_use.hpp"
 
 namespace millpond::python {
@@ -57,6 +58,10 @@ private:
             const InUse guard{batches_.in_use()};
             work(batches_);
             return 0;
+        } catch (nanobind::python_error& interrupt) {
+            hold_interrupt(std::move(interrupt));
+            error_ = "interrupted by a signal";
+            return EINTR;
         } catch (const std::exception& failed) {
             error_ = failed.what();
         }
@@ -70,6 +75,7 @@ private:
 /// The capsule that __arrow_c_stream__ gives.
 template <class Batches>
 nanobind::object arrow_capsule(Batches batches) {
+    forget_interrupt();
     auto stream = std::make_unique<ArrowArrayStream>();
     ArrowStream<Batches>::export_to(std::make_unique<ArrowStream<Batches>>(std::move(batches)), stream.get());
     constexpr auto destroy = [](PyObject* capsule) {

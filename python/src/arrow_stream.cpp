@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arrow_capsule.hpp"
+#include "check_signals.hpp"
 #include "opened_scan.hpp"
 #include "parts.hpp"
 
@@ -42,7 +43,7 @@ public:
     std::vector<ArrowColumn> schema() { return columns({}, 0); }
     std::pair<std::vector<ArrowColumn>, std::size_t> next() {
         while (!scan_->ended()) {
-            auto rows = scan_->read(max_rows_, [] {});
+            auto rows = scan_->read(max_rows_, &check_signals);
             std::pair<std::vector<ArrowColumn>, std::size_t> made;
             rows.visit([&](TableKind kind, const auto& table) {
                 if (kind != table_->kind || table.empty()) return;

@@ -126,14 +126,15 @@ std::vector<ArrowColumn> FixLog::empty_columns() const {
     return columns;
 }
 
-std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_rows) {
+std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_rows, void (*pause)()) {
     columns_ = empty_columns();
     rows_ = 0;
     constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;  // a column's texts have 32-bit offsets
+    constexpr std::uint64_t kPauseEvery = std::uint64_t{1} << 16U;
     const auto until = counts_.bytes + kMostBytes;
     std::string_view line;
     while (rows_ < max_rows && (rows_ == 0 || counts_.bytes < until) && next_line(line)) {
-        ++counts_.lines;
+        if (++counts_.lines % kPauseEvery == 0) pause();
         take_line(line);
     }
     if (rows_ == 0) {

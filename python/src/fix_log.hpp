@@ -54,7 +54,8 @@ public:
     explicit FixLog(const Options& options);
 
     /// The columns of up to max_rows messages, and how many there are; 0 at the end.
-    std::pair<std::vector<ArrowColumn>, std::size_t> read(std::size_t max_rows);
+    /// `pause` is called now and then and may throw.
+    std::pair<std::vector<ArrowColumn>, std::size_t> read(std::size_t max_rows, void (*pause)());
     /// Columns without rows.
     [[nodiscard]] std::vector<ArrowColumn> empty_columns() const;
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "arrow_capsule.hpp"
+#include "check_signals.hpp"
 #include "fix_log.hpp"
 #include "in_use.hpp"
 #include "parts.hpp"
@@ -62,7 +63,7 @@ public:
         : opened_(std::move(opened)), max_rows_(max_rows) {}
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return opened_->in_use; }
     std::vector<ArrowColumn> schema() { return opened_->log.empty_columns(); }
-    std::pair<std::vector<ArrowColumn>, std::size_t> next() { return opened_->log.read(max_rows_); }
+    std::pair<std::vector<ArrowColumn>, std::size_t> next() { return opened_->log.read(max_rows_, &check_signals); }
 
 private:
     std::shared_ptr<OpenedLog> opened_;

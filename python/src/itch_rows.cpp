@@ -16,10 +16,18 @@ using core::load_be;
 /// Where a message of that type names its stock; 0: nowhere.
 std::size_t stock_at(char type) noexcept {
     switch (type) {
-        case 'A': case 'F': return at::order_added::kStockAt;
+        case 'A':
+        case 'F': return at::order_added::kStockAt;
         case 'P': return at::hidden_trade::kStockAt;
         case 'Q': return at::cross::kStockAt;
-        case 'R': case 'H': case 'h': case 'Y': case 'K': case 'J': case 'N': case 'O': return at::directory::kStockAt;
+        case 'R':
+        case 'H':
+        case 'h':
+        case 'Y':
+        case 'K':
+        case 'J':
+        case 'N':
+        case 'O': return at::directory::kStockAt;
         case 'L': return 15;
         case 'I': return 28;
         default: return 0;

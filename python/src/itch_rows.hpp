@@ -55,8 +55,8 @@ public:
     struct Options {
         Source::Options file{};
         bool capture{false};
-        char type{0};             ///< Of the messages; 0: orders.
-        bool mantissa{false};     ///< Prices of orders as integers.
+        char type{0};              ///< Of the messages; 0: orders.
+        bool mantissa{false};      ///< Prices of orders as integers.
         std::int64_t shift_ns{0};  ///< Added to exchange times.
     };
     static constexpr std::uint16_t kIncomplete = 1;
@@ -64,11 +64,11 @@ public:
 
     explicit ItchRows(const Options& options);
 
-    /// Rows one behind the other, until there are about max_rows or the file ends. Calls pause() now and then, which may
-    /// throw.
+    /// Rows one behind the other, until there are about max_rows or the file ends. Calls pause() now and then, which
+    /// may throw.
     template <class Pause>
     std::vector<std::byte> read(std::size_t max_rows, Pause&& pause) {
-        constexpr std::size_t kPauseEvery = std::size_t{1} << 19U;
+        constexpr std::size_t kPauseEvery = std::size_t{1} << 16U;
         ItchMessage message;
         for (std::size_t taken = 1; !ended_ && rows_.size() < max_rows * row_bytes_; ++taken) {
             if (!messages_.next(message)) {

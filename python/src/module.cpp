@@ -58,4 +58,5 @@ NB_MODULE(_core, module) {
     add_arrow_stream(module);
     add_fix_log(module);
     add_itch_rows(module);
+    add_interrupt(module);
 }

@@ -24,11 +24,12 @@ public:
     template <class Pause>
     Rows read(std::size_t max_rows, Pause&& pause) {
         constexpr std::size_t kMostAtOnce = 8'192;
+        constexpr int kPauseEvery = 8;
         int rounds = 0;
         while (!ended_ && collector_.rows().size() < max_rows) {
             const auto room = max_rows - collector_.rows().size();
             ended_ = !source_->read(collector_, std::clamp<std::size_t>(room, 1, kMostAtOnce));
-            if (++rounds % 64 == 0) pause();
+            if (++rounds % kPauseEvery == 0) pause();
         }
         return collector_.take();
     }

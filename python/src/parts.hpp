@@ -9,6 +9,7 @@ void add_arrow_stream(nanobind::module_& module);
 void add_fix_log(nanobind::module_& module);
 void add_itch_rows(nanobind::module_& module);
 void add_ring(nanobind::module_& module);
+void add_interrupt(nanobind::module_& module);
 void add_scan(nanobind::module_& module);
 
 }  // namespace millpond::python

@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import gzip
 import os
+import signal
 import struct
 import subprocess
+import threading
 import tracemalloc
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import millpond
@@ -227,6 +230,42 @@ def test_memory_is_bounded_by_the_batch_not_the_file(day, tmp_path: Path) -> Non
     size, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 1 << 20 and size < 1 << 20
+
+
+READS: dict[str, Callable[[millpond.Scan], object]] = {
+    "numpy": lambda scan: scan.to_numpy(),
+    "orders": lambda scan: scan.orders.to_numpy(),
+    "arrow without a row on the way": lambda scan: scan.lost.to_arrow(),
+    "polars": lambda scan: scan.gaps.to_polars(),
+    "messages": lambda scan: scan.messages["R"].to_arrow(),
+    "parquet": lambda scan: scan.to_parquet(scan.path + ".parquet"),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_ctrl_c_ends_a_scan(day, tmp_path: Path, read: Callable[[millpond.Scan], object]) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "long.itch"
+    path.write_bytes(day[0].read_bytes() * 40)
+    scan = millpond.scan(path)
+
+    def interrupt() -> None:
+        while True:  # until the main thread reads
+            try:
+                _ = scan.report
+            except RuntimeError:
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    with pytest.raises(KeyboardInterrupt):
+        threading.Thread(target=interrupt).start()
+        read(scan)
+        while True:  # the signal is on its way
+            pass
+    assert not scan.report.complete
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["long.itch"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", millpond.MillpondWarning)
+        assert len(scan.trades.to_numpy()) > 0 and scan.report.complete
 
 
 def test_scans_leak_neither_memory_nor_descriptors(tmp_path: Path) -> None:
