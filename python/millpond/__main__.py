@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 
-from . import MillpondError, dtypes, scan
+from . import MillpondError, MillpondWarning, dtypes, scan
 
 _TABLES = tuple(dtypes())
 
@@ -30,7 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
     export.add_argument("--prices", choices=("float64", "int64"), default="float64", help="default: %(default)s")
     options = parser.parse_args(arguments)
     try:
-        return _export(options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MillpondWarning)  # the report says more
+            return _export(options)
     except (MillpondError, OSError, ValueError, ImportError) as error:
         print(f"millpond: {error}", file=sys.stderr)
         return 1

@@ -108,13 +108,17 @@ class Table:
         import pyarrow
 
         with interruptible():
-            return pyarrow.table(self)
+            table = pyarrow.table(self)
+        self._scan._warn()
+        return table
 
     def to_polars(self) -> polars.DataFrame:
         import polars
 
         with interruptible():
-            return polars.DataFrame(self)
+            frame = polars.DataFrame(self)
+        self._scan._warn()
+        return frame
 
     def to_pandas(self) -> pandas.DataFrame:
         frame: pandas.DataFrame = self.to_arrow().to_pandas()
@@ -125,6 +129,7 @@ class Table:
         from .parquet import write
 
         write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+        self._scan._warn()
 
 
 class Scan:
@@ -323,13 +328,17 @@ class Scan:
                 yield part
         finally:
             progress.end()
-        report = opened.report(self._date)
+        self._warn(opened.report(self._date), 4)
+
+    def _warn(self, report: Report | None = None, level: int = 3) -> None:
+        """Where a reading met damaged or lost data; None: the newest one. level: frames up to the user's."""
+        report = report or self.report
         if not report.ok:
             first = report.errors[0] if report.errors else "events were lost before it was written"
             warnings.warn(
                 f"{self.path}: {report.error_count} errors, {report.counts.get('lost', 0)} events lost; {first}",
                 MillpondWarning,
-                stacklevel=4,
+                stacklevel=level,
             )
 
 

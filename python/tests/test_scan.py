@@ -205,6 +205,20 @@ def test_damage_keeps_the_good_rows_and_names_the_place(day, tmp_path: Path) -> 
     assert f"'{path}'" in report.errors[0] and "at byte" in report.errors[0]
 
 
+@pytest.mark.parametrize("read", ["to_numpy", "to_arrow", "to_polars", "to_pandas", "to_parquet"])
+def test_every_way_to_read_warns_of_damage(day, tmp_path: Path, read: str) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "cut.itch"
+    path.write_bytes(day[0].read_bytes()[:-1])
+    scan = millpond.scan(path)
+    more = [tmp_path / "out.parquet"] if read == "to_parquet" else []
+    with pytest.warns(millpond.MillpondWarning, match="cut.itch") as caught:
+        getattr(scan, read)(*more)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        getattr(millpond.scan(day[0]), read)(*more)
+
+
 def test_what_is_no_file_of_ours_is_refused(tmp_path: Path) -> None:
     for name, data in [("a", b""), ("b", b"x"), ("c", b"hello, world, this is text"), ("d.gz", gzip.compress(b"text"))]:
         (tmp_path / name).write_bytes(data)
