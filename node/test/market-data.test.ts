@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { tracingChannel } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { test } from "node:test";
-import { MarketData, type MarketEvent, type MarketQuote, MessageSystem } from "millpond";
+import { createServer as createTlsServer } from "node:tls";
+import { type HandleTrace, MarketData, type MarketEvent, type MarketQuote, MessageSystem } from "millpond";
+import { selfSigned } from "./support/certificate.js";
+import { turn } from "./support/gate.js";
 
 // The lines that feed/quote_json.hpp, feed/event_json.hpp and gateway/sinks/tcp document.
 const QUOTE =
@@ -209,4 +213,117 @@ test("two iterators share the events, and both end", async () => {
   const { delivered, received } = market.account();
   assert.deepEqual([delivered, received], [101, 101]);
   served.stop();
+});
+
+for (const host of ["127.0.0.1", "localhost"]) {
+  test(`by TLS to ${host}: events and the token only where the certificate is trusted`, async () => {
+    const { key, cert } = selfSigned();
+    const warnings: Error[] = [];
+    const listen = (warning: Error): void => void warnings.push(warning);
+    process.on("warning", listen);
+    const requests: string[] = [];
+    const server = createTlsServer({ key, cert }, (socket) => {
+      socket.on("error", () => {}).on("data", (text) => requests.push(String(text)));
+      socket.write(QUOTE + TRADE);
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+
+    const distrustful = new MarketData({ host, port, tls: true, token: "secret", reconnectMs: 1 });
+    while (distrustful.account().lastError === undefined) await turn();
+    assert.match(distrustful.account().lastError!, /self[- ]signed/);
+    assert.equal(distrustful.account().connections, 0);
+    distrustful.close();
+    assert.deepEqual(requests, []);
+
+    using market = new MarketData({ host, port, tls: { ca: cert }, token: "secret", subscribe: ["AAPL"] });
+    const events = await take(market, 3);
+    assert.deepEqual(
+      events.map(({ type }) => type),
+      ["connected", "quote", "trade"],
+    );
+    while (!requests.join("").includes("AAPL")) await turn();
+    assert.ok(requests.join("").startsWith('{"token":"secret"}\n'));
+    assert.equal(market.account().by, "tcp");
+    server.close();
+    await turn();
+    process.off("warning", listen);
+    assert.deepEqual(warnings, []);
+  });
+}
+
+test("each receiver of an event is traced and counted for itself", async (t) => {
+  const served = await gateway((socket) => socket.write(QUOTE + TRADE + CLEAR));
+  t.after(served.stop);
+  const errors: string[] = [];
+  const system = new MessageSystem({
+    statistics: "diagnostics",
+    onError: (error, path, receiver) => errors.push(`${receiver} ${path} ${String(error)}`),
+  });
+  const runs: string[] = [];
+  const channel = tracingChannel("millpond.handle");
+  const describe = (given: unknown): string => {
+    const { receiver, kind, template, path } = given as HandleTrace;
+    return `${receiver} ${kind} ${template} ${path}`;
+  };
+  const watching = {
+    start: (run: unknown) => void runs.push(describe(run)),
+    error: (run: unknown) => void runs.push(`failed: ${describe(run)}`),
+  } as never;
+  channel.subscribe(watching);
+  system.on("bbo://{symbol}", () => {}, { name: "book" });
+  system.subscribe("bbo://{s}", () => Promise.reject(new Error("as asked")), { name: "audit" });
+  system.subscribe("{kind}//AAPL", () => {}, { name: "all of AAPL" });
+  const done = system.waitFor("clear://0");
+  using market = new MarketData({ port: served.port, system });
+  await done;
+  await turn();
+  channel.unsubscribe(watching);
+  assert.deepEqual(
+    runs.filter((run) => !run.includes("clear://")).sort(),
+    [
+      "all of AAPL observer {kind}//AAPL bbo://AAPL",
+      "all of AAPL observer {kind}//AAPL trade://AAPL",
+      "audit observer bbo://{s} bbo://AAPL",
+      "book handler bbo://{symbol} bbo://AAPL",
+      "failed: audit observer bbo://{s} bbo://AAPL",
+    ].sort(),
+  );
+  assert.deepEqual(errors, ["audit bbo://AAPL Error: as asked"]);
+  const counts = new Map(system.stats().receivers.map(({ name, sent, failed }) => [name, [sent, failed]]));
+  assert.deepEqual(
+    ["book", "audit", "all of AAPL"].map((name) => counts.get(name)),
+    [
+      [1, 0],
+      [1, 1],
+      [2, 0],
+    ],
+  );
+  const { received, delivered, undelivered, failedHandlers } = market.account();
+  assert.deepEqual([received, delivered, undelivered, failedHandlers], [4, 3, 1, 0]);
+});
+
+test("an iterator that is always a little behind keeps the memory of what waits, not of what passed", async (t) => {
+  const BEHIND = 501;
+  const served = await gateway(() => {});
+  t.after(served.stop);
+  using market = new MarketData({ port: served.port });
+  const iterator = market[Symbol.asyncIterator]();
+  await iterator.next();
+  const socket = served.sockets[0]!;
+  const pass = async (rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round++) {
+      socket.write(TRADE.repeat(2_000));
+      for (let n = 0; n < 2_000; n++) await iterator.next();
+    }
+  };
+  socket.write(TRADE.repeat(BEHIND));
+  while (market.account().waiting < BEHIND) await turn();
+  await pass(5);
+  globalThis.gc!();
+  const before = process.memoryUsage().heapUsed;
+  await pass(60);
+  globalThis.gc!();
+  assert.ok(process.memoryUsage().heapUsed - before < 2e6);
+  assert.equal(market.account().missedHere, 0);
 });

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import type { LineConnection, LineReader } from "./line-feed.js";
 
@@ -11,8 +11,10 @@ export function tcpLines(
   reader: LineReader,
 ): LineConnection {
   const secure = tls !== undefined && tls !== false;
+  // RFC 6066: an address is no server name.
+  const named = isIP(host) === 0 ? { servername: host } : {};
   const options = typeof tls === "object" ? tls : {};
-  const socket: Socket = secure ? connectTls({ servername: host, ...options, host, port }) : connect(port, host);
+  const socket: Socket = secure ? connectTls({ ...named, ...options, host, port }) : connect(port, host);
   socket.setEncoding("latin1").setNoDelay(true);
   socket.on(secure ? "secureConnect" : "connect", () => {
     if (token !== undefined) socket.write(`${JSON.stringify({ token })}\n`);

@@ -1,0 +1,107 @@
+// Time limits, aborts and retries.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type DeadLetter, MessageSystem, RequestTimeoutError } from "millpond";
+import { gate, turn } from "./support/gate.js";
+
+test("a request that timed out or was aborted before it started never runs; one that runs is told", async () => {
+  const letters: DeadLetter[] = [];
+  const system = new MessageSystem({ onDeadLetter: (letter) => letters.push(letter) });
+  const { opened, open } = gate();
+  const ran: unknown[] = [];
+  const handle = async (message: {
+    readonly body: unknown;
+    readonly signal: AbortSignal | undefined;
+  }): Promise<void> => {
+    ran.push(message.body);
+    await opened;
+    ran.push(message.signal?.aborted);
+  };
+  system.on("q", handle, { queue: { capacity: 1, overflow: "wait" } });
+  const abort = new AbortController();
+  const running = system.request("q", "runs", { timeoutMs: 5 });
+  await turn();
+  const queued = system.request("q", "queued", { timeoutMs: 5 });
+  const waiting = system.request("q", "waits for room", { signal: abort.signal });
+  abort.abort(new Error("given up"));
+  await assert.rejects(waiting, /given up/);
+  await assert.rejects(running, RequestTimeoutError);
+  await assert.rejects(queued, RequestTimeoutError);
+  open();
+  await turn();
+  assert.deepEqual(ran, ["runs", true]);
+  assert.deepEqual(letters.map(({ reason, body }) => `${reason} ${String(body)}`).sort(), [
+    "timed-out queued",
+    "timed-out runs",
+  ]);
+  assert.equal(system.pool.stats().inUse, 0);
+});
+
+test("a handler may fail 50,000 times in a row without a pause", async () => {
+  const system = new MessageSystem();
+  let runs = 0;
+  const handle = (): number => {
+    runs++;
+    if (runs <= 50_000) throw new Error("again");
+    return runs;
+  };
+  system.on("a", handle, { retries: 50_000 });
+  assert.equal(await system.send("a"), 50_001);
+});
+
+test("retries without a pause leave the event loop its turns: timers run, time limits and aborts end them", async () => {
+  for (const asynchronous of [false, true]) {
+    for (const queue of [{}, { queue: { capacity: 4 } }]) {
+      const system = new MessageSystem();
+      let runs = 0;
+      const fail = (): never => {
+        runs++;
+        throw new Error("again");
+      };
+      const handle = asynchronous ? async () => fail() : fail;
+      system.on("a", handle, { retries: 1_000_000, ...queue });
+      await assert.rejects(system.request("a", 1, { timeoutMs: 5 }), RequestTimeoutError);
+      const abort = new AbortController();
+      setTimeout(() => abort.abort(new Error("given up")), 1);
+      await assert.rejects(system.send("a", 1, { signal: abort.signal }) as Promise<unknown>, /given up/);
+      assert.equal(await system.close(), true);
+      const after = runs;
+      await turn();
+      assert.equal(runs, after);
+    }
+  }
+});
+
+test("pauses between retries grow and are drawn at random", async () => {
+  const system = new MessageSystem();
+  const at: number[] = [];
+  const handle = (): never => {
+    at.push(performance.now());
+    throw new Error("again");
+  };
+  system.on("a", handle, { retries: { times: 3, delayMs: 2, factor: 3, jitter: 0.5, maxDelayMs: 10 } });
+  await assert.rejects(system.send("a") as Promise<unknown>, /again/);
+  assert.equal(at.length, 4);
+  assert.ok(at[3]! - at[2]! >= 4.5);
+});
+
+test("one signal for many messages and registrations is one listener, and ends all of them", async () => {
+  const warnings: unknown[] = [];
+  const listen = (warning: unknown): void => void warnings.push(warning);
+  process.on("warning", listen);
+  const system = new MessageSystem();
+  const abort = new AbortController();
+  const { opened, open } = gate();
+  system.on("q", () => opened, { queue: { capacity: 100 } });
+  for (let n = 0; n < 20; n++) system.on(`a/${n}`, () => 0, { signal: abort.signal });
+  const sent = Array.from({ length: 50 }, (_, n) => system.send("q", n, { signal: abort.signal }) as Promise<unknown>);
+  await turn();
+  abort.abort(new Error("all of them"));
+  for (const one of sent) await assert.rejects(one, /all of them/);
+  assert.equal(system.has("a/7"), false);
+  open();
+  await turn();
+  process.off("warning", listen);
+  assert.deepEqual(warnings, []);
+  assert.equal(system.pool.stats().inUse, 0);
+});

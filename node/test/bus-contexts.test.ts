@@ -1,0 +1,69 @@
+// The asynchronous context of the sender: queues, retries, time limits, letters.
+import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { test } from "node:test";
+import { MessageSystem, RequestTimeoutError } from "millpond";
+import { turn } from "./support/gate.js";
+
+test("queued and retried handlers and observers run in their sender's asynchronous context", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const system = new MessageSystem();
+  const seen: unknown[] = [];
+  const handle = (message: { readonly body: unknown; readonly attempt?: number }): void => {
+    seen.push([message.body, tenants.getStore()]);
+    if (message.attempt === 1) throw new Error("again");
+  };
+  system.on("q", handle, { queue: { capacity: 10 }, retries: { times: 1, delayMs: 1 } });
+  system.subscribe("q", (message) => void seen.push([message.body, tenants.getStore()]));
+  await Promise.all(["a", "b", "c"].map((tenant) => tenants.run(tenant, async () => system.send("q", tenant))));
+  assert.equal(seen.length, 9);
+  for (const [body, tenant] of seen as [string, string][]) assert.equal(body, tenant);
+});
+
+test("retries that give the event loop a turn stay in their sender's context", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const system = new MessageSystem();
+  const seen = new Set<unknown>();
+  const handle = (message: { readonly body: unknown; readonly attempt: number }): void => {
+    seen.add(`${String(message.body)} ${tenants.getStore()}`);
+    if (message.attempt < 300) throw new Error("again");
+  };
+  system.on("a", handle, { retries: 300 });
+  await Promise.all(["x", "y"].map((tenant) => tenants.run(tenant, async () => system.send("a", tenant))));
+  assert.deepEqual([...seen].sort(), ["x x", "y y"]);
+});
+
+test("each time limit ends in the context of its own sender: letters and listeners", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const seen: string[] = [];
+  const system = new MessageSystem({
+    onDeadLetter: ({ body }) => seen.push(`letter ${String(body)} ${tenants.getStore()}`),
+  });
+  const hang = (message: { readonly body: unknown; readonly signal: AbortSignal | undefined }): Promise<never> => {
+    const { body } = message;
+    message.signal!.addEventListener("abort", () => seen.push(`signal ${String(body)} ${tenants.getStore()}`));
+    return new Promise(() => {});
+  };
+  system.on("hangs", hang);
+  system.on("queued", hang, { queue: { capacity: 8 } });
+  const late = ["hangs", "queued"].flatMap((path) =>
+    ["x", "y", "z"].map((tenant) => tenants.run(tenant, () => system.request(path, tenant, { timeoutMs: 5 }))),
+  );
+  for (const one of late) await assert.rejects(one, RequestTimeoutError);
+  const ofAll = ["x", "y", "z"].map((tenant) => `letter ${tenant} ${tenant}`);
+  assert.deepEqual(seen.filter((line) => line.startsWith("letter")).sort(), [...ofAll, ...ofAll].sort());
+  assert.deepEqual(
+    seen.filter((line) => line.startsWith("signal")).sort(),
+    ["x", "x", "y", "z"].map((tenant) => `signal ${tenant} ${tenant}`),
+  );
+});
+
+test("a letter of a dropped message comes in the context of its sender, not of the one that dropped it", async () => {
+  const tenants = new AsyncLocalStorage<string>();
+  const seen: unknown[] = [];
+  const system = new MessageSystem({ onDeadLetter: ({ body }) => seen.push([body, tenants.getStore()]) });
+  system.on("q", () => 0, { queue: { capacity: 1, overflow: "drop-oldest" } });
+  for (const tenant of ["x", "y"]) tenants.run(tenant, () => system.emit("q", tenant));
+  assert.deepEqual(seen, [["x", "x"]]);
+  await turn();
+});

@@ -1,0 +1,155 @@
+// What user code throws, arguments that are refused, and dead letters.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  MessagePool,
+  MessageSystem,
+  NoHandlerError,
+  RequestTimeoutError,
+  SettingError,
+  SystemClosedError,
+} from "millpond";
+import { gate, turn } from "./support/gate.js";
+
+test("a key that throws, a thenable that throws, and one that calls back twice leave nothing behind", async () => {
+  const system = new MessageSystem();
+  const key = (): never => {
+    throw new Error("no key");
+  };
+  system.on("keyed", () => 0, { queue: { capacity: 2, overflow: "coalesce", key } });
+  await assert.rejects(system.send("keyed", 1) as Promise<unknown>, /no key/);
+  const thrower = Object.defineProperty({}, "then", {
+    get: () => {
+      throw new Error("no then");
+    },
+  });
+  system.on("getter", () => thrower);
+  assert.throws(() => system.send("getter"), /no then/);
+  const twice = { then: (resolve: (value: number) => void) => (resolve(1), resolve(2)) };
+  system.on("twice", () => twice as never, { queue: { capacity: 2 } });
+  assert.equal(await system.send("twice"), 1);
+  assert.equal(await system.send("twice"), 1);
+  assert.equal(system.pool.stats().inUse, 0);
+  assert.ok(system.idle);
+});
+
+test("unknown priorities, durations that are none and unknown options are refused at the call", async () => {
+  const system = new MessageSystem();
+  system.on("q", () => 0, { queue: { capacity: 2 } });
+  assert.throws(() => system.send("q", 1, { priority: "urgent" as never }), SettingError);
+  for (const timeoutMs of [Number.NaN, -1, 2 ** 31, "5" as never]) {
+    assert.throws(() => system.send("q", 1, { timeoutMs }), SettingError);
+    await assert.rejects(system.request("q", 1, { timeoutMs }), SettingError);
+  }
+  assert.throws(() => system.send("q", 1, { timeout: 5 } as never), SettingError);
+  assert.throws(() => new MessageSystem("main" as never), SettingError);
+  assert.throws(() => new MessageSystem({ messagePool: 5 } as never), SettingError);
+  assert.throws(() => system.on("x", () => 0, { retryDelayMs: 1 } as never), SettingError);
+  assert.throws(() => new MessagePool(5, { enableStats: true } as never), SettingError);
+  assert.equal(system.pool.stats().inUse, 0);
+});
+
+test("an onError or onDeadLetter that throws ends nothing", async () => {
+  const fail = (): never => {
+    throw new Error("reporter");
+  };
+  const warned = new Promise((resolve) => process.once("warning", resolve));
+  const system = new MessageSystem({ onError: fail, onDeadLetter: fail });
+  let handled = 0;
+  const handle = (): never => {
+    handled++;
+    throw new Error("mine");
+  };
+  system.on("q", handle, { queue: { capacity: 2 } });
+  for (let n = 0; n < 4; n++) system.emit("q");
+  await turn();
+  assert.equal(handled, 2);
+  assert.match(String(await warned), /onError threw/);
+  assert.equal(await system.close(), true);
+});
+
+test("a message that gives way and whose sender does not look ends no process", async () => {
+  const unhandled: unknown[] = [];
+  const listen = (error: unknown): void => void unhandled.push(error);
+  process.on("unhandledRejection", listen);
+  const system = new MessageSystem();
+  system.on("q", () => 0, { queue: { capacity: 1, overflow: "drop-oldest" } });
+  for (let n = 0; n < 5; n++) void system.send("q", n);
+  await turn();
+  await turn();
+  process.off("unhandledRejection", listen);
+  assert.deepEqual(unhandled, []);
+  assert.equal(system.stats().receivers[0]!.dropped, 4);
+});
+
+test("a thenable inside middleware keeps its message, and settles once", async () => {
+  const after: unknown[] = [];
+  const middleware = [{ after: (_message: unknown, reply: unknown) => void after.push(reply) }];
+  const system = new MessageSystem();
+  // Its `then` returns nothing, and it reads the message late.
+  system.on(
+    "late",
+    (message) => ({ then: (resolve: (value: unknown) => void) => void setImmediate(() => resolve(message.body)) }),
+    {
+      middleware,
+    },
+  );
+  const twice = { then: (resolve: (value: number) => unknown) => Promise.resolve([resolve(1), resolve(2)]) };
+  system.on("twice", () => twice as never, { middleware: [...middleware, ...middleware] });
+  const late = system.send("late", "mine");
+  const other = system.pool.acquire("other", "another's");
+  assert.equal(await late, "mine");
+  system.pool.release(other);
+  assert.equal(await system.request("late", "again"), "again");
+  assert.equal(await system.send("twice"), 1);
+  assert.deepEqual(after, ["mine", "again", 1, 1]);
+  const before = { then: (resolve: (value: number) => void) => (resolve(1), resolve(2)) };
+  let runs = 0;
+  system.on("before", () => ++runs, { middleware: [{ before: () => before }] });
+  assert.equal(await system.send("before"), 1);
+  assert.equal(runs, 1);
+  assert.equal(system.pool.stats().inUse, 0);
+});
+
+test("every way to send without a handler leaves a letter", async () => {
+  const letters: unknown[] = [];
+  const system = new MessageSystem({
+    onDeadLetter: ({ path, body, meta, reason }) => letters.push([path, body, meta, reason]),
+  });
+  system.on("handled", () => 0);
+  const target = system.target("a");
+  assert.throws(() => system.send("a", 1), NoHandlerError);
+  assert.throws(() => target.send(2), NoHandlerError);
+  assert.throws(() => system.command("a", 3, { meta: "beside" }), NoHandlerError);
+  assert.throws(() => system.command("handled", 4), NoHandlerError);
+  await assert.rejects(system.query("a", 5), NoHandlerError);
+  await assert.rejects(system.request("a", 6), NoHandlerError);
+  assert.equal(system.emit("a", 7), 0);
+  assert.deepEqual(
+    letters,
+    [1, 2, 3, 4, 5, 6, 7].map((n) => [n === 4 ? "handled" : "a", n, n === 3 ? "beside" : undefined, "no-handler"]),
+  );
+  await system.close();
+  assert.throws(() => target.send(8), SystemClosedError);
+  assert.throws(() => system.command("a", 9), SystemClosedError);
+  assert.equal(letters.length, 7);
+});
+
+test("dead letters say why: no handler, refused, dropped, timed out, expired", async () => {
+  const reasons: string[] = [];
+  const system = new MessageSystem({ onDeadLetter: ({ reason, body }) => reasons.push(`${reason} ${String(body)}`) });
+  const { opened, open } = gate();
+  system.on("refuse", () => opened, { queue: { capacity: 1 } });
+  system.on("drop", () => opened, { queue: { capacity: 1, overflow: "drop-oldest" } });
+  system.emit("nothing", 0);
+  for (const path of ["refuse", "drop"]) system.emit(path, "runs");
+  await turn();
+  for (const path of ["refuse", "drop"]) for (const body of [1, 2]) system.emit(path, body);
+  system.emit("drop", 3, { timeoutMs: 1 });
+  await assert.rejects(system.request("drop", 4, { timeoutMs: 2 }), RequestTimeoutError);
+  assert.deepEqual(reasons, ["no-handler 0", "refused 2", "dropped 1", "dropped 2", "dropped 3", "timed-out 4"]);
+  system.emit("drop", 5, { timeoutMs: 1 });
+  while (reasons.length < 7) await turn();
+  assert.equal(reasons[6], "expired 5");
+  open();
+});
