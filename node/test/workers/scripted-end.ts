@@ -26,12 +26,14 @@ async function sleep(): Promise<void> {
 }
 
 system.on("control/turn", async (message) => {
-  for (const command of message.body as Command[]) side.act(command);
-  for (let left = 3; left > 0; left--) await turn();
-  void sleep();
-  return side.report();
+  try {
+    for (const command of message.body as Command[]) side.act(command);
+    for (let left = 3; left > 0; left--) await turn();
+    return side.report();
+  } finally {
+    void sleep();
+  }
 });
-system.on("control/exit", () => {
-  handOver();
-  process.exit();
-});
+system.on("control/exit", () => process.exit());
+// Also after an error that nothing catches, which the test's thread then gets.
+process.on("exit", handOver);
