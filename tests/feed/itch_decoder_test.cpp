@@ -336,6 +336,25 @@ TEST_F(Itch, AHeartbeatShowsATailLossAndTheEndOfASessionEmptiesTheBooksOnce) {
     EXPECT_EQ(decoder_.book().live_orders(), 0U);
 }
 
+TEST_F(Itch, AStrayHeartbeatFarAheadLeavesTheBooksCompleteAndASecondOneDoesNot) {
+    say(bid(1, 100, 1'000'000));
+    MoldUdp64Encoder stray{"S1", 1'000'000};
+    std::array<std::byte, 64> buffer;
+    const auto heartbeat = [&] {
+        stray.begin(buffer);
+        return stray.finish();
+    };
+    EXPECT_TRUE(feed(heartbeat()).ok());
+    EXPECT_TRUE(seen_.gaps.empty());
+    say(bid(2, 100, 1'000'100));
+    EXPECT_EQ(last().bid_price, 1'000'100);
+    EXPECT_FALSE(last_is_incomplete());
+    EXPECT_TRUE(feed(heartbeat()).ok());
+    EXPECT_TRUE(feed(heartbeat()).ok());
+    ASSERT_EQ(seen_.gaps.size(), 1U);
+    EXPECT_FALSE(decoder_.is_complete());
+}
+
 TEST_F(Itch, OrdersUnknownToTheBookAreCountedAndMakeItIncomplete) {
     say(bid(1, 100, 1'000'000), gone(99));
     EXPECT_EQ(counter("orders_unknown"), 1U);

@@ -210,6 +210,21 @@ TEST(LineArbiter, AHeartbeatAheadIsAHoleTooAndOneBehindIsNothing) {
     expect_closed(arbiter);
 }
 
+TEST(LineArbiter, AStrayHeartbeatFarAheadHoldsNothingUp) {
+    Arbiter arbiter{{}};
+    Numbers target;
+    arbiter.take(0, datagram(1, 1), at(1), target);
+    arbiter.take(0, datagram(1'000'000, 0), at(2), target);
+    for (std::uint64_t number = 2; number < 10; ++number) arbiter.take(0, datagram(number, 1), at(number), target);
+    EXPECT_EQ(target.applied, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+    EXPECT_TRUE(target.missing.empty());
+    EXPECT_EQ(arbiter.sequence(0).missing.read(), 0U);
+    expect_closed(arbiter);
+    arbiter.take(0, datagram(1'000'000, 0), at(11), target);
+    arbiter.take(0, datagram(1'000'000, 0), at(12), target);
+    EXPECT_EQ(arbiter.hole(target).last, 999'999U);
+}
+
 TEST(LineArbiter, AFullWindowGivesTheFirstHoleUp) {
     Arbiter arbiter{{.held = 2}};
     Numbers target;

@@ -122,6 +122,44 @@ TEST(SequenceTracker, OneWrongNumberFarAheadDoesNotDeafenTheChannel) {
     EXPECT_EQ(tracker.counters().restarts.read(), 1U);
 }
 
+TEST(SequenceTracker, AStrayHeartbeatFarAheadIsNoGapAndTheNextNumberInOrderRefutesIt) {
+    constexpr std::uint64_t kFar = 1 + SequenceTracker::kFarAhead;
+    SequenceTracker tracker;
+    tracker.observe(1, 1);
+    for (std::uint64_t number = 2; number < 100; ++number) {
+        ASSERT_FALSE(tracker.observe(number + kFar, 0).gap());
+        ASSERT_EQ(tracker.next(), number);
+        const auto step = tracker.observe(number, 1);
+        ASSERT_EQ(step.old, 0U);
+        ASSERT_FALSE(step.gap());
+    }
+    EXPECT_EQ(tracker.counters().doubted.read(), 98U);
+    EXPECT_EQ(tracker.counters().missing.read(), 0U);
+}
+
+TEST(SequenceTracker, ASecondHeartbeatFarAheadMakesTheGap) {
+    constexpr std::uint64_t kFar = 2 + SequenceTracker::kFarAhead;
+    SequenceTracker tracker;
+    tracker.observe(1, 1);
+    EXPECT_FALSE(tracker.observe(kFar, 0).gap());
+    EXPECT_FALSE(tracker.observe(1, 1).gap());        // a duplicate says nothing about what comes next
+    EXPECT_TRUE(tracker.observe(kFar - 1, 0).gap());  // near enough to be believed at once
+    EXPECT_EQ(tracker.next(), kFar - 1);
+    tracker.start(1);
+    EXPECT_FALSE(tracker.observe(kFar, 0).gap());
+    const auto step = tracker.observe(kFar + 5, 0);
+    EXPECT_EQ(step.gap_first, 1U);
+    EXPECT_EQ(step.gap_last, kFar + 4);
+}
+
+TEST(SequenceTracker, ANearHeartbeatAndMessagesFarAheadAreBelievedAtOnce) {
+    SequenceTracker tracker;
+    tracker.observe(1, 1);
+    EXPECT_TRUE(tracker.observe(1 + SequenceTracker::kFarAhead, 0).gap());
+    EXPECT_TRUE(tracker.observe(10 * SequenceTracker::kFarAhead, 1).gap());
+    EXPECT_EQ(tracker.counters().doubted.read(), 0U);
+}
+
 TEST(SequenceTracker, NumbersThatNoChannelCanReachAreNotApplied) {
     constexpr auto kLast = std::numeric_limits<std::uint64_t>::max();
     SequenceTracker tracker;

@@ -17,6 +17,7 @@ struct SequenceCounters {
     core::Tally duplicates;  ///< Numbers that had come before; not applied.
     core::Tally unresolved;  ///< Old numbers of which it is no longer known whether they were late or duplicates.
     core::Tally restarts;    ///< Times that the sender began again at a lower number.
+    core::Tally doubted;     ///< Announcements far ahead that were not believed at once.
 
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>
@@ -27,6 +28,7 @@ struct SequenceCounters {
         visitor("sequence_duplicates", "Sequence numbers that had come before.", duplicates);
         visitor("sequence_unresolved", "Old sequence numbers that may have been late or duplicates.", unresolved);
         visitor("sequence_restarts", "Times that the sender began again at a lower number.", restarts);
+        visitor("sequence_doubted", "Heartbeats far ahead of the feed that were not believed at once.", doubted);
     }
 };
 
@@ -39,11 +41,17 @@ struct SequenceCounters {
 /// behind a single wrong number far ahead a sound sender looks late: after a run of old datagrams (kRestartAfter) that
 /// follow each other without a hole the next one is believed.
 ///
+/// An announcement (a heartbeat names the number that comes next) shows a loss at the end of a burst. One that is
+/// kFarAhead or more ahead is a gap only when the next announcement is as high: a single stray heartbeat must not void
+/// every book. The next number in order refutes it. Messages far ahead are believed at once.
+///
 /// Threads: one; counters() may be read on any.
 class SequenceTracker {
 public:
     static constexpr std::size_t kMaxRanges = 64;
     static constexpr std::uint32_t kRestartAfter = 32;
+    /// Far more than a burst of datagrams between two heartbeats loses.
+    static constexpr std::uint64_t kFarAhead = 65'536;
 
     /// What one datagram meant.
     struct Step {
@@ -91,6 +99,7 @@ private:
         std::uint64_t last;
     };
 
+    [[nodiscard]] bool is_doubtful(std::uint64_t announced) noexcept;
     void remember(Range missing) noexcept;
     void account_old(Range old) noexcept;
     [[nodiscard]] bool looks_restarted(Range old) noexcept;
@@ -99,6 +108,7 @@ private:
     std::uint32_t restart_after_;
     std::uint64_t next_{0};
     std::uint64_t forgotten_{0};  // highest number of a range that was dropped for want of room
+    std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: nothing
     std::uint64_t restart_next_{0};
     std::uint32_t restart_run_{0};
     std::size_t ranges_{0};
@@ -111,6 +121,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
     if (first == next_ && next_ != 0 && count < std::numeric_limits<std::uint64_t>::max() - first) {
         next_ += count;
         restart_run_ = 0;
+        announced_ = 0;
         return step;
     }
     if (first == 0 || count >= std::numeric_limits<std::uint64_t>::max() - first) {
@@ -123,6 +134,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         return step;
     }
     if (first > next_) {
+        if (count == 0 && is_doubtful(first)) return step;
         step.gap_first = next_;
         step.gap_last = first - 1;
         counters_.gaps.add();
@@ -130,6 +142,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
         remember({step.gap_first, step.gap_last});
         next_ = first + count;
         restart_run_ = 0;
+        announced_ = 0;
         return step;
     }
     if (count == 0) return step;  // an announcement that was overtaken
@@ -144,6 +157,7 @@ inline SequenceTracker::Step SequenceTracker::observe(std::uint64_t first, std::
     if (end > next_) {
         next_ = end;
         restart_run_ = 0;
+        announced_ = 0;
     }
     return step;
 }
@@ -152,7 +166,15 @@ inline void SequenceTracker::start(std::uint64_t first) noexcept {
     next_ = first;
     forgotten_ = first - 1;
     restart_run_ = 0;
+    announced_ = 0;
     ranges_ = 0;
+}
+
+inline bool SequenceTracker::is_doubtful(std::uint64_t announced) noexcept {
+    if (announced - next_ < kFarAhead || (announced_ != 0 && announced >= announced_)) return false;
+    announced_ = announced;
+    counters_.doubted.add();
+    return true;
 }
 
 inline bool SequenceTracker::looks_restarted(Range old) noexcept {

@@ -46,7 +46,12 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
     }
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
-    place(which, *numbers, observe(line, *numbers), bytes, arrival, target);
+    const bool restarted = observe(line, *numbers);
+    // A heartbeat that its line doubts holds nothing up, and no server is asked for what it announces.
+    const auto known = line.tracker.next();
+    if (numbers->count == 0 && known != 0 && known < numbers->first) [[unlikely]]
+        return line.counters.others.add();
+    place(which, *numbers, restarted, bytes, arrival, target);
 }
 
 /// True when the line is seen to begin again at a lower number.
