@@ -224,10 +224,9 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
         const metrics::Labels labels{{"thread", options.name}};
         const auto& tallies = io_.back()->tallies();
         registrations_.push_back(registry_.add_counter(
-            {"millpond_fix_io_rounds_total", "Looks of an I/O thread at everything there is to do.", labels},
-            tallies.rounds));
+            {"millpond_fix_io_rounds_total", "Rounds of an I/O thread over all its work.", labels}, tallies.rounds));
         registrations_.push_back(registry_.add_counter(
-            {"millpond_fix_io_sleeps_total", "Waits of an I/O thread that could last.", labels}, tallies.sleeps));
+            {"millpond_fix_io_sleeps_total", "Times that an I/O thread waited.", labels}, tallies.sleeps));
         if (config.raw_log.empty()) continue;
         raw_logs_.push_back(std::make_unique<engine::RawLog>(engine::RawLog::Options{
             .file = config.threads == 1 ? config.raw_log : fmt::format("{}.thread{}", config.raw_log, i),
@@ -240,9 +239,10 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
             registrations_.push_back(registry_.add_counter({metric, help, labels}, tally));
         };
         add("millpond_fix_raw_log_pieces_total", "Pieces of the stream taken into the raw log.", raw.pieces);
-        add("millpond_fix_raw_log_lost_total", "Pieces of the stream that the raw log had no room for.",
+        add("millpond_fix_raw_log_lost_total", "Pieces of the stream that found no room in the raw log.",
             raw.lost_pieces);
-        add("millpond_fix_raw_log_failed_bytes_total", "Bytes that the raw log's disk did not take.", raw.failed_bytes);
+        add("millpond_fix_raw_log_failed_bytes_total", "Bytes that could not be written to the raw log.",
+            raw.failed_bytes);
     }
 }
 

@@ -34,11 +34,12 @@ void MetricsPage::add(const Pipeline& pipeline) {
                                             publisher.published()));
     listed_.push_back(
         registry_.add_gauge({"millpond_ring_instruments", "Instruments that have a name.", ring}, publisher.named()));
+    listed_.push_back(
+        registry_.add_counter({"millpond_ring_refused_total",
+                               "Events not published because their instrument or channel found no room.", ring},
+                              pipeline.ring().refused_events()));
     listed_.push_back(registry_.add_counter(
-        {"millpond_ring_refused_total", "Events that were not published for want of a name or a channel.", ring},
-        pipeline.ring().refused_events()));
-    listed_.push_back(registry_.add_counter(
-        {"millpond_instruments_refused_total", "Times that the table had no room for an instrument.", ring},
+        {"millpond_instruments_refused_total", "Times that an instrument found no room in the table.", ring},
         pipeline.instruments().refused()));
     listed_.push_back(registry_.add_latency(
         {"millpond_wire_to_ring_seconds", "From the kernel's or the card's receive time to shared memory.", ring},
@@ -55,7 +56,7 @@ void MetricsPage::add(const Pipeline& pipeline) {
         count("bytes", "Bytes of the raw datagrams kept.", capture->counts().bytes);
         count("files", "Capture files created.", capture->counts().files);
         count("lost", "Raw datagrams not kept because too many waited for the disk.", capture->lost());
-        count("write_errors", "Writes, opens and renames that the system refused; tried again.",
+        count("write_errors", "Writes, opens and renames that the system refused; retried.",
               capture->counts().write_errors);
     }
     pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
@@ -85,7 +86,7 @@ void MetricsPage::add_feed(const Line& line) {
         list("packets", "Datagrams received.", counts.datagrams);
         list("packet_bytes", "Bytes of the datagrams received.", counts.bytes);
         list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);
-        list("kernel_drops", "Datagrams that the kernel dropped in front of the socket.", counts.kernel_drops);
+        list("kernel_drops", "Datagrams that the kernel dropped before the socket.", counts.kernel_drops);
         list("checksum_errors", "Datagrams dropped for a wrong IP or UDP checksum (af_xdp).", counts.checksum_errors);
         list("other_vlan", "Frames of another VLAN that matched otherwise, left to the kernel (af_xdp).",
              counts.other_vlan);
@@ -101,10 +102,7 @@ void MetricsPage::add_feed(const Line& line) {
         });
     const auto list = list_with({{"feed", name}});
     listed_.push_back(registry_.add_gauge(
-        {"millpond_feed_quotes_incomplete",
-         "Quotes that nothing has replaced since something was lost.",
-         {{"feed", name}}},
-        [this, name] {
+        {"millpond_feed_quotes_incomplete", "Quotes that are incomplete since a gap.", {{"feed", name}}}, [this, name] {
             const auto state = health_();
             const auto feed = std::find_if(state->feeds.begin(), state->feeds.end(),
                                            [&](const auto& known) { return known.name == name; });
@@ -126,10 +124,10 @@ void MetricsPage::add(const Consumer& sink) {
     };
     list("published", "Events published since the sink joined: the sum of the other five.", &Account::published);
     list("delivered", "Events passed on.", &Account::delivered);
-    list("filtered", "Events that the sink does not take.", &Account::filtered);
+    list("filtered", "Events that the sink does not pass on by design.", &Account::filtered);
     list("conflated", "Quotes replaced by newer ones before they were passed on.", &Account::conflated);
-    list("missed", "Events overwritten before the sink came to them.", &Account::missed);
-    list("snapshot", "Quotes of the board passed on at joining.", &Account::snapshot);
+    list("missed", "Events overwritten before the sink read them.", &Account::missed);
+    list("snapshot", "Quotes of the board passed on when the sink joined.", &Account::snapshot);
     listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
                                          [&sink] { return static_cast<double>(sink.account().queued); }));
     sink.visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {

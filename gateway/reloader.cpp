@@ -94,12 +94,12 @@ void Reloader::stop() {
 http::Page Reloader::act(const http::Request& request, std::string_view authorization) {
     if (request.path != "/api/reload") return {};
     if (!admin_token_.admits_bearer(authorization)) {
-        log_.warning("admin", "admin: a reload was asked for without the right token");
-        return {.type = "text/plain", .body = "the admin's token is needed\n", .status = 401};
+        log_.warning("admin", "admin: a reload was requested without the right token");
+        return {.type = "text/plain", .body = "the admin token is required\n", .status = 401};
     }
     const auto result = desk_.ask(kPatience);
     if (!result && desk_.is_closed()) return {.type = "text/plain", .body = "the gateway is stopping\n", .status = 503};
-    if (!result) return {.type = "text/plain", .body = "no answer yet; the log will tell\n", .status = 202};
+    if (!result) return {.type = "text/plain", .body = "no result yet; see the log\n", .status = 202};
     return {
         .type = "application/json",
         .body = fmt::format("{{\"done\":{},\"refused\":{}}}\n", list_of(result->done), list_of(result->refused)),
@@ -110,7 +110,7 @@ http::Page Reloader::act(const http::Request& request, std::string_view authoriz
 std::vector<std::string> what_needs_a_restart(const Config& now, const Config& next) {
     std::vector<std::string> changed;
     const auto compare = [&](bool same, std::string_view what) {
-        if (!same) changed.push_back(fmt::format("{} changed: that needs a restart and is left as it was", what));
+        if (!same) changed.push_back(fmt::format("{} changed: that needs a restart and is ignored", what));
     };
     compare(next.rings == now.rings, "[[ring]]");
     compare(next.feeds == now.feeds, "[[feed]]");

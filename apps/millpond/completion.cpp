@@ -111,7 +111,7 @@ std::string zsh(const Arguments& program) {
 }  // namespace
 
 Command completion_command(Arguments& program) {
-    auto* command = program.add_subcommand("completion", "Print what a shell needs to complete this program's words.");
+    auto* command = program.add_subcommand("completion", "Print a completion script for a shell.");
     command->footer(
         "Examples:\n"
         "  millpond completion bash > /etc/bash_completion.d/millpond\n"

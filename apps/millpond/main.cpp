@@ -78,7 +78,7 @@ int flushed(int exit_code) {
 
 int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
-    millpond::app::Arguments program{"millpond", "Message plumbing for trading systems."};
+    millpond::app::Arguments program{"millpond", "Market-data gateway and FIX engine."};
     const auto [version, commit] = millpond::service::build_info();
     program.version(fmt::format("millpond {} ({})", version, commit));
     program.require_subcommand(1);

@@ -143,8 +143,8 @@ Command manual_command(Arguments& program) {
         "  millpond manual > millpond.1");
     auto name = std::make_shared<std::string>();
     auto folder = std::make_shared<std::string>();
-    auto* one = command->add_option("SUBCOMMAND", *name, "whose page; the program's without it");
-    command->add_option("--all", *folder, "write every page as a file into this folder instead")
+    auto* one = command->add_option("SUBCOMMAND", *name, "subcommand; the program's own page if omitted");
+    command->add_option("--all", *folder, "write all pages as files into this folder instead")
         ->type_name("FOLDER")
         ->excludes(one);
     return {command, [&program, name, folder] {

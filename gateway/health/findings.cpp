@@ -180,7 +180,7 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
         tell(service::Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
     } else if (sink.stalled.goes_on(now)) {
         tell(service::Severity::warning, sink.stalled.since,
-             fmt::format("clients that took nothing and were disconnected: {}",
+             fmt::format("clients that accepted no data and were disconnected: {}",
                          sink.stalled.count - sink.stalled.before));
     }
     if (sink.lost.goes_on(now)) {

@@ -83,10 +83,10 @@ public:
         visitor("line_strays", "Datagrams of another session that nothing confirmed.", arbiter_.strays());
         if (!asker_) return;
         const auto& got = arbiter_.counters(Arbiter::kAnswers);
-        visitor("rerequests", "Requests for messages that no line brought.", asker_->requests());
-        visitor("rerequest_retries", "Those that had been asked before without an answer.", asker_->retries());
-        visitor("rerequest_datagrams", "Datagrams of the server that was asked.", got.datagrams);
-        visitor("rerequest_used", "Those of them that brought something new.", got.used);
+        visitor("rerequests", "Requests for messages that no line delivered.", asker_->requests());
+        visitor("rerequest_retries", "Requests repeated because no answer arrived.", asker_->retries());
+        visitor("rerequest_datagrams", "Datagrams from the re-request server.", got.datagrams);
+        visitor("rerequest_used", "Datagrams from the re-request server with missing messages.", got.used);
     }
 
 private:

@@ -121,7 +121,7 @@ void BookRebuild::read_files() {
 bool BookRebuild::catch_up() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (unwanted_.load(std::memory_order_relaxed)) return false;
-        if (!books_.is_sound()) return gave_up("what was read has a hole that nothing closes");
+        if (!books_.is_sound()) return gave_up("the sources have a gap that none of them fills");
         if (unnamed_ && books_.contradictions() != 0)
             return gave_up(fmt::format("'{}' is not of this session", options_.history.path));
         if (core::monotonic_nanos() > until_ns_) return gave_up("it took too long");
@@ -179,7 +179,7 @@ bool BookRebuild::gave_up(const std::string& why) {
     failure_.say(why, core::MomentClock{}.now());
     if (say_) {
         say_(service::Severity::warning, options_.feed + ".rebuild",
-             fmt::format("feed '{}': its books stay incomplete: {}; tried again", options_.feed, why));
+             fmt::format("feed '{}': its books stay incomplete: {}; retrying", options_.feed, why));
     }
     return false;
 }

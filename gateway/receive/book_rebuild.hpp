@@ -74,7 +74,7 @@ public:
     void visit_counters(Visitor&& visitor) const {
         visitor("rebuilds", "Successful rebuilds of incomplete books.", rebuilds_);
         visitor("rebuild_failures", "Failed rebuilds of incomplete books.", failures_);
-        visitor("rebuild_requests", "Requests to the server for messages that went by.", asker_.requests());
+        visitor("rebuild_requests", "Requests to the server for past messages.", asker_.requests());
     }
 
 private:

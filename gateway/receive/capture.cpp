@@ -118,7 +118,7 @@ bool Capture::refused(std::string_view what) {
     const int error = errno;
     counts_.write_errors.add();
     say_(service::Severity::error, options_.name + ".capture",
-         fmt::format("capture: '{}' cannot be {}: {}; tried again, while the ring fills", file_.path(), what,
+         fmt::format("capture: '{}' cannot be {}: {}; retrying, while the ring fills", file_.path(), what,
                      std::generic_category().message(error)));
     return false;
 }

@@ -30,14 +30,14 @@ TopicTemplate::TopicTemplate(std::string_view text, TopicRules rules) : rules_(r
         const auto open = std::min(text.find('{'), text.size());
         const auto plain = text.substr(0, open);
         if (const auto* bad = std::find_if_not(plain.begin(), plain.end(), fits); bad != plain.end()) {
-            throw std::invalid_argument(fmt::format("character '{}' has no place in a topic", *bad));
+            throw std::invalid_argument(fmt::format("character '{}' is not allowed in a topic", *bad));
         }
         if (!plain.empty()) pieces_.push_back({Part::text, std::string{plain}});
         text.remove_prefix(open);
         if (text.empty()) break;
         const auto place = text.substr(0, text.find('}') == std::string_view::npos ? text.size() : text.find('}') + 1);
         if (place != "{symbol}" && place != "{venue}") {
-            throw std::invalid_argument(fmt::format("'{}' is no place; known are {{symbol}} and {{venue}}", place));
+            throw std::invalid_argument(fmt::format("'{}' is unknown; known are {{symbol}} and {{venue}}", place));
         }
         pieces_.push_back({place == "{symbol}" ? Part::symbol : Part::venue, {}});
         text.remove_prefix(place.size());

@@ -116,6 +116,8 @@ for address in (given.good, given.bad):
 ask(given.good, "/api/quotes?symbol=AAPL")
 ask(given.good, "/api/quotes?first=0&limit=1")
 ask(given.good, "/api/symbols?first=0")
+ask(given.good, "/api/quotes?first=x")
+ask(given.good, "/api/symbols?first=x")
 for page in PAGES:
     ask(given.locked, page)
     ask(given.locked, page, Authorization=f"Bearer {given.token}")

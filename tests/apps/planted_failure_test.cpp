@@ -171,8 +171,9 @@ TEST_F(PlantedFailure, AClientThatTakesNothing) {
     std::vector<test::LineClient> stuck;
     const auto again = [&] { stuck.emplace_back(std::uint16_t{9100}, kSmallBuffer); };
     again();
-    expect_named({kGoodBut, "sink behind: sink 'tcp': ", "clients that took nothing and were disconnected"},
-                 {"sink behind", "bad", "the gateway says of sink 'tcp': clients that took nothing", "ss -tn"}, again);
+    expect_named({kGoodBut, "sink behind: sink 'tcp': ", "clients that accepted no data and were disconnected"},
+                 {"sink behind", "bad", "the gateway says of sink 'tcp': clients that accepted no data", "ss -tn"},
+                 again);
 }
 
 TEST_F(PlantedFailure, ASinkThatCannotWrite) {

@@ -124,12 +124,10 @@ Command doctor_command(Arguments& program) {
         ->type_name("FILE");
     command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
         ->type_name("NAME");
-    command->add_option("--seconds", options->seconds, "look for at most so long")
+    command->add_option("--seconds", options->seconds, "longest time to observe the feed, in seconds")
         ->check(number_between(0.1, 3'600))
         ->capture_default_str();
-    command->add_option("--format", options->format, "how findings are printed")
-        ->one_of({"text", "json"})
-        ->capture_default_str();
+    command->add_option("--format", options->format, "output format")->one_of({"text", "json"})->capture_default_str();
     return {command, [options] { return run(*options); }};
 }
 

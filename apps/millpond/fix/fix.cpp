@@ -5,7 +5,7 @@
 namespace millpond::app {
 
 Command fix_command(Arguments& program) {
-    auto* options = program.add_subcommand("fix", "FIX sessions, stores and dictionaries");
+    auto* options = program.add_subcommand("fix", "Run FIX sessions; inspect stores, logs and dictionaries.");
     options->require_subcommand(1);
     const std::vector<Command> commands{fix_acceptor_command(*options), fix_initiator_command(*options),
                                         fix_sessions_command(*options), fix_print_command(*options),

@@ -105,15 +105,15 @@ int run(const Options& options) {
 
 Command fix_acceptor_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("acceptor", "Let FIX counterparties in; print, echo or fill what they send.");
+    auto* command = fix.add_subcommand("acceptor", "Accept FIX counterparties; print, echo or fill what they send.");
     options->flags.add_to(*command);
     command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");
     command->add_flag("--fill", options->fill, "fill every order at its price, for tests");
-    command->add_option("--address", options->address, "where the first acceptor listens (127.0.0.1)");
-    command->add_option("--port", options->port, "where it listens (5001); 0: any free port")
+    command->add_option("--address", options->address, "address of the first acceptor (127.0.0.1)");
+    command->add_option("--port", options->port, "its port (5001); 0 for any free port")
         ->check(whole_number(0, UINT16_MAX));
     command->footer(
-        "Without --echo and --fill it prints what comes and accepts it.\n"
+        "Without --echo and --fill it accepts and prints all messages.\n"
         "Examples:\n"
         "  millpond fix acceptor --echo --port 5001 --dictionaries spec\n"
         "  millpond fix acceptor --fill --session sender=VENUE,target=*,reset_on_logon=true\n"

@@ -47,7 +47,7 @@ int run(const Options& options) {
 
 Command fix_dictionary_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("dictionary", "checks a dictionary in QuickFIX's XML format and prints it");
+    auto* command = fix.add_subcommand("dictionary", "Check and print a dictionary in QuickFIX's XML format.");
     command->add_option("FILE", options->file, "the dictionary")->required();
     command->add_option("--message", options->message, "print the fields of this message type");
     command->footer("Example: millpond fix dictionary FIX44.xml --message D");

@@ -7,9 +7,10 @@
 namespace millpond::app {
 
 void FixFlags::add_to(Arguments& options) {
-    options.add_option("--config", file_, "configuration in TOML; flags count over it")->type_name("FILE");
+    options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
     add_key_flags<fixd::EngineConfig>(options, keys_);
-    add_table_flag<fixd::AcceptorConfig>(options, tables_, "where counterparties come in, as [[acceptor]] in the file");
+    add_table_flag<fixd::AcceptorConfig>(options, tables_,
+                                         "an address for counterparties, as [[acceptor]] in the file");
     add_table_flag<fixd::SessionSettings>(options, tables_, "a session, as [[session]]");
 }
 

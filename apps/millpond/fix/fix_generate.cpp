@@ -25,9 +25,9 @@ int run(const Options& options) {
 
 Command fix_generate_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("generate", "turns a dictionary into a C++ header of tags and typed views");
+    auto* command = fix.add_subcommand("generate", "Write a dictionary as a C++ header with tags and typed views.");
     command->add_option("FILE", options->file, "the dictionary, in QuickFIX's XML format")->required();
-    command->add_option("--namespace", options->header.name_space, "of what is generated")->capture_default_str();
+    command->add_option("--namespace", options->header.name_space, "namespace of the header")->capture_default_str();
     command->add_option("--message", options->header.message_types, "give this message type a view (default: all)");
     command->footer("Example: millpond fix generate FIX44.xml --namespace fix44 --message D --message 8 > fix44.hpp");
     return {command, [options] { return run(*options); }};

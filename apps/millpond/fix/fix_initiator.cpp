@@ -194,22 +194,23 @@ int run(const Options& options) {
 
 Command fix_initiator_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("initiator", "Connect FIX sessions, send a script, print what comes.");
+    auto* command = fix.add_subcommand("initiator", "Connect FIX sessions, send a script and print what arrives.");
     options->flags.add_to(*command);
-    command->add_option("--script", options->script, "a message a line; - is stdin (-)")->type_name("FILE");
-    command->add_option("--linger", options->linger, "wait for answers behind the script's end before the Logout (1)")
+    command->add_option("--script", options->script, "file with one message on each line; - is stdin (-)")
+        ->type_name("FILE");
+    command->add_option("--linger", options->linger, "time to wait for answers after the script, before the Logout (1)")
         ->type_name("SECONDS")
         ->check(number_between(0, 1e6));
-    command->add_option("--expect", options->expect, "wait for so many messages instead")
+    command->add_option("--expect", options->expect, "wait for this many messages instead")
         ->type_name("N")
         ->check(whole_number());
-    command->add_flag("--stay", options->stay, "stay behind the script's end until a signal comes");
-    command->add_flag("--fields", options->fields, "print a line each field, with its name and meaning");
+    command->add_flag("--stay", options->stay, "stay connected after the script until a signal");
+    command->add_flag("--fields", options->fields, "print one line for each field, with its name and meaning");
     command->footer(
         "A line of the script is a message like 35=D|11=a|55=MSFT|54=1|38=100|40=1|60=20261121-09:30:00|; the session "
         "fills in\nBeginString, BodyLength, MsgSeqNum, CompIDs, SendingTime and CheckSum. Lines that begin with # "
-        "count "
-        "for nothing. It goes\nto the first session; exit code 1: a line was not sent.\n"
+        "are "
+        "ignored. The script goes\nto the first session; exit code 1: a line was not sent.\n"
         "Examples:\n"
         "  millpond fix initiator --session sender=DESK,target=VENUE,hosts=127.0.0.1:5001 --script orders.txt\n"
         "  millpond fix initiator --config desk.toml --stay --poll spin --pin 2 --realtime 20\n"

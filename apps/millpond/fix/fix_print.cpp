@@ -152,32 +152,33 @@ int run(const Options& options) {
 
 Command fix_print_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text that holds some.");
+    auto* command =
+        fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text with FIX messages.");
     command->add_option("FILE", options->file, "raw log of the engine, another log, or a captured stream; - is stdin")
         ->required();
     command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
         ->type_name("FILE");
-    command->add_option("--session", options->session, "only what has this in its session's name, or as a CompID")
+    command->add_option("--session", options->session, "only sessions with this text in their name or as a CompID")
         ->type_name("TEXT");
     command->add_option("--type", options->types, "only these MsgTypes")->type_name("TYPE,...")->delimiter(',');
-    command->add_option("--from", options->from, "only from this UTC time on: the log's, else SendingTime")
+    command->add_option("--from", options->from, "only from this UTC time on: the log's time, otherwise SendingTime")
         ->type_name("TIME");
     command->add_option("--to", options->to, "only before this UTC time")->type_name("TIME");
-    command->add_option("--direction", options->direction, "only what came in or went out (raw logs)")
+    command->add_option("--direction", options->direction, "only received or sent messages (raw logs)")
         ->one_of({"in", "out"});
     command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));
-    auto* fields = command->add_flag("--fields", options->fields, "a line each field, with its name and meaning");
-    command->add_flag("--raw", options->raw, "the bytes as they were, one message behind the other")->excludes(fields);
+    auto* fields = command->add_flag("--fields", options->fields, "one line for each field, with its name and meaning");
+    command->add_flag("--raw", options->raw, "the original bytes, one message after the other")->excludes(fields);
     command->footer(
         "A line shows time, direction (< in, > out), session, number and type. [masked]: secrets are hidden.\n"
-        "Exit code 1: some bytes are no message, nothing was found, or --raw met masked messages.\n"
+        "Exit code 1: bytes that are not a message, no message at all, or masked messages with --raw.\n"
         "Examples:\n"
         "  millpond fix print raw.log --type D,8 --from 20261121-09:30:00 --to 20261121-09:31:00\n"
         "  millpond fix print raw.log --fields --dictionary FIX44.xml --session CLIENT\n"
-        "  millpond fix print raw.log --direction in --raw | nc 127.0.0.1 5001     what came in, once more\n"
+        "  millpond fix print raw.log --direction in --raw | nc 127.0.0.1 5001     send received messages again\n"
         "  echo '8=FIX.4.4|9=5|35=0|10=163|' | millpond fix print - --fields");
     return {command, [options] { return run(*options); }};
 }

@@ -127,7 +127,7 @@ std::string number(const std::optional<std::uint64_t>& value) { return value ? f
 
 Command fix_sessions_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("sessions", "Look at the sessions of a running engine, and steer them.");
+    auto* command = fix.add_subcommand("sessions", "List and control the sessions of a running engine.");
     command->require_subcommand(1);
     command->footer(
         "The engine runs with --admin SOCKET. SESSION is a name as `list` shows it, or a part that only one name has.\n"
@@ -146,11 +146,11 @@ Command fix_sessions_command(Arguments& fix) {
         return one;
     };
     auto* list_command = add("list", "state, peer, sequence numbers and counts of each session");
-    auto* logout = add_session(add("logout", "begin the Logout handshake; an initiator stays away until `logon`"));
+    auto* logout = add_session(add("logout", "log out; an initiator does not connect again until `logon`"));
     logout->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
-    auto* logon = add_session(add("logon", "let it come back after `logout`"));
+    auto* logon = add_session(add("logon", "allow logons again after `logout`"));
     auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
-    auto* set = add_session(add("set-seq", "set the numbers of a session that is not connected"));
+    auto* set = add_session(add("set-seq", "set the sequence numbers of a session that is not connected"));
     set->add_option("--next-out", options->next_sender, "of the next message that we send")
         ->type_name("N")
         ->check(whole_number(1, fix::kMaxSequence));

@@ -83,15 +83,15 @@ int run(const Options& options) {
 
 Command fix_store_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("store", "Look into the message store of a session: inspect, verify, print.");
+    auto* command = fix.add_subcommand("store", "Inspect, verify or print the message store of a session.");
     command->add_option("FILE", options->file, "the first file of the store")->required();
-    command->add_flag("--verify", options->verify, "say whether each message is whole; exit code 1: one is not");
+    command->add_flag("--verify", options->verify, "check that each message is complete; exit code 1: one is not");
     auto* print = command->add_flag("--print", options->print, "print the messages");
-    command->add_option("--first", options->first, "of the messages to print (1)")
+    command->add_option("--first", options->first, "first message to print (1)")
         ->needs(print)
         ->type_name("N")
         ->check(whole_number());
-    command->add_option("--last", options->last, "of the messages to print; 0 is the newest (0)")
+    command->add_option("--last", options->last, "last message to print; 0 for the newest (0)")
         ->needs(print)
         ->type_name("N")
         ->check(whole_number());
@@ -100,12 +100,13 @@ Command fix_store_command(Arguments& fix) {
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));
-    command->add_flag("--fields", options->fields, "print a line each field, with its name and meaning")->needs(print);
+    command->add_flag("--fields", options->fields, "print one line for each field, with its name and meaning")
+        ->needs(print);
     command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
         ->needs(print)
         ->type_name("FILE");
     command->footer(
-        "Nothing in the store is changed, and the engine may be running.\n"
+        "The store is not changed, and the engine may be running.\n"
         "Examples:\n"
         "  millpond fix store desk.store                       its numbers and files\n"
         "  millpond fix store desk.store --verify\n"

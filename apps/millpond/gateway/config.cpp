@@ -32,7 +32,7 @@ std::string check_config(const std::string& file, bool secrets, gateway::Config 
 }
 
 Command config_command(Arguments& program) {
-    auto* config = program.add_subcommand("config", "Look at a gateway's configuration.");
+    auto* config = program.add_subcommand("config", "Check a gateway's configuration.");
     config->require_subcommand(1);
     auto* options =
         config->add_subcommand("check", "Check a configuration, with the secrets and certificates that it names.");

@@ -100,7 +100,7 @@ net::SocketAddress address_of_feed(const gateway::Gateway& gateway) {
 
 void DemoOptions::add_to(Arguments& options) {
     options.add_flag("--demo", on, "send the gateway a feed over loopback; TCP, CSV and web sinks are added");
-    options.add_option("--demo-feed", file, "a pcap or ITCH file to replay in place of the generated market")
+    options.add_option("--demo-feed", file, "pcap or ITCH file to replay instead of the generated market")
         ->type_name("FILE");
     options.add_option("--demo-speed", speed, "of the file: 1 as recorded, N times as fast, or max")
         ->type_name("N|max")

@@ -155,7 +155,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command gateway_command(Arguments& program) {
-    auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory, serve sinks.");
+    auto* command = program.add_subcommand("gateway", "Receive feeds, publish them to shared memory and serve sinks.");
     command->footer(
         "Examples:\n"
         "  millpond gateway --demo\n"

@@ -20,7 +20,7 @@ void GatewayFlags::add_table(Arguments& options, const std::string& help) {
 }
 
 void GatewayFlags::add_to(Arguments& options) {
-    options.add_option("--config", file_, "configuration in TOML; flags count over it")->type_name("FILE");
+    options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
     add_key_flags<gateway::Config>(options, keys_);
     add_table<gateway::FeedConfig>(options, "a feed, as [[feed]] in the file");
     add_table<gateway::RingConfig>(options, "a ring with its receive thread, as [[ring]]");

@@ -60,7 +60,7 @@ Command list_command(Arguments& group) {
 }  // namespace
 
 Command journal_command(Arguments& program) {
-    auto* group = program.add_subcommand("journal", "Look at what a gateway's journal sink has written down.");
+    auto* group = program.add_subcommand("journal", "List, print, export and verify the journal of a gateway.");
     group->require_subcommand(1);
     group->footer(
         "Examples:\n"

@@ -185,13 +185,13 @@ std::shared_ptr<Options> add_selection(Arguments& command) {
     auto options = std::make_shared<Options>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
     auto* from =
-        command.add_option("--from", options->from, "begin at the record of this number")->check(whole_number());
-    command.add_option("--since", options->since, "begin at this time of receipt, UTC, as 2026-11-20T14:30:00")
+        command.add_option("--from", options->from, "begin at the record with this number")->check(whole_number());
+    command.add_option("--since", options->since, "begin at this receive time, UTC, such as 2026-11-20T14:30:00")
         ->excludes(from);
-    command.add_option("--until", options->until, "end at this time of receipt");
+    command.add_option("--until", options->until, "end at this receive time");
     command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);
-    command.add_option("--count", options->count, "end after so many events (0: never)")
+    command.add_option("--count", options->count, "end after this many events (0: never)")
         ->check(whole_number())
         ->capture_default_str();
     return options;
@@ -200,19 +200,19 @@ std::shared_ptr<Options> add_selection(Arguments& command) {
 }  // namespace
 
 Command journal_cat_command(Arguments& journal) {
-    auto* command = journal.add_subcommand("cat", "Print the events of a journal, and what is lost between them.");
+    auto* command = journal.add_subcommand("cat", "Print the events of a journal, and the losses between them.");
     auto options = add_selection(*command);
-    command->add_option("--format", options->format, "how lines look")
+    command->add_option("--format", options->format, "output format")
         ->one_of({"table", "json", "csv"})
         ->capture_default_str();
-    command->add_flag("--follow", options->follow, "go on with what is appended, until Ctrl-C");
+    command->add_flag("--follow", options->follow, "continue with new events, until Ctrl-C");
     return {command, [options] { return print(*options); }};
 }
 
 Command journal_export_command(Arguments& journal) {
-    auto* command = journal.add_subcommand("export", "Write the events of a journal to a file, showing how far it is.");
+    auto* command = journal.add_subcommand("export", "Write the events of a journal to a file, with a progress line.");
     auto options = add_selection(*command);
-    command->add_option("FORMAT", options->format, "csv (quotes and gaps) or json (a line an event)")
+    command->add_option("FORMAT", options->format, "csv (quotes and gaps) or json (one line for each event)")
         ->one_of({"json", "csv"})
         ->required();
     command->add_option("FILE", options->file, "the file, which is replaced")->required();

@@ -193,7 +193,7 @@ int verify(const std::string& folder) {
 
 Command journal_verify_command(Arguments& journal) {
     auto* command = journal.add_subcommand(
-        "verify", "Read all of a journal: checksums, headers, indexes, and that no record is missing in the middle.");
+        "verify", "Verify a whole journal: checksums, headers, indexes, and that no record is missing in the middle.");
     command->footer(
         "Exit codes: 0 good, 1 failed, 2 misused, 3 damaged records, headers,\n"
         "indexes or segments, 4 records missing in the middle or there twice, 5 not a journal.");

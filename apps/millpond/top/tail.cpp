@@ -199,9 +199,9 @@ int run(const Options& options) {
 }  // namespace
 
 Command tail_command(Arguments& program) {
-    auto* command = program.add_subcommand("tail", "Print what a gateway publishes: its board first, then events.");
+    auto* command = program.add_subcommand("tail", "Print what a gateway publishes: the board first, then events.");
     command->footer(
-        "Says at the end, on standard error, what became of every event since it joined.\n"
+        "Prints its account on standard error at the end: what became of every event since it joined.\n"
         "Examples:\n"
         "  millpond tail\n"
         "  millpond tail --ring demo --symbol AAPL --symbol MSFT --format json\n"
@@ -210,10 +210,10 @@ Command tail_command(Arguments& program) {
     command->add_option("--ring", options->ring, "the ring's name")->capture_default_str();
     command->add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);
-    command->add_option("--format", options->format, "how lines look")
+    command->add_option("--format", options->format, "output format")
         ->one_of({"table", "json", "csv"})
         ->capture_default_str();
-    command->add_option("--count", options->count, "end after so many events (0: never)")
+    command->add_option("--count", options->count, "end after this many events (0: never)")
         ->check(whole_number())
         ->capture_default_str();
     return {command, [options] { return run(*options); }};

@@ -121,7 +121,8 @@ int run(const Options& options) {
 Command top_command(Arguments& program) {
     auto* command = program.add_subcommand("top", "Show a running gateway: rates, latencies, lag, losses, findings.");
     command->footer(
-        "Reads /api/health where a gateway serves its metrics or its page. On a terminal, `q` ends it, and n, r, l, m "
+        "Reads /api/health from the metrics address or the web sink of a gateway. On a terminal, `q` ends it, and n, "
+        "r, l, m "
         "and c\n"
         "sort feeds and sinks by name, rate, lag, missed events, or as configured. NO_COLOR switches colours off.\n"
         "Examples:\n"
@@ -129,12 +130,11 @@ Command top_command(Arguments& program) {
         "  millpond top --gateway 127.0.0.1:9465 --token-env MILLPOND_TOKEN\n"
         "  millpond top --once --format json | jq .first");
     auto options = std::make_shared<Options>();
-    command->add_option("--gateway", options->gateway, "where it serves its metrics or its page")
+    command->add_option("--gateway", options->gateway, "address of its metrics or its page")
         ->type_name("ADDRESS:PORT")
         ->capture_default_str();
-    command->add_option("--token-env", options->token_env, "variable of the environment that holds the token")
-        ->type_name("NAME");
-    command->add_option("--format", options->format, "tables, or the JSON as it is")
+    command->add_option("--token-env", options->token_env, "environment variable with the token")->type_name("NAME");
+    command->add_option("--format", options->format, "tables, or the JSON of /api/health")
         ->one_of({"table", "json"})
         ->capture_default_str();
     command->add_flag("--once", options->once, "print once and exit");

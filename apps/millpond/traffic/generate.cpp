@@ -88,7 +88,7 @@ int generate(const Options& options) {
 }  // namespace
 
 Command generate_command(Arguments& program) {
-    auto* command = program.add_subcommand("generate", "Send a made-up market at a given rate.");
+    auto* command = program.add_subcommand("generate", "Send a generated market at a given rate.");
     command->footer(
         "Examples:\n"
         "  millpond generate --to 127.0.0.1:14000 --format quotes --rate 50000 --symbols 500\n"
@@ -99,36 +99,36 @@ Command generate_command(Arguments& program) {
     command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
         ->type_name("FORMAT")
         ->capture_default_str();
-    command->add_option("--rate", options->rate, "changes of a best bid or offer a second")
+    command->add_option("--rate", options->rate, "changes of best bid or offer each second")
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
-    command->add_option("--speed", options->speed, "N times that rate, or max: as fast as it goes")
+    command->add_option("--speed", options->speed, "N times that rate, or max: as fast as possible")
         ->check(speed_check())
         ->type_name("N|max")
         ->capture_default_str();
     command->add_option("--symbols", options->symbols, "instruments")
         ->check(whole_number(1, feed::GeneratedMarket::kMaxInstruments))
         ->capture_default_str();
-    command->add_option("--count", options->count, "end after so many changes (0: by --duration or Ctrl-C)")
+    command->add_option("--count", options->count, "end after this many changes (0: by --duration or Ctrl-C)")
         ->check(whole_number())
         ->capture_default_str();
-    command->add_option("--duration", options->duration_s, "end after so many seconds at this rate (0: never)")
+    command->add_option("--duration", options->duration_s, "end after this many seconds at this rate (0: never)")
         ->check(number_between(0, 1e9))
         ->capture_default_str();
     command->add_option("--pack", options->pack, "changes in each datagram, if they fit")
         ->check(whole_number(1, 1000))
         ->capture_default_str();
-    command->add_option("--burst", options->burst, "datagrams that leave together; the rate stays")
+    command->add_option("--burst", options->burst, "datagrams sent together; the rate is the same")
         ->check(whole_number(1, 1'000'000))
         ->capture_default_str();
     command->add_option("--channel", options->channel, "channel number in quotes datagrams")
         ->check(whole_number(0, UINT16_MAX))
         ->capture_default_str();
     command->add_flag("--live", options->live,
-                      "today's time and a new session, which a running gateway follows; else every run is the same");
+                      "current times and a new session, for a running gateway; otherwise every run is the same");
     command
         ->add_option("--timezone", options->timezone,
-                     "with --live and itch: where the exchange's day begins, as the feed's key `timezone` has it")
+                     "with --live and itch: time zone of the exchange's midnight, as in the feed's key `timezone`")
         ->type_name("ZONE")
         ->capture_default_str();
     options->sending.add_to(*command);

@@ -207,7 +207,7 @@ int replay(Options& options) {
 
 Command replay_command(Arguments& program) {
     auto* command = program.add_subcommand(
-        "replay", "Send a capture again, an ITCH file as MoldUDP64 or a journal as quotes, at recorded pace.");
+        "replay", "Send a capture, an ITCH file (as MoldUDP64) or a journal (as quotes) again, at the recorded pace.");
     command->footer(
         "Examples:\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000\n"
@@ -217,7 +217,8 @@ Command replay_command(Arguments& program) {
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
-        "A capture's datagrams leave as they came. Of a journal, --to sends the quotes as our quotes datagrams, which\n"
+        "The datagrams of a capture are sent unchanged. From a journal, --to sends the quotes as our quotes datagrams, "
+        "which\n"
         "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
         "`millpond tail --ring NAME` and any subscriber reads without a gateway.");
     auto options = std::make_shared<Options>();
@@ -228,7 +229,7 @@ Command replay_command(Arguments& program) {
     command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
         ->check(speed_check())
         ->capture_default_str();
-    command->add_option("--only", options->only, "only datagrams that went to this ADDRESS:PORT (port 0: any)");
+    command->add_option("--only", options->only, "only datagrams to this ADDRESS:PORT (port 0: any)");
     command
         ->add_option(
             "--session", options->session,
@@ -237,24 +238,24 @@ Command replay_command(Arguments& program) {
             return name.size() > 8 ? "'" + name + "' is longer than 8 characters" : std::string{};
         });
     command->add_option("--since", options->since,
-                        "of a journal: begin at this time of receipt, UTC, as 2026-11-20T14:30");
-    command->add_option("--until", options->until, "of a journal: end at this time of receipt");
+                        "of a journal: begin at this receive time, UTC, such as 2026-11-20T14:30");
+    command->add_option("--until", options->until, "of a journal: end at this receive time");
     command->add_option("--serve-requests", options->serve,
                         "of ITCH messages: answer MoldUDP64 requests for them at this ADDRESS:PORT, until Ctrl-C");
-    command->add_flag("--loop", options->loop, "begin again at the end, until Ctrl-C");
+    command->add_flag("--loop", options->loop, "start again at the end, until Ctrl-C");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);
     auto* ring = command->add_option("--ring", options->ring.ring, "of a journal: publish all events to the ring NAME");
     command
         ->add_option("--readers", options->ring.readers,
-                     "begin when so many readers have registered with the ring, and leave none of them behind (0)")
+                     "start when this many readers have joined the ring, and wait for the slowest (0)")
         ->check(whole_number(0, 1'000'000))
         ->needs(ring);
     command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
         ->check(whole_number(1, std::uint64_t{1} << 40U))
         ->capture_default_str()
         ->needs(ring);
-    command->add_option("--max-instruments", options->ring.max_instruments, "instruments that the ring has room for")
+    command->add_option("--max-instruments", options->ring.max_instruments, "maximum number of instruments in the ring")
         ->check(whole_number(1, std::uint64_t{1} << 24U))
         ->capture_default_str()
         ->needs(ring);

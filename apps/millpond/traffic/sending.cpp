@@ -49,13 +49,16 @@ std::string bar(double fraction) {
 void SendingOptions::add_to(Arguments& options) {
     const auto fraction = number_between(0, 1);
     options.add_option("--to", to, "address to send to, ADDRESS:PORT, unicast or multicast")->required();
-    options.add_option("--interface", interface, "interface that multicast leaves by");
-    options.add_option("--ttl", ttl, "hops that multicast may go")->capture_default_str()->check(whole_number(0, 255));
-    options.add_flag("--no-loop-back", no_loop_back, "keep multicast from the subscribers on this machine");
-    options.add_option("--batch", batch, "datagrams a system call may take")
+    options.add_option("--interface", interface, "interface for multicast");
+    options.add_option("--ttl", ttl, "time to live of multicast datagrams")
+        ->capture_default_str()
+        ->check(whole_number(0, 255));
+    options.add_flag("--no-loop-back", no_loop_back, "do not deliver multicast to subscribers on this machine");
+    options.add_option("--batch", batch, "most datagrams in one system call")
         ->capture_default_str()
         ->check(whole_number(1, 1'024));
-    options.add_flag("--spin", spin, "spin before each datagram instead of sleeping: exact times for a whole core");
+    options.add_flag("--spin", spin,
+                     "busy-wait before each datagram instead of sleeping: exact times, for a whole core");
     options.add_option("--drop", faults.drop, "fraction of the datagrams to lose, 0 to 1")
         ->capture_default_str()
         ->check(fraction);
@@ -66,7 +69,7 @@ void SendingOptions::add_to(Arguments& options) {
         ->capture_default_str()
         ->check(fraction);
     options.add_option("--seed", faults.seed, "the same seed gives the same bytes and faults")->capture_default_str();
-    options.add_flag("--quiet", quiet, "no progress");
+    options.add_flag("--quiet", quiet, "print no progress");
 }
 
 Sending::Sending(const SendingOptions& options, double speed)

@@ -124,7 +124,7 @@ bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
     counters_.write_errors.add();
     retry_ns_ = now_ns + kRetryNs;
     say_(service::Severity::error, options_.name + ".write",
-         fmt::format("csv sink '{}': cannot {} '{}': {}; trying again", options_.name, what, options_.path,
+         fmt::format("csv sink '{}': cannot {} '{}': {}; retrying", options_.name, what, options_.path,
                      std::generic_category().message(error)));
     return false;
 }

@@ -43,7 +43,7 @@ void JournalSink::service(const std::stop_token& stop) {
         const bool did = writer_.service(core::utc_nanos());
         if (const auto error = writer_.take_error()) {
             say_(service::Severity::error, options_.name + ".service",
-                 fmt::format("journal sink '{}': {}; trying again", options_.name, *error));
+                 fmt::format("journal sink '{}': {}; retrying", options_.name, *error));
         }
         if (!did) std::this_thread::sleep_for(kServiceEvery);
     }
@@ -79,7 +79,7 @@ void JournalSink::missed(std::uint64_t first, std::uint64_t last) {
 void JournalSink::tell_loss() {
     if (lost_.first == 0 || !writer_.append_lost(lost_)) return;
     say_(service::Severity::warning, options_.name + ".lost",
-         fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were written down",
+         fmt::format("journal sink '{}': ring entries {} to {} were overwritten before they were recorded",
                      options_.name, lost_.first, lost_.last));
     lost_ = {};
 }
@@ -93,8 +93,9 @@ void JournalSink::begin_session() {
             continue;
         }
         say_(service::Severity::warning, options_.name + ".session",
-             fmt::format("journal sink '{}': there is no segment for the new session yet; it goes on in the old one's",
-                         options_.name));
+             fmt::format(
+                 "journal sink '{}': there is no segment for the new session yet; it continues in the old session's",
+                 options_.name));
         return;
     }
 }
@@ -106,7 +107,7 @@ void JournalSink::sync() {
         synced_before_ = writer_.next_record();
     } catch (const std::exception& error) {
         say_(service::Severity::error, options_.name + ".sync",
-             fmt::format("journal sink '{}': {}; trying again", options_.name, error.what()));
+             fmt::format("journal sink '{}': {}; retrying", options_.name, error.what()));
     }
 }
 
@@ -124,14 +125,13 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("bytes_total", "Bytes written.", counters.bytes);
     visit("segments_total", "Segment files started.", counters.segments);
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
-    visit("set_aside_segments", "Unreadable segment files that were renamed at the start.",
-          counters.set_aside_segments);
-    visit("lost_total", "Ring entries that were overwritten before they were written down.", counters.lost);
+    visit("set_aside_segments", "Unreadable segment files that were renamed at startup.", counters.set_aside_segments);
+    visit("lost_total", "Ring entries that were overwritten before they were recorded.", counters.lost);
     visit("unnamed_total", "Instruments whose names no segment has room for.", counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);
-    visit("write_errors_total", "Segments that could not be allocated or removed; tried again.",
+    visit("write_errors_total", "Segments that could not be allocated or removed; retried.",
           counters.allocation_errors);
-    visit("sync_errors_total", "Syncs that failed.", counters.sync_errors);
+    visit("sync_errors_total", "Failed syncs.", counters.sync_errors);
     visit("synced_record", "All records up to this number are on the disk.", counters.synced_record);
 }
 

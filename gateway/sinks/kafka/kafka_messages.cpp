@@ -38,7 +38,7 @@ void KafkaSink::send(const Pending& message, Producer::Topic topic, std::string_
     const Record record{
         .key = key, .value = value, .epoch = at.epoch, .sequence = at.ring, .received_utc_ns = received};
     if (const auto refusal = producer_->send(topic, record, number)) {
-        failure_ = "the producer takes no message: " + *refusal;
+        failure_ = "the producer accepts no message: " + *refusal;
     }
 }
 

@@ -49,7 +49,7 @@ KafkaSink::KafkaSink(const Options& options, service::Say say)
     if (const auto newest = options_.newest_record->read(); start_ > newest) {
         say_(service::Severity::warning, options_.name + ".position",
              fmt::format("kafka sink '{}': its position {} is behind the journal's end {}: the journal was replaced or "
-                         "lost its end with the machine; goes on at {}",
+                         "lost its end with the machine; continues at {}",
                          options_.name, start_, newest, newest + 1));
         start_ = settled_ = newest;
     }
@@ -159,7 +159,7 @@ void KafkaSink::go_to_position() {
 
 void KafkaSink::begin_anew() {
     say_(service::Severity::error, options_.name + ".failed",
-         fmt::format("kafka sink '{}': {}; begins again behind record {}", options_.name, failure_, settled_));
+         fmt::format("kafka sink '{}': {}; restarts after record {}", options_.name, failure_, settled_));
     // What the old producer still has to say concerns messages that will be sent again.
     first_pending_ += pending_.size();
     pending_.clear();
@@ -235,7 +235,7 @@ void KafkaSink::save_position(std::int64_t now_ns, bool at_once) {
         position_.save(settled_);
     } catch (const std::exception& error) {  // a full disk: more is sent again after a restart
         say_(service::Severity::error, options_.name + ".save",
-             fmt::format("kafka sink '{}': {}; trying again", options_.name, error.what()));
+             fmt::format("kafka sink '{}': {}; retrying", options_.name, error.what()));
     }
 }
 

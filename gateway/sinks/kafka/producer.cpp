@@ -59,7 +59,7 @@ Conf make_conf(const Options& options) {
     set("socket.keepalive.enable", "true");
     for (const auto& [key, value] : options.properties) {
         if (std::ranges::find(kOurs, key) != std::end(kOurs)) {
-            throw std::invalid_argument(fmt::format("property '{}' is not to be changed", key));
+            throw std::invalid_argument(fmt::format("property '{}' must not be changed", key));
         }
         set(key, value);
     }

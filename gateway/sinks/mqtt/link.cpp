@@ -126,8 +126,7 @@ void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) con
 
 void Link::fail(const std::string& why) {
     say_(service::Severity::warning, options_.name + ".link",
-         fmt::format("mqtt sink '{}': broker {}:{}: {}; trying again", options_.name, options_.host, options_.port,
-                     why));
+         fmt::format("mqtt sink '{}': broker {}:{}: {}; retrying", options_.name, options_.host, options_.port, why));
 }
 
 void Link::serve(const std::stop_token& stop) {
@@ -263,7 +262,7 @@ void Link::announce(mosquitto* client) {
     counters_.connects.add();
     counters_.connected.set(1);
     say_(service::Severity::info, options_.name + ".link",
-         fmt::format("mqtt sink '{}': broker {}:{} has accepted us", options_.name, options_.host, options_.port));
+         fmt::format("mqtt sink '{}': broker {}:{} is connected", options_.name, options_.host, options_.port));
     send_waiting(client);
 }
 

@@ -34,14 +34,15 @@ struct Counters {
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
-        visitor("messages_total", "Messages that went out: written (QoS 0) or acknowledged (QoS 1).", messages);
+        visitor("messages_total", "Messages delivered: written (QoS 0) or acknowledged (QoS 1).", messages);
         visitor("bytes_total", "Bytes of their topics and payloads.", bytes);
-        visitor("resent_total", "Messages sent again because the connection ended before they were confirmed.", resent);
+        visitor("resent_total", "Messages sent again because the connection ended before they were acknowledged.",
+                resent);
         visitor("refused_total", "Messages that the broker acknowledged with a refusal.", refused);
         visitor("connects_total", "Connections that the broker accepted.", connects);
-        visitor("failed_connects_total", "Connections that did not come about.", failed_connects);
+        visitor("failed_connects_total", "Failed attempts to connect.", failed_connects);
         visitor("losses_total", "Established connections that were lost.", losses);
-        visitor("connected", "1 while the broker has accepted us.", connected);
+        visitor("connected", "1 while the broker is connected.", connected);
     }
 };
 

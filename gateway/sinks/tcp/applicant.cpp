@@ -41,7 +41,7 @@ Applicant::Verdict Applicant::refuse(std::string_view reason, bool tell) {
 }
 
 Applicant::Verdict Applicant::look(std::int64_t now_ns) {
-    if (now_ns - since_ns_ > kPatienceNs) return refuse("neither handshake nor token in time", false);
+    if (now_ns - since_ns_ > kPatienceNs) return refuse("no handshake and token in time", false);
     if (broken_) return refuse("the connection is gone", false);
     // A handshake may also wait for room to send, which the socket does not report.
     if (!std::exchange(readable_, false) && !stream_.has_unread() && now_ns - tried_ns_ < kTryEveryNs) {

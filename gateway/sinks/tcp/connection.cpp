@@ -100,7 +100,7 @@ void Connection::obey_lines(std::int64_t now_ns) {
     if (overlong || input_.size() > kLongestRequest) {
         shared_.counters.overlong.add();
         input_.clear();
-        client_.subscriber().end(fmt::format("a request line may have {} bytes", kLongestRequest));
+        client_.subscriber().end(fmt::format("a request line may have at most {} bytes", kLongestRequest));
         shared_.say(service::Severity::warning, shared_.options.name + ".overlong",
                     fmt::format("tcp sink '{}': client {}: over-long request line", shared_.options.name, peer_));
     }
@@ -114,9 +114,10 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     }
     if (now_ns - client_.alive_ns() <= stall.count()) return;
     shared_.counters.stalled.add();
-    client_.subscriber().end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
+    client_.subscriber().end(
+        fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
     shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
-                fmt::format("tcp sink '{}': client {} took nothing for too long and is disconnected",
+                fmt::format("tcp sink '{}': client {} accepted no data for too long and is disconnected",
                             shared_.options.name, peer_));
 }
 

@@ -99,7 +99,7 @@ void TcpSink::take(const Listener::Accepted& accepted, std::int64_t now_ns) {
     lines::set_client_options(stream.socket(), options_.send_buffer);
     if (!options_.tls.on() && !options_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
     if (applicants_.size() == kMostApplicants) {
-        say_refused(applicants_.front()->peer(), "too many have neither shaken hands nor shown a token");
+        say_refused(applicants_.front()->peer(), "too many clients without handshake and token");
         applicants_.erase(applicants_.begin());
     }
     applicants_.push_back(std::make_unique<Applicant>(options_, epoll_, std::move(stream), peer, now_ns));

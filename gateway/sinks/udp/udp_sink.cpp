@@ -57,7 +57,7 @@ bool UdpSink::send_closed() {
     if (closed_.empty()) return true;
     if (!sender_.send(closed_)) {
         say_(service::Severity::warning, options_.name + ".send",
-             fmt::format("udp sink '{}': {} takes nothing: {}", options_.name, options_.to.to_string(),
+             fmt::format("udp sink '{}': cannot send to {}: {}", options_.name, options_.to.to_string(),
                          std::generic_category().message(errno)));
         return false;
     }
@@ -165,11 +165,11 @@ void UdpSink::visit_metrics(const MetricVisitor& visit) const {
     visit("datagrams_total", "Datagrams sent.", counts.datagrams);
     visit("bytes_total", "Bytes sent.", counts.bytes);
     visit("heartbeats_total", "Datagrams without quotes.", heartbeats_);
-    visit("would_block_total", "Sends refused because the socket's buffer was full; tried again.", counts.would_block);
-    visit("no_buffers_total", "Sends refused because the device's queue was full; tried again.", counts.no_buffers);
+    visit("would_block_total", "Sends refused because the socket's buffer was full; retried.", counts.would_block);
+    visit("no_buffers_total", "Sends refused because the device's queue was full; retried.", counts.no_buffers);
     visit("peer_refused_total", "ICMP reports that no process receives the datagrams.", counts.peer_refused);
-    visit("send_errors_total", "Sends refused for another reason; tried again.", counts.errors);
-    visit("board_dropped_total", "Quotes of the board that could not be sent at joining.", board_dropped_);
+    visit("send_errors_total", "Sends refused for another reason; retried.", counts.errors);
+    visit("board_dropped_total", "Quotes of the board that could not be sent when the sink joined.", board_dropped_);
 }
 
 }  // namespace millpond::gateway::udp

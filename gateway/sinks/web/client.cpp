@@ -166,9 +166,9 @@ void Client::end_if_stalled(std::int64_t now_ns) {
     if (now_ns - alive_ns_ <= stall.count()) return;
     shared_.counters.stalled.add();
     shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
-                fmt::format("web sink '{}': client {} took nothing for too long and is disconnected",
+                fmt::format("web sink '{}': client {} accepted no data for too long and is disconnected",
                             shared_.options.name, peer_));
-    end(fmt::format("nothing was taken for {} s", std::chrono::duration<double>(stall).count()));
+    end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
 }
 
 void Client::end(std::string_view reason) {

@@ -233,7 +233,7 @@ TEST(Health, AClientThatTakesNothingIsNamedByItsSink) {
     }));
     const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'tcp'");
-    EXPECT_EQ(found.text, "clients that took nothing and were disconnected: 1");
+    EXPECT_EQ(found.text, "clients that accepted no data and were disconnected: 1");
     EXPECT_EQ(found.severity, service::Severity::warning);
 }
 

@@ -219,7 +219,7 @@ TEST_F(CsvSinkTest, ADeviceThatIsFullIsCountedAndTriedAgain) {
     EXPECT_EQ(sink->counters().write_errors.read(), 2U);
     EXPECT_EQ(sink->held(), 1U);
     ASSERT_FALSE(said_.empty());
-    EXPECT_EQ(said_[0], "csv sink 'csv': cannot write '/dev/full': No space left on device; trying again");
+    EXPECT_EQ(said_[0], "csv sink 'csv': cannot write '/dev/full': No space left on device; retrying");
 }
 
 TEST_F(CsvSinkTest, AFullPipeHoldsUpNothingAndLosesNoRow) {

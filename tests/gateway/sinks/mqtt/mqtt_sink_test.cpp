@@ -211,7 +211,7 @@ TEST_F(MqttSinkTest, ABrokerThatIsKilledAndStartedAgainGetsEveryQuote) {
     broker.kill_now();
     ring.publish_quotes(kPart);
     ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 2; }));
-    EXPECT_TRUE(said_.has("trying again"));
+    EXPECT_TRUE(said_.has("retrying"));
     EXPECT_GT(sink->account().queued, 0U);
     broker.start();
     MosquittoSubscriber second{broker};
@@ -368,7 +368,7 @@ TEST_F(MqttSinkTest, WithoutABrokerNothingWaitsAndTheEndIsAtOnce) {
     ring.publish_quotes(1'000);
     ASSERT_TRUE(work(*sink, [&] { return counters(*sink).failed_connects.read() >= 1; }));
     sink->round(core::monotonic_nanos());
-    EXPECT_TRUE(said_.has("Connection refused; trying again")) << said_.texts().back();
+    EXPECT_TRUE(said_.has("Connection refused; retrying")) << said_.texts().back();
     EXPECT_EQ(sink->account().conflated, 998U);
     EXPECT_EQ(sink->account().queued, 2U);
 }

@@ -289,7 +289,7 @@ TEST_F(TcpSinkTest, AClientThatTakesNothingForTooLongIsToldAndDisconnected) {
         },
         3'000'000'000));
     ASSERT_TRUE(stuck.ends_in_a_line());
-    EXPECT_THAT(stuck.lines().back(), StartsWith("{\"type\":\"bye\",\"text\":\"nothing was taken for 2 s"));
+    EXPECT_THAT(stuck.lines().back(), StartsWith("{\"type\":\"bye\",\"text\":\"no data was accepted for 2 s"));
     EXPECT_EQ(sink_->counters().clients.read(), 0U);
 }
 
@@ -355,7 +355,7 @@ TEST_F(TcpSinkTest, AnOverlongRequestEndsTheConnectionWithItsReason) {
         client.receive();
         return client.over();
     }));
-    EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have 4096 bytes"));
+    EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have at most 4096 bytes"));
     EXPECT_EQ(sink_->counters().overlong.read(), 1U);
 }
 
@@ -366,7 +366,7 @@ TEST_F(TcpSinkTest, AnOverlongRequestThatEndsInALineEndsTheConnectionToo) {
         client.send_text(std::string(size, 'x') + "\n{\"account\":true}\n");
         client.send_no_more();
         ASSERT_TRUE(run_until_over(client)) << size;
-        EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have 4096 bytes")) << size;
+        EXPECT_THAT(client.lines().back(), HasSubstr("a request line may have at most 4096 bytes")) << size;
         EXPECT_TRUE(run_until([&] { return sink_->counters().clients.read() == 0; })) << size;
     }
     EXPECT_EQ(sink_->counters().overlong.read(), 3U);
