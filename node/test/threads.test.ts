@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import {
+  type Message,
   MessageSystem,
   MpscRing,
   RemoteError,
@@ -10,6 +11,7 @@ import {
   SpscRing,
   WorkerBridge,
 } from "millpond";
+import { gate, turn } from "./support/gate.js";
 
 const ended = (worker: Worker): Promise<number> =>
   new Promise((resolve, reject) => worker.once("exit", resolve).once("error", reject));
@@ -199,4 +201,54 @@ test("bodies and replies are copies: no later frame of the ring shows in them", 
   assert.deepEqual(await system.send("calc://kept"), [new Uint8Array(64).fill(7)]);
   await bridge.close();
   await worker.terminate();
+});
+
+test("an abort crosses the bridge at each stage: on its way, queued and running; so does the end of the sender's side", async () => {
+  const near = new MessageSystem();
+  const far = new MessageSystem();
+  const nearEnd = new WorkerBridge(near);
+  const farEnd = new WorkerBridge(far, nearEnd.port);
+  nearEnd.forward("far/*");
+  const { opened, open } = gate();
+  const started: unknown[] = [];
+  const told: unknown[] = [];
+  const work = async (message: Message): Promise<unknown> => {
+    const { body } = message;
+    started.push(body);
+    message.signal!.addEventListener("abort", () => told.push(body));
+    await opened;
+    return body;
+  };
+  far.on("far/work", work, { queue: { capacity: 9 } });
+  const signals = [0, 1, 2, 3].map(() => new AbortController());
+  const sent = signals.map(({ signal }, n) => near.send("far/work", n, { signal }) as Promise<unknown>);
+  const fates = Promise.allSettled(sent);
+  const counts = (): { aborted: number; waiting: number } => far.stats().receivers[0]!;
+  signals[3]!.abort(new Error("on its way"));
+  while (started.length === 0 || counts().aborted < 1) await turn();
+  assert.deepEqual([started, counts().waiting], [[0], 2]);
+  signals[1]!.abort(new Error("queued"));
+  while (counts().aborted < 2) await turn();
+  signals[0]!.abort(new Error("running"));
+  while (told.length === 0) await turn();
+  open();
+  assert.deepEqual(
+    (await fates).map((fate) => (fate.status === "fulfilled" ? fate.value : String(fate.reason))),
+    ["Error: running", "Error: queued", 2, "Error: on its way"],
+  );
+  signals[2]!.abort(new Error("after its reply"));
+  assert.deepEqual([started, told], [[0, 2], [0]]);
+
+  far.on("far/hang", (message) => {
+    started.push("hang");
+    message.signal!.addEventListener("abort", () => told.push("hang"));
+    return new Promise(() => {});
+  });
+  const hanging = assert.rejects(near.send("far/hang") as Promise<unknown>, /the bridge is closed/);
+  while (!started.includes("hang")) await turn();
+  await nearEnd.close();
+  await hanging;
+  while (!told.includes("hang")) await turn();
+  await farEnd.close();
+  assert.equal(near.pool.stats().inUse, 0);
 });
