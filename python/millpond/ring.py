@@ -157,8 +157,9 @@ class Ring:
     def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
         """Batches of what is ready, of at most max_rows events each.
 
-        Waits up to `timeout` seconds for the first event, None: for ever; then the batch is empty. After the rows that
-        are left raises RingClosed, RingSuperseded or RingRestarted.
+        Waits up to `timeout` seconds for the first event, None: for ever; then the batch is empty. It is so, too, at
+        once when the writer's process is found dead: `writer` then says "dead", and a later batch waits again. After
+        the rows that are left raises RingClosed, RingSuperseded or RingRestarted.
         """
         checked_rows(max_rows)
         timeout_ns = None if timeout is None else nanos("timeout", timeout)

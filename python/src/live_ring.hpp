@@ -42,8 +42,8 @@ public:
              bool mantissa)
         : reader_(reader), filter_(symbols), collector_({.mantissa = mantissa}), starts_(reader_.writer_starts()) {}
 
-    /// Rows of at most max_rows entries: all that are ready, or the first that come before the time is over. `pause` is
-    /// called now and then during a wait and may throw.
+    /// Rows of at most max_rows entries: all that are ready, or the first that come before the time is over. A
+    /// writer that has died ends the wait once. `pause` is called now and then during a wait and may throw.
     template <class Pause>
     Batch poll(std::size_t max_rows, std::optional<std::int64_t> timeout_ns, Pause&& pause);
 
@@ -115,7 +115,8 @@ private:
     SymbolFilter filter_;
     Collector collector_;
     std::uint64_t starts_;
-    std::uint64_t unwanted_{0};  // events of the ring, not of the board, that the filter left out
+    std::uint64_t unwanted_{0};       // events of the ring, not of the board, that the filter left out
+    Writer reported_{Writer::alive};  // by the last batch
     bool started_{false};
     std::atomic<bool> in_use_{false};
 };
@@ -146,6 +147,7 @@ LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t>
         if (made == max_rows || (enough && made != 0)) break;
         batch.ended = drained && (state == Writer::closed || state == Writer::superseded);
         if (batch.ended) break;
+        if (drained && state == Writer::dead && reported_ != Writer::dead) break;  // nothing may ever come
         const auto now = core::monotonic_nanos();
         if (enough && timeout_ns && now - begin >= *timeout_ns) break;
         if (now >= pause_at) {
@@ -158,6 +160,7 @@ LiveRing::Batch LiveRing::poll(std::size_t max_rows, std::optional<std::int64_t>
     batch.restarted = starts != starts_;
     starts_ = starts;
     batch.missed = handler.missed;
+    reported_ = batch.writer;
     batch.rows = collector_.take();
     return batch;
 }

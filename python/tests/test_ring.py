@@ -257,6 +257,31 @@ def test_a_dead_writer_is_a_flag_behind_its_last_rows(ring_name: str) -> None:
     assert not ring.has_writer
 
 
+def test_a_dead_writer_ends_a_wait_without_a_timeout(ring_name: str) -> None:
+    process = dying_writer(ring_name)
+    ring = millpond.Ring(ring_name, silent_after=0.001)
+    seen: list[millpond.Batch] = []
+
+    def wait() -> None:
+        for batch in ring.batches(timeout=None):
+            seen.append(batch)
+            if batch.writer == "dead":
+                return
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    process.communicate("go\n")
+    waiting.join(60)
+    assert seen[-1].writer == "dead"
+    assert sum(len(batch.quotes) for batch in seen) == 1
+    writer = writer_of(ring_name)  # goes on with the ring
+    with pytest.raises(millpond.RingRestarted):
+        while True:
+            read(ring)
+    writer.quote(0, 50_000, 60_000)
+    assert read(ring).quotes["bid_px_00"].tolist() == [5.0]
+
+
 def test_a_writer_that_goes_on_is_a_restart_after_the_rows(ring_name: str) -> None:
     process = dying_writer(ring_name)
     ring = millpond.Ring(ring_name)
