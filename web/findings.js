@@ -5,6 +5,9 @@ import { make, morph } from "./morph.js";
 
 const WORDS = { error: ["error", "errors"], warning: ["warning", "warnings"], info: ["notice", "notices"] };
 
+/** Text in which `backticks` mark what is typed. */
+const withCode = (text) => text.split("`").map((part, i) => (i % 2 === 1 ? make("code", {}, part) : part));
+
 /** The worst severity, and how many findings of each there are. */
 export function summary(findings) {
   const parts = Object.entries(WORDS).flatMap(([severity, [one, several]]) => {
@@ -21,6 +24,6 @@ export function showFindings({ findings, now }, place) {
     make("span", { class: "dot", "aria-hidden": "true" }),
     make("div", {},
       make("p", { class: "what" }, make("strong", {}, `${stage}: ${of}`), `: ${text} `),
-      make("p", { class: "quiet" }, `${meaning} ${advice}`)),
+      make("p", { class: "quiet" }, ...withCode(`${meaning} ${advice}`))),
     make("p", { class: "age quiet" }, `${span(Math.max(0, now - since))}, since ${timeOfDay(since).slice(0, 8)}`))));
 }

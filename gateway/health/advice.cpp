@@ -56,6 +56,9 @@ Advice advice(Stage stage) noexcept {
         case Stage::receive_thread:
             return {"Nothing is received on this ring.",
                     "Check for a stopped process or a starved processor (`top -H`), then restart the gateway."};
+        case Stage::sink_disconnected:
+            return {"The broker gets no quotes from this sink; other sinks are not affected.",
+                    "Check that the broker runs, its address and port, the password and the certificates."};
         case Stage::sink_behind:
             return {"Consumers of this sink get quotes late or not at all; other sinks are not affected.",
                     "Check the sink's last error, its disk, its broker or its clients."};

@@ -48,6 +48,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::delay: return "implausible delay";
         case Stage::halted: return "halted";
         case Stage::receive_thread: return "receive thread";
+        case Stage::sink_disconnected: return "sink disconnected";
         case Stage::sink_behind: return "sink behind";
         case Stage::sink_lost: return "sink lost events";
     }
@@ -173,11 +174,14 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
     if (sink.ended) {
         tell(service::Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
+    } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
+        tell(service::Severity::error, sink.disconnected.since,
+             fmt::format("it is not connected{}{}",
+                         sink.behind.holds ? fmt::format("; {} events wait", sink.account.queued) : "", cause),
+             Stage::sink_disconnected);
     } else if (sink.behind.holds) {
         tell(service::Severity::error, sink.behind.since,
              fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
-    } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
-        tell(service::Severity::error, sink.disconnected.since, fmt::format("it is not connected{}", cause));
     } else if (sink.stalled.goes_on(now)) {
         tell(service::Severity::warning, sink.stalled.since,
              fmt::format("clients that accepted no data and were disconnected: {}",

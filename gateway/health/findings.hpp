@@ -12,25 +12,26 @@ namespace millpond::gateway::health {
 
 /// Where on a quote's way something is wrong, in the order of that way.
 enum class Stage : std::uint8_t {
-    link,              ///< The interface is down.
-    group_not_joined,  ///< The kernel does not hold the feed's group on the interface.
-    no_packets,        ///< Nothing has come since the start.
-    stale,             ///< Nothing has come for longer than the feed's patience, heartbeats included.
-    kernel_drops,      ///< The socket's buffer was full.
-    checksum,          ///< AF_XDP: a checksum did not match.
-    line,              ///< One of a feed's two lines is silent.
-    undecodable,       ///< Datagrams are rejected.
-    rejected,          ///< Messages are rejected, or of a type that is not known.
-    other_session,     ///< Datagrams of another session are ignored.
-    gap,               ///< Sequence numbers are missing.
-    incomplete,        ///< Quotes have not been replaced since something was lost.
-    books_incomplete,  ///< Books with a gap are being rebuilt, or could not be.
-    table_full,        ///< Instruments or orders found no room: what is of them is missing.
-    delay,             ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
-    halted,            ///< The venue has halted the channel, or ended its session.
-    receive_thread,    ///< It does not show itself.
-    sink_behind,       ///< A sink has ended, has no connection, or passes on what is old.
-    sink_lost,         ///< The ring has overwritten events before a sink came to them.
+    link,               ///< The interface is down.
+    group_not_joined,   ///< The kernel does not hold the feed's group on the interface.
+    no_packets,         ///< Nothing has come since the start.
+    stale,              ///< Nothing has come for longer than the feed's patience, heartbeats included.
+    kernel_drops,       ///< The socket's buffer was full.
+    checksum,           ///< AF_XDP: a checksum did not match.
+    line,               ///< One of a feed's two lines is silent.
+    undecodable,        ///< Datagrams are rejected.
+    rejected,           ///< Messages are rejected, or of a type that is not known.
+    other_session,      ///< Datagrams of another session are ignored.
+    gap,                ///< Sequence numbers are missing.
+    incomplete,         ///< Quotes have not been replaced since something was lost.
+    books_incomplete,   ///< Books with a gap are being rebuilt, or could not be.
+    table_full,         ///< Instruments or orders found no room: what is of them is missing.
+    delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
+    halted,             ///< The venue has halted the channel, or ended its session.
+    receive_thread,     ///< It does not show itself.
+    sink_disconnected,  ///< A sink has no connection to its broker.
+    sink_behind,        ///< A sink has ended, or passes on what is old.
+    sink_lost,          ///< The ring has overwritten events before a sink came to them.
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;

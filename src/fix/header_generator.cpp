@@ -8,7 +8,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "global_names.hpp"
 #include "macro_names.hpp"
 
 namespace millpond::fix {
@@ -114,14 +116,38 @@ constexpr std::string_view kKeywords[] = {"alignas",
 
 bool is_keyword(std::string_view name) { return std::ranges::find(kKeywords, name) != std::end(kKeywords); }
 
+/// list: names, each with a blank behind it.
+bool is_listed(std::string_view name, std::string_view list) {
+    return list.starts_with(std::string{name} + ' ') || list.contains(' ' + std::string{name} + ' ');
+}
+
+/// Whether a header of C may define it as a macro: one in the list, or one of a family like INT_MAX.
+bool is_macro(std::string_view name) {
+    if (is_listed(name, kMacroNames)) return true;
+    if (name.find('_') == std::string_view::npos ||
+        std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; })) {
+        return false;
+    }
+    return std::ranges::any_of(kMacroFamilies, [&](std::string_view front) { return name.starts_with(front); }) ||
+           std::ranges::any_of(kMacroEnds, [&](std::string_view end) { return name.ends_with(end); });
+}
+
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Letters, digits and underscores only, and no digit in front.
+/// Letters, digits and underscores only, and a letter in front.
 std::string as_name(std::string_view text) {
     std::string name;
     for (const char c : text) name += is_name_char(c) ? c : '_';
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0) name.insert(0, "F");
+    if (name.empty() || std::isalpha(static_cast<unsigned char>(name.front())) == 0) name.insert(0, "F");
+    return name;
+}
+
+/// A capital in front: no keyword, no function of a view and none of the namespaces has such a name.
+std::string as_type(std::string_view text) {
+    auto name = as_name(text);
+    name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
+    if (is_macro(name)) name += '_';
     return name;
 }
 
@@ -140,9 +166,40 @@ std::string as_function(std::string_view text) {
         if (begins_word && result.back() != '_') result += '_';
         result += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
     }
-    if (is_keyword(result)) result += '_';
+    if (is_keyword(result) || is_macro(result)) result += '_';
     return result;
 }
+
+/// On one line of a comment.
+std::string as_comment(std::string text) {
+    std::ranges::replace_if(text, [](unsigned char c) { return std::iscntrl(c) != 0 || c == '\\'; }, '?');
+    return text;
+}
+
+/// As the contents of a string literal.
+std::string as_literal(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        if (c == '"' || c == '\\') result += '\\';
+        result += c;
+    }
+    return result;
+}
+
+/// The names of one scope.
+class Scope {
+public:
+    explicit Scope(std::set<std::string> taken = {}) : taken_(std::move(taken)) {}
+
+    /// `name`, followed by `end` where it is taken.
+    std::string add(std::string name, const std::string& end) {
+        while (!taken_.insert(name).second) name += "_" + end;
+        return name;
+    }
+
+private:
+    std::set<std::string> taken_;
+};
 
 std::string_view accessor(FieldType type) {
     switch (type) {
@@ -195,8 +252,10 @@ private:
 
     [[nodiscard]] std::string tags() const {
         std::string text = "namespace tag {\n\n";
+        Scope scope;
         for (const auto& [tag, field] : dictionary_.fields()) {
-            text += "inline constexpr fix::Tag k" + as_name(field.name) + " = " + std::to_string(tag) + ";\n";
+            const auto number = std::to_string(tag);
+            text += "inline constexpr fix::Tag k" + scope.add(as_name(field.name), number) + " = " + number + ";\n";
         }
         return text + "\n}  // namespace tag\n\n";
     }
@@ -219,28 +278,29 @@ private:
         const auto contents = std::to_string(group.first()) + members + entries;
         auto& known = known_groups_[contents];
         if (!known.empty()) return known;
-        auto name = as_name(name_of(counter.tag));
-        const auto alike = ++group_names_[name];
-        if (alike > 1) name += std::to_string(alike);
+        auto name = as_type(name_of(counter.tag));
+        for (auto number = 1; !group_names_.insert(name).second;) {
+            name = as_type(name_of(counter.tag)) + std::to_string(++number);
+        }
         known = name;
         groups_ += "inline constexpr fix::GroupShape::Member k" + name + "Members[] = {\n" + members + "};\n" +
                    "inline constexpr fix::GroupShape k" + name + "Shape{.first_tag = " + std::to_string(group.first()) +
-                   ", .members = k" + name + "Members};\n\n" + "/// One instance of what " + name_of(counter.tag) +
-                   "(" + std::to_string(counter.tag) + ") counts.\nclass " + name + " {\npublic:\n    explicit " +
-                   name + "(const fix::BasicGroupEntry<fix::GroupShape>& fields) noexcept : fields_(fields) {}\n" +
+                   ", .members = k" + name + "Members};\n\n" + "/// One instance of what " +
+                   as_comment(name_of(counter.tag)) + "(" + std::to_string(counter.tag) + ") counts.\nclass " + name +
+                   " {\npublic:\n    explicit " + name +
+                   "(const fix::BasicGroupEntry<fix::GroupShape>& fields) noexcept : fields_(fields) {}\n" +
                    "    [[nodiscard]] const auto& fields() const noexcept { return fields_; }\n" + entries +
                    "\nprivate:\n    fix::BasicGroupEntry<fix::GroupShape> fields_;\n};\n\n";
         return name;
     }
 
-    /// A function a field; where two names are alike in lower case, the tag tells them apart.
+    /// One function for each field, with the tag at its end where two names are alike in lower case.
     std::string accessors(const FieldSet& set, bool in_group) {
         std::string text;
-        std::set<std::string> names{"fields", "message", "is"};
+        Scope scope{{"fields", "fields_", "message", "message_", "is"}};
         for (const auto& member : set.members()) {
-            auto name = as_function(name_of(member.tag));
-            if (!names.insert(name).second) name += "_" + std::to_string(member.tag);
             const auto tag = std::to_string(member.tag);
+            const auto name = scope.add(as_function(name_of(member.tag)), tag);
             text += "    [[nodiscard]] auto " + name + "() const noexcept {\n";
             if (!member.group) {
                 const auto* field = dictionary_.field(member.tag);
@@ -259,9 +319,9 @@ private:
     }
 
     void add_view(const MessageDefinition& message) {
-        const auto name = as_name(message.name);
-        views_ += "/// " + message.name + ", MsgType " + message.type + ".\nclass " + name +
-                  " {\npublic:\n    static constexpr std::string_view kMsgType = \"" + message.type +
+        const auto name = view_names_.add(as_type(message.name), as_name(message.type));
+        views_ += "/// " + as_comment(message.name + ", MsgType " + message.type) + ".\nclass " + name +
+                  " {\npublic:\n    static constexpr std::string_view kMsgType = \"" + as_literal(message.type) +
                   "\";\n\n    /// message: of this type; must outlive the view.\n    explicit " + name +
                   "(const fix::Message& message) noexcept : message_(&message) {}\n"
                   "    [[nodiscard]] static bool is(const fix::Message& message) noexcept {\n"
@@ -273,22 +333,11 @@ private:
     const Dictionary& dictionary_;
     const HeaderOptions& options_;
     std::map<std::string, std::string> known_groups_;  // name by contents
-    std::map<std::string, int> group_names_;
+    std::set<std::string> group_names_;
+    Scope view_names_;
     std::string groups_;
     std::string views_;
 };
-
-/// Whether a header of C may define it as a macro: one in the list, or one of a family like INT_MAX.
-bool is_macro(std::string_view name) {
-    const auto at = kMacroNames.find(std::string{name} + ' ');
-    if (at != std::string_view::npos && (at == 0 || kMacroNames[at - 1] == ' ')) return true;
-    if (name.find('_') == std::string_view::npos ||
-        std::ranges::any_of(name, [](unsigned char c) { return std::islower(c) != 0; })) {
-        return false;
-    }
-    return std::ranges::any_of(kMacroFamilies, [&](std::string_view front) { return name.starts_with(front); }) ||
-           std::ranges::any_of(kMacroEnds, [&](std::string_view end) { return name.ends_with(end); });
-}
 
 /// Whether it may be the name of a namespace that is a user's: no keyword, and none of the names that the language
 /// keeps for itself. The generated header names millpond::fix `fix`, and has namespaces `tag` and `group` in it.
@@ -302,14 +351,22 @@ bool is_namespace_name(std::string_view name) {
     return !is_reserved;
 }
 
+/// Whether it may be the name of a namespace in the global one.
+bool is_outermost(std::string_view name) {
+    const bool is_future_std = name.starts_with("std") && std::ranges::all_of(name.substr(3), [](unsigned char c) {
+                                   return std::isdigit(c) != 0;
+                               });
+    return name != "millpond" && name != "posix" && !is_future_std && !is_listed(name, kGlobalNames);
+}
+
 void check_namespace(std::string_view name_space) {
     for (auto rest = name_space;;) {
         const auto end = rest.find("::");
         const auto name = rest.substr(0, end);
-        if (!is_namespace_name(name)) {
+        if (!is_namespace_name(name) || (rest.size() == name_space.size() && !is_outermost(name))) {
             throw std::invalid_argument("'" + std::string{name_space} + "' cannot be a namespace: '" +
                                         std::string{name} +
-                                        "' is no name, or one that C++ or a macro of its headers keeps for itself");
+                                        "' is no identifier, or C++ or a header of C or POSIX uses it");
         }
         if (end == std::string_view::npos) return;
         rest.remove_prefix(end + 2);

@@ -87,7 +87,9 @@ bool Session::passes_poss_dup(const Inbound& in) {
     if (original && original <= in.message.utc_timestamp_ns(tag::kSendingTime)) return true;
     if (in.sequence == store_->next_target()) take_number(in.sequence);
     if (!original) {
-        send_reject(in, Rejection{RejectReason::required_tag_missing, "122"});
+        const bool is_there = in.message.has(tag::kOrigSendingTime);
+        send_reject(in,
+                    Rejection{is_there ? RejectReason::incorrect_format : RejectReason::required_tag_missing, "122"});
         return false;
     }
     send_full_reject(in, RejectReason::sending_time_accuracy, "122");

@@ -197,18 +197,72 @@ std::string_view read(const millpond::fix::Message& message) {
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
 }
 
+// Fields and messages named like keywords, macros, functions of C, namespaces and members of the header, and like each
+// other: after the headers that declare those.
+TEST(FixGenerate, AnyNamesInADictionaryMakeAHeaderThatCompiles) {
+    std::string fields;
+    std::string members;
+    int number = 20'000;
+    for (const auto* name :
+         {"Class",    "Class_",  "class",  "Errno",   "errno", "Stdin", "Linux",   "Time",     "time",  "Message",
+          "Message_", "message", "Fields", "Fields_", "Is",    "Fix",   "Group",   "Tag",      "Std",   "A-B",
+          "A_B",      "A B",     "1st",    "F1st",    "_X",    "EOF",   "NoLegs2", "MsgType2", "kTime", "INT_MAX"}) {
+        const auto quoted = " name='" + std::string{name} + "'";
+        fields += "<field number='" + std::to_string(++number) + "'" + quoted + " type='STRING'/>";
+        members += "<field" + quoted + " required='N'/>";
+    }
+    std::string groups;
+    std::string messages;
+    for (const auto* name : {"NoLegs", "errno2", "NULL", "fix"}) {
+        fields += "<field number='" + std::to_string(++number) + "' name='" + name + "' type='NUMINGROUP'/>";
+        groups += "<group name='" + std::string{name} + "' required='N'>" + members + "</group>";
+    }
+    int type = 0;
+    for (const auto* name : {"class", "Time", "time", "fix", "group", "tag", "Tag", "EOF", "A-B", "A_B", "message",
+                             "x\\", "two&#10;lines", "std"}) {
+        messages += "<message name='" + std::string{name} + "' msgtype='&quot;\\" + std::to_string(++type) +
+                    "' msgcat='app'>" + members + groups + "</message>";
+    }
+    // A second group of the same name with other members.
+    messages +=
+        "<message name='Last' msgtype='Z' msgcat='app'><group name='NoLegs' required='N'>"
+        "<field name='Tag' required='N'/></group></message>";
+    const test::ScratchFile xml{test::scratch_name("names.xml"),
+                                "<fix type='FIX' major='4' minor='4'><header/><trailer/><messages>" + messages +
+                                    "</messages><components/><fields>" + fields + "</fields></fix>"};
+    for (const auto* name : {"fix", "tag", "group", "desk::time", "house"}) {
+        const auto outcome = run({"fix", "generate", xml.path(), "--namespace", name});
+        ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+        const auto text =
+            "#include <cassert>\n#include <cerrno>\n#include <climits>\n#include <cmath>\n#include <cstdio>\n"
+            "#include <ctime>\n#include <sys/stat.h>\n#include <unistd.h>\n" +
+            outcome.out + "auto read_of(const millpond::fix::Message& message) { return " + name +
+            "::Class{message}.time(); }\n";
+        const test::ScratchFile source{test::scratch_name("names.cpp"), text};
+        const auto compiled = Program{
+            MILLPOND_COMPILER,
+            {"-std=gnu++23", "-fsyntax-only", "-Wall", "-Wextra", "-Wno-pragma-once-outside-header",
+             "-I" MILLPOND_INCLUDE,
+             source.path()}}.wait();
+        EXPECT_EQ(compiled.exit_code, 0) << name << compiled.err;
+    }
+}
+
 TEST(FixGenerate, ANamespaceThatCppCannotHaveIsRefused) {
     const test::ScratchFile xml{
         test::scratch_name("small.xml"),
         "<fix type='FIX' major='4' minor='4'><header/><trailer/><messages/><components/><fields/></fix>"};
-    for (const auto* name : {"class", "a::class", "co_await", "and",     "std",    "1a",      "a::",     "::a",
-                             "a b",   "a__b",     "_A",       "",        "errno",  "NULL",    "assert",  "offsetof",
-                             "stdin", "EINVAL",   "SIGINT",   "INT_MAX", "INT8_C", "FLT_DIG", "a::errno"}) {
+    for (const auto* name :
+         {"class",  "a::class", "co_await", "and",     "std",      "1a",     "a::",      "::a",   "a b",
+          "a__b",   "_A",       "",         "errno",   "NULL",     "assert", "offsetof", "stdin", "EINVAL",
+          "SIGINT", "INT_MAX",  "INT8_C",   "FLT_DIG", "a::errno", "time",   "tm",       "index", "read",
+          "size_t", "stat",     "isnan",    "time::a", "FILE",     "main",   "millpond", "posix", "std2"}) {
         const auto outcome = run({"fix", "generate", xml.path(), "--namespace", name});
         EXPECT_NE(outcome.exit_code, 0) << name;
         EXPECT_EQ(outcome.out, "") << name;
+        EXPECT_THAT(outcome.err, HasSubstr("'" + std::string{name} + "' cannot be a namespace")) << name;
     }
-    for (const auto* name : {"desk::fix44", "FIX44", "EUREX", "ERR", "NULLS", "ORDER_V2"}) {
+    for (const auto* name : {"desk::fix44", "desk::time", "timer", "FIX44", "EUREX", "ERR", "NULLS", "ORDER_V2"}) {
         EXPECT_EQ(run({"fix", "generate", xml.path(), "--namespace", name}).exit_code, 0) << name;
     }
 }

@@ -193,8 +193,8 @@ TEST_F(PlantedFailure, ABrokerThatIsNotThere) {
         GTEST_SKIP() << "built without libmosquitto";
     }
     const auto sender = send(kHost);
-    expect_named({kError, "sink behind: sink 'mqtt': ", "Connection refused"},
-                 {"sink behind", "bad", "the gateway says of sink 'mqtt': ", "ss -tn"});
+    expect_named({kError, "sink disconnected: sink 'mqtt': it is not connected", "Connection refused"},
+                 {"sink disconnected", "bad", "the gateway says of sink 'mqtt': ", "ss -tn"});
 }
 
 TEST_F(PlantedFailure, AFullSocketBuffer) {

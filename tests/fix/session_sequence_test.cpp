@@ -260,6 +260,17 @@ TEST(SessionSequence, APossDupWithoutOrigSendingTimeIsRejected) {
     EXPECT_EQ(peer.store_.next_target(), 3U);
 }
 
+TEST(SessionSequence, APossDupWhoseOrigSendingTimeIsNoTimeIsRejectedForItsFormatAtAnyNumber) {
+    Peer peer;
+    peer.log_on();
+    peer.give("D", 2, "11=a|", "43=Y|122=zzz|");
+    EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Incorrect data format for value|371=122|372=D|373=6|\n");
+    peer.give("D", 2, "11=a|", "43=Y|122=zzz|");
+    EXPECT_EQ(peer.sent(), "35=3|34=3|45=2|58=Incorrect data format for value|371=122|372=D|373=6|\n");
+    EXPECT_TRUE(peer.delivered_.empty());
+    EXPECT_EQ(peer.store_.next_target(), 3U);
+}
+
 TEST(SessionSequence, APossDupSentBeforeItsOriginalIsRejectedAndLoggedOut) {
     Peer peer;
     peer.log_on();

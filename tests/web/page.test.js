@@ -178,17 +178,23 @@ test("a search shows only what it finds: one row, or none with the reason", asyn
   assert.equal(await page.locator("#empty").isVisible(), false);
 });
 
-test("prices are whole at every width", async () => {
+test("prices, marks and latencies are whole at every width", async () => {
   const view = await open(gateway.url, { viewport: { width: 1600, height: 900 } });
   const bid = view.locator("#quotes .body [role=row]:visible [data-key=bid]").first();
   await view.getByText("189.2400", { exact: true }).waitFor();
-  for (const width of [1920, 1501, 1499, 1440, 1300, 1151, 1149, 1000, 861, 859, 600, 390]) {
+  await sender.send([{ ...PLANTED[1], flags: INCOMPLETE | HALTED }]);
+  await view.locator("#quotes .body .mark.halted").first().waitFor();
+  for (const width of [1920, 1501, 1499, 1440, 1300, 1151, 1149, 1000, 861, 859, 600, 390, 360]) {
     await view.setViewportSize({ width, height: 900 });
     const cut = await view.locator("#quotes .body [role=row]:visible .price").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent));
     assert.deepEqual(cut, [], `${width} px`);
+    const marks = await view.locator("#quotes .body [role=row]:visible [data-key=state]").evaluateAll((cells) => cells.filter((cell) => cell.scrollWidth > cell.clientWidth || cell.scrollHeight > cell.parentElement.clientHeight).map((cell) => cell.textContent));
+    assert.deepEqual(marks, [], `${width} px`);
+    assert.equal(await view.locator("#latency").evaluate((place) => place.scrollWidth - place.clientWidth), 0, `${width} px`);
     assert.equal(await bid.isVisible(), true);
     assert.equal(await overflow(view), 0, `${width} px`);
   }
+  await sender.send([PLANTED[1]]);
   await view.context().close();
 });
 
@@ -316,8 +322,9 @@ test("a sink whose broker is not there is shown", async (t) => {
   try {
     const view = await open(other.url, { viewport: { width: 390, height: 844 } });
     await view.locator("#health[data-state=error]").waitFor();
-    assert.match(await finding(view, "sink behind: sink 'broker'").textContent(), /it is not connected; .*Connection refused/);
+    assert.match(await finding(view, "sink disconnected: sink 'broker'").textContent(), /it is not connected; .*Connection refused/);
     assert.match(await view.locator("#sinks tr[data-name=broker]").textContent(), /mqtt.*not connected/);
+    await picture("no-broker-phone", view);
     assert.equal(await overflow(view), 0);
     assert.deepEqual(await faults(view), []);
     await view.context().close();
@@ -349,6 +356,7 @@ test("a lost gateway: data is grey and dated, and comes back by itself", async (
     feed = new Sender(other.feedPort);
     await view.locator("body[data-link=live]").waitFor();
     await view.getByText("No quotes yet.").waitFor();
+    await picture("restarted", view);
     await feed.send([{ symbol: "NEW", bid: 10_000, ask: 20_000 }]);
     await view.getByText("1 symbol", { exact: true }).waitFor();
     assert.deepEqual(await view.locator("#quotes .body [role=row]:visible [data-key=symbol]").allTextContents(), ["NEW"]);
@@ -378,7 +386,13 @@ test("findings are a list, newest first, with age, meaning and advice", async ()
     for (const text of await view.locator("#findings li").allTextContents()) assert.match(text, /, since \d\d:\d\d:\d\d$/);
     assert.match(await finding(view, "gap: feed 'planted'").textContent(), /marked incomplete.*millpond doctor/);
     assert.deepEqual(await faults(view), []);
+    assert.equal(await view.locator("#findings").evaluate((list) => list.scrollHeight - list.clientHeight), 0, "a finding is hidden");
+    assert.deepEqual(await view.locator("#findings code").allTextContents().then((typed) => typed.slice(0, 1)), ["millpond doctor"]);
     await picture("findings", view);
+    await view.setViewportSize({ width: 390, height: 844 });
+    assert.equal(await view.locator("#findings").evaluate((list) => list.scrollHeight - list.clientHeight), 0, "a finding is hidden");
+    assert.equal(await overflow(view), 0);
+    await picture("findings-phone", view);
   } finally {
     await view.context().close();
     feed.close();
@@ -397,6 +411,7 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
     await view.getByLabel("Token").fill("another-secret-of-some-length");
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.getByText("The gateway did not accept this token.").waitFor();
+    await picture("wrong-token", view);
     for (const [text, fault] of [["“a-secret-of-some-length”", /only ASCII/], ["short", /16 to 1,024/]]) {
       await view.getByLabel("Token").fill(text);
       await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
@@ -411,6 +426,7 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.locator("body[data-link=live]").waitFor();
     await view.getByText("No quotes yet.").waitFor();
+    await picture("empty", view);
     assert.equal(await view.evaluate(() => sessionStorage.getItem("millpond-token")), "a-secret-of-some-length");
   } finally {
     await view.context().close();
@@ -479,6 +495,7 @@ test("with several rings each has its latencies", async () => {
     await view.locator("#latency-ring").selectOption(ring);
     await view.locator("#latency table").waitFor();
     assert.equal(await view.locator("#latency-ring").inputValue(), ring);
+    await picture("several-rings", view);
   } finally {
     await view.context().close();
     await other.stop();

@@ -197,8 +197,23 @@ TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits
     sink.last_error = "Connection refused";
     EXPECT_THAT(findings(sink, kNow + sink.patience_ns), IsEmpty());
     const auto found = findings(sink, kNow + sink.patience_ns + 1);
-    ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
     EXPECT_EQ(found[0].text, "it is not connected; its last error: Connection refused");
+}
+
+TEST(Findings, ASinkThatIsBehindBecauseItIsDisconnectedIsOneFindingThatNamesTheCause) {
+    auto sink = good_sink();
+    sink.connected = false;
+    sink.disconnected.see(true, kNow);
+    sink.account.queued = 9;
+    sink.behind.see(true, kNow + kSecond);
+    sink.last_error = "Connection refused";
+    const auto later = kNow + sink.patience_ns + 2 * kSecond;
+    auto found = findings(sink, later);
+    ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
+    EXPECT_EQ(found[0].text, "it is not connected; 9 events wait; its last error: Connection refused");
+    sink.disconnected.see(false, later);
+    EXPECT_THAT(findings(sink, later), ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow + kSecond)));
 }
 
 TEST(Findings, ASinkIsBehindOrHasEnded) {
