@@ -64,6 +64,7 @@ const char* name_of(ReceivePath path) noexcept {
 UdpReceiver::UdpReceiver(const Options& options) {
     check(options);
     socket_ = detail::open_udp_socket(options, report_);
+    peer_ = options.peer;
     open_path(options);
 }
 
@@ -100,6 +101,8 @@ std::span<const Datagram> UdpReceiver::poll() noexcept {
     }
     return {};
 }
+
+bool UdpReceiver::connect() noexcept { return detail::connect_udp_socket(socket_.get(), peer_) == 0; }
 
 bool UdpReceiver::send(std::span<const std::byte> datagram) noexcept {
     const auto try_send = [&] {

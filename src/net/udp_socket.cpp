@@ -51,7 +51,17 @@ void join(int fd, const UdpReceiver::Options& options, unsigned interface_index)
     if (result != 0) throw SocketError(errno, join_failure(options, errno));
 }
 
+bool is_no_route(int error) {
+    return error == ENETUNREACH || error == EHOSTUNREACH || error == ENETDOWN || error == EADDRNOTAVAIL;
+}
+
 }  // namespace
+
+int connect_udp_socket(int fd, const SocketAddress& peer) noexcept {
+    sockaddr_storage address;
+    const auto length = peer.to_kernel(address);
+    return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 ? 0 : errno;
+}
 
 Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
     auto local = options.peer.empty() ? options.local : options.peer;
@@ -116,8 +126,8 @@ Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Rep
     sockaddr_storage address;
     const auto length = local.to_kernel(address);
     // Not bound before: a datagram of another sender that came meanwhile would stay.
-    if (!options.peer.empty() && ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
-        throw SocketError(errno, "cannot connect to " + local.to_string());
+    const int refused = options.peer.empty() ? 0 : connect_udp_socket(fd, local);
+    if (refused != 0 && !is_no_route(refused)) throw SocketError(refused, "cannot connect to " + local.to_string());
     if (options.peer.empty() && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)
         throw SocketError(errno, bind_failure(local, errno));
     if (local.is_multicast()) join(fd, options, index);

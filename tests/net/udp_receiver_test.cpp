@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "tests/net/datagrams.hpp"
+#include "tests/net/network_pair.hpp"
 #include "tests/net/path_available.hpp"
 
 namespace millpond::net {
@@ -77,6 +79,22 @@ TEST(UdpReceiver, APeerThatDoesNotListenCostsNothingButACount) {
     peer.emplace(UdpReceiver::Options{.local = address});
     EXPECT_TRUE(receiver.send(bytes_of("heard")));
     EXPECT_THAT(receive_texts(*peer, 1), ElementsAre("heard"));
+}
+
+TEST(UdpReceiver, APeerWithoutARouteIsReachedOnceThereIsOne) {
+    std::string why;
+    const auto pair = test::NetworkPair::make(why);
+    if (!pair) GTEST_SKIP() << why;
+    const auto address = SocketAddress::parse("10.98.0.1:14000");
+    UdpReceiver receiver{{.peer = address}};
+    EXPECT_FALSE(receiver.connect());
+    EXPECT_FALSE(receiver.send(bytes_of("too early")));
+    EXPECT_THAT(receiver.poll(), IsEmpty());
+    ASSERT_EQ(std::system("ip address add 10.98.0.1/32 dev lo"), 0);
+    UdpReceiver peer{{.local = address}};
+    EXPECT_TRUE(receiver.connect());
+    EXPECT_TRUE(receiver.send(bytes_of("question")));
+    EXPECT_THAT(receive_texts(peer, 1), ElementsAre("question"));
 }
 
 UdpSender::Options to(const UdpReceiver& receiver) { return {.to = receiver.report().local}; }

@@ -60,7 +60,7 @@ public:
     struct Options {
         SocketAddress local{};  ///< Address to bind, or the multicast group to join. Port 0: the kernel chooses.
         /// Only datagrams of this unicast address and port: the socket is connected to it. `local` stays empty then,
-        /// the kernel chooses address and port. Not for AF_XDP.
+        /// the kernel chooses address and port. A peer without a route is no error: see connect. Not for AF_XDP.
         SocketAddress peer{};
         SocketAddress source{};          ///< Only datagrams of this sender (SSM, multicast only); empty: of any.
         std::string interface{};         ///< Name of the interface; empty: multicast by the route, unicast any.
@@ -105,6 +105,9 @@ public:
     /// after an empty poll.
     [[nodiscard]] std::span<const Datagram> poll() noexcept;
 
+    /// Connects to the peer again; false while no route leads there. Until it has been connected once, by the
+    /// constructor or this, nothing comes. Only with Options::peer.
+    [[nodiscard]] bool connect() noexcept;
     /// Sends to the peer; false when the kernel did not take the datagram. Only with Options::peer. Never blocks.
     [[nodiscard]] bool send(std::span<const std::byte> datagram) noexcept;
 
@@ -125,6 +128,7 @@ private:
     void open_path(const Options& options);
 
     detail::Descriptor socket_;
+    SocketAddress peer_;
     Report report_;
     ReceiveCounts counts_;
     // One of them, as report_.path says.
