@@ -32,6 +32,7 @@ namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t kBegin = 1'700'000'000'000'000'000;
 constexpr std::int64_t kMillisecond = 1'000'000;
@@ -231,6 +232,23 @@ TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
     EXPECT_GT(second.counts().quotes, 0U);
     EXPECT_LT(second.counts().quotes, all.counts().quotes);
     EXPECT_EQ(second.counts().lost, 0U);
+}
+
+TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsReplayed) {
+    write(20'000);
+    const auto files = journal::list_segments(folder_);
+    ASSERT_GT(files.size(), 2U);
+    const auto& damaged = files[1].path;
+    std::filesystem::resize_file(damaged, 10);
+    const auto sent = run({"replay", folder_, "--to", "127.0.0.1:9", "--speed", "max", "--quiet"});
+    EXPECT_EQ(sent.exit_code, 0);
+    EXPECT_THAT(sent.err, HasSubstr(damaged.filename().string()));
+    EXPECT_THAT(sent.err, HasSubstr("; passed over\n"));
+    EXPECT_THAT(sent.out, Not(HasSubstr(" 0 quotes;")));
+    EXPECT_THAT(sent.out, Not(HasSubstr("; 0 were lost")));
+    const auto published = run({"replay", folder_, "--ring", unique_ring("damaged"), "--speed", "max", "--quiet"});
+    EXPECT_EQ(published.exit_code, 0);
+    EXPECT_THAT(published.err, HasSubstr(damaged.filename().string()));
 }
 
 TEST_F(JournalReplay, DatagramsAreDueAtTheRecordedDistancesAndTimesChooseAPart) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millpond/feed/quotes_encoder.hpp>
 #include <millpond/journal/journal_reader.hpp>
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] double fraction() const override;
 
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+    /// Segments that were passed over or whose header is damaged, each with what was found; each is named once.
+    [[nodiscard]] std::vector<std::string> take_faults() { return reader_.take_faults(); }
 
     // What the journal's reader calls.
     void on(const feed::Quote& quote);

@@ -147,6 +147,7 @@ void send_journal(const Options& options, Sending& sending, double speed) {
         again = all && options.loop;
         const auto& counts = source.counts();
         if (!again) {
+            for (const auto& fault : source.take_faults()) fmt::print(stderr, "{}\n", fault);
             fmt::print("journal: {} quotes; not sent: {} other events; {} were lost before it\n", counts.quotes,
                        counts.others, counts.lost);
         }
