@@ -69,6 +69,7 @@ public:
     [[nodiscard]] bool holding() const noexcept { return arbiter_.holding(); }
     void beat() noexcept {
         if (second_) second_->refresh_kernel_drops();
+        if (answers_) answers_->beat();
     }
 
     /// Null when there is no line B, or no server.

@@ -160,6 +160,7 @@ bool BookRebuild::ask(std::uint64_t last) {
                                    options_.history.path, text_of(session_), books_.next() - 1, last + 1));
     }
     const auto now = core::ticks();
+    server_->beat();
     if (const auto request = asker_.due(session_, books_.next(), last, now)) server_->send(*request);
     const auto datagrams = server_->poll();
     for (const auto& datagram : datagrams) books_.take(datagram.bytes);

@@ -162,6 +162,11 @@ public:
         if constexpr (kSequenced) return lines_ != nullptr;
         return false;
     }
+    /// The server that is asked; null where there is none.
+    [[nodiscard]] const RequestClient* request_server() const noexcept {
+        if constexpr (kSequenced) return lines_ ? lines_->answers() : nullptr;
+        return nullptr;
+    }
     /// Calls visit(name, receiver) for what market data comes in by: line "a", and "b" where there is one.
     template <class Visitor>
     void for_each_line(Visitor&& visitor) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 
@@ -10,17 +11,27 @@
 namespace millpond::gateway {
 
 /// Asks a MoldUDP64 server for messages. The socket is connected: only datagrams of the server's address and port are
-/// answers.
+/// answers. While no route leads to the server, nothing is asked, and beat looks for the route again.
 ///
-/// Threads: one.
+/// Threads: one; is_reachable on any.
 class RequestClient {
 public:
     /// receive_buffer: asked of the kernel for the answers; 0: its default. Throws what UdpReceiver throws.
     explicit RequestClient(const net::SocketAddress& server, std::size_t receive_buffer = 0)
-        : server_(server), answers_({.peer = server, .receive_buffer = receive_buffer}) {}
+        : server_(server), answers_({.peer = server, .receive_buffer = receive_buffer}) {
+        beat();
+    }
 
     /// A request that the kernel does not take counts as lost: it is sent again.
-    void send(const feed::MoldUdp64Request& request) noexcept { static_cast<void>(answers_.send(request.bytes())); }
+    void send(const feed::MoldUdp64Request& request) noexcept {
+        if (!answers_.send(request.bytes())) reachable_.store(false, std::memory_order_relaxed);
+    }
+    /// To be called a few times a second.
+    void beat() noexcept {
+        if (!is_reachable() && answers_.connect()) reachable_.store(true, std::memory_order_relaxed);
+    }
+    /// False while the kernel has no way to the server.
+    [[nodiscard]] bool is_reachable() const noexcept { return reachable_.load(std::memory_order_relaxed); }
     /// Valid until the next call.
     [[nodiscard]] std::span<const net::Datagram> poll() noexcept { return answers_.poll(); }
 
@@ -30,6 +41,7 @@ public:
 private:
     net::SocketAddress server_;
     net::UdpReceiver answers_;
+    std::atomic<bool> reachable_{false};  // written by one thread; orders nothing
 };
 
 }  // namespace millpond::gateway

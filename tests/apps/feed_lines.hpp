@@ -86,6 +86,11 @@ public:
         });
         return value;
     }
+    [[nodiscard]] bool server_is_reachable() const {
+        bool reachable = false;
+        pipeline_.for_each_feed([&](const auto& line) { reachable = line.request_server()->is_reachable(); });
+        return reachable;
+    }
     /// Whether each feed's books are, or should be, rebuilt; and why that failed last.
     [[nodiscard]] bool rebuild_wanted() const {
         bool wanted = false;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <random>
@@ -33,6 +34,7 @@
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/net/network_pair.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
@@ -205,6 +207,32 @@ TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
     EXPECT_EQ(lines.count("rerequests"), 4U);  // the second hole only once
     EXPECT_EQ(lines.count("rerequest_retries"), 2U);
     EXPECT_EQ(lines.count("holes_given_up"), 2U);
+}
+
+TEST(GatewayLines, AServerWithoutARouteEndsNothingAndIsAskedOnceThereIsOne) {
+    std::string why;
+    const auto pair = net::test::NetworkPair::make(why);
+    if (!pair) GTEST_SKIP() << why;
+    const ItchSession session{100};
+    const auto address = net::SocketAddress::parse("10.98.0.1:14000");
+    Lines lines{"unroutable", [&](gateway::FeedConfig& feed) {
+                    feed.rerequest = address;
+                    feed.reorder_us = 0;
+                    feed.rerequest_ms = 60'000;
+                }};
+    EXPECT_FALSE(lines.server_is_reachable());
+    ASSERT_EQ(std::system("ip address add 10.98.0.1/32 dev lo"), 0);
+    traffic::RequestServer server{address, session.name, session.messages};
+    ASSERT_TRUE(lines.read_until([&] { return lines.server_is_reachable(); }));
+    for (std::size_t i = 0; i < session.bytes.size(); ++i) {
+        if (i != 40) lines.send(0, session.bytes[i]);
+    }
+    ASSERT_TRUE(lines.read_until([&] {
+        static_cast<void>(server.poll(0));
+        return lines.count("messages") >= session.next - 1;
+    }));
+    EXPECT_GE(lines.count("rerequest_used"), 1U);
+    EXPECT_TRUE(lines.subscriber.gaps.empty());
 }
 
 TEST(GatewayLines, ANewSessionVoidsBooksAndBoardWithoutARestart) {
