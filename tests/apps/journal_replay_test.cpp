@@ -235,7 +235,7 @@ TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
 }
 
 TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsReplayed) {
-    write(20'000);
+    write(60'000);
     const auto files = journal::list_segments(folder_);
     ASSERT_GT(files.size(), 2U);
     const auto& damaged = files[1].path;
