@@ -209,7 +209,9 @@ test("routes in a worker: hits = sends, bodies equal, none twice", async () => {
     }
   }
   assert.ok(hits.every((hit) => hit === 1));
+  // Listened for first: the exit may be noticed before the reply.
+  const exits = new Promise((resolve) => worker.once("exit", resolve));
   await system.send("calc://stop");
-  await new Promise((resolve) => worker.once("exit", resolve));
+  await exits;
   await bridge.close();
 });
