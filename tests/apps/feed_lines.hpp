@@ -88,7 +88,10 @@ public:
     }
     [[nodiscard]] bool server_is_reachable() const {
         bool reachable = false;
-        pipeline_.for_each_feed([&](const auto& line) { reachable = line.request_server()->is_reachable(); });
+        pipeline_.for_each_feed([&](const auto& line) {
+            const auto* server = line.request_server();
+            reachable = server != nullptr && server->is_reachable();
+        });
         return reachable;
     }
     /// Whether each feed's books are, or should be, rebuilt; and why that failed last.
