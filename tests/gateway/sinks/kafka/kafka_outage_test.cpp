@@ -60,7 +60,7 @@ TEST_F(KafkaOutage, ANetworkThatIsCutAmongTheQuotesLeavesTheTopicCompleteAndInOr
         ASSERT_TRUE(delivers(gateway, 1));
         network->begin();
         quotes.send_up_to(2 * count / 3);
-        EXPECT_EQ(gateway.found(health::Stage::sink_behind).of, "sink 'kafka'");
+        EXPECT_EQ(gateway.found(health::Stage::sink_disconnected).of, "sink 'kafka'");
         EXPECT_TRUE(gateway.watch_until([](const health::State& state) {  // it takes a while to notice the silence
             return state.sinks.back().last_error.find("kafka sink 'kafka': ") != std::string::npos;
         }));

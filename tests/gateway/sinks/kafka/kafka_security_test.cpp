@@ -92,7 +92,7 @@ TEST_F(KafkaSecurity, AWrongAuthorityIsNamedAndTheRightOneDeliversWhatWaitedOver
     complete(config);
     PacedQuotes quotes{gateway, journal_of(gateway)};
     quotes.send_up_to(kQuotes);
-    EXPECT_THAT(gateway.found(health::Stage::sink_behind).text,
+    EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
                 AllOf(HasSubstr("events wait"), HasSubstr("certificate"), HasSubstr("ssl.ca.location")));
     EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
     const auto right = tls("ssl", ours_.certificate, ours_);
@@ -113,7 +113,7 @@ TEST_F(KafkaSecurity, ABrokerThatAsksForACertificateIsToldOursOrNothingIsSent) {
     RunningGateway gateway{
         "kafkamtls", with_kafka(broker.brokers(), {"security.protocol=ssl", "ssl.ca.location=" + ours_.certificate})};
     gateway.send_quote();
-    EXPECT_THAT(gateway.found(health::Stage::sink_behind).text,
+    EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
                 AllOf(HasSubstr("1 events wait"), HasSubstr("certificate")));
     EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
 }
@@ -143,7 +143,7 @@ TEST_P(KafkaPassword, AWrongPasswordIsNamedAndTheRightOneDeliversWhatWaited) {
     {
         RunningGateway gateway{"kafkasasl", with("wrong")};
         gateway.send_quote();
-        EXPECT_THAT(gateway.found(health::Stage::sink_behind).text,
+        EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
                     AllOf(HasSubstr("1 events wait"), HasSubstr("Authentication failed")));
         EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
     }
