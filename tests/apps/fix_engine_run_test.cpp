@@ -1,6 +1,8 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -13,10 +15,14 @@
 #include <vector>
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <millpond/core/clock.hpp>
 
 #include "fixd/admin_server.hpp"
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/engine/raw_client.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
@@ -331,6 +337,80 @@ TEST(FixEngineStore, ARestartGoesOnWithTheNumbersOfItsFile) {
     }
     for (const auto& entry : std::filesystem::directory_iterator(::testing::TempDir())) {
         if (entry.path().string().starts_with(store)) std::filesystem::remove(entry.path());
+    }
+}
+
+/// With SOH for '|', a length and a checksum.
+std::string framed(std::string body) {
+    std::ranges::replace(body, '|', '\x01');
+    auto text =
+        "8=FIX.4.4\x01"
+        "9=" +
+        std::to_string(body.size()) + '\x01' + body;
+    unsigned sum = 0;
+    for (const char c : text) sum += static_cast<unsigned char>(c);
+    return text + fmt::format("10={:03}\x01", sum % 256);
+}
+
+TEST(FixEcho, AnOrderComesBackAndQuickFixRepliesAreThereUnlessTheUserSaysOtherwise) {
+    std::string fields;
+    for (const auto& [number, name] : std::vector<std::pair<int, std::string>>{{8, "BeginString"},
+                                                                               {9, "BodyLength"},
+                                                                               {10, "CheckSum"},
+                                                                               {11, "ClOrdID"},
+                                                                               {34, "MsgSeqNum"},
+                                                                               {35, "MsgType"},
+                                                                               {49, "SenderCompID"},
+                                                                               {52, "SendingTime"},
+                                                                               {56, "TargetCompID"},
+                                                                               {98, "EncryptMethod"},
+                                                                               {108, "HeartBtInt"}}) {
+        fields += fmt::format("<field number='{}' name='{}' type='STRING'/>", number, name);
+    }
+    const test::ScratchFile dictionary{
+        test::scratch_name("echo.xml"),
+        "<fix type='FIX' major='4' minor='4'><header>"
+        "<field name='BeginString' required='Y'/><field name='BodyLength' required='Y'/>"
+        "<field name='MsgType' required='Y'/><field name='SenderCompID' required='Y'/>"
+        "<field name='TargetCompID' required='Y'/><field name='MsgSeqNum' required='Y'/>"
+        "<field name='SendingTime' required='Y'/></header>"
+        "<trailer><field name='CheckSum' required='Y'/></trailer><messages>"
+        "<message name='Logon' msgtype='A' msgcat='admin'>"
+        "<field name='EncryptMethod' required='Y'/>"
+        "<field name='HeartBtInt' required='Y'/></message>"
+        "<message name='Heartbeat' msgtype='0' msgcat='admin'/>"
+        "<message name='NewOrderSingle' msgtype='D' "
+        "msgcat='app'><field name='ClOrdID' required='Y'/></message></messages><components/><fields>" +
+            fields + "</fields></fix>"};
+    for (const auto& [setting, names_all] : std::vector<std::pair<std::string, bool>>{
+             {"", false}, {",quickfix_replies=true", false}, {",quickfix_replies=false", true}}) {
+        Program acceptor{{"fix", "acceptor", "--echo", "--port", "0", "--session",
+                          "sender=V,target=D,max_latency_seconds=0,dictionary=" + dictionary.path() + setting}};
+        ASSERT_TRUE(acceptor.says("listening on 127.0.0.1:")) << acceptor.wait().err;
+        engine::RawClient client{
+            static_cast<std::uint16_t>(std::stoi(acceptor.word_behind("listening on 127.0.0.1:")))};
+        const std::string ids = "|49=D|56=V|52=20240102-03:04:05|";
+        client.send(framed("35=A|34=1" + ids + "98=0|108=30|") + framed("35=D|34=2" + ids + "11=one|") +
+                    framed("35=0|34=3|49=D|56=W|52=20240102-03:04:05|"));
+        const auto deadline = core::monotonic_nanos() + 10'000'000'000;
+        while (!client.received().contains("\x01"
+                                           "35=5\x01") &&
+               !client.over() && core::monotonic_nanos() < deadline) {
+            usleep(1'000);
+        }
+        client.end();
+        auto answers = client.received();
+        std::ranges::replace(answers, '\x01', '|');
+        EXPECT_THAT(answers, HasSubstr("|35=D|")) << setting;
+        EXPECT_THAT(answers, HasSubstr("|11=one|")) << setting;
+        ASSERT_THAT(answers, HasSubstr("|35=3|")) << setting;
+        ASSERT_THAT(answers, HasSubstr("|35=5|")) << setting;
+        const auto reject = answers.substr(answers.find("|35=3|"));
+        EXPECT_THAT(reject, HasSubstr("|58=CompID problem|")) << setting;
+        EXPECT_EQ(reject.contains("|371=56|"), names_all) << setting << reject;
+        EXPECT_EQ(reject.substr(reject.find("|35=5|")).contains("|58=CompID problem|"), names_all) << setting << reject;
+        acceptor.signal(SIGTERM);
+        EXPECT_EQ(acceptor.wait().exit_code, 0);
     }
 }
 

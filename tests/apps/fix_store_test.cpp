@@ -14,6 +14,7 @@ namespace millpond::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::int64_t kCreated = 1'704'164'645'000'000'000;  // 20240102-03:04:05
 
@@ -67,6 +68,26 @@ TEST_F(FixStoreCommand, TheMessagesOfARangeArePrinted) {
     EXPECT_THAT(store({"--print", "--first", "2"}).out, HasSubstr("no message (not a message): not a message"));
     EXPECT_EQ(store({"--print", "--first", "2", "--last", "1"}).out, "");
     EXPECT_EQ(store({"--first", "2"}).exit_code, 2);
+}
+
+TEST_F(FixStoreCommand, ThePasswordOfAStoredLogonIsHiddenWithItsLength) {
+    {
+        fix::FileStore store{path_, kCreated, {.data_bytes = 65'536}};
+        ASSERT_TRUE(
+            store.store("8=FIX.4.4\x01"
+                        "9=39\x01"
+                        "35=A\x01"
+                        "34=3\x01"
+                        "553=desk\x01"
+                        "554=opensesame\x01"
+                        "58=x\x01"
+                        "10=116\x01"));
+    }
+    const auto outcome = store({"--print", "--first", "3"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, Not(HasSubstr("sesame")));
+    EXPECT_THAT(outcome.out, HasSubstr("Username=desk Password=********** Text=x [masked]"));
+    EXPECT_THAT(store({"--print", "--first", "3", "--mask", "553"}).out, HasSubstr("Username=**** Password"));
 }
 
 TEST_F(FixStoreCommand, AFileThatIsNoStoreIsOneLineAndExitCodeOne) {
