@@ -13,11 +13,11 @@ namespace millpond::gateway {
 
 /// A new kind of sink is a folder below gateway/sinks and one line here.
 std::span<const SinkKind* const> builtin_sink_kinds() noexcept {
-    static const SinkKind* const kKinds[] = {
+    static const SinkKind* const kinds[] = {
         &journal::Settings::kind(), &kafka::Settings::kind(), &tcp::Settings::kind(),  &web::Settings::kind(),
         &csv::Settings::kind(),     &udp::Settings::kind(),   &mqtt::Settings::kind(),
     };
-    return kKinds;
+    return kinds;
 }
 
 }  // namespace millpond::gateway

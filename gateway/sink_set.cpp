@@ -240,7 +240,8 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
             try {
                 Candidate former{*old, old->prepare()};
                 restored = !run(former);
-            } catch (const std::exception&) {  // a secret that was there when it was opened first
+            } catch (const std::exception&) {
+                restored = false;  // a secret that was there when it was opened first is gone
             }
         }
         result.refused.push_back(

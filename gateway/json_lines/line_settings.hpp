@@ -35,8 +35,8 @@ constexpr auto line_keys() {
     using Keys = SinkKeys<S>;
     constexpr std::uint64_t kMostLines = 1ULL << 24;
     return std::to_array<settings::Key<S>>({
-        Keys::name,
-        Keys::ring,
+        Keys::kName,
+        Keys::kRing,
         K::template endpoint<&S::listen>("listen", "Address and port to listen on."),
         K::template choice<&S::mode, kDeliveries>(
             "mode", "every|conflate",
@@ -59,8 +59,8 @@ constexpr auto line_keys() {
         K::template text<[](auto& s) -> auto& { return s.tls.client_ca; }>(
             "tls_client_ca", "FILE",
             "PEM file with certificate authorities; clients must present a certificate of one."),
-        Keys::poll,
-        Keys::pin,
+        Keys::kPoll,
+        Keys::kPin,
     });
 }
 

@@ -27,14 +27,14 @@ inline constexpr std::uint64_t kHighestCpu = 1'023;
 template <class Settings>
 struct SinkKeys {
     using K = settings::KeyOf<Settings>;
-    static constexpr auto name =
+    static constexpr auto kName =
         K::template short_text<&Settings::name, kLongestName>("name", "NAME", "Name in logs, metrics and health.");
-    static constexpr auto ring =
+    static constexpr auto kRing =
         K::template text<&Settings::ring>("ring", "NAME", "Ring to read; the first ring if unset.");
-    static constexpr auto poll = K::template choice<&Settings::poll, kPolls>(
+    static constexpr auto kPoll = K::template choice<&Settings::poll, kPolls>(
         "poll", "spin|block|adaptive",
         "How it waits for the ring: busy-wait, sleep, or busy-wait briefly and then sleep.");
-    static constexpr auto pin = K::template integer<&Settings::pin, 0, kHighestCpu>(
+    static constexpr auto kPin = K::template integer<&Settings::pin, 0, kHighestCpu>(
         "pin", "CPU", "CPU to bind its thread to; any CPU if unset.");
 };
 

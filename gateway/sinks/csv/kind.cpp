@@ -17,8 +17,8 @@ using K = settings::KeyOf<Settings>;
 using Keys = SinkKeys<Settings>;
 
 constexpr settings::Key<Settings> kKeys[] = {
-    Keys::name,
-    Keys::ring,
+    Keys::kName,
+    Keys::kRing,
     K::text<&Settings::path>("path", "FILE",
                              "File to write. A full file, and each session's file, is renamed to FILE.1, FILE.2, ..."),
     K::choice<&Settings::mode, kDeliveries>("mode", "every|conflate",
@@ -26,8 +26,8 @@ constexpr settings::Key<Settings> kKeys[] = {
     K::bytes<&Settings::rotate_bytes>("rotate_bytes", "Size at which the file is renamed."),
     K::integer<&Settings::keep, 0, 1'000'000>("keep", "N", "Number of renamed files to keep; 0 keeps all."),
     K::integer<&Settings::flush_ms, 1, 60'000>("flush_ms", "N", "Longest time that rows wait in memory."),
-    Keys::poll,
-    Keys::pin,
+    Keys::kPoll,
+    Keys::kPin,
 };
 
 class Kind final : public SinkKindOf<Settings> {
@@ -50,16 +50,17 @@ protected:
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
         const std::chrono::milliseconds flush{settings.flush_ms};
-        return prepare_ring_sink({.basics = settings, .holds = flush}, [settings, flush](const SinkHost& host) {
-            return std::make_unique<CsvSink>(Options{.name = settings.name,
-                                                     .path = settings.path,
-                                                     .mode = settings.mode,
-                                                     .rotate_bytes = settings.rotate_bytes,
-                                                     .keep = settings.keep,
-                                                     .flush = flush,
-                                                     .file_mode = host.file_mode},
-                                             host.say);
-        });
+        return prepare_ring_sink({.basics = static_cast<const SinkBasics&>(settings), .holds = flush},
+                                 [settings, flush](const SinkHost& host) {
+                                     return std::make_unique<CsvSink>(Options{.name = settings.name,
+                                                                              .path = settings.path,
+                                                                              .mode = settings.mode,
+                                                                              .rotate_bytes = settings.rotate_bytes,
+                                                                              .keep = settings.keep,
+                                                                              .flush = flush,
+                                                                              .file_mode = host.file_mode},
+                                                                      host.say);
+                                 });
     }
 };
 

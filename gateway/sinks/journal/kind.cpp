@@ -26,8 +26,8 @@ constexpr std::uint64_t kMostHours = 24ULL * 366 * 100;
 constexpr std::uint64_t kMostSeconds = kMostHours * 3'600;
 
 constexpr settings::Key<Settings> kKeys[] = {
-    Keys::name,
-    Keys::ring,
+    Keys::kName,
+    Keys::kRing,
     K::text<&Settings::folder>("folder", "FOLDER", "Folder of the segment files; created if missing."),
     K::bytes<&Settings::segment_bytes>("segment_bytes", "Size of a segment file; a multiple of 64KiB."),
     K::integer<&Settings::roll_seconds, 0, kMostSeconds>("roll_seconds", "N",
@@ -39,8 +39,8 @@ constexpr settings::Key<Settings> kKeys[] = {
     K::choice<&Settings::sync, kSyncs>("sync", "none|interval|each",
                                        "When events are synced to disk, to survive a crash of the machine."),
     K::integer<&Settings::sync_ms, 1, 60'000>("sync_ms", "N", "Time between syncs for sync = \"interval\"."),
-    Keys::poll,
-    Keys::pin,
+    Keys::kPoll,
+    Keys::kPin,
 };
 
 MakeSink maker(const Settings& settings) {
@@ -82,9 +82,9 @@ protected:
         return {{.name = settings.folder, .claim = claim_of(settings.folder), .folder = settings.folder}};
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
-        return prepare_ring_sink(
-            {.basics = settings, .check = [folder = settings.folder] { need_writable_folder(folder); }},
-            maker(settings));
+        return prepare_ring_sink({.basics = static_cast<const SinkBasics&>(settings),
+                                  .check = [folder = settings.folder] { need_writable_folder(folder); }},
+                                 maker(settings));
     }
     void rescue(const Settings& settings, const SinkHost& host) const override {
         rescue_ring(settings, maker(settings), host);

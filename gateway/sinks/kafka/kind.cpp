@@ -29,7 +29,7 @@ constexpr std::pair<std::string_view, std::string_view> kCompressions[] = {
 constexpr std::uint64_t kMostMessages = 1'000'000;
 
 constexpr settings::Key<Settings> kKeys[] = {
-    Keys::name,
+    Keys::kName,
     K::text<&Settings::journal>("journal", "NAME", "Journal to follow; the first [[journal]] if unset."),
     K::list<&Settings::brokers>("brokers", "HOST:PORT,...", "Bootstrap brokers."),
     K::text<&Settings::topic>("topic", "TEMPLATE", "Topic of an instrument's events, with {symbol} and {venue}."),
@@ -47,7 +47,7 @@ constexpr settings::Key<Settings> kKeys[] = {
         "password_env", "NAME", "Environment variable with the password for SASL."),
     K::list<&Settings::properties>("properties", "KEY=VALUE,...",
                                    "Settings of librdkafka: security.protocol, sasl.*, ssl.*, linger.ms, ..."),
-    Keys::pin,
+    Keys::kPin,
 };
 
 /// Opens when the journal that it follows runs: with that one's folder and ring, whatever the configuration says.

@@ -41,8 +41,8 @@ void assign_broker(Settings& s, const settings::Value& v) {
 }
 
 constexpr settings::Key<Settings> kKeys[] = {
-    Keys::name,
-    Keys::ring,
+    Keys::kName,
+    Keys::kRing,
     {"broker", "HOST:PORT", "Address of the broker.", assign_broker,
      [](const Settings& s) { return fmt::format("{}:{}", s.host, s.port); }},
     K::text<&Settings::topic>("topic", "TEMPLATE", "Topic of an instrument's quotes, with {symbol} and {venue}."),
@@ -75,8 +75,8 @@ constexpr settings::Key<Settings> kKeys[] = {
                                                    "Pause before the first reconnect; each attempt doubles it."),
     K::integer<&Settings::reconnect_most_ms, 1, 3'600'000>("reconnect_most_ms", "N",
                                                            "Longest pause between reconnects."),
-    Keys::poll,
-    Keys::pin,
+    Keys::kPoll,
+    Keys::kPin,
 };
 
 Options options_of(const Settings& settings) {
@@ -128,9 +128,9 @@ protected:
         if (settings.tls.on) {
             service::check_client_files(settings.tls.authority, settings.tls.certificate, settings.tls.key);
         }
-        return prepare_ring_sink({.basics = settings}, [options = options_of(settings)](const SinkHost& host) {
-            return mqtt::open(options, host.say);
-        });
+        return prepare_ring_sink(
+            {.basics = static_cast<const SinkBasics&>(settings)},
+            [options = options_of(settings)](const SinkHost& host) { return mqtt::open(options, host.say); });
     }
 };
 

@@ -32,7 +32,8 @@ protected:
                      fmt::format("tcp sink '{}': listens on {}", options.name, sink->address().to_string()));
             return sink;
         };
-        return prepare_ring_sink({.basics = settings, .check = [settings] { check_listen_host(settings.listen); }},
+        return prepare_ring_sink({.basics = static_cast<const SinkBasics&>(settings),
+                                  .check = [settings] { check_listen_host(settings.listen); }},
                                  make);
     }
 };

@@ -20,8 +20,8 @@ using K = settings::KeyOf<Settings>;
 using Keys = SinkKeys<Settings>;
 
 constexpr settings::Key<Settings> kKeys[] = {
-    Keys::name,
-    Keys::ring,
+    Keys::kName,
+    Keys::kRing,
     K::endpoint<&Settings::to>("to", "Destination of the datagrams, unicast or multicast."),
     K::text<&Settings::interface>("interface", "NAME", "Interface for multicast; the kernel chooses if unset."),
     K::integer<&Settings::channel, 0, std::numeric_limits<std::uint16_t>::max()>("channel", "N",
@@ -30,8 +30,8 @@ constexpr settings::Key<Settings> kKeys[] = {
         "mode", "every|conflate", "Send every quote, or the newest of each instrument when the socket is slow."),
     K::integer<&Settings::heartbeat_ms, 1, 3'600'000>("heartbeat_ms", "N",
                                                       "Send an empty datagram after this much silence."),
-    Keys::poll,
-    Keys::pin,
+    Keys::kPoll,
+    Keys::kPin,
 };
 
 class Kind final : public SinkKindOf<Settings> {
@@ -48,15 +48,16 @@ protected:
         return {{.name = settings.to.to_string(), .claim = {}}};
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
-        return prepare_ring_sink({.basics = settings}, [settings](const SinkHost& host) {
-            const Options options{.name = settings.name,
-                                  .to = settings.to,
-                                  .interface = settings.interface,
-                                  .channel = settings.channel,
-                                  .mode = settings.mode,
-                                  .heartbeat = std::chrono::milliseconds{settings.heartbeat_ms}};
-            return std::make_unique<UdpSink>(options, static_cast<std::uint64_t>(core::utc_nanos()), host.say);
-        });
+        return prepare_ring_sink(
+            {.basics = static_cast<const SinkBasics&>(settings)}, [settings](const SinkHost& host) {
+                const Options options{.name = settings.name,
+                                      .to = settings.to,
+                                      .interface = settings.interface,
+                                      .channel = settings.channel,
+                                      .mode = settings.mode,
+                                      .heartbeat = std::chrono::milliseconds{settings.heartbeat_ms}};
+                return std::make_unique<UdpSink>(options, static_cast<std::uint64_t>(core::utc_nanos()), host.say);
+            });
     }
 };
 

@@ -35,7 +35,8 @@ protected:
                                  sink->address().to_string()));
             return sink;
         };
-        return prepare_ring_sink({.basics = settings, .check = [settings] { check_listen_host(settings.listen); }},
+        return prepare_ring_sink({.basics = static_cast<const SinkBasics&>(settings),
+                                  .check = [settings] { check_listen_host(settings.listen); }},
                                  make);
     }
 };

@@ -62,14 +62,14 @@ protected:
         using K = settings::KeyOf<Settings>;
         using Keys = SinkKeys<Settings>;
         static constexpr settings::Key<Settings> kKeys[] = {
-            Keys::name,
-            Keys::ring,
+            Keys::kName,
+            Keys::kRing,
             K::text<&Settings::place>("place", "TEXT", "Where the light is."),
             K::integer<&Settings::bursts, 1, 9>("bursts", "N", "Flashes for each quote."),
             K::text<[](auto& s) -> auto& { return s.password.file; }>("password_file", "FILE",
                                                                       "File with the password of the light."),
-            Keys::poll,
-            Keys::pin,
+            Keys::kPoll,
+            Keys::kPin,
         };
         return kKeys;
     }
