@@ -19,14 +19,12 @@ test("a request that timed out or was aborted before it started never runs; one 
   };
   system.on("q", handle, { queue: { capacity: 1, overflow: "wait" } });
   const abort = new AbortController();
-  const running = system.request("q", "runs", { timeoutMs: 5 });
+  const running = assert.rejects(system.request("q", "runs", { timeoutMs: 50 }), RequestTimeoutError);
   await turn();
-  const queued = system.request("q", "queued", { timeoutMs: 5 });
-  const waiting = system.request("q", "waits for room", { signal: abort.signal });
+  const queued = assert.rejects(system.request("q", "queued", { timeoutMs: 50 }), RequestTimeoutError);
+  const waiting = assert.rejects(system.request("q", "waits for room", { signal: abort.signal }), /given up/);
   abort.abort(new Error("given up"));
-  await assert.rejects(waiting, /given up/);
-  await assert.rejects(running, RequestTimeoutError);
-  await assert.rejects(queued, RequestTimeoutError);
+  await Promise.all([waiting, running, queued]);
   open();
   await turn();
   assert.deepEqual(ran, ["runs", true]);

@@ -168,11 +168,11 @@ test("off, once, signals, waitFor and for await end what they began", async () =
   assert.equal(system.off("a", handler), 1);
 
   const next = system.waitFor("b/{n}");
-  const never = system.waitFor("c", { timeoutMs: 1 });
+  const never = assert.rejects(system.waitFor("c", { timeoutMs: 1 }), RequestTimeoutError);
   system.emit("b/7", "body");
   const message = await next;
   assert.deepEqual([message.param("n"), message.body], ["7", "body"]);
-  await assert.rejects(never, RequestTimeoutError);
+  await never;
   const aborted = system.waitFor("c", { signal: AbortSignal.abort(new Error("no")) });
   await assert.rejects(aborted, /no/);
 
