@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from . import _core
 
 
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Generator[None, None, None]:
     """The consumer's error becomes what the signal handler raised, KeyboardInterrupt as a rule."""
     try:
         yield
