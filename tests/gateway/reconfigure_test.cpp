@@ -78,6 +78,20 @@ protected:
         for (const auto& sink : gateway.sinks()) all.push_back(sink.get());
         return all;
     }
+    /// A sink's name and what a new file changes of it.
+    using Changes = std::vector<std::pair<std::string, std::function<void(Config&)>>>;
+    /// Each change alone is refused by its sink's name, and every sink runs on.
+    static void expect_refused(Gateway& gateway, const Config& config, const Changes& changes) {
+        const auto before = running(gateway);
+        for (const auto& [sink, change] : changes) {
+            auto next = config;
+            change(next);
+            const auto result = gateway.reconfigure(next);
+            EXPECT_THAT(result.done, IsEmpty()) << sink;
+            EXPECT_THAT(result.refused, Contains(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
+            EXPECT_EQ(running(gateway), before) << sink;
+        }
+    }
 
     std::filesystem::path folder_{std::filesystem::path{::testing::TempDir()} /
                                   ("millpond_reconfigure_" + std::to_string(getpid()))};
@@ -159,10 +173,9 @@ TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
                                      config = made;
                                  }};
     complete(config);
-    const auto before = running(gateway.gateway());
     std::filesystem::create_symlink(path("nowhere"), path("link.csv"));
     const millpond::test::LineClient client{gateway.tcp().port()};
-    std::vector<std::pair<std::string, std::function<void(Config&)>>> changes{
+    Changes changes{
         {"tcp",
          [](Config& next) { next.first<tcp::Settings>()->listen = net::SocketAddress::parse("192.0.2.1:9100"); }},
         {"web",
@@ -182,14 +195,7 @@ TEST_F(Reconfigure, WhatASinkCannotOpenLeavesTheOneThatRunsAsItWas) {
                                                          "ssl.ca.location=" + path("missing.pem")};
         });
     }
-    for (const auto& [sink, change] : changes) {
-        auto next = config;
-        change(next);
-        const auto result = gateway.gateway().reconfigure(next);
-        EXPECT_THAT(result.done, IsEmpty()) << sink;
-        EXPECT_THAT(result.refused, Contains(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
-        EXPECT_EQ(running(gateway.gateway()), before) << sink;
-    }
+    expect_refused(gateway.gateway(), config, changes);
 }
 
 TEST_F(Reconfigure, AFileThatAnotherProcessHoldsIsRefusedBeforeAnythingIsClosed) {
@@ -199,14 +205,13 @@ TEST_F(Reconfigure, AFileThatAnotherProcessHoldsIsRefusedBeforeAnythingIsClosed)
                                      config = made;
                                  }};
     complete(config);
-    const auto before = running(gateway.gateway());
     core::RotatedFile csv{path("quotes-2.csv")};
     ASSERT_TRUE(csv.open());
     const millpond::journal::JournalWriter journal{
         {.folder = path("journal-2"), .ring = "other", .segment_bytes = 1U << 20U}, core::utc_nanos()};
     test::RunningGateway other{
         "holder", [](Config& made) { made.add<tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0"); }};
-    std::vector<std::pair<std::string, std::function<void(Config&)>>> changes{
+    Changes changes{
         {"csv", [&](Config& next) { next.first<csv::Settings>()->path = path("quotes-2.csv"); }},
         {"journal", [&](Config& next) { next.first<journal::Settings>()->folder = path("journal-2"); }},
         {"tcp", [&](Config& next) { next.first<tcp::Settings>()->listen = other.tcp(); }},
@@ -217,14 +222,7 @@ TEST_F(Reconfigure, AFileThatAnotherProcessHoldsIsRefusedBeforeAnythingIsClosed)
             next.first<kafka::Settings>()->position_file = path("quotes-2.csv") + "/position";
         });
     }
-    for (const auto& [sink, change] : changes) {
-        auto next = config;
-        change(next);
-        const auto result = gateway.gateway().reconfigure(next);
-        EXPECT_THAT(result.done, IsEmpty()) << sink;
-        EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
-        EXPECT_EQ(running(gateway.gateway()), before) << sink;
-    }
+    expect_refused(gateway.gateway(), config, changes);
 }
 
 TEST_F(Reconfigure, ARefusedSinkKeepsItsOutputFromTheOneThatWantedIt) {
