@@ -149,15 +149,18 @@ std::size_t SinkThread::take() {
     Events events{*this};
     std::size_t taken = 0;
     if (sink_->mode() == Delivery::conflate) {
+        publish_account(kMostPerRound);
         taken = reader_.poll(events, kMostPerRound);
         drain_waiting();
         return taken;
     }
     while (taken < kMostPerRound) {
         const auto room = std::min(sink_->room(), kMostPerRound - taken);
-        const auto got = room == 0 ? 0 : reader_.poll(events, room);
+        if (room == 0) break;
+        publish_account(room);
+        const auto got = reader_.poll(events, room);
         taken += got;
-        if (got == 0 || got < room) break;
+        if (got < room) break;
     }
     return taken;
 }
@@ -173,7 +176,7 @@ std::size_t SinkThread::round(std::int64_t monotonic_ns) {
     return taken;
 }
 
-void SinkThread::publish_account() {
+void SinkThread::publish_account(std::uint64_t reading) {
     const auto ring = reader_.account();
     const auto held = sink_->held();
     progress_.write({.account = {.published = ring.published,
@@ -183,14 +186,23 @@ void SinkThread::publish_account() {
                                  .missed = ring.missed,
                                  .queued = ring.queued + waiting_.size() + held,
                                  .snapshot = ring.from_board},
-                     .readable = ring.since + ring.published - ring.queued});
+                     .readable = ring.since + ring.published - ring.queued,
+                     .reading = reading});
 }
 
 Account SinkThread::account() const noexcept {
-    auto [account, readable] = progress_.read();
-    const auto end = std::max(reader_.newest() + 1, since_ + account.published);
+    auto progress = progress_.read();
+    auto newest = reader_.newest();
+    // What the thread took between the two readings would look overwritten.
+    for (auto after = progress_.read(); after != progress; after = progress_.read()) {
+        progress = after;
+        newest = reader_.newest();
+    }
+    auto& account = progress.account;
+    const auto end = std::max(newest + 1, since_ + account.published);
     const auto more = end - since_ - account.published;
-    const auto overwritten = end > readable + reader_.capacity() ? end - reader_.capacity() - readable : 0;
+    const auto taken = progress.readable + progress.reading;  // at most
+    const auto overwritten = end > taken + reader_.capacity() ? end - reader_.capacity() - taken : 0;
     account.published += more;
     account.queued += more - overwritten;
     account.missed += overwritten;

@@ -62,7 +62,8 @@ public:
     [[nodiscard]] net::SocketAddress address() const override { return sink_->address(); }
     [[nodiscard]] std::optional<JournalSource> journal() const override { return sink_->journal(); }
     /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
-    /// and missed once the ring has overwritten it.
+    /// and missed once the ring has overwritten it. While the thread takes events, what it may have taken counts as
+    /// queued, so that `missed` never goes down.
     [[nodiscard]] Account account() const noexcept override;
 
     /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
@@ -84,7 +85,8 @@ private:
     template <class Event>
     void pass_on(const Event& event, std::uint64_t number);
     void drain_waiting();
-    void publish_account();
+    /// reading: how many entries the poll that begins now takes at most.
+    void publish_account(std::uint64_t reading = 0);
 
     std::string name_;
     std::string ring_;
@@ -102,6 +104,9 @@ private:
     struct Progress {
         Account account;
         std::uint64_t readable{0};  ///< Entry of the ring that the reader comes to next.
+        std::uint64_t reading{0};   ///< How many from there on may be taken already: a poll is going on.
+
+        friend constexpr bool operator==(const Progress&, const Progress&) noexcept = default;
     };
     Shared<Progress> progress_;
     std::uint64_t since_{0};  // first entry of the account

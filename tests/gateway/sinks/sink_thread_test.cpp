@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -43,6 +44,7 @@ public:
         bids.push_back(quote.bid_price);
         flags.push_back(quote.flags);
         numbers.push_back(number);
+        if (at_quote) at_quote();
         return Taken::kept;
     }
     Taken on(const feed::Trade&, std::uint64_t) override { return Taken::filtered; }
@@ -71,6 +73,7 @@ public:
     std::vector<std::uint64_t> numbers;
     std::uint64_t lost{0};
     bool finished{false};
+    std::function<void()> at_quote;
     std::atomic<std::int64_t> shortest_sleep_ns{1'000'000'000};
 
 private:
@@ -178,6 +181,33 @@ TEST(SinkThread, WithoutRoomEventsWaitInTheRingAndWhatIsLappedIsMissed) {
     EXPECT_EQ(account.missed, run.sink->lost);
     EXPECT_EQ(account.delivered, run.sink->bids.size());
     EXPECT_EQ(run.sink->bids.back(), 1'000);
+}
+
+TEST(SinkThread, WhatIsTakenJustNowIsNotMissedHoweverFarTheRingGoesOnMeanwhile) {
+    for (const auto mode : {Delivery::every, Delivery::conflate}) {
+        TestRing ring{"midway", 256};
+        Reading run{ring, mode};
+        std::uint64_t before = 0;
+        const auto look = [&] {
+            const auto account = run.thread->account();
+            EXPECT_TRUE(account.closes());
+            EXPECT_GE(account.missed, before) << "lost events came back";
+            before = account.missed;
+        };
+        int taken = 0;
+        run.sink->at_quote = [&] {
+            if (++taken < 400) ring.publish_quotes(1);  // round the ring, and none is lost
+            if (taken == 400) ring.publish_quotes(900);
+            look();
+        };
+        ring.publish_quotes(2);
+        run.drain();
+        look();
+        const auto account = run.thread->account();
+        EXPECT_EQ(account.queued, 0U);
+        EXPECT_EQ(account.missed, run.sink->lost);
+        EXPECT_NE(account.missed, 0U);
+    }
 }
 
 TEST(SinkThread, WhatASinkHoldsAndWhatItWasLappedByAddUpWhileItsThreadDoesNothing) {
