@@ -42,6 +42,9 @@ docs: deps-docs npm program-dev ## build the documentation site in build/docs/si
 	tools/docs/check --program build/dev/apps/millpond/millpond
 	tools/docs/build build/dev/apps/millpond/millpond
 
+pictures: program-dev deps-test npm ## draw the README's pictures of the page and of top again: docs/pictures
+	MILLPOND_DRAW_PICTURES=1 tests/web/run_tests build/dev/apps/millpond/millpond build/screenshots pictures.test.js
+
 format: deps-check ## format every C++ file
 	tools/check_format --fix
 
@@ -102,4 +105,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel npm dev check format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel npm dev check pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

@@ -4,7 +4,7 @@ import dgram from "node:dgram";
 import { readdirSync, rmSync } from "node:fs";
 import net from "node:net";
 
-const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
+export const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
 const READY = /Ctrl-C ends it\./;
 const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
