@@ -34,6 +34,9 @@ Advice advice(Stage stage) noexcept {
         case Stage::other_session:
             return {"A sender of another session uses this address; its datagrams change no quote.",
                     "Find the sender, or set `source`; two senders at a time are two feeds."};
+        case Stage::request_server:
+            return {"Messages that no line delivers stay missing until the server can be reached.",
+                    "Check `rerequest`, the interface and the routes (`ip route get ADDRESS`)."};
         case Stage::gap:
             return {"Messages are missing; the quotes they may have changed are marked incomplete.",
                     "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};

@@ -41,6 +41,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::undecodable: return "undecodable";
         case Stage::rejected: return "rejected messages";
         case Stage::other_session: return "other session";
+        case Stage::request_server: return "request server";
         case Stage::gap: return "gap";
         case Stage::incomplete: return "quotes incomplete";
         case Stage::books_incomplete: return "books incomplete";
@@ -117,6 +118,10 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     if (feed.strays.goes_on(now)) {
         tell(Stage::other_session, service::Severity::warning, feed.strays.since,
              fmt::format("{} datagrams of another session were ignored", feed.strays.count - feed.strays.before));
+    }
+    if (feed.no_request_server.holds) {
+        tell(Stage::request_server, service::Severity::warning, feed.no_request_server.since,
+             fmt::format("no route leads to the re-request server {}; tried again", feed.request_server));
     }
     if (feed.missing.goes_on(now)) {
         tell(Stage::gap, service::Severity::warning, feed.missing.since,

@@ -22,6 +22,7 @@ enum class Stage : std::uint8_t {
     undecodable,        ///< Datagrams are rejected.
     rejected,           ///< Messages are rejected, or of a type that is not known.
     other_session,      ///< Datagrams of another session are ignored.
+    request_server,     ///< No route leads to the server that is asked for missing messages.
     gap,                ///< Sequence numbers are missing.
     incomplete,         ///< Quotes have not been replaced since something was lost.
     books_incomplete,   ///< Books with a gap are being rebuilt, or could not be.

@@ -185,6 +185,10 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
             state.rebuild_failure =
                 failure.at.monotonic_ns >= state.incomplete.since ? std::move(failure.text) : std::string{};
         }
+        if (const auto* server = line.request_server()) {
+            state.no_request_server.see(!server->is_reachable(), now);
+            if (state.request_server.empty()) state.request_server = server->server().to_string();
+        }
         state.undecodable.see(line.decoder().counters().malformed.read(), now);
         line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
             if (name == "sequence_missing") state.missing.see(tally.read(), now);

@@ -96,6 +96,8 @@ struct FeedState {
     Condition quotes_incomplete;   ///< Some of its quotes are.
     Condition implausible_delay;   ///< delay_ns is none that a network makes.
     Condition incomplete;          ///< Its books are, and are to be rebuilt.
+    Condition no_request_server;   ///< No route leads to it.
+    std::string request_server;    ///< Address; empty where there is none.
     std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
 

@@ -27,7 +27,7 @@ using Tree = boost::property_tree::ptree;
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kFixes{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFixes{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
@@ -39,6 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kFixes{{
     {"undecodable", "journalctl -u millpond: what the decoder said of the first; compare format of the [[feed]]"},
     {"rejected messages", "millpond gateway --capture FOLDER keeps the datagrams; compare format of the [[feed]]"},
     {"other session", "tcpdump -n port PORT: who sends; source of the [[feed]] takes one sender only"},
+    {"request server", "ip route get ADDRESS of rerequest; missing messages stay missing until there is a route"},
     {"gap",
      "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: when nothing was lost here, ask the sender and the network"},
     {"quotes incomplete",

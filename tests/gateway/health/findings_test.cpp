@@ -127,14 +127,19 @@ TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
     feed.corrupt.see(2, kNow);
     feed.rejected.see(3, kNow);
     feed.strays.see(4, kNow);
+    feed.no_request_server.see(true, kNow);
+    feed.request_server = "10.0.0.9:26400";
     feed.last_packet = kNow + 10 * kSecond;
     const auto found = findings(feed, kNow + 10 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::checksum, service::Severity::warning, kNow),
                                    is(Stage::rejected, service::Severity::warning, kNow),
-                                   is(Stage::other_session, service::Severity::warning, kNow)));
+                                   is(Stage::other_session, service::Severity::warning, kNow),
+                                   is(Stage::request_server, service::Severity::warning, kNow)));
     EXPECT_EQ(found[0].text, "2 datagrams had a wrong checksum and were dropped");
     EXPECT_EQ(found[1].text, "3 messages could not be read or contradict the books");
     EXPECT_EQ(found[2].text, "4 datagrams of another session were ignored");
+    EXPECT_EQ(found[3].text, "no route leads to the re-request server 10.0.0.9:26400; tried again");
+    feed.no_request_server.see(false, kNow);
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), IsEmpty());
 }
 

@@ -290,5 +290,20 @@ TEST(Health, ALinkThatIsDownAndAGroupThatIsLostAreFound) {
     if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
 }
 
+TEST(Health, AReRequestServerWithoutARouteIsAFindingUntilThereIsOne) {
+    const bool permitted = in_own_network([] {
+        ASSERT_EQ(run("ip link set lo up"), 0);
+        RunningGateway gateway{"unroutable", [](Config& config) {
+                                   config.feeds[0].format = FeedFormat::itch;
+                                   config.feeds[0].rerequest = net::SocketAddress::parse("10.98.0.1:14000");
+                               }};
+        EXPECT_EQ(gateway.found(Stage::request_server).text,
+                  "no route leads to the re-request server 10.98.0.1:14000; tried again");
+        ASSERT_EQ(run("ip address add 10.98.0.1/32 dev lo"), 0);
+        EXPECT_TRUE(gateway.becomes_good());
+    });
+    if (!permitted) GTEST_SKIP() << "needs a network of its own with a veth pair";
+}
+
 }  // namespace
 }  // namespace millpond::gateway::health
