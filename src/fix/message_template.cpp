@@ -49,7 +49,7 @@ std::optional<MessageTemplate::Slot> MessageTemplate::slot(Tag tag) const {
 
 bool MessageTemplate::patch(Slot slot, std::string_view text) noexcept {
     if (text.size() != slot.width || text.find('\x01') != std::string_view::npos) return false;
-    std::memcpy(bytes_.data() + slot.offset, text.data(), text.size());
+    text.copy(bytes_.data() + slot.offset, slot.width);
     return true;
 }
 

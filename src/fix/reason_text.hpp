@@ -1,11 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
 namespace millpond::fix {
@@ -14,9 +12,7 @@ namespace millpond::fix {
 class ReasonText {
 public:
     ReasonText& add(std::string_view part) noexcept {
-        const auto fits = std::min(part.size(), room_.size() - size_);
-        std::memcpy(room_.data() + size_, part.data(), fits);
-        size_ += fits;
+        size_ += part.copy(room_.data() + size_, room_.size() - size_);
         return *this;
     }
     ReasonText& add(std::uint64_t number) noexcept {

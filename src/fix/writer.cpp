@@ -66,8 +66,7 @@ Writer& Writer::add_data(Tag length_tag, Tag data_tag, std::string_view data) no
 
 Writer& Writer::add_fields(std::string_view fields) noexcept {
     if (!has_room(fields.size())) return *this;
-    std::memcpy(at_, fields.data(), fields.size());
-    at_ += fields.size();
+    at_ += fields.copy(at_, fields.size());
     delimiters_ += static_cast<std::size_t>(std::count(fields.begin(), fields.end(), kSoh));
     return *this;
 }

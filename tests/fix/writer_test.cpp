@@ -95,6 +95,13 @@ TEST(Writer, DataMayHoldDelimitersAndTextMayNot) {
     EXPECT_EQ(text.finish(), std::nullopt);
 }
 
+TEST(Writer, FieldsWithoutAByteAddNothing) {
+    std::array<char, 256> memory;
+    Writer writer{memory, "FIX.4.4"};
+    writer.add(35, 'B').add_fields({}).add_data(95, 96, {});
+    EXPECT_EQ(writer.finish(), message_of("FIX.4.4", "35=B|95=0|96=|"));
+}
+
 TEST(Writer, WhatDoesNotFitFailsAndStaysWithinTheMemory) {
     const auto whole = message_of("FIX.4.4", "35=0|112=" + std::string(60, 'y') + "|");
     bool fitted = false;

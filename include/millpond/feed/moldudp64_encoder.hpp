@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -60,7 +61,7 @@ inline bool MoldUdp64Encoder::add(std::span<const std::byte> message) noexcept {
     const auto bytes = moldudp64_layout::kLengthBytes + message.size();
     if (buffer_.size() - used_ < bytes || count_ == moldudp64_layout::kEndOfSession - 1) return false;
     core::store_be(buffer_.data() + used_, static_cast<std::uint16_t>(message.size()));
-    std::memcpy(buffer_.data() + used_ + moldudp64_layout::kLengthBytes, message.data(), message.size());
+    std::ranges::copy(message, buffer_.data() + used_ + moldudp64_layout::kLengthBytes);
     used_ += bytes;
     ++count_;
     return true;

@@ -117,8 +117,7 @@ inline bool Writer::has_room(std::size_t bytes) noexcept {
 inline Writer& Writer::put(const TagText& text, std::string_view value) noexcept {
     if (!has_room(sizeof text.chars + value.size() + 1)) return *this;
     begin(text);
-    std::memcpy(at_, value.data(), value.size());
-    at_ += value.size();
+    at_ += value.copy(at_, value.size());
     return end();
 }
 
