@@ -33,7 +33,7 @@ wheel: deps-python ## build a wheel and a source distribution of the Python pack
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
-check: format-check layers words test headers lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, words, lint, layers, headers, sanitizers, counts, a short soak
+check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)

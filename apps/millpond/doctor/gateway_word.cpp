@@ -1,8 +1,7 @@
 #include "apps/millpond/doctor/gateway_word.hpp"
 
 #include <fmt/format.h>
-#include <boost/property_tree/json_parser.hpp>
-#include <boost/property_tree/ptree.hpp>
+#include <json/value.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,6 @@
 #include <cstdint>
 #include <exception>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,10 +17,15 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "service/json.hpp"
+
 namespace millpond::app::doctor {
 namespace {
 
-using Tree = boost::property_tree::ptree;
+using service::member;
+using Tree = Json::Value;
+
+std::string text(const Tree& tree, const char* key) { return member(tree, key).asString(); }
 
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
@@ -61,41 +64,38 @@ std::string fix_of(std::string_view stage) {
 
 Finding finding_of(const Tree& said, double now) {
     constexpr double kSecondNs = 1e9;
-    const auto stage = said.get<std::string>("stage");
-    const bool fault = said.get<std::string>("severity") != "info";
+    const auto stage = text(said, "stage");
+    const bool fault = text(said, "severity") != "info";
     return {.check = stage,
             .level = fault ? Level::bad : Level::good,
-            .what = fmt::format("the gateway says of {}: {} (for {:.1f} s)", said.get<std::string>("of"),
-                                said.get<std::string>("text"), (now - said.get<double>("since")) / kSecondNs),
+            .what = fmt::format("the gateway says of {}: {} (for {:.1f} s)", text(said, "of"), text(said, "text"),
+                                (now - member(said, "since").asDouble()) / kSecondNs),
             .fix = fix_of(stage)};
 }
 
 }  // namespace
 
 std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed) try {
-    Tree page;
-    std::istringstream in{health_json};
-    read_json(in, page);
-    GatewayWord word{.now_utc_ns = page.get<std::int64_t>("now"), .packets = 0, .findings = {}};
+    const auto page = service::parse_json(health_json);
+    GatewayWord word{.now_utc_ns = member(page, "now").asInt64(), .packets = 0, .findings = {}};
     std::set<std::string> ours;
-    for (const auto& [index, one] : page.get_child("feeds")) {
-        if (one.get<std::string>("name") != feed) continue;
-        word.packets = one.get<std::uint64_t>("packets");
-        const auto ring = one.get<std::string>("ring");
+    for (const auto& one : member(page, "feeds")) {
+        if (text(one, "name") != feed) continue;
+        word.packets = member(one, "packets").asUInt64();
+        const auto ring = text(one, "ring");
         ours = {fmt::format("feed '{}'", feed), fmt::format("ring '{}'", ring)};
-        for (const auto& [place, sink] : page.get_child("sinks")) {
-            if (sink.get<std::string>("ring") == ring)
-                ours.insert(fmt::format("sink '{}'", sink.get<std::string>("name")));
+        for (const auto& sink : member(page, "sinks")) {
+            if (text(sink, "ring") == ring) ours.insert(fmt::format("sink '{}'", text(sink, "name")));
         }
     }
     if (ours.empty()) return std::nullopt;
-    for (const auto& [index, said] : page.get_child("findings")) {
-        if (ours.contains(said.get<std::string>("of"))) {
+    for (const auto& said : member(page, "findings")) {
+        if (ours.contains(text(said, "of"))) {
             word.findings.push_back(finding_of(said, static_cast<double>(word.now_utc_ns)));
         }
     }
     return word;
-} catch (const boost::property_tree::ptree_error& error) {
+} catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("its /api/health is not understood: {}", error.what()));
 }
 

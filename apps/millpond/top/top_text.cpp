@@ -1,29 +1,34 @@
 #include "apps/millpond/top/top_text.hpp"
 
 #include <fmt/format.h>
-#include <boost/property_tree/json_parser.hpp>
-#include <boost/property_tree/ptree.hpp>
+#include <json/value.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <iterator>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/millpond/top/text_table.hpp"
+#include "service/json.hpp"
 
 namespace millpond::app {
 namespace {
 
-using Tree = boost::property_tree::ptree;
+using service::member;
+using Tree = Json::Value;
 
-std::string text(const Tree& tree, const char* key) { return tree.get<std::string>(key); }
+/// Numbers as they are written; empty where it is null.
+std::string text(const Tree& tree, const char* key) { return member(tree, key).asString(); }
+double number(const Tree& tree, const char* key) { return member(tree, key).asDouble(); }
+bool is_null(const Tree& tree, const char* key) { return member(tree, key).isNull(); }
+bool is_set(const Tree& tree, const char* key) { return member(tree, key).asBool(); }
 
 /// 1234567 is "1.23M".
 std::string amount(double value) {
@@ -36,11 +41,11 @@ std::string amount(double value) {
     }
     return fmt::format("{:.2f}P", value / kThousand);
 }
-std::string amount(const Tree& tree, const char* key) { return amount(tree.get<double>(key)); }
+std::string amount(const Tree& tree, const char* key) { return amount(number(tree, key)); }
 
 /// Something that should be 0.
 Cell loss(const Tree& tree, const char* key, Tone tone = Tone::error) {
-    const auto value = tree.get<double>(key);
+    const auto value = number(tree, key);
     return {amount(value), value > 0 ? tone : Tone::plain};
 }
 
@@ -52,21 +57,16 @@ std::string span(double nanos) {
     return fmt::format("{:.1f}s", nanos / 1e9);
 }
 /// "-" where there is none.
-std::string span(const Tree& tree, const char* key) {
-    return text(tree, key) == "null" ? "-" : span(tree.get<double>(key));
-}
+std::string span(const Tree& tree, const char* key) { return is_null(tree, key) ? "-" : span(number(tree, key)); }
 
 std::string mebibytes(const Tree& tree, const char* key) {
-    return fmt::format("{:.1f}M", tree.get<double>(key) / (1024.0 * 1024.0));
+    return fmt::format("{:.1f}M", number(tree, key) / (1024.0 * 1024.0));
 }
 
 /// How many are connected to a sink, or whether it is connected; "-" where it is neither.
 Cell peers_of(const Tree& sink) {
-    if (const auto connected = text(sink, "connected"); connected != "null") {
-        return connected == "true" ? Cell{"up"} : Cell{"down", Tone::error};
-    }
-    const auto clients = text(sink, "clients");
-    return {clients == "null" ? "-" : clients};
+    if (!is_null(sink, "connected")) return is_set(sink, "connected") ? Cell{"up"} : Cell{"down", Tone::error};
+    return {is_null(sink, "clients") ? "-" : text(sink, "clients")};
 }
 
 Tone tone_of(const std::string& severity) {
@@ -78,19 +78,17 @@ using Rows = std::vector<const Tree*>;
 
 Rows rows_of(const Tree& list) {
     Rows rows;
-    for (const auto& [name, row] : list) rows.push_back(&row);
+    for (const auto& row : list) rows.push_back(&row);
     return rows;
 }
 
 /// The greatest first; names by the alphabet.
 Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag, const char* missed) {
     auto rows = rows_of(list);
-    const auto number = [](const Tree& row, const char* key) {
-        return text(row, key) == "null" ? -1.0 : row.get<double>(key);
-    };
+    const auto size = [](const Tree& row, const char* key) { return is_null(row, key) ? -1.0 : number(row, key); };
     const auto by = [&](const char* key) {
         std::ranges::stable_sort(
-            rows, [&](const Tree* left, const Tree* right) { return number(*left, key) > number(*right, key); });
+            rows, [&](const Tree* left, const Tree* right) { return size(*left, key) > size(*right, key); });
     };
     switch (order) {
         case TopOrder::configured: break;
@@ -106,7 +104,7 @@ Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag,
 
 class Page {
 public:
-    Page(const Tree& tree, const TopView& view) : tree_(tree), now_(tree.get<double>("now")), view_(view) {}
+    Page(const Tree& tree, const TopView& view) : tree_(tree), now_(number(tree, "now")), view_(view) {}
 
     std::string write() {
         const std::vector<TextTable> tables{findings(), feeds(), sinks(), latencies(), rings(), readers(), pools()};
@@ -174,9 +172,9 @@ private:
         auto worst = Tone::good;
         for (const auto& [severity, plural] : std::array<std::pair<const char*, const char*>, 3>{
                  {{"error", "errors"}, {"warning", "warnings"}, {"info", "notices"}}}) {
-            const auto& all = tree_.get_child("findings");
+            const auto& all = member(tree_, "findings");
             const auto count =
-                std::ranges::count_if(all, [&](const auto& one) { return text(one.second, "severity") == severity; });
+                std::ranges::count_if(all, [&](const Tree& one) { return text(one, "severity") == severity; });
             if (count == 0) continue;
             if (words.empty()) worst = tone_of(severity);
             words += fmt::format("{}{} {}", words.empty() ? "" : ", ", count,
@@ -188,7 +186,7 @@ private:
     /// 3: there is an error about `of`; 2: a warning; 1: a notice; 0: none.
     [[nodiscard]] int trouble(const std::string& of) const {
         int worst = 0;
-        for (const auto& [name, one] : tree_.get_child("findings")) {
+        for (const auto& one : member(tree_, "findings")) {
             if (text(one, "of") == of) worst = std::max(worst, rank(text(one, "severity")));
         }
         return worst;
@@ -206,13 +204,13 @@ private:
 
     [[nodiscard]] TextTable findings() const {
         TextTable table{{{"FINDING", true, 3}, {"AGE", false, 2}, {"WHAT", true, 1}}};
-        auto rows = rows_of(tree_.get_child("findings"));
+        auto rows = rows_of(member(tree_, "findings"));
         std::ranges::stable_sort(rows, std::greater{}, [](const Tree* one) {
-            return std::pair{rank(text(*one, "severity")), one->get<double>("since")};
+            return std::pair{rank(text(*one, "severity")), number(*one, "since")};
         });
         for (const auto* one : rows) {
             table.add({{fmt::format("{}: {}", text(*one, "stage"), text(*one, "of")), tone_of(text(*one, "severity"))},
-                       {span(now_ - one->get<double>("since"))},
+                       {span(now_ - number(*one, "since"))},
                        {text(*one, "text")}});
         }
         return table;
@@ -230,12 +228,12 @@ private:
                          {"HALTED", false, 2},
                          {"INCOMPLETE", false, 3}}};
         for (const auto* feed : troubled_first(
-                 sorted(tree_.get_child("feeds"), view_.order, "quotes_per_second", "delay_ns", "missing"), "feed")) {
-            const bool ever = text(*feed, "last_packet") != "null";
+                 sorted(member(tree_, "feeds"), view_.order, "quotes_per_second", "delay_ns", "missing"), "feed")) {
+            const bool ever = !is_null(*feed, "last_packet");
             table.add({{text(*feed, "name"), tone_of_trouble(trouble(fmt::format("feed '{}'", text(*feed, "name"))))},
                        {amount(*feed, "packets_per_second")},
                        {amount(*feed, "quotes_per_second")},
-                       {ever ? span(now_ - feed->get<double>("last_packet")) : "never"},
+                       {ever ? span(now_ - number(*feed, "last_packet")) : "never"},
                        {span(*feed, "delay_ns")},
                        loss(*feed, "missing"),
                        loss(*feed, "undecodable"),
@@ -257,17 +255,16 @@ private:
                          {"MISSED", false, 8},
                          {"LAST ERROR", true, 2}}};
         for (const auto* sink : troubled_first(
-                 sorted(tree_.get_child("sinks"), view_.order, "delivered_per_second", "lag_ns", "missed"), "sink")) {
-            const auto error = text(*sink, "last_error");
+                 sorted(member(tree_, "sinks"), view_.order, "delivered_per_second", "lag_ns", "missed"), "sink")) {
             table.add({{text(*sink, "name"), tone_of_trouble(trouble(fmt::format("sink '{}'", text(*sink, "name"))))},
                        {text(*sink, "type")},
                        peers_of(*sink),
                        {amount(*sink, "delivered_per_second")},
                        {amount(*sink, "queued")},
-                       {span(*sink, "lag_ns"), text(*sink, "behind") == "true" ? Tone::error : Tone::plain},
+                       {span(*sink, "lag_ns"), is_set(*sink, "behind") ? Tone::error : Tone::plain},
                        {amount(*sink, "conflated")},
                        loss(*sink, "missed"),
-                       {error == "null" ? "" : error}});
+                       {text(*sink, "last_error")}});
         }
         return table;
     }
@@ -279,12 +276,12 @@ private:
                          {"P99", false, 7},
                          {"P99.9", false, 6},
                          {"MAX", false, 5}}};
-        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
+        for (const auto* ring : rows_of(member(tree_, "rings"))) {
             for (const auto& [stage, title] : std::array<std::pair<const char*, const char*>, 2>{
                      {{"wire", "wire to ring"}, {"in_process", "receive to ring"}}}) {
-                const auto& recent = ring->get_child(stage).get_child("recent");
+                const auto& recent = member(member(*ring, stage), "recent");
                 std::vector<Cell> row{{fmt::format("{} '{}'", title, text(*ring, "name"))}};
-                const bool any = recent.get<double>("count") > 0;
+                const bool any = number(recent, "count") > 0;
                 for (const char* const key : {"p50", "p90", "p99", "p999", "max"}) {
                     row.push_back({any ? span(recent, key) : "-"});
                 }
@@ -301,13 +298,13 @@ private:
                          {"MAPPED", false, 5},
                          {"HUGE", false, 4},
                          {"LOCKED", false, 3}}};
-        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
+        for (const auto* ring : rows_of(member(tree_, "rings"))) {
             table.add({{text(*ring, "name")},
                        {amount(*ring, "published_per_second")},
                        {fmt::format("{}/{}", text(*ring, "instruments"), text(*ring, "max_instruments"))},
-                       {mebibytes(*ring, "memory.mapped")},
-                       {mebibytes(*ring, "memory.huge")},
-                       {mebibytes(*ring, "memory.locked")}});
+                       {mebibytes(member(*ring, "memory"), "mapped")},
+                       {mebibytes(member(*ring, "memory"), "huge")},
+                       {mebibytes(member(*ring, "memory"), "locked")}});
         }
         return table;
     }
@@ -315,18 +312,18 @@ private:
     [[nodiscard]] TextTable readers() const {
         TextTable table{
             {{"READER", true, 9}, {"RING", true, 4}, {"BEHIND", false, 7}, {"MISSED", false, 8}, {"STATE", true, 6}}};
-        for (const auto* ring : rows_of(tree_.get_child("rings"))) {
-            auto all = rows_of(ring->get_child("readers"));
-            std::ranges::stable_sort(all, {}, [](const Tree* reader) { return text(*reader, "alive") == "true"; });
+        for (const auto* ring : rows_of(member(tree_, "rings"))) {
+            auto all = rows_of(member(*ring, "readers"));
+            std::ranges::stable_sort(all, {}, [](const Tree* reader) { return is_set(*reader, "alive"); });
             for (const auto* reader : all) {
-                const bool alive = text(*reader, "alive") == "true";
+                const bool alive = is_set(*reader, "alive");
                 table.add({{text(*reader, "name")},
                            {text(*ring, "name")},
                            {amount(*reader, "behind")},
                            loss(*reader, "missed"),
                            alive ? Cell{"alive"} : Cell{"dead", Tone::error}});
             }
-            if (!ring->get<bool>("readers_complete", true)) {
+            if (!ring->get("readers_complete", true).asBool()) {
                 table.add({{"more, not listed"}, {text(*ring, "name")}, {"-"}, {"-"}, {"-"}});
             }
         }
@@ -340,9 +337,9 @@ private:
                          {"CAPACITY", false, 4},
                          {"FULL", false, 7},
                          {"REFUSED", false, 8}}};
-        for (const auto* pool : rows_of(tree_.get_child("pools"))) {
-            const auto capacity = pool->get<double>("capacity");
-            const auto full = capacity == 0 ? 0 : pool->get<double>("used") / capacity * 100;
+        for (const auto* pool : rows_of(member(tree_, "pools"))) {
+            const auto capacity = number(*pool, "capacity");
+            const auto full = capacity == 0 ? 0 : number(*pool, "used") / capacity * 100;
             table.add({{text(*pool, "name")},
                        {text(*pool, "of")},
                        {amount(*pool, "used")},
@@ -361,12 +358,10 @@ private:
 }  // namespace
 
 std::string top_text(const std::string& health_json, const TopView& view) {
-    Tree tree;
     try {
-        std::istringstream in{health_json};
-        boost::property_tree::read_json(in, tree);
+        const auto tree = service::parse_json(health_json);
         return Page{tree, view}.write();
-    } catch (const boost::property_tree::ptree_error& error) {
+    } catch (const std::exception& error) {
         throw std::runtime_error(fmt::format("the answer is not a gateway's health report: {}", error.what()));
     }
 }

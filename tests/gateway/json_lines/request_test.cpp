@@ -29,6 +29,29 @@ TEST(Request, AListHoldsSymbolsInQuotesOnly) {
     EXPECT_EQ(refusal(R"({"subscribe":["a]b,1"]})"), "accepted") << "inside quotes a bracket is a character";
 }
 
+TEST(Request, AValueOfAnotherTypeIsRefusedByKey) {
+    for (const std::string request :
+         {R"({"echo":"5"})", R"({"echo":-1})", R"({"echo":1.5})", R"({"echo":true})", R"({"echo":9007199254740992})",
+          R"({"interval_ms":60001})", R"({"interval_ms":[]})", R"({"account":"true"})", R"({"account":1})",
+          R"({"token":5})", R"({"mode":1})", R"({"mode":"all"})", R"({"subscribe":"AAPL"})",
+          R"({"subscribe":{"a":"b"}})", R"({"subscribe":null})"}) {
+        const auto key = request.substr(2, request.find(':') - 3);
+        EXPECT_THAT(refusal(request), HasSubstr("'" + key + "' must be ")) << request;
+    }
+    EXPECT_EQ(parse_request(R"({"echo":9007199254740991})").echo, 9'007'199'254'740'991U);
+    EXPECT_TRUE(parse_request(R"({"account":true})").account);
+    EXPECT_FALSE(parse_request(R"({"account":false})").account);
+}
+
+TEST(Request, AKeyThatIsThereTwiceIsRefused) {
+    EXPECT_THAT(refusal(R"({"subscribe":["A"],"subscribe":["B"]})"), HasSubstr("Duplicate key"));
+}
+
+TEST(Request, WhatIsDeeperThanAListIsRefused) {
+    EXPECT_THAT(refusal(R"({"subscribe":[{}]})"), HasSubstr("symbols in quotes"));
+    EXPECT_THAT(refusal(R"({"subscribe":[["A"]]})"), HasSubstr("levels deep"));
+}
+
 TEST(Request, ASymbolHoldsNoControlCharacters) {
     for (const std::string symbol : {"\\u0000", "A\\u0000", "\\n", "A\\u001f", "\\u007f"}) {
         EXPECT_THAT(refusal(R"({"subscribe":[")" + symbol + R"("]})"), HasSubstr("no control characters")) << symbol;
