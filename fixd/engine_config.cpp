@@ -11,8 +11,10 @@
 #include <string_view>
 
 #include <millpond/engine/allow_list.hpp>
+#include <millpond/fix/admin_draft.hpp>
 
 #include "fixd/host_text.hpp"
+#include "fixd/session_build.hpp"
 #include "fixd/weekdays.hpp"
 #include "service/settings/toml.hpp"
 
@@ -105,6 +107,18 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
     check_schedule(session, user);
     if (!session.password_file.empty() && !session.password_env.empty()) {
         throw ConfigError(fmt::format("{}: either 'password_file' or 'password_env'", user));
+    }
+    for (const auto& field : session.header) {
+        if (session_version(session.version) >= fix::AdminDraft::since(field.tag)) continue;
+        throw ConfigError(fmt::format("{}: {}: header field {} came with FIX.4.1", field.where, user, field.tag));
+    }
+    for (const auto& field : session.logon) {
+        const bool is_name = field.tag == fix::tag::kUsername && !session.username.empty();
+        const bool is_password =
+            field.tag == fix::tag::kPassword && (!session.password_file.empty() || !session.password_env.empty());
+        if (!is_name && !is_password) continue;
+        throw ConfigError(fmt::format("{}: {}: either '{}' or {} in [session.logon]", field.where, user,
+                                      is_name ? "username" : "password_file", field.tag));
     }
     if (session.thread && *session.thread >= config.threads) {
         throw ConfigError(

@@ -13,6 +13,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "service/log.hpp"
+#include "service/token.hpp"
 
 /// What a FIX engine is told to do. The TOML file and the command line both end here; engine_schema.cpp names every
 /// key, and complete() below checks what no single key can.
@@ -28,6 +29,14 @@ struct TlsFiles {
     std::string authorities{};
     std::string server_name{};
     bool verify{true};
+};
+
+/// A field that goes out as it is: a line of `[session.logon]` or `[session.header]`.
+struct FieldSetting {
+    fix::Tag tag{fix::tag::kInvalid};
+    std::string value{};
+    service::TokenSource secret{};  ///< In place of the value.
+    std::string where{};            ///< File and line.
 };
 
 /// Where counterparties come in: `[[acceptor]]`.
@@ -72,6 +81,8 @@ struct SessionSettings {
     std::string username{};
     std::string password_file{};
     std::string password_env{};
+    std::vector<FieldSetting> logon{};   ///< Fields of our Logon.
+    std::vector<FieldSetting> header{};  ///< Header fields of every message.
     bool reset_on_logon{false};
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include <millpond/fix/admin_draft.hpp>
 
 #include "fixd/engine_config.hpp"
 #include "service/settings/file_mode.hpp"
@@ -71,6 +74,63 @@ std::vector<fix::Tag> tags_of(const Value& value) {
         tags.push_back(tag);
     }
     return tags;
+}
+
+/// `{ file = "..." }` or `{ env = "..." }`.
+service::TokenSource secret_of(const Value& value) {
+    service::TokenSource source;
+    for (const auto& [key, place] : value.table()) {
+        auto* const target = key == "file" ? &source.file : key == "env" ? &source.environment : nullptr;
+        if (target == nullptr) value.fail("{ file = \"...\" } or { env = \"...\" }", fmt::format("'{}'", key));
+        *target = place.text();
+        if (target->empty()) place.fail("the place of a secret", "an empty string");
+    }
+    if (source.file.empty() == source.environment.empty()) {
+        value.fail("{ file = \"...\" } or { env = \"...\" }", source.empty() ? "neither" : "both");
+    }
+    return source;
+}
+
+/// The fields of a table by tag. check: what is wrong with a tag, or nothing.
+std::vector<FieldSetting> fields_of(const Value& value, std::string_view (*check)(fix::Tag)) {
+    std::vector<FieldSetting> fields;
+    for (const auto& [key, entry] : value.table()) {
+        fix::Tag tag = 0;
+        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tag);
+        const bool is_tag = error == std::errc{} && end == key.data() + key.size() && key.front() != '0';
+        if (!is_tag || tag > kHighestTag) entry.fail(fmt::format("a tag from 1 to {} as its name", kHighestTag), key);
+        if (const auto wrong = check(tag); !wrong.empty()) entry.fail(wrong, key);
+        auto& field = fields.emplace_back(FieldSetting{.tag = tag, .where = entry.where()});
+        if (entry.is_table()) {
+            field.secret = secret_of(entry);
+            continue;
+        }
+        field.value = entry.field_text();
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+        if (field.value.empty()) entry.fail("a value", "an empty string");
+        if (std::ranges::any_of(field.value, is_control)) entry.fail("no control characters", "one");
+    }
+    if (fields.size() > fix::AdminDraft::kMostFields / 2) {
+        value.fail(fmt::format("at most {} fields", fix::AdminDraft::kMostFields / 2),
+                   fmt::format("{}", fields.size()));
+    }
+    return fields;
+}
+
+std::string_view wrong_in_logon(fix::Tag tag) {
+    switch (tag) {
+        case fix::tag::kHeartBtInt: return "the key heartbeat_seconds instead";
+        case fix::tag::kResetSeqNumFlag: return "the key reset_on_logon instead";
+        case fix::tag::kNextExpectedMsgSeqNum: return "the key send_next_expected instead";
+        case fix::tag::kDefaultApplVerId: return "the key version instead";
+        default: break;
+    }
+    if (fix::AdminDraft::may_set(tag)) return {};
+    return "a field that the session does not write itself, and the data field instead of its length";
+}
+
+std::string_view wrong_in_header(fix::Tag tag) {
+    return fix::AdminDraft::is_header_field(tag) ? "" : "one of 50, 57, 115, 116, 128, 129, 142, 143, 144 and 145";
 }
 
 constexpr Key<EngineConfig> kTopKeys[] = {
@@ -199,6 +259,16 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      [](SessionSettings& s, const Value& v) { s.password_file = v.text(); }},
     {"password_env", "NAME", "Environment variable with the password in our Logon.",
      [](SessionSettings& s, const Value& v) { s.password_env = v.text(); }},
+    {"logon", "TABLE",
+     "Fields of our Logon, as [session.logon] with a line TAG = VALUE for each. A secret's value is { file = \"FILE\" "
+     "} "
+     "or { env = \"NAME\" }.",
+     [](SessionSettings& s, const Value& v) { s.logon = fields_of(v, wrong_in_logon); }},
+    {"header", "TABLE",
+     "Header fields of every message, as [session.header]: 50, 57, 115, 116, 128, 129, 142 to 145. Those that a "
+     "message "
+     "brings go first.",
+     [](SessionSettings& s, const Value& v) { s.header = fields_of(v, wrong_in_header); }},
     {"reset_on_logon", "true|false", "Reset both sequence numbers with each Logon. (default: false)",
      [](SessionSettings& s, const Value& v) { s.reset_on_logon = v.boolean(); }},
     {"reset_on_logout", "true|false", "Reset both sequence numbers with each Logout. (default: false)",

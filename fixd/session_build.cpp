@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "fixd/fix_printer.hpp"
 #include "fixd/host_text.hpp"
@@ -25,6 +27,23 @@ std::int64_t nanos(std::uint64_t seconds) { return static_cast<std::int64_t>(sec
 std::string password_of(const SessionSettings& settings) {
     return service::read_secret({.file = settings.password_file, .environment = settings.password_env}, "password",
                                 service::Readers::any);
+}
+
+/// Reads the secrets among them.
+std::vector<fix::FieldValue> values_of(const std::vector<FieldSetting>& fields) {
+    std::vector<fix::FieldValue> values;
+    for (const auto& field : fields) {
+        auto value = field.value;
+        if (!field.secret.empty()) {
+            try {
+                value = service::read_secret(field.secret, fmt::format("field {}", field.tag), service::Readers::any);
+            } catch (const settings::ConfigError& error) {
+                throw settings::ConfigError(fmt::format("{}: {}", field.where, error.what()));
+            }
+        }
+        values.push_back({field.tag, std::move(value)});
+    }
+    return values;
 }
 
 std::optional<fix::Schedule> schedule_of(const SessionSettings& settings) {
@@ -88,6 +107,8 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.default_appl_ver_id = kApplVerIds[static_cast<std::size_t>(settings.version)];
     config.username = settings.username;
     config.password = password_of(settings);
+    config.logon_fields = values_of(settings.logon);
+    config.header_fields = values_of(settings.header);
     config.heartbeat_seconds = static_cast<std::int64_t>(settings.heartbeat_seconds);
     config.logon_timeout_ns = nanos(settings.logon_seconds);
     config.logout_timeout_ns = nanos(settings.logout_seconds);

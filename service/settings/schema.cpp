@@ -14,7 +14,9 @@ namespace millpond::settings {
 namespace {
 
 std::string title(std::string_view section) {
-    return section.empty() ? "the top level" : fmt::format("[[{}]]", section);
+    if (section.empty()) return "the top level";
+    const bool is_inner = section.find('.') != std::string_view::npos;  // a table inside a section
+    return is_inner ? fmt::format("[{}]", section) : fmt::format("[[{}]]", section);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "service/regular_file.hpp"
 
@@ -81,7 +82,33 @@ public:
 private:
     void give(const toml::key& key, const toml::node& node, std::string_view section, const OnValue& value) const {
         const auto where = place(name_, key.source());
-        value(key.str(), where, Value{where, described(section, key.str()), data_of(node), type_in_words(node.type())});
+        value(key.str(), where, value_of(key, node, section));
+    }
+
+    [[nodiscard]] Value value_of(const toml::key& key, const toml::node& node, std::string_view section) const {
+        const auto where = place(name_, key.source());
+        auto data = data_of(node);
+        if (const auto* table = node.as_table()) {
+            const auto inner = section.empty() ? std::string{key.str()} : fmt::format("{}.{}", section, key.str());
+            data = table_of(*table, inner);
+        }
+        return {where, described(section, key.str()), std::move(data), type_in_words(node.type())};
+    }
+
+    /// In the order of the file.
+    [[nodiscard]] Value::Table table_of(const toml::table& table, std::string_view section) const {
+        std::vector<std::pair<const toml::key*, const toml::node*>> nodes;
+        for (const auto& [key, node] : table) nodes.emplace_back(&key, &node);
+        std::ranges::sort(nodes, [](const auto& a, const auto& b) {
+            const auto& left = a.first->source().begin;
+            const auto& right = b.first->source().begin;
+            return std::pair{left.line, left.column} < std::pair{right.line, right.column};
+        });
+        std::vector<Value::Entry> entries;
+        for (const auto& [key, node] : nodes) {
+            entries.push_back({std::string{key->str()}, value_of(*key, *node, section)});
+        }
+        return std::make_shared<const std::vector<Value::Entry>>(std::move(entries));
     }
 
     toml::table root_;

@@ -42,6 +42,7 @@ std::string Value::type_name() const {
         std::string operator()(std::int64_t value) const { return fmt::format("the integer {}", value); }
         std::string operator()(double value) const { return fmt::format("the number {}", value); }
         std::string operator()(bool value) const { return fmt::format("the boolean {}", value); }
+        std::string operator()(const Table&) const { return "a table"; }
         std::string operator()(const List&) const { return std::string{other}; }
         std::string operator()(std::monostate) const { return std::string{other}; }
     };
@@ -62,6 +63,18 @@ Value::List Value::list() const {
     std::istringstream in{bare->text};
     for (std::string word; std::getline(in, word, '+');) words.push_back(word);
     return words;
+}
+
+const std::vector<Value::Entry>& Value::table() const {
+    if (const auto* table = std::get_if<Table>(&data_)) return **table;
+    fail("a table in a file", type_name());
+}
+
+std::string Value::field_text() const {
+    if (const auto* integer = std::get_if<std::int64_t>(&data_)) return fmt::format("{}", *integer);
+    if (const auto* boolean = std::get_if<bool>(&data_)) return *boolean ? "Y" : "N";
+    if (std::holds_alternative<std::string>(data_)) return text();
+    fail("a string, an integer or a boolean", type_name());
 }
 
 std::string Value::text_of_at_most(std::size_t characters) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -35,7 +36,10 @@ public:
         std::string text;
     };
     using List = std::vector<std::string>;
-    using Data = std::variant<Bare, std::string, std::int64_t, double, bool, List, std::monostate>;
+    struct Entry;
+    /// A table inside a section, in the order of its keys.
+    using Table = std::shared_ptr<const std::vector<Entry>>;
+    using Data = std::variant<Bare, std::string, std::int64_t, double, bool, List, Table, std::monostate>;
 
     /// where: the place for messages; key: the setting's name as a user writes it; monostate is any other type of TOML,
     /// whose name is `other`.
@@ -45,6 +49,13 @@ public:
     [[nodiscard]] std::string text() const;
     /// A list of strings; on the command line, words with '+' between them.
     [[nodiscard]] List list() const;
+    /// The keys of a table, each with its place. On the command line there is none.
+    [[nodiscard]] const std::vector<Entry>& table() const;
+    [[nodiscard]] bool is_table() const noexcept { return std::holds_alternative<Table>(data_); }
+    /// A string, an integer, or a boolean as Y or N: a field of a message.
+    [[nodiscard]] std::string field_text() const;
+    /// Where it was written: "fix.toml:12".
+    [[nodiscard]] const std::string& where() const noexcept { return where_; }
     [[nodiscard]] std::string text_of_at_most(std::size_t characters) const;
     [[nodiscard]] std::uint64_t integer(std::uint64_t lowest, std::uint64_t highest) const;
     /// An integer that is a power of two.
@@ -80,6 +91,11 @@ private:
     std::string key_;
     Data data_;
     std::string_view other_;
+};
+
+struct Value::Entry {
+    std::string key;
+    Value value;
 };
 
 }  // namespace millpond::settings

@@ -18,6 +18,37 @@ constexpr std::size_t kLeastFieldBytes = 3;  // 1= and the delimiter
 // A message of scratch holds the two fields that a resend adds.
 constexpr std::size_t kResendExtraBytes = 64;
 
+bool has_delimiter(std::string_view value) noexcept { return value.find('\x01') != std::string_view::npos; }
+
+void check_fields(const SessionConfig& config) {
+    for (const auto& field : config.header_fields) {
+        const auto name = "header field " + std::to_string(field.tag);
+        if (!AdminDraft::is_header_field(field.tag)) throw std::invalid_argument(name + " cannot be set");
+        if (config.version < AdminDraft::since(field.tag)) {
+            throw std::invalid_argument(name + " is not part of " + std::string{begin_string(config.version)});
+        }
+        if (field.value.empty() || has_delimiter(field.value))
+            throw std::invalid_argument(name + " has no valid value");
+    }
+    for (const auto& field : config.logon_fields) {
+        const auto name = "Logon field " + std::to_string(field.tag);
+        if (!AdminDraft::may_set(field.tag)) throw std::invalid_argument(name + " cannot be set");
+        if (field.value.empty() || (!AdminDraft::is_data(field.tag) && has_delimiter(field.value))) {
+            throw std::invalid_argument(name + " has no valid value");
+        }
+    }
+    if (config.logon_fields.size() > AdminDraft::kMostFields / 2) {
+        throw std::invalid_argument("a Logon has room for " + std::to_string(AdminDraft::kMostFields / 2) +
+                                    " further fields");
+    }
+}
+
+std::string text_of(const std::vector<FieldValue>& fields) {
+    std::string text;
+    for (const auto& field : fields) text += std::to_string(field.tag) + "=" + field.value + "\x01";
+    return text;
+}
+
 SessionConfig checked(SessionConfig config) {
     if (config.sender_comp_id.empty()) throw std::invalid_argument("a session needs a sender_comp_id");
     if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
@@ -28,6 +59,7 @@ SessionConfig checked(SessionConfig config) {
         throw std::invalid_argument("heartbeat_seconds of " + std::to_string(config.heartbeat_seconds) +
                                     " is not from 0 to " + std::to_string(kMaxHeartbeatSeconds));
     }
+    check_fields(config);
     return config;
 }
 
@@ -77,7 +109,9 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
       validator_(session, application, config_.validation),
       held_(config_.held_messages, config_.held_bytes),
       spill_(config_.max_message_bytes / kLeastFieldBytes + 1),
-      scratch_(config_.max_message_bytes + kResendExtraBytes) {
+      scratch_(config_.max_message_bytes + kResendExtraBytes),
+      draft_memory_(2 * config_.max_message_bytes),
+      header_fields_(text_of(config_.header_fields)) {
     if (config_.schedule && !config_.schedule->same_session(store_->creation_utc_ns(), now.utc_ns))
         store_->reset(now.utc_ns);
 }

@@ -195,8 +195,7 @@ void Session::on_application(const Inbound& in) {
 void Session::on_test_request(const Inbound& in) {
     take_number(in.sequence);
     const auto id = in.message.text(tag::kTestReqId).value_or("");
-    const auto written =
-        write_message("0", in.now, [&](Writer& writer) { writer.add<tag::kTestReqId>(id); }, Routing{});
+    const auto written = write_draft("0", in.now, [&](Writer& writer) { writer.add<tag::kTestReqId>(id); });
     if (written == Written::not_encoded) {
         send_reject(in, Rejection{RejectReason::value_incorrect, "112"}, "TestReqID is too long for a Heartbeat");
     } else if (written != Written::yes) {

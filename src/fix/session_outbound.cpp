@@ -60,18 +60,78 @@ void Session::add_header(Writer& writer, std::string_view msg_type, std::uint64_
 }
 
 void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
-    add_unless_empty(writer, tag::kOnBehalfOfCompId, routing.on_behalf_of_comp_id);
-    add_unless_empty(writer, tag::kOnBehalfOfSubId, routing.on_behalf_of_sub_id);
-    add_unless_empty(writer, tag::kDeliverToCompId, routing.deliver_to_comp_id);
-    add_unless_empty(writer, tag::kDeliverToSubId, routing.deliver_to_sub_id);
-    if (config_.version >= Version::fix41) {
-        add_unless_empty(writer, tag::kOnBehalfOfLocationId, routing.on_behalf_of_location_id);
-        add_unless_empty(writer, tag::kDeliverToLocationId, routing.deliver_to_location_id);
+    if (!routing.empty()) {
+        add_routing(writer, routing);
+    } else if (!header_fields_.empty()) {
+        writer.add_fields(header_fields_);
     }
     if (config_.send_last_processed && config_.version >= Version::fix42) {
         writer.add<tag::kLastMsgSeqNumProcessed>(store_->next_target() - 1);
     }
     if (config_.version == Version::fixt11) add_unless_empty(writer, tag::kApplVerId, routing.appl_ver_id);
+}
+
+/// The message's own fields, and those of the session that it leaves out.
+void Session::add_routing(Writer& writer, const Routing& routing) const {
+    const auto add = [&](Tag tag, std::string_view value) {
+        if (config_.version < AdminDraft::since(tag)) return;
+        if (value.empty()) {
+            const auto usual = std::ranges::find(config_.header_fields, tag, &FieldValue::tag);
+            if (usual != config_.header_fields.end()) value = usual->value;
+        }
+        add_unless_empty(writer, tag, value);
+    };
+    add(tag::kSenderSubId, routing.sender_sub_id);
+    add(tag::kSenderLocationId, routing.sender_location_id);
+    add(tag::kTargetSubId, routing.target_sub_id);
+    add(tag::kTargetLocationId, routing.target_location_id);
+    add(tag::kOnBehalfOfCompId, routing.on_behalf_of_comp_id);
+    add(tag::kOnBehalfOfSubId, routing.on_behalf_of_sub_id);
+    add(tag::kDeliverToCompId, routing.deliver_to_comp_id);
+    add(tag::kDeliverToSubId, routing.deliver_to_sub_id);
+    add(tag::kOnBehalfOfLocationId, routing.on_behalf_of_location_id);
+    add(tag::kDeliverToLocationId, routing.deliver_to_location_id);
+}
+
+/// Gives a session message the fields of the configuration and of the handler, which may send nothing meanwhile.
+void Session::complete(AdminDraft& draft) {
+    class Closing {
+    public:
+        explicit Closing(bool& closing) noexcept : closing_(&closing), before_(std::exchange(closing, true)) {}
+        ~Closing() { *closing_ = before_; }
+        Closing(const Closing&) = delete;
+        Closing& operator=(const Closing&) = delete;
+
+    private:
+        bool* closing_;
+        bool before_;
+    };
+    if (draft.is_logon()) {
+        for (const auto& field : config_.logon_fields) {
+            if (!draft.set(field.tag, field.value)) draft.fail();
+        }
+    }
+    const Closing closing{closing_};
+    handler_->on_send_admin(draft);
+}
+
+Session::Written Session::send_draft(std::optional<std::string_view> message, core::Moment now) {
+    if (!message) return Written::not_encoded;
+    AdminDraft draft{*message, std::span{draft_memory_}.subspan(config_.max_message_bytes)};
+    complete(draft);
+    if (const auto refusal = draft.refusal()) {
+        refuse_logon({.reason = *refusal});
+        return Written::refused;
+    }
+    const auto room = store_->claim(config_.max_message_bytes);
+    if (room.empty()) return Written::no_room;
+    const auto bytes = draft.encode(room, begin_string(config_.version));
+    if (!bytes) {
+        store_->abandon();
+        return Written::not_encoded;
+    }
+    hand_over(*bytes, now);
+    return Written::yes;
 }
 
 void Session::hand_over(std::string_view bytes, core::Moment now) {
@@ -152,20 +212,19 @@ void Session::send_reject(const Inbound& in, const Rejection& rejection, std::st
 void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     tallies_.rejected.add();
     const bool known = config_.version >= Version::fix42;  // BusinessMessageReject came with it
-    write_admin(
-        known ? "j" : "3", in.now,
-        [&](Writer& writer) {
-            const bool unsupported = verdict == Verdict::unsupported_message_type;
-            writer.add<tag::kRefSeqNum>(in.sequence);
-            writer.add<tag::kText>(unsupported && !known ? kUnsupportedBefore42 : text(verdict));
-            if (!known) return;
-            add_unless_empty(writer, tag::kRefMsgType, echoed(in.message.msg_type()));
-            writer.add<tag::kBusinessRejectReason>(static_cast<int>(verdict));
-            if (config_.appl_ver_id_in_business_reject && config_.version == Version::fixt11) {
-                writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
-            }
-        },
-        way_back(in.message));
+    const auto fill = [&](Writer& writer) {
+        const bool unsupported = verdict == Verdict::unsupported_message_type;
+        writer.add<tag::kRefSeqNum>(in.sequence);
+        writer.add<tag::kText>(unsupported && !known ? kUnsupportedBefore42 : text(verdict));
+        if (!known) return;
+        add_unless_empty(writer, tag::kRefMsgType, echoed(in.message.msg_type()));
+        writer.add<tag::kBusinessRejectReason>(static_cast<int>(verdict));
+        if (config_.appl_ver_id_in_business_reject && config_.version == Version::fixt11) {
+            writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
+        }
+    };
+    const auto routing = way_back(in.message);
+    fail_admin(known ? write_message("j", in.now, fill, routing) : write_draft("3", in.now, fill, routing), in.now);
 }
 
 /// A value of the peer's that is repeated to it; empty where it is so long that the reply might not be encoded.
@@ -185,7 +244,8 @@ Routing Session::way_back(const Message& message) const noexcept {
 
 void Session::fail_admin(Written why, core::Moment now) {
     switch (why) {
-        case Written::yes: return;
+        case Written::yes:
+        case Written::refused: return;
         case Written::no_room: disconnect(Disconnect::send_refused); return;
         case Written::no_number: end_numbers(now); return;
         case Written::not_encoded: break;
@@ -249,7 +309,7 @@ void Session::continue_resend(core::Moment now) {
 }
 
 void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now) {
-    Writer writer{scratch_, begin_string(config_.version)};
+    Writer writer{draft_room(), begin_string(config_.version)};
     writer.add<tag::kMsgType>('4').add<tag::kMsgSeqNum>(from).add<tag::kPossDupFlag>(true);
     writer.add<tag::kSenderCompId>(std::string_view{config_.sender_comp_id});
     writer.add_timestamp(tag::kSendingTime, now.utc_ns, precision_);
@@ -257,7 +317,11 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     writer.add_timestamp(tag::kOrigSendingTime, now.utc_ns, precision_);
     add_tail_of_header(writer, {});
     writer.add<tag::kNewSeqNo>(next).add<tag::kGapFillFlag>(true);
-    const auto bytes = writer.finish();
+    const auto message = writer.finish();
+    if (!message) return;
+    AdminDraft draft{*message, std::span{draft_memory_}.subspan(config_.max_message_bytes)};
+    complete(draft);
+    const auto bytes = draft.encode(scratch_, begin_string(config_.version));
     if (!bytes) return;
     tallies_.gap_fills.add();
     last_sent_ns_ = now.monotonic_ns;

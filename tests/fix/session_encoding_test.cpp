@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/fix/session_peer.hpp"
+#include "tests/fix/small_dictionary.hpp"
 
 namespace millpond::fix {
 namespace {
@@ -50,7 +51,8 @@ TEST(SessionEncoding, ATestReqIdThatFitsIntoNoHeartbeatIsRejectedWithTheReason) 
 }
 
 TEST(SessionEncoding, ARejectLeavesOutWhatIsTooLongToBeRepeated) {
-    Peer peer{{.max_message_bytes = 1'024}};
+    const auto dictionary = small_dictionary();
+    Peer peer{{.max_message_bytes = 1'024}, &dictionary};
     peer.log_on();
     const std::string longest(700, 'x');
     peer.give(longest, "");

@@ -138,6 +138,62 @@ TEST(FixEngineConfig, APasswordComesFromAFileOrIsAnError) {
     EXPECT_THROW(static_cast<void>(session_options(settings, dictionaries)), settings::ConfigError);
 }
 
+TEST(FixEngineConfig, FieldsOfLogonAndHeaderComeFromTheirTables) {
+    const test::ScratchFile secret{test::scratch_name("secret"), "hidden\n"};
+    const auto config =
+        from_toml(session("hosts = ['h:1']\n[session.header]\n57 = 'floor'\n50 = 'desk'\n"
+                          "[session.logon]\n553 = 'me'\n9406 = true\n5025 = 12\n554 = { file = '" +
+                          secret.path() + "' }\n[[session]]\nsender = 'A'\ntarget = 'B'\n"));
+    Dictionaries dictionaries{""};
+    const auto built = session_options(config.sessions.at(0), dictionaries).config;
+    const auto text = [](const std::vector<fix::FieldValue>& fields) {
+        std::string all;
+        for (const auto& field : fields) all += std::to_string(field.tag) + "=" + field.value + "|";
+        return all;
+    };
+    EXPECT_EQ(text(built.header_fields), "57=floor|50=desk|");
+    EXPECT_EQ(text(built.logon_fields), "553=me|9406=Y|5025=12|554=hidden|");
+    EXPECT_TRUE(config.sessions.at(1).logon.empty());
+}
+
+TEST(FixEngineConfig, EachMistakeInATableOfFieldsIsNamedWithItsLine) {
+    const auto in_logon = [](std::string_view line) {
+        return error_of(session("hosts = ['h:1']\n[session.logon]\n" + std::string{line} + "\n"));
+    };
+    // The line of the table is 6.
+    EXPECT_THAT(in_logon("x = 'me'"), HasSubstr("fix.toml:6: key 'x' of [session.logon] expects a tag"));
+    EXPECT_THAT(in_logon("0553 = 'me'"), HasSubstr("fix.toml:6: "));
+    EXPECT_THAT(in_logon("553 = ''"), HasSubstr("fix.toml:6: "));
+    EXPECT_THAT(in_logon("553 = 1.5"), HasSubstr("expects a string, an integer or a boolean, found the number 1.5"));
+    EXPECT_THAT(in_logon("553 = \"a\\u0001b\""), HasSubstr("no control characters"));
+    EXPECT_THAT(in_logon("108 = 5"), HasSubstr("the key heartbeat_seconds instead"));
+    EXPECT_THAT(in_logon("34 = 5"), HasSubstr("a field that the session does not write itself"));
+    EXPECT_THAT(in_logon("95 = 5"), HasSubstr("the data field instead of its length"));
+    EXPECT_THAT(in_logon("554 = { path = 'x' }"), HasSubstr("fix.toml:6: "));
+    EXPECT_THAT(in_logon("554 = { file = 'x', env = 'y' }"), HasSubstr("found both"));
+    EXPECT_THAT(in_logon("554 = {}"), HasSubstr("found neither"));
+    EXPECT_THAT(in_logon("554 = { file = 1 }"), HasSubstr("expects a string"));
+    EXPECT_THAT(error_of(session("logon = 'x'")), HasSubstr("expects a table"));
+    EXPECT_THAT(error_of(session("[session.header]\n58 = 'x'")), HasSubstr("fix.toml:5: "));
+    EXPECT_THAT(error_of(session("[session.header]\n58 = 'x'")), HasSubstr("one of 50, 57, 115"));
+    EXPECT_THAT(error_of(session("version = 'FIX.4.0'\n[session.header]\n142 = 'x'")),
+                HasSubstr("fix.toml:6: [[session]] 'HOUSE' to 'DESK': header field 142 came with FIX.4.1"));
+    EXPECT_THAT(error_of(session("username = 'me'\n[session.logon]\n553 = 'x'")),
+                HasSubstr("fix.toml:6: [[session]] 'HOUSE' to 'DESK': either 'username' or 553"));
+}
+
+TEST(FixEngineConfig, ASecretThatCannotBeReadIsNamedWithItsLineAndNeverShown) {
+    const auto config = from_toml(session("[session.logon]\n554 = { env = 'MILLPOND_NO_SUCH_VARIABLE' }"));
+    Dictionaries dictionaries{""};
+    try {
+        static_cast<void>(session_options(config.sessions.at(0), dictionaries));
+        FAIL();
+    } catch (const settings::ConfigError& error) {
+        EXPECT_STREQ(error.what(),
+                     "fix.toml:5: field 554 in environment variable 'MILLPOND_NO_SUCH_VARIABLE': it is not set");
+    }
+}
+
 TEST(Weekdays, RangesMayGoRoundTheWeek) {
     EXPECT_THAT(weekdays_of("mon-fri"), ElementsAre(false, true, true, true, true, true, false));
     EXPECT_THAT(weekdays_of("fri-mon"), ElementsAre(true, true, false, false, false, true, true));

@@ -42,6 +42,11 @@ public:
         static_cast<void>(link), static_cast<void>(logon);
         return true;
     }
+    /// A session message is about to be encoded into the store, gap fills included. Its number and time are final; the
+    /// draft takes further fields, and a Logon may be refused. Nothing can be sent from within this call.
+    virtual void on_send_admin(SessionLink& link, fix::AdminDraft& draft) {
+        static_cast<void>(link), static_cast<void>(draft);
+    }
     virtual void on_logon(SessionLink& link) { static_cast<void>(link); }
     virtual void on_logout(SessionLink& link, std::string_view text) {
         static_cast<void>(link), static_cast<void>(text);

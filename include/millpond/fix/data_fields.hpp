@@ -41,6 +41,14 @@ public:
         return 0;
     }
 
+    /// The length field in front of `data_tag`; 0 for any other tag. Linear in the pairs.
+    [[nodiscard]] constexpr Tag length_of(Tag data_tag) const noexcept {
+        for (std::size_t i = 0; i < count_; ++i) {
+            if (pairs_[i].data_tag == data_tag) return pairs_[i].length_tag;
+        }
+        return 0;
+    }
+
 private:
     struct Pair {
         Tag length_tag{0};

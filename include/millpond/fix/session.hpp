@@ -23,8 +23,12 @@
 
 namespace millpond::fix {
 
-/// Header fields of a message that is sent for or to a firm behind the counterparty.
+/// Header fields of a message that say more about its sender and its receiver than the CompIDs do.
 struct Routing {
+    std::string_view sender_sub_id{};
+    std::string_view target_sub_id{};
+    std::string_view sender_location_id{};
+    std::string_view target_location_id{};
     std::string_view on_behalf_of_comp_id{};
     std::string_view deliver_to_comp_id{};
     std::string_view on_behalf_of_sub_id{};
@@ -34,6 +38,12 @@ struct Routing {
     std::string_view appl_ver_id{};  ///< ApplVerID(1128), where it is not the session's default.
     bool poss_resend{false};
 
+    /// Whether it has no field but, maybe, appl_ver_id and poss_resend.
+    [[nodiscard]] bool empty() const noexcept {
+        return (sender_sub_id.size() | target_sub_id.size() | sender_location_id.size() | target_location_id.size() |
+                on_behalf_of_comp_id.size() | deliver_to_comp_id.size() | on_behalf_of_sub_id.size() |
+                deliver_to_sub_id.size() | on_behalf_of_location_id.size() | deliver_to_location_id.size()) == 0;
+    }
     /// The way back of a message.
     [[nodiscard]] static Routing reverse_of(const Message& message) noexcept;
 };
@@ -127,6 +137,7 @@ private:
         no_room,      // the store is full of what the peer has not taken
         not_encoded,  // too long, a delimiter in a value, or not filled
         no_number,    // the last one is the Logout's
+        refused,      // by the handler: a Logon
     };
     struct Range {
         std::uint64_t next{1};
@@ -190,14 +201,21 @@ private:
     void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                     const Routing& routing) const;
     void add_tail_of_header(Writer& writer, const Routing& routing) const;
+    void add_routing(Writer& writer, const Routing& routing) const;
+    [[nodiscard]] std::span<char> draft_room() noexcept { return {draft_memory_.data(), config_.max_message_bytes}; }
+    void complete(AdminDraft& draft);
+    [[nodiscard]] Written send_draft(std::optional<std::string_view> message, core::Moment now);
     void hand_over(std::string_view bytes, core::Moment now);
     void disconnect(Disconnect reason);
     void tell_logout(std::string_view text);
 
+    [[nodiscard]] static bool is_used_up(std::uint64_t sequence, std::string_view msg_type) noexcept {
+        return sequence >= kMaxSequence && (sequence > kMaxSequence || msg_type != "5");
+    }
     template <class Fill>
     Written write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
         const auto sequence = store_->next_sender();
-        if (sequence >= kMaxSequence && (sequence > kMaxSequence || msg_type != "5")) [[unlikely]]
+        if (is_used_up(sequence, msg_type)) [[unlikely]]
             return Written::no_number;
         const auto room = store_->claim(config_.max_message_bytes);
         if (room.empty()) return Written::no_room;
@@ -217,10 +235,20 @@ private:
         hand_over(*bytes, now);
         return Written::yes;
     }
+    /// A session message, which the handler sees before it is in the store.
+    template <class Fill>
+    Written write_draft(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
+        const auto sequence = store_->next_sender();
+        if (is_used_up(sequence, msg_type)) return Written::no_number;
+        Writer writer{draft_room(), begin_string(config_.version)};
+        add_header(writer, msg_type, sequence, now, routing);
+        fill(writer);
+        return send_draft(writer.finish(), now);
+    }
     /// For messages that the session owes: without them it cannot go on.
     template <class Fill>
     void write_admin(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
-        const auto written = write_message(msg_type, now, std::forward<Fill>(fill), routing);
+        const auto written = write_draft(msg_type, now, std::forward<Fill>(fill), routing);
         if (written != Written::yes) [[unlikely]]
             fail_admin(written, now);
     }
@@ -234,7 +262,9 @@ private:
     Validator validator_;
     HeldMessages held_;
     std::vector<Field> spill_;
-    std::vector<char> scratch_;  // a resent message
+    std::vector<char> scratch_;       // a resent message
+    std::vector<char> draft_memory_;  // a session message, and the values that the handler gives it
+    std::string header_fields_;       // of config_, as they go out
 
     State state_{State::disconnected};
     bool closing_{false};       // a disconnect was asked for: nothing more is taken or sent

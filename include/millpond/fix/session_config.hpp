@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <millpond/fix/schedule.hpp>
+#include <millpond/fix/tag.hpp>
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/fix/validator.hpp>
 #include <millpond/fix/version.hpp>
@@ -13,6 +15,12 @@
 namespace millpond::fix {
 
 enum class Role : std::uint8_t { acceptor, initiator };
+
+/// A field that goes out as it is.
+struct FieldValue {
+    Tag tag{tag::kInvalid};
+    std::string value{};
+};
 
 /// What a session is and how it behaves. The values are what most counterparties expect.
 struct SessionConfig {
@@ -23,6 +31,10 @@ struct SessionConfig {
     std::string default_appl_ver_id{};  ///< DefaultApplVerID(1137); needed with FIXT 1.1.
     std::string username{};             ///< Of the initiator's Logon; empty: not sent.
     std::string password{};
+    /// Fields of our Logon, as AdminDraft::set takes them.
+    std::vector<FieldValue> logon_fields{};
+    /// Header fields of every message: 50, 57, 115, 116, 128, 129, 142 to 145. Those of a message's Routing go first.
+    std::vector<FieldValue> header_fields{};
 
     /// What the initiator asks for, up to kMaxHeartbeatSeconds; 0: none. An acceptor follows its peer.
     std::int64_t heartbeat_seconds{30};

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include <millpond/fix/admin_draft.hpp>
 #include <millpond/fix/message.hpp>
 #include <millpond/fix/tag.hpp>
 
@@ -82,6 +83,9 @@ public:
     /// The answer to a ResendRequest is complete, or was cut off, and lacked messages that are not in the store. Called
     /// once for each request.
     virtual void on_history_lost(const LostHistory& lost) { static_cast<void>(lost); }
+    /// A session message is about to be sent, gap fills included: the handler may add and replace fields, and refuse a
+    /// Logon. Nothing can be sent from within this call.
+    virtual void on_send_admin(AdminDraft& draft) { static_cast<void>(draft); }
     /// Whether a message that the peer asks for again is still worth sending; else its number is filled.
     [[nodiscard]] virtual bool may_resend(const Message& message) {
         static_cast<void>(message);

@@ -48,6 +48,7 @@ inline constexpr Tag kDeliverToCompId = 128;
 inline constexpr Tag kDeliverToSubId = 129;
 inline constexpr Tag kResetSeqNumFlag = 141;
 inline constexpr Tag kSenderLocationId = 142;
+inline constexpr Tag kTargetLocationId = 143;
 inline constexpr Tag kOnBehalfOfLocationId = 144;
 inline constexpr Tag kDeliverToLocationId = 145;
 inline constexpr Tag kLastMsgSeqNumProcessed = 369;
