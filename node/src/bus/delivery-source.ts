@@ -52,7 +52,7 @@ export abstract class DeliverySource {
     protected readonly reports: Reports,
     protected readonly options: RunnerOptions,
   ) {
-    this.store = options.asyncContext ? makeStore<Delivery>() : undefined;
+    this.store = options.asyncContext ? makeStore<Delivery>(this) : undefined;
     this.deadlines = new Deadlines(this.capture());
     this.stock = new DeliveryStock(this.marks);
     this.shortcuts = !options.tracing && !options.latency && !options.diagnostics && !pool._checked;
@@ -81,6 +81,11 @@ export abstract class DeliverySource {
   /** What queued handlers run in, where contexts are preserved. */
   capture(): Scope | undefined {
     return this.store === undefined ? undefined : captureScope();
+  }
+
+  /** No handler runs any more, or will. */
+  endContexts(): void {
+    this.store?.disable();
   }
 
   /** The message belongs to the delivery from here on; `held` until the send that makes it has looked at its outcome. */

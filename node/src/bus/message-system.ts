@@ -212,15 +212,15 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
       refused.catch(() => {});
       // A handler on the shortest way is not counted among what is outstanding: it ends with this turn.
       queueMicrotask(() => {
-        if (dispatcher.idle) this._end();
-        else dispatcher.whenIdle(() => this._end());
+        if (dispatcher.idle) this.#ended();
+        else dispatcher.whenIdle(() => this.#ended());
       });
       return refused;
     }
     return new Promise((resolve) => {
       const done = (): void => {
         deadline?.done();
-        this._end();
+        this.#ended();
         resolve(true);
       };
       const limited = !dispatcher.idle && timeoutMs !== Number.POSITIVE_INFINITY;
@@ -228,6 +228,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
       if (dispatcher.idle) done();
       else dispatcher.whenIdle(done);
     });
+  }
+
+  #ended(): void {
+    this._end();
+    this.dispatcher.endContexts();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

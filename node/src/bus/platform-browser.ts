@@ -7,7 +7,7 @@ export function captureScope(): Scope | undefined {
   return undefined;
 }
 
-export function makeStore<T>(): Store<T> | undefined {
+export function makeStore<T>(_owner: object): Store<T> | undefined {
   return undefined;
 }
 
