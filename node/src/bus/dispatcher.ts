@@ -10,7 +10,7 @@ import type { Mode, RunnerOptions } from "./delivery-source.js";
 import type { Mailbox } from "./mailbox.js";
 import type { Place } from "./place.js";
 import type { Scope } from "./platform.js";
-import { DIRECT, FAILED, type Receiver, REFUSED } from "./receiver.js";
+import { FAILED, type Receiver, REFUSED } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type { Reports } from "./reports.js";
 import { Runner } from "./runner.js";
@@ -51,15 +51,14 @@ export class Dispatcher extends Runner {
     message._path = path;
     message._body = body;
     message._address(receiver.route);
-    const { counts } = receiver;
-    counts[DIRECT]!++;
+    receiver.shortest++;
     let outcome: unknown;
     let later: boolean;
     try {
       outcome = direct(message);
       later = typeof outcome === "object" && outcome !== null && isThenable(outcome);
     } catch (error) {
-      counts[FAILED]!++;
+      receiver.counts[FAILED]!++;
       this.#putBack(message, stamp);
       throw error;
     }
@@ -244,7 +243,7 @@ export class Dispatcher extends Runner {
     const kept = message._pool === NO_POOL;
     if (!kept) this.pool._lendReserved(message);
     this.#ready = this.pool._reserve();
-    receiver.counts[DIRECT]!--;
+    receiver.shortest--;
     const delivery = this.begin(receiver, message, true, undefined, "send", undefined);
     delivery.state = RUNNING;
     message._owner = kept ? CALLER : HANDLER;

@@ -223,7 +223,8 @@ export class Mailbox {
 
   #startNext(): boolean {
     for (let number = 0; number < 4; number++) {
-      const delivery = this.#first(this.#lanes[number]!);
+      const lane = this.#lanes[number]!;
+      const delivery = lane.length > 0 ? this.#first(lane) : undefined;
       if (delivery === undefined) continue;
       this.#running++;
       this.#give();

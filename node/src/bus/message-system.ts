@@ -259,7 +259,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
       return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "send");
     }
     if (options === undefined) {
-      const receiver = this.registry.handlerOf(path);
+      const receiver = this.registry.matching(path);
       if (receiver !== undefined) return this.dispatcher.send(receiver, path, body);
     }
     return this.dispatcher.post(path, undefined, body, options, "send");

@@ -1,7 +1,6 @@
-import type { Route } from "../pool/route.js";
+import { type Route, segmentEnd } from "../pool/route.js";
 import { RouteConflictError } from "./bus-error.js";
 
-const SLASH = 47;
 /** From so many branches on, a table finds the one of an ASCII character. */
 const FEW = 6;
 
@@ -191,8 +190,7 @@ export class PathRouter<T> {
           found[this.#count++] = openValues[open]!;
         } else {
           const start = openAt[open]!;
-          at = start;
-          while (at < length && path.charCodeAt(at) !== SLASH) at++;
+          at = segmentEnd(path, start);
           if (at === start) next = undefined;
         }
       }

@@ -52,7 +52,12 @@ export class Registry {
   }
 
   handlerOf(path: string): Receiver | undefined {
-    return this.fixed.get(path) ?? this.#handlers.match(path);
+    return this.fixed.get(path) ?? this.matching(path);
+  }
+
+  /** The handler of a path that no handler without parameters has. */
+  matching(path: string): Receiver | undefined {
+    return this.#handlers.match(path);
   }
 
   /** The observers of a path, `handler` being its handler. */

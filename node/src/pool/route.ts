@@ -1,6 +1,5 @@
 import { SettingError } from "./pool-error.js";
 
-const SLASH = 47;
 /** Characters of a template, and of a path that a template with parameters can match. */
 const LONGEST = 65_536;
 
@@ -75,7 +74,7 @@ export class Route {
     return -1;
   }
 
-  /** The text of parameter `index` in a path that this template matches. Cost: the path's length up to its end. */
+  /** The text of parameter `index` in a path that this template matches. Cost: the path's length up to its start. */
   text(path: string, index: number): string {
     const start = this.start(path, index);
     return path.slice(start, this.end(path, index, start));
@@ -91,14 +90,16 @@ export class Route {
 
   /** Offset behind parameter `index`, which begins at `start`. */
   end(path: string, index: number, start: number): number {
-    return this.hasWildcard && index === this.names.length - 1 ? path.length : segmentEnd(path, start);
+    const { leads } = this;
+    // Behind the last one comes fixed text only.
+    return index === leads.length - 2 ? path.length - leads[index + 1]! : segmentEnd(path, start);
   }
 }
 
-function segmentEnd(path: string, start: number): number {
-  let end = start;
-  while (end < path.length && path.charCodeAt(end) !== SLASH) end++;
-  return end;
+/** Offset of the end of the segment that begins at `start`. */
+export function segmentEnd(path: string, start: number): number {
+  const end = path.indexOf("/", start);
+  return end < 0 ? path.length : end;
 }
 
 function refused(template: string, rule: string): SettingError {
