@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import {
@@ -251,4 +252,44 @@ test("an abort crosses the bridge at each stage: on its way, queued and running;
   while (!told.includes("hang")) await turn();
   await farEnd.close();
   assert.equal(near.pool.stats().inUse, 0);
+});
+
+test("what comes back over the bridge for a handler that still runs is its work: its context, and no refusal while the system closes", async (t) => {
+  const tenants = new AsyncLocalStorage<string>();
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system);
+  const seen: unknown[] = [];
+  const { port, transferList } = bridge;
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: port, transferList });
+  t.after(() => worker.terminate());
+  bridge.forward("calc://*");
+  system.on("main://echo", (message) => {
+    seen.push([message.body, tenants.getStore()]);
+    return message.body;
+  });
+  // There and back twice: each call belongs to the one before.
+  system.on("main://again", (message) => system.send("calc://later/echo", message.body), {
+    queue: { capacity: 8, concurrency: 8 },
+  });
+  const { opened, open } = gate();
+  system.on("work", async (message) => {
+    await opened;
+    await system.send("calc://after", "of no call");
+    const one = await system.send("calc://later/echo", `${String(message.body)} once`);
+    return [one, await system.send("calc://later/again", `${String(message.body)} twice`)];
+  });
+  const refused = new Promise((resolve) => worker.once("message", resolve));
+  const replies = ["a", "b"].map((tenant) => tenants.run(tenant, async () => system.send("work", tenant)));
+  const closed = system.close();
+  assert.throws(() => system.send("calc://double", 1), { name: "SystemClosedError" });
+  open();
+  assert.deepEqual(await Promise.all(replies), [
+    ["a once", "a twice"],
+    ["b once", "b twice"],
+  ]);
+  assert.equal(await closed, true);
+  assert.deepEqual(seen.map(String).sort(), ["a once,a", "a twice,a", "b once,b", "b twice,b"]);
+  // Its call had its reply: what the worker sends then is new work.
+  assert.match(String(await refused), /closed/);
+  await bridge.close();
 });

@@ -1,8 +1,10 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { serialize } from "node:v8";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { BusError, QueueFullError } from "../bus/bus-error.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import type { RouteMap } from "../bus/path-types.js";
+import { captureScope, type Scope } from "../bus/platform.js";
 import { Deque } from "../pool/deque.js";
 import type { Message } from "../pool/message.js";
 import { requireKnown } from "../pool/pool-error.js";
@@ -45,8 +47,22 @@ export class RemoteError extends BusError {
   override readonly name = "RemoteError";
 }
 
+/** The call of the other side that code works for, by its asynchronous context. */
+interface Origin {
+  readonly bridge: object;
+  readonly call: number;
+  /** Of the call over another bridge that this one came back to. */
+  readonly outer: Origin | undefined;
+}
+const origins = new AsyncLocalStorage<Origin>();
+
+/** Path, body, meta, traceparent, and the call of the other side that it belongs to. */
+type Served = [string, unknown, unknown, string | undefined, number | undefined];
+
 interface Pending {
   readonly path: string;
+  /** Of the handler that waits: what comes back for this call belongs to it. */
+  readonly scope: Scope | undefined;
   resolve(reply: unknown): void;
   reject(error: unknown): void;
   done(): void;
@@ -54,8 +70,9 @@ interface Pending {
 
 /**
  * Joins the message systems of two threads: a route of one may live in the other. Bodies, meta and replies are copied by the
- * structured clone of `node:v8`, or moved; traces and aborts come across. When the other thread ends, pending and later calls
- * reject at once.
+ * structured clone of `node:v8`, or moved; traces and aborts come across. What the other side sends for a call of this side runs in
+ * the context of that call, also while this side's system closes. When the other thread ends, pending and later calls reject at
+ * once.
  *
  * Threads: one end on each, over two rings in shared memory; the receiving side sleeps in Atomics.waitAsync and is only
  *          notified when it does.
@@ -139,7 +156,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
     return new Promise((resolve, reject) => {
-      this.#send([CALL, call, path, body, meta, traceparent], transfer);
+      this.#send([CALL, call, path, body, meta, traceparent, this.#servedCall()], transfer);
       const abort = (): void => {
         this.#pending.delete(call);
         this.#send([ABORT, call], []);
@@ -147,8 +164,16 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       };
       const done = (): void => signal?.removeEventListener("abort", abort);
       signal?.addEventListener("abort", abort, { once: true });
-      this.#pending.set(call, { path, resolve, reject, done });
+      this.#pending.set(call, { path, scope: captureScope(), resolve, reject, done });
     });
+  }
+
+  /** The call of the other side that a handler of this side sends for. */
+  #servedCall(): number | undefined {
+    for (let origin = origins.getStore(); origin !== undefined; origin = origin.outer) {
+      if (origin.bridge === this) return origin.call;
+    }
+    return undefined;
   }
 
   /** Throws what cannot be cloned. A frame that finds no room waits for it; all frames stay in order. */
@@ -182,7 +207,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     const frame = given[0] === BY_PORT ? this.#takeFromPort() : given;
     if (frame === undefined) return;
     const [kind, call, ...rest] = frame as [number, number, ...unknown[]];
-    if (kind === CALL) this.#serve(call, rest as [string, unknown, unknown, string | undefined]);
+    if (kind === CALL) this.#serve(call, rest as Served);
     else if (kind === ABORT) {
       this.#running.get(call)?.abort(new RemoteError("the sender no longer waits", ""));
     } else {
@@ -201,11 +226,18 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     return this.#fromPort.shift();
   }
 
-  #serve(call: number, [path, body, meta, traceparent]: [string, unknown, unknown, string | undefined]): void {
+  #serve(call: number, [path, body, meta, traceparent, parent]: Served): void {
     const controller = new AbortController();
     this.#running.set(call, controller);
     const options = { meta, signal: controller.signal, ...(traceparent === undefined ? {} : { traceparent }) };
-    new Promise((resolve) => resolve(this.system.send(path as never, body as never, options)))
+    const send = (): unknown => this.system.send(path as never, body as never, options);
+    // What belongs to a call of this side that has no reply yet is part of its handler's work.
+    const scope = parent === undefined ? undefined : this.#pending.get(parent)?.scope;
+    new Promise((resolve) => {
+      const serve = (outer: Origin | undefined): void => resolve(origins.run({ bridge: this, call, outer }, send));
+      if (scope === undefined) serve(undefined);
+      else scope.runInAsyncScope(() => serve(origins.getStore()), undefined, undefined);
+    })
       .then((reply) => this.#send([REPLY, call, reply], []))
       .catch((error: unknown) => {
         const [text, stack] = error instanceof Error ? [error.message, error.stack] : [String(error), undefined];

@@ -1,4 +1,4 @@
-import { workerData } from "node:worker_threads";
+import { parentPort, workerData } from "node:worker_threads";
 import { type BridgePort, MessageSystem, WorkerBridge } from "millpond";
 
 const system = new MessageSystem();
@@ -9,6 +9,17 @@ system.on("calc://fail", async () => Promise.reject(new Error("as asked")));
 system.on("calc://unsendable", () => () => 0);
 system.on("calc://large", (message) => "x".repeat(message.body as number));
 system.on("calc://back/{n}", (message) => system.send(`main://echo/${message.param("n")}`, message.body));
+// Through a queue, too.
+system.on("calc://later/{n}", (message) => system.send(`main://${message.param("n")}`, message.body), {
+  queue: { capacity: 8, concurrency: 8 },
+});
+// Replies first, and sends back then.
+system.on("calc://after", (message) => {
+  const { body } = message;
+  setImmediate(() => {
+    Promise.resolve(system.send("main://echo", body)).catch((error: Error) => parentPort!.postMessage(error.message));
+  });
+});
 system.on("calc://length", (message) => (message.body as string | ArrayBuffer as { length?: number }).length);
 system.on("calc://bytes", (message) => (message.body as ArrayBuffer).byteLength);
 system.on("calc://beside", (message) => [message.meta, message.traceparent]);

@@ -35,5 +35,7 @@ system.on("control/turn", async (message) => {
   }
 });
 system.on("control/exit", () => process.exit());
+// Its event loop runs, whatever else happens to it.
+setInterval(() => Atomics.add(lock, 1, 1), 1_000).unref();
 // Also after an error that nothing catches, which the test's thread then gets.
 process.on("exit", handOver);
