@@ -1,0 +1,34 @@
+// The package as programs see it: its subpaths, and stacks that lead to its sources.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+
+const require = createRequire(import.meta.url);
+const SUBPATHS = {
+  pool: ["MessagePool", "SlotPool", "globalPool"],
+  bus: ["MessageSystem", "PathRouter", "NoHandlerError"],
+  threads: ["SpscRing", "MpscRing", "WorkerBridge"],
+  market: ["MarketData", "MarketRing"],
+  testing: ["assertAllReturned", "flush"],
+};
+
+for (const [subpath, names] of Object.entries(SUBPATHS)) {
+  test(`millpond/${subpath} gives its names, the same ones to import, require and the whole package`, async () => {
+    const imported = (await import(`millpond/${subpath}`)) as Record<string, unknown>;
+    const required = require(`millpond/${subpath}`) as Record<string, unknown>;
+    const whole = (await import("millpond")) as Record<string, unknown>;
+    for (const name of names) {
+      assert.equal(typeof imported[name], name.startsWith("global") ? "object" : "function", name);
+      assert.equal(required[name], imported[name], name);
+      if (subpath !== "testing") assert.equal(whole[name], imported[name], name);
+    }
+  });
+}
+
+test("with source maps a stack names the TypeScript source and its line", () => {
+  const program = 'new (require("millpond").MessageSystem)().send("nowhere")';
+  const { stderr } = spawnSync(process.execPath, ["--enable-source-maps", "-e", program], { encoding: "utf8" });
+  assert.match(stderr, /NoHandlerError/);
+  assert.match(stderr, /src\/bus\/dispatcher\.ts:\d+:\d+/);
+});
