@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage } from "node:async_hooks";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
 import {
@@ -291,5 +292,37 @@ test("what comes back over the bridge for a handler that still runs is its work:
   assert.deepEqual(seen.map(String).sort(), ["a once,a", "a twice,a", "b once,b", "b twice,b"]);
   // Its call had its reply: what the worker sends then is new work.
   assert.match(String(await refused), /closed/);
+  await bridge.close();
+});
+
+test("the other thread's end is noticed, though a frame that it did not finish lies in front", async () => {
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system);
+  const { port, transferList } = bridge;
+  bridge.forward("calc://*");
+  const never = system.request("calc://double", 1, { timeoutMs: Infinity });
+  // What a worker leaves behind that is ended between the frame in the port and its mark in the ring.
+  const program = 'const { workerData } = require("node:worker_threads"); workerData.control.postMessage([0]);';
+  const alive = setInterval(() => {}, 1_000);
+  new Worker(program, { eval: true, workerData: port, transferList });
+  await assert.rejects(never, RemoteError);
+  await assert.rejects(system.request("calc://double", 1), RemoteError);
+  clearInterval(alive);
+  await bridge.close();
+});
+
+test("one signal for many calls over a bridge is one listener, and ends all of them", async (t) => {
+  const system = new MessageSystem();
+  const bridge = new WorkerBridge(system);
+  const { port, transferList } = bridge;
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: port, transferList });
+  t.after(() => worker.terminate());
+  bridge.forward("calc://*");
+  const controller = new AbortController();
+  const { signal } = controller;
+  const calls = Array.from({ length: 20 }, (_, n) => system.request("calc://hang", n, { signal, timeoutMs: Infinity }));
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  controller.abort(new Error("Aborted"));
+  for (const call of calls) await assert.rejects(call, /Aborted/);
   await bridge.close();
 });

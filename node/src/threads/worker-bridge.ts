@@ -5,6 +5,7 @@ import { BusError, QueueFullError } from "../bus/bus-error.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import type { RouteMap } from "../bus/path-types.js";
 import { captureScope, type Scope } from "../bus/platform.js";
+import { unwatchSignal, watchSignal } from "../bus/signals.js";
 import { Deque } from "../pool/deque.js";
 import type { Message } from "../pool/message.js";
 import { requireKnown } from "../pool/pool-error.js";
@@ -90,6 +91,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   readonly #running = new Map<number, AbortController>();
   readonly #unsent = new Deque<Uint8Array>();
   readonly #fromPort = new Deque<unknown[]>();
+  #portClosed = false;
   #calls = 0;
   #ended: string | undefined;
   readonly #loop: Promise<void>;
@@ -108,6 +110,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     this.#control = port?.control ?? port1;
     this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
     this.transferList = [port2];
+    // Also read without a mark in the ring, which an end of the other thread may prevent: its end comes behind its frames.
+    this.#control.on("message", (frame: unknown[]) => this.#fromPort.push(frame));
     this.#control.on("close", () => this.#otherSideEnded());
     this.#control.unref();
     this.#loop = this.#run();
@@ -128,6 +132,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
 
   /** What the other side sent before it ended is still in the ring, the reply to our last call too. */
   #otherSideEnded(): void {
+    this.#portClosed = true;
     while (this.#ended === undefined && this.#poll() > 0);
     this.#end("the other side of the bridge has ended");
   }
@@ -162,8 +167,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
         this.#send([ABORT, call], []);
         reject(signal!.reason);
       };
-      const done = (): void => signal?.removeEventListener("abort", abort);
-      signal?.addEventListener("abort", abort, { once: true });
+      const done = (): void => unwatchSignal(signal, abort);
+      if (signal !== undefined) watchSignal(signal, abort);
       this.#pending.set(call, { path, scope: captureScope(), resolve, reject, done });
     });
   }
@@ -219,10 +224,14 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     }
   }
 
-  /** Empties the port: its end is only noticed once no frame waits in front of it. */
+  /** The frame of the oldest mark: it is in the port before its mark is in the ring. */
   #takeFromPort(): unknown[] | undefined {
-    for (let got; (got = receiveMessageOnPort(this.#control)) !== undefined;)
+    // Node crashes when it is asked for a frame of a port that has just closed. All its frames have come by then.
+    while (this.#fromPort.length === 0 && !this.#portClosed) {
+      const got = receiveMessageOnPort(this.#control);
+      if (got === undefined) break;
       this.#fromPort.push(got.message as unknown[]);
+    }
     return this.#fromPort.shift();
   }
 

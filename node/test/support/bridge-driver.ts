@@ -305,6 +305,7 @@ export class BridgeDriver {
   }
 
   #letWorkerRun(): void {
+    Atomics.store(this.#lock, 1, 0);
     Atomics.store(this.#lock, 0, 1);
     Atomics.notify(this.#lock, 0);
     for (let pulses = 0, last = Date.now(); Atomics.wait(this.#lock, 0, 1, 1_000) === "timed-out";) {
