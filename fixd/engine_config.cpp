@@ -89,6 +89,26 @@ void check_schedule(const SessionSettings& session, const std::string& user) {
     }
 }
 
+/// The fields that the signature needs must be in the Logon.
+void check_signature(const SessionSettings& session, const std::string& user) {
+    if (!session.sign) {
+        if (!session.sign_key.empty()) throw ConfigError(fmt::format("{}: 'sign' is missing beside its key", user));
+        return;
+    }
+    if (session.hosts.empty()) throw ConfigError(fmt::format("{}: 'sign' needs 'hosts'", user));
+    if (session.sign_key.file.empty() == session.sign_key.environment.empty()) {
+        throw ConfigError(fmt::format("{}: 'sign' needs either 'sign_key_file' or 'sign_key_env'", user));
+    }
+    for (const auto tag : engine::needed_fields(*session.sign)) {
+        const bool has_key =
+            tag == fix::tag::kUsername
+                ? !session.username.empty()
+                : tag == fix::tag::kPassword && !(session.password_file.empty() && session.password_env.empty());
+        if (has_key || std::ranges::find(session.logon, tag, &FieldSetting::tag) != session.logon.end()) continue;
+        throw ConfigError(fmt::format("{}: 'sign' needs field {} in [session.logon]", user, tag));
+    }
+}
+
 void complete_session(const EngineConfig& config, SessionSettings& session) {
     if (session.sender.empty()) throw ConfigError("[[session]]: key 'sender' is missing");
     if (session.target.empty()) throw ConfigError("[[session]]: key 'target' is missing");
@@ -120,6 +140,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
         throw ConfigError(fmt::format("{}: {}: either '{}' or {} in [session.logon]", field.where, user,
                                       is_name ? "username" : "password_file", field.tag));
     }
+    check_signature(session, user);
     if (session.thread && *session.thread >= config.threads) {
         throw ConfigError(
             fmt::format("{}: key 'thread' is {}, and there are {} threads", user, *session.thread, config.threads));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <millpond/core/idle.hpp>
+#include <millpond/engine/logon_signer.hpp>
 #include <millpond/fix/file_store.hpp>
 #include <millpond/fix/tag.hpp>
 #include <millpond/fix/utc_time.hpp>
@@ -83,6 +84,8 @@ struct SessionSettings {
     std::string password_env{};
     std::vector<FieldSetting> logon{};   ///< Fields of our Logon.
     std::vector<FieldSetting> header{};  ///< Header fields of every message.
+    std::optional<engine::LogonScheme> sign{};
+    service::TokenSource sign_key{};
     bool reset_on_logon{false};
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};

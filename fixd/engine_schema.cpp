@@ -40,6 +40,13 @@ constexpr std::pair<std::string_view, fix::Durability> kDurabilities[] = {{"proc
                                                                           {"interval", fix::Durability::interval},
                                                                           {"message", fix::Durability::message}};
 
+constexpr std::pair<std::string_view, engine::LogonScheme> kSchemes[] = {
+    {"binance", engine::LogonScheme::binance},
+    {"bybit", engine::LogonScheme::bybit},
+    {"coinbase-exchange", engine::LogonScheme::coinbase_exchange},
+    {"coinbase-prime", engine::LogonScheme::coinbase_prime},
+    {"kraken", engine::LogonScheme::kraken},
+    {"kraken-prime", engine::LogonScheme::kraken_prime}};
 constexpr std::size_t kLongestId = 64;
 constexpr std::uint64_t kDaySeconds = 86'400;
 constexpr std::uint64_t kHighestCpu = 1023;
@@ -269,6 +276,15 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      "message "
      "brings go first.",
      [](SessionSettings& s, const Value& v) { s.header = fields_of(v, wrong_in_header); }},
+    {"sign", "binance|bybit|coinbase-exchange|coinbase-prime|kraken|kraken-prime",
+     "Sign our Logon as this venue documents it. The guide names the fields that the Logon must have.",
+     [](SessionSettings& s, const Value& v) { s.sign = v.choice<engine::LogonScheme>(kSchemes); }},
+    {"sign_key_file", "FILE",
+     "File with the key to sign with: PEM for binance (Ed25519) and bybit (RSA), else the API secret in its first "
+     "line.",
+     [](SessionSettings& s, const Value& v) { s.sign_key.file = v.text(); }},
+    {"sign_key_env", "NAME", "Environment variable with the key to sign with.",
+     [](SessionSettings& s, const Value& v) { s.sign_key.environment = v.text(); }},
     {"reset_on_logon", "true|false", "Reset both sequence numbers with each Logon. (default: false)",
      [](SessionSettings& s, const Value& v) { s.reset_on_logon = v.boolean(); }},
     {"reset_on_logout", "true|false", "Reset both sequence numbers with each Logout. (default: false)",

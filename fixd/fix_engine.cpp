@@ -75,6 +75,9 @@ public:
         if (tap_ != nullptr) link.handle().set_tap(tap_);
         return inner_->may_log_on(link, logon);
     }
+    void on_send_admin(engine::SessionLink& link, fix::AdminDraft& draft) override {
+        inner_->on_send_admin(link, draft);
+    }
     void on_logon(engine::SessionLink& link) override {
         say(service::Severity::info, link, "logged on", link.peer().to_string());
         inner_->on_logon(link);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +46,21 @@ std::vector<fix::FieldValue> values_of(const std::vector<FieldSetting>& fields) 
         values.push_back({field.tag, std::move(value)});
     }
     return values;
+}
+
+std::shared_ptr<engine::LogonSigner> signer_of(const SessionSettings& settings) {
+    if (!settings.sign) return nullptr;
+    const auto whole = engine::has_private_key(*settings.sign) ? service::SecretForm::text : service::SecretForm::line;
+    const auto key = service::read_secret(settings.sign_key, "sign key", service::Readers::not_all, whole);
+    try {
+        return std::make_shared<engine::LogonSigner>(*settings.sign, key);
+    } catch (const std::invalid_argument& error) {
+        const auto& place = settings.sign_key;
+        throw settings::ConfigError(fmt::format("[[session]] '{}' to '{}': {} '{}': {}", settings.sender,
+                                                settings.target,
+                                                place.file.empty() ? "environment variable" : "sign key file",
+                                                place.file.empty() ? place.environment : place.file, error.what()));
+    }
 }
 
 std::optional<fix::Schedule> schedule_of(const SessionSettings& settings) {
@@ -141,6 +158,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                       .messages_per_second = static_cast<std::uint32_t>(settings.messages_per_second),
                       .burst = static_cast<std::uint32_t>(settings.burst),
                       .cut_off_when_exceeded = settings.cut_off};
+    options.signer = signer_of(settings);
     return options;
 }
 

@@ -29,12 +29,13 @@ RegularFile read(const std::string& path, std::string_view what) try {
     throw ConfigError(fmt::format("{} file '{}': {}", what, path, error.what()));
 }
 
-std::string first_line_of(const std::string& path, std::string_view what, Readers readers) {
-    const auto file = read(path, what);
+std::string secret_in(const std::string& path, std::string_view what, Readers readers, SecretForm form) {
+    auto file = read(path, what);
     if (readers == Readers::not_all && (file.mode & (S_IROTH | S_IWOTH)) != 0) {
         throw ConfigError(
             fmt::format("{} file '{}': any user may read or write it; run: chmod o-rw '{}'", what, path, path));
     }
+    if (form == SecretForm::text) return std::move(file.text);
     auto line = file.text.substr(0, file.text.find('\n'));
     if (!line.empty() && line.back() == '\r') line.pop_back();
     return line;
@@ -46,30 +47,30 @@ std::string place_of(const TokenSource& source, std::string_view what) {
 }
 
 /// Gives the secret back unless it cannot be one.
-std::string usable(std::string secret, const TokenSource& source, std::string_view what) {
+std::string usable(std::string secret, const TokenSource& source, std::string_view what, SecretForm form) {
     const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
     if (std::ranges::all_of(secret, is_blank)) {
         throw ConfigError(place_of(source, what) +
                           (source.file.empty() ? ": it is empty" : ": its first line is empty"));
     }
     const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-    if (std::ranges::any_of(secret, is_control))
+    if (form == SecretForm::line && std::ranges::any_of(secret, is_control))
         throw ConfigError(place_of(source, what) + ": holds control characters");
     return secret;
 }
 
 }  // namespace
 
-std::string read_secret(const TokenSource& source, std::string_view what, Readers readers) {
+std::string read_secret(const TokenSource& source, std::string_view what, Readers readers, SecretForm form) {
     if (source.empty()) return {};
     if (!source.file.empty() && !source.environment.empty()) {
         throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both named; keep one", what,
                                       source.file, source.environment));
     }
-    if (!source.file.empty()) return usable(first_line_of(source.file, what, readers), source, what);
+    if (!source.file.empty()) return usable(secret_in(source.file, what, readers, form), source, what, form);
     const char* value = std::getenv(source.environment.c_str());  // NOLINT(concurrency-mt-unsafe): at start
     if (value == nullptr) throw ConfigError(place_of(source, what) + ": it is not set");
-    return usable(value, source, what);
+    return usable(value, source, what, form);
 }
 
 Token::Token(const TokenSource& source) {

@@ -21,11 +21,17 @@ enum class Readers : std::uint8_t {
     any,      ///< Its owner decides.
 };
 
+/// What a secret looks like.
+enum class SecretForm : std::uint8_t {
+    line,  ///< One line: of a file, the first.
+    text,  ///< Any text: of a file, all of it. A key in PEM.
+};
+
 /// Reads a secret; empty when no place is named. what: whose it is, for messages. Throws ConfigError with the place,
 /// never with the secret: for a file that cannot be read, is not a regular one or has other readers, a variable
-/// that is not set, a secret that is empty or holds control characters, or both places named.
+/// that is not set, a secret that is empty or, in one line, holds control characters, or both places named.
 [[nodiscard]] std::string read_secret(const TokenSource& source, std::string_view what,
-                                      Readers readers = Readers::not_all);
+                                      Readers readers = Readers::not_all, SecretForm form = SecretForm::line);
 
 /// A secret that callers must show before they are served. It can be compared and nothing else: no function gives it
 /// back, so that no log, page or message can show it.

@@ -42,6 +42,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
     : io_(&io),
       application_(&application),
       limits_(options.limits),
+      signer_(options.signer),
       name_(identity_of(checked(options).config).name()),
       store_(open_store(options, core::utc_nanos())),
       file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
@@ -236,6 +237,13 @@ void SessionHost::flush() {
         for (auto* sender : senders_) sender->on_written(last);
     } while (!blocked && !over_ && !output_.empty());  // the called object may have sent more
     flushing_ = false;
+}
+
+void SessionHost::on_send_admin(fix::AdminDraft& draft) {
+    application_->on_send_admin(*this, draft);
+    if (signer_ != nullptr && draft.is_logon() && config().role == fix::Role::initiator) {
+        signer_->sign(draft, stamp_.utc_ns);
+    }
 }
 
 void SessionHost::on_logon() {

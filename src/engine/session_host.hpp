@@ -119,7 +119,7 @@ public:
     void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
     bool may_log_on(const fix::Message& logon) override { return application_->may_log_on(*this, logon); }
     std::string_view closed_because() const override { return enabled_ ? "" : "session is disabled"; }
-    void on_send_admin(fix::AdminDraft& draft) override { application_->on_send_admin(*this, draft); }
+    void on_send_admin(fix::AdminDraft& draft) override;
     void on_logon() override;
     void on_logon_refused(const fix::LogonRefusal& why) override;
     void on_logout(std::string_view text) override { application_->on_logout(*this, text); }
@@ -158,6 +158,7 @@ private:
     HostObserver* observer_{nullptr};
     Application* application_;
     SessionLimits limits_;
+    std::shared_ptr<LogonSigner> signer_;
     std::string name_;
     std::unique_ptr<fix::MessageStore> store_;
     fix::FileStore* file_{nullptr};  // store_, where that is one

@@ -15,19 +15,27 @@ constexpr Tag kMostTag = 999'999'999;
 constexpr auto kDataFields = DataFields::standard();
 
 // In this order they go out.
-constexpr Tag kHeaderFields[] = {tag::kSenderSubId,          tag::kSenderLocationId,    tag::kTargetSubId,
-                                 tag::kTargetLocationId,     tag::kOnBehalfOfCompId,    tag::kOnBehalfOfSubId,
-                                 tag::kDeliverToCompId,      tag::kDeliverToSubId,      tag::kOnBehalfOfLocationId,
+constexpr Tag kHeaderFields[] = {tag::kSenderSubId,        tag::kSenderLocationId, tag::kTargetSubId,
+                                 tag::kTargetLocationId,   tag::kOnBehalfOfCompId, tag::kOnBehalfOfSubId,
+                                 tag::kDeliverToCompId,    tag::kDeliverToSubId,   tag::kOnBehalfOfLocationId,
                                  tag::kDeliverToLocationId};
 // The rest of header and trailer. Sorted.
-constexpr Tag kFraming[] = {8,  9,   10,  34,  35,  43,  49,  52,  56,  89,  90,  91,  93,
+constexpr Tag kFraming[] = {8,  9,   10,  34,  35,  43,  49,  52,  56,  89,  90,   91,   93,
                             97, 122, 212, 213, 347, 369, 627, 628, 629, 630, 1128, 1129, 1156};
 // What the session has agreed with its peer, or answers to it. Sorted.
-constexpr Tag kSessionRules[] = {tag::kBeginSeqNo,        tag::kEndSeqNo,      tag::kNewSeqNo,
-                                 tag::kRefSeqNum,         tag::kEncryptMethod, tag::kHeartBtInt,
-                                 tag::kTestReqId,         tag::kGapFillFlag,   tag::kResetSeqNumFlag,
-                                 tag::kRefTagId,          tag::kSessionRejectReason,
-                                 tag::kNextExpectedMsgSeqNum, tag::kDefaultApplVerId};
+constexpr Tag kSessionRules[] = {tag::kBeginSeqNo,
+                                 tag::kEndSeqNo,
+                                 tag::kNewSeqNo,
+                                 tag::kRefSeqNum,
+                                 tag::kEncryptMethod,
+                                 tag::kHeartBtInt,
+                                 tag::kTestReqId,
+                                 tag::kGapFillFlag,
+                                 tag::kResetSeqNumFlag,
+                                 tag::kRefTagId,
+                                 tag::kSessionRejectReason,
+                                 tag::kNextExpectedMsgSeqNum,
+                                 tag::kDefaultApplVerId};
 static_assert(std::ranges::is_sorted(kFraming) && std::ranges::is_sorted(kSessionRules));
 
 bool has_delimiter(std::string_view value) noexcept { return value.find(kDelimiter) != std::string_view::npos; }
@@ -95,8 +103,8 @@ std::optional<std::string_view> AdminDraft::keep(std::string_view value) noexcep
 
 bool AdminDraft::put(const Entry& entry, bool replaces) noexcept {
     auto* const end = entries_.data() + count_;
-    auto* const place = replaces ? std::find_if(entries_.data(), end, [&](const Entry& e) { return e.tag == entry.tag; })
-                                 : end;
+    auto* const place =
+        replaces ? std::find_if(entries_.data(), end, [&](const Entry& e) { return e.tag == entry.tag; }) : end;
     if (place == entries_.data() + kMostFields) return false;
     const auto kept = keep(entry.value);
     if (!kept) return false;
@@ -116,8 +124,8 @@ bool AdminDraft::set(Tag tag, std::string_view value) noexcept {
 
 bool AdminDraft::set_data(Tag length_tag, Tag data_tag, std::string_view data) noexcept {
     const auto standard = kDataFields.length_of(data_tag);
-    const bool is_pair = standard == 0 ? may_set(length_tag) && !is_data(length_tag) && length_tag != data_tag
-                                       : standard == length_tag;
+    const bool is_pair =
+        standard == 0 ? may_set(length_tag) && !is_data(length_tag) && length_tag != data_tag : standard == length_tag;
     const bool allowed = is_pair && may_set(data_tag) && !is_header_field(data_tag) && !is_header_field(length_tag);
     if (!allowed || data.empty()) return false;
     return put({.tag = data_tag, .length_tag = length_tag, .value = data}, true);

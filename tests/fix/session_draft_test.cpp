@@ -42,13 +42,13 @@ SessionConfig initiator() {
 TEST(SessionDraft, EverySessionMessageIsShownWithItsNumberBeforeItIsSent) {
     Completing peer;
     peer.log_on();
-    peer.give("1", "112=a|");                           // Heartbeat
-    peer.give("D", peer.next_ + 1, "11=x|55=MSFT|");    // ResendRequest
-    peer.give("4", 3, "36=5|123=Y|", "43=Y|");          // nothing
+    peer.give("1", "112=a|");                         // Heartbeat
+    peer.give("D", peer.next_ + 1, "11=x|55=MSFT|");  // ResendRequest
+    peer.give("4", 3, "36=5|123=Y|", "43=Y|");        // nothing
     peer.give("0", 5, "");
-    peer.give("2", 6, "7=1|16=0|");                     // a gap fill in place of the three
-    peer.give("A", 7, "98=0|108=30|");                  // Reject
-    peer.give("5", 8, "");                              // Logout
+    peer.give("2", 6, "7=1|16=0|");     // a gap fill in place of the three
+    peer.give("A", 7, "98=0|108=30|");  // Reject
+    peer.give("5", 8, "");              // Logout
     EXPECT_THAT(peer.seen_, ElementsAre("A 1", "0 2", "2 3", "4 1", "3 4", "5 5"));
     EXPECT_EQ(peer.store_.next_sender(), 6U);
 }
@@ -70,8 +70,7 @@ TEST(SessionDraft, FieldsAreAddedToBodyAndHeaderAndReplaceWhatWasThere) {
         EXPECT_TRUE(draft.append(372, "8"));
     };
     peer.session_.on_connect(peer.now_);
-    EXPECT_EQ(peer.sent(),
-              "35=A|34=1|50=desk|98=0|108=30|553=desk|95=3|96=a\x01z|384=2|372=D|372=8|\n");
+    EXPECT_EQ(peer.sent(), "35=A|34=1|50=desk|98=0|108=30|553=desk|95=3|96=a\x01z|384=2|372=D|372=8|\n");
     // What went out is what the store has.
     EXPECT_EQ(peer.store_.retrieve(1), peer.whole_.back());
 }
@@ -90,8 +89,8 @@ TEST(SessionDraft, ADataFieldThatTheStandardDoesNotHaveIsGivenWithItsLengthField
 TEST(SessionDraft, WhatTheSessionAgreesWithItsPeerCannotBeSet) {
     Completing peer{initiator()};
     peer.complete_ = [](AdminDraft& draft) {
-        for (const Tag tag : {0U, 8U, 9U, 10U, 34U, 35U, 43U, 49U, 52U, 56U, 89U, 93U, 95U, 97U, 98U, 108U, 122U, 123U,
-                              141U, 369U, 789U, 1128U, 1137U, 1'000'000'000U}) {
+        for (const Tag tag : {0U,  8U,  9U,  10U,  34U,  35U,  43U,  49U,  52U,  56U,   89U,   93U,
+                              95U, 97U, 98U, 108U, 122U, 123U, 141U, 369U, 789U, 1128U, 1137U, 1'000'000'000U}) {
             EXPECT_FALSE(draft.set(tag, "1")) << tag;
             EXPECT_FALSE(draft.append(tag, "1")) << tag;
         }
@@ -185,7 +184,8 @@ TEST(SessionDraft, AMessagesOwnHeaderFieldsGoBeforeThoseOfTheSession) {
         EXPECT_TRUE(peer.session_.send("D", peer.now_, [](Writer& writer) { writer.add<11>("a"); }, routing));
         return peer.sent();
     };
-    EXPECT_EQ(send({.sender_sub_id = "trader7", .target_sub_id = "pit"}), "35=D|34=2|50=trader7|57=pit|143=NYC|11=a|\n");
+    EXPECT_EQ(send({.sender_sub_id = "trader7", .target_sub_id = "pit"}),
+              "35=D|34=2|50=trader7|57=pit|143=NYC|11=a|\n");
     EXPECT_EQ(send({.sender_location_id = "LON", .target_location_id = "PAR", .deliver_to_comp_id = "X"}),
               "35=D|34=3|50=desk|142=LON|143=PAR|128=X|11=a|\n");
     EXPECT_EQ(send({}), "35=D|34=4|50=desk|143=NYC|11=a|\n");
@@ -196,7 +196,10 @@ TEST(SessionDraft, AResendKeepsTheOriginalsFieldsAlsoAfterARestartWithOthers) {
     std::filesystem::remove(file.path());
     const auto dictionary = Dictionary::session_level(Version::fix44);
     Peer reader;  // a handler that writes down
-    const auto open = [&] { return std::make_unique<FileStore>(file.path(), kStart, FileStore::Options{.data_bytes = 1U << 17U, .segments = 1}); };
+    const auto open = [&] {
+        return std::make_unique<FileStore>(file.path(), kStart,
+                                           FileStore::Options{.data_bytes = 1U << 17U, .segments = 1});
+    };
     SessionConfig config{.sender_comp_id = "WE", .target_comp_id = "YOU", .max_message_bytes = 4096};
     const auto give = [&](Session& session, std::uint64_t number, const std::string& body) {
         const auto text = message_of("FIX.4.4", "35=" + body.substr(0, 1) + "|34=" + std::to_string(number) +
@@ -209,8 +212,8 @@ TEST(SessionDraft, AResendKeepsTheOriginalsFieldsAlsoAfterARestartWithOthers) {
         Session session{config, dictionary, nullptr, *store, reader, kStartMoment};
         session.on_connect(kStartMoment);
         give(session, 1, "A98=0|108=30|");
-        EXPECT_TRUE(session.send(
-            "D", kStartMoment, [](Writer& writer) { writer.add<11>("a"); }, {.target_sub_id = "pit"}));
+        EXPECT_TRUE(
+            session.send("D", kStartMoment, [](Writer& writer) { writer.add<11>("a"); }, {.target_sub_id = "pit"}));
     }
     static_cast<void>(reader.sent());
     auto store = open();

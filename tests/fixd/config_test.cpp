@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -192,6 +193,39 @@ TEST(FixEngineConfig, ASecretThatCannotBeReadIsNamedWithItsLineAndNeverShown) {
         EXPECT_STREQ(error.what(),
                      "fix.toml:5: field 554 in environment variable 'MILLPOND_NO_SUCH_VARIABLE': it is not set");
     }
+}
+
+TEST(FixEngineConfig, ASignedLogonHasItsKeyAndTheFieldsThatAreSigned) {
+    const std::string start = "hosts = ['h:1']\nsign = 'coinbase-prime'\n";
+    const std::string key = "sign_key_env = 'K'\n";
+    EXPECT_THAT(error_of(session("hosts = ['h:1']\nsign = 'deribit'")), HasSubstr("expects one of binance, bybit, "));
+    EXPECT_THAT(error_of(session(start)), HasSubstr("'sign' needs either 'sign_key_file' or 'sign_key_env'"));
+    EXPECT_THAT(error_of(session(start + key + "sign_key_file = 'f'")), HasSubstr("'sign' needs either"));
+    EXPECT_THAT(error_of(session("hosts = ['h:1']\n" + key)), HasSubstr("'sign' is missing beside its key"));
+    EXPECT_THAT(error_of(session("sign = 'kraken'\nusername = 'me'\n" + key)), HasSubstr("'sign' needs 'hosts'"));
+    EXPECT_THAT(error_of(session(start + key)), HasSubstr("'sign' needs field 554 in [session.logon]"));
+    EXPECT_THAT(error_of(session(start + key + "password_env = 'P'")), HasSubstr("field 9407 in [session.logon]"));
+    EXPECT_EQ(error_of(session(start + key + "password_env = 'P'\n[session.logon]\n9407 = 'key'")), "");
+}
+
+TEST(FixEngineConfig, AKeyToSignWithIsReadWholeAndNeverShown) {
+    const test::ScratchFile wrong{test::scratch_name("key.pem"), "hidden\n"};
+    const auto error_of_key = [&](const std::string& lines) -> std::string {
+        const auto config = from_toml(session("hosts = ['h:1']\nusername = 'me'\n" + lines));
+        Dictionaries dictionaries{""};
+        try {
+            static_cast<void>(session_options(config.sessions.at(0), dictionaries));
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    const auto lines = "sign = 'binance'\nsign_key_file = '" + wrong.path() + "'\n";
+    std::filesystem::permissions(wrong.path(), std::filesystem::perms{0644});
+    EXPECT_THAT(error_of_key(lines), HasSubstr("any user may read or write it"));
+    std::filesystem::permissions(wrong.path(), std::filesystem::perms{0600});
+    EXPECT_EQ(error_of_key(lines), "[[session]] 'HOUSE' to 'DESK': sign key file '" + wrong.path() +
+                                       "': the key to sign with is no private Ed25519 key in PEM without a password");
 }
 
 TEST(Weekdays, RangesMayGoRoundTheWeek) {

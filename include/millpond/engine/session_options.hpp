@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 
+#include <millpond/engine/logon_signer.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/file_store.hpp>
 #include <millpond/fix/session_config.hpp>
@@ -37,6 +39,8 @@ struct SessionOptions {
     const fix::Dictionary* application{nullptr};  ///< The other messages, as fix::Validator takes it; may be null.
     StoreOptions store{};
     SessionLimits limits{};
+    /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
+    std::shared_ptr<LogonSigner> signer{};
 };
 
 }  // namespace millpond::engine

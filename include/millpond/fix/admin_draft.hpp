@@ -44,8 +44,8 @@ public:
     /// Adds the field at the end of the body, also where it is there already: instances of a group.
     [[nodiscard]] bool append(Tag tag, std::string_view value) noexcept;
 
-    /// Does not send a Logon, and closes the connection. reason: for the log and Application::on_refused; what is longer
-    /// than kMostReasonBytes is cut off. False for any other message.
+    /// Does not send a Logon, and closes the connection. reason: for the log and Application::on_refused; what is
+    /// longer than kMostReasonBytes is cut off. False for any other message.
     [[nodiscard]] bool refuse(std::string_view reason) noexcept;
 
     /// Whether the tag may be set: no field of the framing, of the trailer or of the session's rules, no length field.
