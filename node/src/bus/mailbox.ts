@@ -70,14 +70,6 @@ export class Mailbox {
     this.#key = options.key;
   }
 
-  get overflow(): Overflow {
-    return this.#overflow;
-  }
-
-  get idle(): boolean {
-    return this.waiting === 0 && this.#running === 0;
-  }
-
   /** Messages that wait, for their turn or for room. */
   get waiting(): number {
     return this.#queued + this.#messagesAsking;

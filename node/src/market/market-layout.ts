@@ -25,7 +25,6 @@ export const BOARD = {
   slotWords: 48,
   channelBytes: 128,
   channelWords: 32,
-  mostChannels: 65_536,
   named: 16,
   /** In a slot. */
   slotStatus: 20,
