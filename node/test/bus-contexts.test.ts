@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { test } from "node:test";
-import { MessageSystem, RequestTimeoutError } from "millpond";
-import { turn } from "./support/gate.js";
+import { Worker } from "node:worker_threads";
+import { MessageSystem, RequestTimeoutError, WorkerBridge } from "millpond";
+import { gate, turn } from "./support/gate.js";
 
 /** What each promise and each resource of the process carries; stays 0 where contexts are frames, from Node 24 on. */
 function stores(): number {
@@ -36,6 +37,31 @@ test("a system that is closed, or that nothing refers to any more, leaves nothin
     await turn();
     gc!();
   }
+  assert.ok(stores() <= before);
+});
+
+test("a bridge between systems without contexts brings no store into the process", async () => {
+  const before = stores();
+  const system = new MessageSystem({ asyncContext: false });
+  const bridge = new WorkerBridge(system);
+  const { port, transferList } = bridge;
+  const worker = new Worker(new URL("./workers/bridge-end.js", import.meta.url), { workerData: port, transferList });
+  bridge.forward("calc://*");
+  system.on("main://echo/{n}", (message) => message.body);
+  assert.equal(await system.send("calc://back/1", 7), 7);
+  // A handler that waits for the other side may be called back while the system closes, with contexts or without.
+  const { opened, open } = gate();
+  system.on("work", async () => {
+    await opened;
+    return system.send("calc://back/2", 8);
+  });
+  const reply = system.send("work");
+  const closed = system.close();
+  open();
+  assert.equal(await reply, 8);
+  assert.equal(await closed, true);
+  await bridge.close();
+  await worker.terminate();
   assert.ok(stores() <= before);
 });
 

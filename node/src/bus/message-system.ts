@@ -230,6 +230,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     });
   }
 
+  /** @internal Handlers are known by their asynchronous context. */
+  get _marks(): boolean {
+    return this.dispatcher.marks;
+  }
+
   #ended(): void {
     this._end();
     this.dispatcher.endContexts();

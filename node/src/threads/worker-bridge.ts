@@ -169,7 +169,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       };
       const done = (): void => unwatchSignal(signal, abort);
       if (signal !== undefined) watchSignal(signal, abort);
-      this.#pending.set(call, { path, scope: captureScope(), resolve, reject, done });
+      const scope = this.system._marks ? captureScope() : undefined;
+      this.#pending.set(call, { path, scope, resolve, reject, done });
     });
   }
 
@@ -244,7 +245,8 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     const scope = parent === undefined ? undefined : this.#pending.get(parent)?.scope;
     new Promise((resolve) => {
       const serve = (outer: Origin | undefined): void => resolve(origins.run({ bridge: this, call, outer }, send));
-      if (scope === undefined) serve(undefined);
+      if (!this.system._marks) resolve(send());
+      else if (scope === undefined) serve(undefined);
       else scope.runInAsyncScope(() => serve(origins.getStore()), undefined, undefined);
     })
       .then((reply) => this.#send([REPLY, call, reply], []))
