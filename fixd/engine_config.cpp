@@ -89,6 +89,21 @@ void check_schedule(const SessionSettings& session, const std::string& user) {
     }
 }
 
+void check_way(const SessionSettings& session, const std::string& user) {
+    const bool logs_in = !session.proxy_username.empty() || !session.proxy_password.empty();
+    if (session.hosts.empty() && !(session.proxy.empty() && session.local_address.empty())) {
+        throw ConfigError(fmt::format("{}: 'proxy' and 'local_address' need 'hosts'", user));
+    }
+    if (session.proxy.empty()) {
+        if (logs_in) throw ConfigError(fmt::format("{}: 'proxy' is missing beside its user name or password", user));
+        return;
+    }
+    checked(user, "proxy", [&] { static_cast<void>(proxy_of(session.proxy)); });
+    if (logs_in && session.proxy_username.empty()) {
+        throw ConfigError(fmt::format("{}: 'proxy_username' is missing beside its password", user));
+    }
+}
+
 /// The fields that the signature needs must be in the Logon.
 void check_signature(const SessionSettings& session, const std::string& user) {
     if (!session.sign) {
@@ -124,6 +139,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
         for (const auto& host : session.hosts) checked(user, "hosts", [&] { static_cast<void>(host_of(host)); });
     }
     check_tls(session.tls, user);
+    check_way(session, user);
     check_schedule(session, user);
     if (!session.password_file.empty() && !session.password_env.empty()) {
         throw ConfigError(fmt::format("{}: either 'password_file' or 'password_env'", user));

@@ -60,6 +60,10 @@ struct SessionSettings {
     std::string acceptor{};  ///< The first when empty.
     std::uint64_t max_dynamic{64};
     std::vector<std::string> hosts{};
+    std::string proxy{};  ///< socks5://HOST:PORT or http://HOST:PORT.
+    std::string proxy_username{};
+    service::TokenSource proxy_password{};
+    net::SocketAddress local_address{};
     bool tls_on{false};
     TlsFiles tls{};
     std::uint64_t reconnect_ms{1'000};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace millpond::fixd {
 
@@ -20,6 +21,15 @@ engine::Host host_of(std::string_view text) {
     auto name = text.substr(0, colon);
     if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
     return {.name = std::string{name}, .port = port};
+}
+
+engine::Proxy proxy_of(std::string_view text) {
+    constexpr std::pair<std::string_view, engine::Proxy::Kind> kKinds[] = {
+        {"socks5://", engine::Proxy::Kind::socks5}, {"http://", engine::Proxy::Kind::http_connect}};
+    for (const auto& [prefix, kind] : kKinds) {
+        if (text.starts_with(prefix)) return {.kind = kind, .host = host_of(text.substr(prefix.size()))};
+    }
+    throw std::invalid_argument("expects socks5://HOST:PORT or http://HOST:PORT, found '" + std::string{text} + "'");
 }
 
 }  // namespace millpond::fixd

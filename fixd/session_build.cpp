@@ -168,6 +168,12 @@ engine::Initiator::Options initiator_options(const SessionSettings& settings) {
     options.reconnect.first = std::chrono::milliseconds{settings.reconnect_ms};
     options.reconnect.longest = std::chrono::milliseconds{settings.reconnect_longest_ms};
     options.reconnect.connect_timeout = std::chrono::milliseconds{settings.connect_ms};
+    options.local_address = settings.local_address;
+    if (!settings.proxy.empty()) {
+        options.proxy = proxy_of(settings.proxy);
+        options.proxy->username = settings.proxy_username;
+        options.proxy->password = service::read_secret(settings.proxy_password, "proxy password");
+    }
     if (settings.tls_on) options.tls = tls_options(settings.tls);
     return options;
 }

@@ -1,6 +1,7 @@
 #include "dialer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <stdexcept>
 #include <string>
@@ -21,6 +22,7 @@ namespace {
 constexpr std::int64_t kLookAgainNanos = 5'000'000;     // whether a name was found
 constexpr std::int64_t kScheduleNanos = 1'000'000'000;  // whether the schedule is open
 constexpr std::size_t kNothingRead = 1;
+constexpr std::size_t kHandshakeBytes = 512;  // of a proxy, read at once
 
 std::int64_t nanos(std::chrono::milliseconds time) { return std::chrono::nanoseconds{time}.count(); }
 
@@ -29,6 +31,9 @@ Initiator::Options checked(Initiator::Options options) {
     if (options.reconnect.jitter < 0 || options.reconnect.jitter >= 1) {
         throw std::invalid_argument("reconnect: a jitter of " + std::to_string(options.reconnect.jitter) +
                                     " is not from 0 to below 1");
+    }
+    if (options.proxy) {
+        for (const auto& host : options.hosts) static_cast<void>(ProxyHandshake{*options.proxy, host});
     }
     return options;
 }
@@ -67,11 +72,8 @@ std::int64_t Initiator::Dialer::on_timer(core::Moment now) {
         switch (phase_) {
             case Phase::waiting: look_up(now); break;
             case Phase::looking_up: connect_next(now); break;
-            case Phase::connecting:
-                drop_socket();
-                host_->report_unreachable(address_, "no answer in time");
-                connect_next(now);
-                break;
+            case Phase::connecting: address_failed("no answer in time", now); break;
+            case Phase::tunnelling: address_failed("no answer of the proxy in time", now); break;
             case Phase::connected: next_ns_ = detail::kNever; break;
         }
     }
@@ -83,7 +85,7 @@ void Initiator::Dialer::look_up(core::Moment now) {
         next_ns_ = host_->enabled() ? now.monotonic_ns + kScheduleNanos : detail::kNever;
         return;
     }
-    const auto& host = options_.hosts[at_host_];
+    const auto& host = next_hop();
     lookup_.emplace(host.name, host.port);
     phase_ = Phase::looking_up;
     give_up_ns_ = now.monotonic_ns + nanos(options_.reconnect.connect_timeout);
@@ -104,48 +106,104 @@ void Initiator::Dialer::connect_next(core::Moment now) {
         addresses_ = std::move(found->addresses);
         std::ranges::reverse(addresses_);
         if (addresses_.empty()) {
-            const auto& host = options_.hosts[at_host_];
+            const auto& host = next_hop();
             host_->report_unreachable({}, host.name + ":" + std::to_string(host.port) + ": " + found->error);
         }
     }
     while (!addresses_.empty()) {
         address_ = addresses_.back();
         addresses_.pop_back();
-        sockaddr_storage kernel{};
-        const auto size = address_.to_kernel(kernel);
-        socket_ = ::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-        if (socket_ < 0) {
-            host_->report_unreachable(address_, std::generic_category().message(errno));
-            continue;
-        }
-        const int on = 1;
-        ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        const auto done = ::connect(socket_, reinterpret_cast<const sockaddr*>(&kernel), size);
-        if (done == 0 || errno == EINPROGRESS) {
-            io_->watch(socket_, EPOLLOUT, *this, false);
+        if (open_socket()) {
             phase_ = Phase::connecting;
             wait_until(now.monotonic_ns + nanos(options_.reconnect.connect_timeout));
             return;
         }
         const auto error = errno;
-        ::close(std::exchange(socket_, -1));
+        if (socket_ >= 0) ::close(std::exchange(socket_, -1));
         host_->report_unreachable(address_, std::generic_category().message(error));
     }
     host_failed(now);
 }
 
+const Host& Initiator::Dialer::next_hop() const noexcept {
+    return options_.proxy ? options_.proxy->host : options_.hosts[at_host_];
+}
+
+/// Begins to connect to address_. False with errno when that failed.
+bool Initiator::Dialer::open_socket() {
+    sockaddr_storage kernel{};
+    const auto size = address_.to_kernel(kernel);
+    socket_ = ::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket_ < 0) return false;
+    const int on = 1;
+    ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (!options_.local_address.empty()) {
+        // The port is chosen with the peer's address, so that many connections may share one.
+        ::setsockopt(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        sockaddr_storage local{};
+        const auto local_size = options_.local_address.to_kernel(local);
+        if (::bind(socket_, reinterpret_cast<const sockaddr*>(&local), local_size) != 0) return false;
+    }
+    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&kernel), size) != 0 && errno != EINPROGRESS) return false;
+    io_->watch(socket_, EPOLLOUT, *this, false);
+    return true;
+}
+
 void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     if (socket_ < 0) return;
+    if (phase_ == Phase::tunnelling) {
+        continue_handshake(now);
+        return;
+    }
     int error = 0;
     socklen_t size = sizeof error;
     ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error == 0) {
+    if (error != 0) {
+        address_failed(std::generic_category().message(error), now);
+    } else if (!options_.proxy) {
         connected(now);
-        return;
+    } else {
+        phase_ = Phase::tunnelling;
+        wait_until(now.monotonic_ns + nanos(options_.reconnect.connect_timeout));
+        handshake_.emplace(*options_.proxy, options_.hosts[at_host_]);
+        continue_handshake(now);
     }
+}
+
+/// Sends and reads what the proxy's protocol wants until the socket has to be waited for.
+void Initiator::Dialer::continue_handshake(core::Moment now) {
+    std::array<char, kHandshakeBytes> bytes;
+    while (handshake_->state() == ProxyHandshake::State::going_on) {
+        const auto output = handshake_->output();
+        const auto moved = output.empty()
+                               ? ::recv(socket_, bytes.data(), std::min(bytes.size(), handshake_->wanted()), 0)
+                               : ::send(socket_, output.data(), output.size(), MSG_NOSIGNAL);
+        if (moved < 0 && (errno == EAGAIN || errno == EINTR)) {
+            io_->change(socket_, output.empty() ? EPOLLIN : EPOLLOUT, *this);
+            return;
+        }
+        if (moved <= 0) {
+            address_failed(moved == 0 ? "the proxy closed the connection" : std::generic_category().message(errno),
+                           now);
+            return;
+        }
+        if (output.empty()) {
+            handshake_->take({bytes.data(), static_cast<std::size_t>(moved)});
+        } else {
+            handshake_->sent(static_cast<std::size_t>(moved));
+        }
+    }
+    if (handshake_->state() == ProxyHandshake::State::done) {
+        connected(now);
+    } else {
+        address_failed(handshake_->failure(), now);
+    }
+}
+
+void Initiator::Dialer::address_failed(std::string_view why, core::Moment now) {
     drop_socket();
-    host_->report_unreachable(address_, std::generic_category().message(error));
+    host_->report_unreachable(address_, why);
     connect_next(now);
 }
 

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <vector>
 
 #include <millpond/engine/initiator.hpp>
 
 #include "name_lookup.hpp"
+#include "proxy_handshake.hpp"
 #include "session_host.hpp"
 
 namespace millpond::engine {
@@ -37,11 +39,17 @@ private:
         waiting,     ///< Until next_ns_.
         looking_up,  ///< The host's name.
         connecting,  ///< socket_ is connecting.
+        tunnelling,  ///< handshake_ asks the proxy for the host.
         connected,   ///< The session has the connection.
     };
 
     void look_up(core::Moment now);
     void connect_next(core::Moment now);
+    /// What is looked up and connected to: the proxy, where there is one.
+    [[nodiscard]] const Host& next_hop() const noexcept;
+    [[nodiscard]] bool open_socket();
+    void continue_handshake(core::Moment now);
+    void address_failed(std::string_view why, core::Moment now);
     void connected(core::Moment now);
     void host_failed(core::Moment now);
     void drop_socket() noexcept;
@@ -62,6 +70,7 @@ private:
     std::vector<net::SocketAddress> addresses_;  // of the host, not tried yet; the last is the next
     net::SocketAddress address_;
     int socket_{-1};
+    std::optional<ProxyHandshake> handshake_;
     std::int64_t give_up_ns_{0};
     std::int64_t connected_ns_{0};
     bool logged_on_{false};

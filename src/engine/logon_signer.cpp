@@ -121,8 +121,8 @@ public:
         std::size_t size = 0;
         std::string result;
         const bool started = context != nullptr &&
-                           EVP_DigestSignInit(context, nullptr, digest, nullptr, private_key_) == 1 &&
-                           EVP_DigestSign(context, nullptr, &size, bytes_of(data), data.size()) == 1;
+                             EVP_DigestSignInit(context, nullptr, digest, nullptr, private_key_) == 1 &&
+                             EVP_DigestSign(context, nullptr, &size, bytes_of(data), data.size()) == 1;
         if (started) {
             result.resize(size);
             auto* const out = reinterpret_cast<unsigned char*>(result.data());

@@ -228,6 +228,29 @@ TEST(FixEngineConfig, AKeyToSignWithIsReadWholeAndNeverShown) {
                                        "': the key to sign with is no private Ed25519 key in PEM without a password");
 }
 
+TEST(FixEngineConfig, TheWayToAHostMayHaveAProxyAndALocalAddress) {
+    const test::ScratchFile secret{test::scratch_name("proxy_password"), "open sesame\n"};
+    std::filesystem::permissions(secret.path(), std::filesystem::perms{0600});
+    const std::string hosts = "hosts = ['h:1']\n";
+    const auto config = from_toml(session(hosts + "proxy = 'http://[fd00::1]:3128'\nproxy_username = 'me'\n" +
+                                          "proxy_password_file = '" + secret.path() + "'\nlocal_address = '10.0.0.5'"));
+    const auto options = initiator_options(config.sessions.at(0));
+    ASSERT_TRUE(options.proxy);
+    EXPECT_EQ(options.proxy->kind, engine::Proxy::Kind::http_connect);
+    EXPECT_EQ(options.proxy->host.name, "fd00::1");
+    EXPECT_EQ(options.proxy->host.port, 3128);
+    EXPECT_EQ(options.proxy->username, "me");
+    EXPECT_EQ(options.proxy->password, "open sesame");
+    EXPECT_EQ(options.local_address.host(), "10.0.0.5");
+    EXPECT_THAT(error_of(session(hosts + "proxy = 'ftp://a:1'")), HasSubstr("expects socks5://HOST:PORT or http://"));
+    EXPECT_THAT(error_of(session(hosts + "proxy = 'socks5://a'")), HasSubstr("key 'proxy': expects HOST:PORT"));
+    EXPECT_THAT(error_of(session("proxy = 'socks5://a:1'")), HasSubstr("'proxy' and 'local_address' need 'hosts'"));
+    EXPECT_THAT(error_of(session(hosts + "proxy_username = 'me'")), HasSubstr("'proxy' is missing"));
+    EXPECT_THAT(error_of(session(hosts + "proxy = 'socks5://a:1'\nproxy_password_env = 'P'")),
+                HasSubstr("'proxy_username' is missing"));
+    EXPECT_THAT(error_of(session(hosts + "local_address = 'eth0'")), HasSubstr("expects an address like 10.0.0.1"));
+}
+
 TEST(Weekdays, RangesMayGoRoundTheWeek) {
     EXPECT_THAT(weekdays_of("mon-fri"), ElementsAre(false, true, true, true, true, true, false));
     EXPECT_THAT(weekdays_of("fri-mon"), ElementsAre(true, true, false, false, false, true, true));

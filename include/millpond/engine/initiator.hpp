@@ -10,18 +10,14 @@
 
 #include <millpond/engine/application.hpp>
 #include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/proxy.hpp>
 #include <millpond/engine/session_options.hpp>
 #include <millpond/engine/tls.hpp>
+#include <millpond/net/socket_address.hpp>
 
 namespace millpond::engine {
 
 class StoreKeeper;
-
-/// Where a counterparty listens.
-struct Host {
-    std::string name;  ///< A name or an address.
-    std::uint16_t port{0};
-};
 
 /// How an initiator comes back.
 struct Reconnect {
@@ -48,6 +44,9 @@ public:
         std::vector<Host> hosts;
         Reconnect reconnect{};
         std::optional<TlsOptions> tls{};
+        std::optional<Proxy> proxy{};
+        /// Connections come from this address; empty: from the one that the route has. Port 0: any.
+        net::SocketAddress local_address{};
     };
 
     /// Begins to connect. session.config.role is set to initiator. application must outlive the initiator; `on` is the
