@@ -21,7 +21,8 @@ std::string error_of(const std::string& text, int deepest = 64) {
 }
 
 TEST(Json, ValuesKeepTheirTypes) {
-    const auto value = parse_json(R"({"n":18446744073709551615,"i":-3,"d":1.5,"t":"5","b":true,"none":null,"l":[1,"x"]})");
+    const auto value =
+        parse_json(R"({"n":18446744073709551615,"i":-3,"d":1.5,"t":"5","b":true,"none":null,"l":[1,"x"]})");
     EXPECT_EQ(member(value, "n").asUInt64(), ~0ULL);
     EXPECT_EQ(member(value, "i").asInt64(), -3);
     EXPECT_DOUBLE_EQ(member(value, "d").asDouble(), 1.5);
@@ -33,8 +34,8 @@ TEST(Json, ValuesKeepTheirTypes) {
 
 TEST(Json, AnErrorNamesLineAndColumn) {
     EXPECT_THAT(error_of("{\"a\": 1,\n  \"b\": }"), StartsWith("line 2, column 8: "));
-    for (const std::string text : {"", "{", "5", R"("text")", "{} {}", "{'a':1}", "{\"a\":1,}", "{\"a\":1,\"a\":2}", "[1,]",
-                                   "{\"a\":NaN}", "/* c */ {}", "{\"a\":\"\\x\"}"}) {
+    for (const std::string text : {"", "{", "5", R"("text")", "{} {}", "{'a':1}", "{\"a\":1,}", "{\"a\":1,\"a\":2}",
+                                   "[1,]", "{\"a\":NaN}", "/* c */ {}", "{\"a\":\"\\x\"}"}) {
         const auto error = error_of(text);
         EXPECT_THAT(error, StartsWith("line 1, column ")) << text;
         EXPECT_EQ(error.find('\n'), std::string::npos) << text;

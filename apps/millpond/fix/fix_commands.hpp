@@ -6,8 +6,10 @@
 namespace millpond::app {
 
 Command fix_acceptor_command(Arguments& fix);
+Command fix_config_command(Arguments& fix);
 Command fix_dictionary_command(Arguments& fix);
 Command fix_generate_command(Arguments& fix);
+Command fix_import_command(Arguments& fix);
 Command fix_initiator_command(Arguments& fix);
 Command fix_print_command(Arguments& fix);
 Command fix_sessions_command(Arguments& fix);

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+/// QuickFIX's settings, and what they are here.
+namespace millpond::fixd::quickfix {
+
+enum class Kind : std::uint8_t {
+    text,
+    number,
+    yes_no,
+    header,  ///< A field of [session.header]; the key is its tag.
+};
+
+/// A setting that becomes one key with the same meaning.
+struct PlainKey {
+    std::string_view quickfix;
+    std::string_view ours;
+    Kind kind;
+};
+
+inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
+    {"SenderSubID", "50", Kind::header},
+    {"TargetSubID", "57", Kind::header},
+    {"SenderLocationID", "142", Kind::header},
+    {"TargetLocationID", "143", Kind::header},
+    {"HeartBtInt", "heartbeat_seconds", Kind::number},
+    {"LogonTimeout", "logon_seconds", Kind::number},
+    {"LogoutTimeout", "logout_seconds", Kind::number},
+    {"MaxLatency", "max_latency_seconds", Kind::number},
+    {"ResetOnLogon", "reset_on_logon", Kind::yes_no},
+    {"ResetOnLogout", "reset_on_logout", Kind::yes_no},
+    {"ResetOnDisconnect", "reset_on_disconnect", Kind::yes_no},
+    {"EnableLastMsgSeqNumProcessed", "send_last_processed", Kind::yes_no},
+    {"EnableNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
+    {"SendNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
+    {"MaxMessagesInResendRequest", "resend_chunk", Kind::number},
+    {"ResendRequestChunkSize", "resend_chunk", Kind::number},
+    {"ValidateFieldsHaveValues", "fields_have_values", Kind::yes_no},
+    {"ValidateUserDefinedFields", "user_fields_are_known", Kind::yes_no},
+    {"ValidateFieldsOutOfOrder", "fields_are_in_order", Kind::yes_no},
+    {"ValidateUnorderedGroupFields", "members_are_in_order", Kind::yes_no},
+});
+
+inline constexpr auto kApplVerIds = std::to_array<std::pair<std::string_view, std::string_view>>(
+    {{"7", "FIX.5.0"}, {"8", "FIX.5.0SP1"}, {"9", "FIX.5.0SP2"}});
+
+inline constexpr auto kPrecisions = std::to_array<std::pair<std::string_view, std::string_view>>({{"0", "s"},
+                                                                                                  {"3", "ms"},
+                                                                                                  {"6", "us"},
+                                                                                                  {"9", "ns"},
+                                                                                                  {"SECONDS", "s"},
+                                                                                                  {"MILLIS", "ms"},
+                                                                                                  {"MICROS", "us"},
+                                                                                                  {"NANOS", "ns"}});
+
+/// A setting without a counterpart. Where its value is the usual one nothing is lost.
+struct WithoutCounterpart {
+    std::string_view quickfix;
+    std::string_view usual;  ///< Empty: any value is a loss.
+    std::string_view reason;
+};
+
+inline constexpr std::string_view kJavaStore =
+    "a Java key store; convert it to PEM files (keytool, openssl pkcs12) for tls_certificate and tls_key";
+inline constexpr std::string_view kDatabase = "stores are files here: store";
+inline constexpr std::string_view kScreen =
+    "there is no log on the screen; raw_log and `millpond fix print` show messages";
+inline constexpr std::string_view kProtocols = "TLS 1.2 and later with OpenSSL's ciphers are used";
+
+inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
+    {"CheckCompID", "Y", "CompIDs are always checked"},
+    {"SocketNodelay", "Y", "TCP_NODELAY is always on"},
+    {"SocketTcpNoDelay", "Y", "TCP_NODELAY is always on"},
+    {"SocketReuseAddress", "Y", "SO_REUSEADDR is always on"},
+    {"ValidateLengthAndChecksum", "Y", "both are always validated"},
+    {"ValidateIncomingMessage", "Y", "messages are always validated"},
+    {"ValidateSequenceNumbers", "Y", "sequence numbers are always validated"},
+    {"AllowUnknownMsgFields", "N", "fields that the dictionary does not have are rejected; add them to the dictionary"},
+    {"SendRedundantResendRequests", "N", "one ResendRequest is open at a time"},
+    {"UseClosedResendInterval", "N", "an open range is asked for; resend_chunk makes closed ones"},
+    {"ClosedResendInterval", "N", "an open range is asked for; resend_chunk makes closed ones"},
+    {"RefreshOnLogon", "N", "only the engine's own API has it: SessionConfig::refresh_on_logon"},
+    {"ResetOnError", "N", "after an error the numbers go on"},
+    {"DisconnectOnError", "N", "an error is answered with a Reject"},
+    {"ForceResendWhenCorruptedStore", "N", "a store that cannot be read is refused at startup"},
+    {"IgnorePossDupResendRequests", "N", "such requests are answered"},
+    {"RequiresOrigSendingTime", "Y", "OrigSendingTime is always required of PossDup messages"},
+    {"RejectMessageOnUnhandledException", "N", "callbacks do not throw"},
+    {"AcceptorTemplate", "Y", "a session whose target is * is a template"},
+    {"DynamicSession", "Y", "a session whose target is * is a template"},
+    {"UseLocalTime", "N", "times are in `timezone`: set the machine's zone"},
+    {"SessionQualifier", "", "sessions have no qualifier: two sessions need different CompIDs or versions"},
+    {"LogonTag", "", "use [session.logon]"},
+    {"Username", "", "your own code read it: username, or 553 in [session.logon]"},
+    {"Password", "", "your own code read it: password_file, password_env, or 554 in [session.logon]"},
+    {"MaxScheduledWriteRequests", "", "pending_bytes and stall_seconds bound what a slow counterparty leaves unread"},
+    {"SocketSynchronousWrites", "", "writes never block; pending_bytes bounds what waits"},
+    {"SocketSynchronousWriteTimeout", "", "writes never block; stall_seconds bounds how long they wait"},
+    {"SocketSendBufferSize", "", "the kernel's size is used"},
+    {"SocketReceiveBufferSize", "", "the kernel's size is used"},
+    {"SocketKeepAlive", "", "heartbeats are what finds a dead connection"},
+    {"SocketLinger", "", "connections end in order"},
+    {"FileStoreSync", "N", "durability = \"message\" syncs each message"},
+    {"FileStoreMaxCachedMsgs", "", "messages are read from the mapped file"},
+    {"HttpAcceptPort", "", "metrics and `millpond fix sessions` show the sessions"},
+    {"ScreenLogShowIncoming", "", kScreen},
+    {"ScreenLogShowOutgoing", "", kScreen},
+    {"ScreenLogShowEvents", "", kScreen},
+    {"ScreenLogEvents", "", kScreen},
+    {"FileLogBackupPath", "", "raw_log_rotate renames the raw log"},
+    {"SLF4JLogEventCategory", "", "the engine logs to its standard error"},
+    {"MySQLStoreDatabase", "", kDatabase},
+    {"PostgreSQLStoreDatabase", "", kDatabase},
+    {"OdbcStoreConnectionString", "", kDatabase},
+    {"JdbcURL", "", kDatabase},
+    {"JdbcDriver", "", kDatabase},
+    {"SleepycatDatabaseDir", "", kDatabase},
+    {"SocketKeyStore", "", kJavaStore},
+    {"SocketKeyStorePassword", "", kJavaStore},
+    {"SocketTrustStore", "", kJavaStore},
+    {"SocketTrustStorePassword", "", kJavaStore},
+    {"NeedClientAuth", "", "tls_verify of the [[acceptor]] asks for client certificates"},
+    {"EnabledProtocols", "", kProtocols},
+    {"CipherSuites", "", kProtocols},
+    {"SSLProtocol", "", kProtocols},
+    {"SSLCipherSuite", "", kProtocols},
+    {"CertificationAuthoritiesDirectory", "", "tls_authorities is one file with all authorities"},
+    {"CertificateRevocationListFile", "", "certificates are not checked against revocation lists"},
+    {"CertificateRevocationListDirectory", "", "certificates are not checked against revocation lists"},
+});
+
+}  // namespace millpond::fixd::quickfix

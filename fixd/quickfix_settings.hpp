@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// The form of QuickFIX's settings files.
+namespace millpond::fixd::quickfix {
+
+struct Entry {
+    std::size_t line{0};
+    std::string key{};
+    std::string value{};
+};
+
+/// One [SESSION] with the defaults that it does not replace.
+class Section {
+public:
+    Section(std::size_t line, std::vector<Entry> entries) : line_(line), entries_(std::move(entries)) {}
+
+    [[nodiscard]] std::size_t line() const noexcept { return line_; }
+    [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
+    /// Null where it has none of that name.
+    [[nodiscard]] const Entry* find(std::string_view key) const noexcept;
+
+private:
+    std::size_t line_;
+    std::vector<Entry> entries_;
+};
+
+/// Whether they differ in upper and lower case only, as QuickFIX compares keys.
+[[nodiscard]] bool same_key(std::string_view left, std::string_view right) noexcept;
+[[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text) noexcept;
+/// The parts between separators, without spaces around them.
+[[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
+
+/// The sessions of a file. Throws settings::ConfigError with file and line: text that is neither a section, a setting
+/// nor a comment, another section than [DEFAULT] and [SESSION], or a key that is there twice.
+[[nodiscard]] std::vector<Section> read_settings(std::string_view text, std::string_view name);
+
+}  // namespace millpond::fixd::quickfix
