@@ -54,8 +54,8 @@ std::string_view reply_text(char code) noexcept {
 
 Proxy checked(Proxy proxy, const Host& target) {
     if (proxy.kind == Proxy::Kind::socks5) {
-        for (const std::string_view text : {std::string_view{proxy.username}, std::string_view{proxy.password},
-                                            std::string_view{target.name}}) {
+        for (const std::string_view text :
+             {std::string_view{proxy.username}, std::string_view{proxy.password}, std::string_view{target.name}}) {
             if (text.size() > kMostText) {
                 throw std::invalid_argument("SOCKS5 takes names and passwords of at most 255 bytes");
             }

@@ -95,8 +95,7 @@ protected:
     std::string host_{"127.0.0.1"};
     const std::uint16_t port_{free_port()};
     const std::string port_text_{std::to_string(port_)};
-    const std::vector<std::string> microsocks_{"microsocks", "-i", "127.0.0.1", "-p", port_text_,
-                                               "-b",         "127.0.0.2"};
+    const std::vector<std::string> microsocks_{"microsocks", "-i", "127.0.0.1", "-p", port_text_, "-b", "127.0.0.2"};
 };
 
 TEST_F(ProxyTest, AnInitiatorConnectsFromItsLocalAddress) {
@@ -132,7 +131,8 @@ TEST_F(ProxyTest, ThroughSocks5WithTlsInsideByNameAndPassword) {
     listen(TlsOptions{.certificate = certificates.certificate("ours-server"),
                       .key = certificates.key("ours-server"),
                       .verify_peer = false});
-    connect({.hosts = {}, .tls = TlsOptions{.authorities = certificates.certificate("ours"),
+    connect({.hosts = {},
+             .tls = TlsOptions{.authorities = certificates.certificate("ours"),
                                .server_name = test::Certificates::kServerName},
              .proxy = proxy(Proxy::Kind::socks5, "me", "pass")});
     ASSERT_TRUE(both_log_on());
@@ -169,9 +169,8 @@ TEST_F(ProxyTest, AProxyThatSaysNothingIsGivenUp) {
     ASSERT_EQ(::bind(silent, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     ASSERT_EQ(::listen(silent, 8), 0);
     listen();
-    Initiator::Options options{.hosts = {{host_, acceptor_->port()}},
-                               .reconnect = kSoon,
-                               .proxy = proxy(Proxy::Kind::http_connect)};
+    Initiator::Options options{
+        .hosts = {{host_, acceptor_->port()}}, .reconnect = kSoon, .proxy = proxy(Proxy::Kind::http_connect)};
     options.reconnect.connect_timeout = std::chrono::milliseconds{50};
     initiator_.add({.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE"}, .dictionary = &dictionary_},
                    options, desk_);
@@ -191,7 +190,8 @@ TEST_F(ProxyTest, ThroughHttpConnectWithTlsInside) {
     listen(TlsOptions{.certificate = certificates.certificate("ours-server"),
                       .key = certificates.key("ours-server"),
                       .verify_peer = false});
-    connect({.hosts = {}, .tls = TlsOptions{.authorities = certificates.certificate("ours"),
+    connect({.hosts = {},
+             .tls = TlsOptions{.authorities = certificates.certificate("ours"),
                                .server_name = test::Certificates::kServerName},
              .proxy = proxy(Proxy::Kind::http_connect, "me", "pass")});
     ASSERT_TRUE(both_log_on());
