@@ -178,6 +178,15 @@ private:
             add("reconnect_ms", milliseconds);
             add("reconnect_longest_ms", milliseconds);
         }
+        if (const auto* proxy = take("ProxyType")) {
+            const bool is_http = quickfix::same_key(proxy->value, "http");
+            if (!is_http && !quickfix::same_key(proxy->value, "socks")) {
+                fail(proxy->line, fmt::format("ProxyType expects http or socks, found '{}'", proxy->value));
+            }
+            const auto& host = need("ProxyHost").value;
+            add("proxy",
+                toml_text(fmt::format("{}://{}:{}", is_http ? "http" : "socks5", host, number(need("ProxyPort")))));
+        }
         const auto* ssl = take("SocketUseSSL");
         bool tls = ssl != nullptr && yes(*ssl);
         tls |= tls_files("ClientCertificateFile", "ClientCertificateKeyFile", lines_);

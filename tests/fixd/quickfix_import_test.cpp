@@ -174,12 +174,27 @@ TEST(QuickfixImport, EachPlainKeyIsAccepted) {
     for (const auto& plain : quickfix::kPlainKeys) {
         const auto* const value = plain.kind == quickfix::Kind::number   ? "7"
                                   : plain.kind == quickfix::Kind::yes_no ? "Y"
-                                                                         : "X";
-        EXPECT_THAT(left_out_of(std::string{kSession} + std::string{plain.quickfix} + "=" + value + "\n"), IsEmpty())
+                                                                         : "127.0.0.1";
+        EXPECT_THAT(left_out_of(std::string{kSession} + "ProxyType=http\nProxyHost=h\nProxyPort=1\n" +
+                                std::string{plain.quickfix} + "=" + value + "\n"),
+                    IsEmpty())
             << plain.quickfix;
     }
     EXPECT_THAT(left_out_of(std::string{kSession} + "ResendRequestChunkSize=5\nMaxMessagesInResendRequest=9\n"),
                 ElementsAre("8 ResendRequestChunkSize"));
+}
+
+TEST(QuickfixImport, AProxyIsOneKeyAndItsPasswordIsNotCopied) {
+    const auto text = std::string{kSession} +
+                      "ProxyType=socks\nProxyHost=gate\nProxyPort=1080\nProxyUser=me\n"
+                      "ProxyPassword=geheim\nProxyVersion=5\nSocketLocalHost=10.0.0.1\n";
+    const auto import = import_quickfix(text, "quickfix.cfg");
+    const auto config = config_of(import);
+    EXPECT_EQ(config.sessions[0].proxy, "socks5://gate:1080");
+    EXPECT_EQ(config.sessions[0].proxy_username, "me");
+    EXPECT_THAT(import.toml, ::testing::Not(HasSubstr("geheim")));
+    EXPECT_THAT(left_out_of(text), ElementsAre("12 ProxyPassword"));
+    EXPECT_THAT(error_of(std::string{kSession} + "ProxyType=other\n"), HasSubstr("quickfix.cfg:8: ProxyType expects"));
 }
 
 TEST(QuickfixImport, AMistakeIsNamedWithFileAndLine) {
