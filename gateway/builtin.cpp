@@ -1,5 +1,9 @@
 #include <span>
 
+#include "gateway/feeds/bbo28/settings.hpp"
+#include "gateway/feeds/itch/settings.hpp"
+#include "gateway/feeds/miax_tom/settings.hpp"
+#include "gateway/feeds/quotes/settings.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sinks/csv/settings.hpp"
 #include "gateway/sinks/journal/settings.hpp"
@@ -10,6 +14,17 @@
 #include "gateway/sinks/web/settings.hpp"
 
 namespace millpond::gateway {
+
+/// A new format of feeds is a folder below gateway/feeds and one line here.
+std::span<const FeedFormat* const> builtin_feed_formats() noexcept {
+    static const FeedFormat* const formats[] = {
+        &quotes::Settings::format(),
+        &bbo28::Settings::format(),
+        &miax_tom::Settings::format(),
+        &itch::Settings::format(),
+    };
+    return formats;
+}
 
 /// A new kind of sink is a folder below gateway/sinks and one line here.
 std::span<const SinkKind* const> builtin_sink_kinds() noexcept {

@@ -107,9 +107,9 @@ void Gateway::read_totals(Totals& totals) const {
                 totals.packets += receiver.counts().datagrams.read();
                 totals.kernel_drops += receiver.counts().kernel_drops.read();
             });
-            totals.quotes += line.decoder().counters().quotes.read();
-            totals.malformed += line.decoder().counters().malformed.read();
-            line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+            totals.quotes += line.counters().quotes.read();
+            totals.malformed += line.counters().malformed.read();
+            line.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
                 if (name == "sequence_missing") totals.missing += tally.read();
             });
         });

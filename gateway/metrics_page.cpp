@@ -62,8 +62,7 @@ void MetricsPage::add(const Pipeline& pipeline) {
     pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
 }
 
-template <class Line>
-void MetricsPage::add_feed(const Line& line) {
+void MetricsPage::add_feed(const Feed& line) {
     const auto list_with = [&](const metrics::Labels& labels) {
         return [this, labels](std::string_view name, std::string_view help, const core::Tally& tally) {
             const bool is_gauge = name.ends_with("_live");
@@ -109,7 +108,7 @@ void MetricsPage::add_feed(const Line& line) {
             return feed == state->feeds.end() ? 0.0 : static_cast<double>(feed->instruments_incomplete);
         }));
     line.visit_line_counters(list);
-    line.decoder().visit_counters(list);
+    line.visit_counters(list);
 }
 
 void MetricsPage::remove(const Consumer& sink) { of_sinks_.erase(&sink); }

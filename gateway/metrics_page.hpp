@@ -34,8 +34,7 @@ public:
     [[nodiscard]] http::Page page(const http::Request& request) const;
 
 private:
-    template <class Line>
-    void add_feed(const Line& line);
+    void add_feed(const Feed& line);
 
     Health health_;
     metrics::Registry registry_;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 
 #include "bench/callgrind/cases.hpp"

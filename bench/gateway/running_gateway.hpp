@@ -15,6 +15,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "bench/harness/timing.hpp"
+#include "gateway/feeds/bbo28/settings.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sinks/consumer.hpp"
@@ -70,7 +71,7 @@ private:
         config.pin = static_cast<std::uint32_t>(options.receive_core);
         config.rings.emplace_back().name = "bench-" + std::to_string(getpid());
         auto& feed = config.feeds.emplace_back();
-        feed.format = gateway::FeedFormat::bbo28;
+        feed.format = &gateway::bbo28::Settings::format();
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.tcp) config.add<gateway::tcp::Settings>().listen = net::SocketAddress::parse("127.0.0.1:0");
         if (options.web) {

@@ -34,16 +34,6 @@ constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
 constexpr std::int64_t kLagNs = kSecondNs * 3 / 4;
 constexpr std::size_t kMostMarks = 512;  // nearly a minute of looks
 
-std::string_view word_of(FeedFormat format) {
-    switch (format) {
-        case FeedFormat::bbo28: return "bbo28";
-        case FeedFormat::quotes: return "quotes";
-        case FeedFormat::miax_tom: return "miax-tom";
-        case FeedFormat::itch: return "itch";
-    }
-    return "unknown";
-}
-
 }  // namespace
 
 void Monitor::Rate::see(std::uint64_t now_count, double span_seconds) noexcept {
@@ -68,7 +58,7 @@ Monitor::Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const 
             auto& feed = state_.feeds.emplace_back();
             feed.name = config.name;
             feed.ring = config.ring;
-            feed.format = word_of(config.format);
+            feed.format = config.format->name();
             feed.listen = line.receiver().report().local.to_string();
             feed.interface = config.interface.empty() ? interface_of(config.listen) : config.interface;
             feed.started = now.monotonic_ns;
@@ -140,8 +130,7 @@ void Monitor::look(core::Moment moment) {
     shown_ = std::move(shown);
 }
 
-template <class Line>
-void Monitor::look_at_lines(const Line& line, FeedState& state, std::int64_t now) {
+void Monitor::look_at_lines(const Feed& line, FeedState& state, std::int64_t now) {
     state.packets = state.bytes = 0;
     std::uint64_t dropped = 0;
     std::uint64_t corrupt = 0;
@@ -176,12 +165,12 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         auto& state = state_.feeds[feed];
         auto& memory = feed_memory_[feed++];
         look_at_lines(line, state, now);
-        state.quotes = line.decoder().counters().quotes.read();
+        state.quotes = line.counters().quotes.read();
         if (state.packets != memory.packets) state.last_packet = now;
         memory.packets = state.packets;
-        if (const auto* rebuild = line.rebuild()) {
-            state.incomplete.see(rebuild->is_wanted(), now);
-            auto failure = rebuild->last_failure();
+        if (auto rebuilding = line.rebuilding()) {
+            state.incomplete.see(rebuilding->wanted, now);
+            auto& failure = rebuilding->last_failure;
             state.rebuild_failure =
                 failure.at.monotonic_ns >= state.incomplete.since ? std::move(failure.text) : std::string{};
         }
@@ -189,11 +178,11 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
             state.no_request_server.see(!server->is_reachable(), now);
             if (state.request_server.empty()) state.request_server = server->server().to_string();
         }
-        state.undecodable.see(line.decoder().counters().malformed.read(), now);
-        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        state.undecodable.see(line.counters().malformed.read(), now);
+        line.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
             if (name == "sequence_missing") state.missing.see(tally.read(), now);
         });
-        const auto& counters = line.decoder().counters();
+        const auto& counters = line.counters();
         state.rejected.see(counters.rejected.read() + counters.unknown.read(), now);
         state.strays.see(line.strays(), now);
         const auto gapped = board.gapped(*line.config().channel);

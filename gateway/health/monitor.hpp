@@ -73,8 +73,7 @@ private:
         Rate delivered;
     };
 
-    template <class Line>
-    static void look_at_lines(const Line& line, FeedState& state, std::int64_t now);
+    static void look_at_lines(const Feed& line, FeedState& state, std::int64_t now);
     /// True when something was lost since the last look.
     bool look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
     void look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed);

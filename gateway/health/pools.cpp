@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,24 +26,22 @@ void see(PoolState& pool, std::uint64_t used, std::uint64_t refused, std::uint64
     pool.refused = refused;
 }
 
-/// What a feed's decoder counts of its orders; nothing where it keeps none.
-struct Orders {
+/// What a feed's decoder counts of its table.
+struct Filling {
     std::uint64_t live{0};
     std::uint64_t refused{0};
     std::uint64_t sessions{0};
 };
-template <class Line>
-std::optional<Orders> orders_of(const Line& line) {
-    std::optional<std::uint64_t> live;
-    Orders orders;
-    line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-        if (name == "orders_live") live = tally.read();
-        if (name == "orders_refused") orders.refused = tally.read();
-        if (name == "clears") orders.sessions = tally.read();
+Filling filling_of(const Feed& feed, const FeedTable& table) {
+    const auto live = fmt::format("{}_live", table.name);
+    const auto refused = fmt::format("{}_refused", table.name);
+    Filling filling;
+    feed.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        if (name == live) filling.live = tally.read();
+        if (name == refused) filling.refused = tally.read();
+        if (name == "clears") filling.sessions = tally.read();
     });
-    if (!live) return std::nullopt;
-    orders.live = *live;
-    return orders;
+    return filling;
 }
 
 }  // namespace
@@ -63,13 +60,14 @@ void look_at_pools(const std::vector<std::unique_ptr<Pipeline>>& pipelines, std:
             "instruments", [&] { return fmt::format("ring '{}'", pipeline->config().name); },
             pipeline->config().max_instruments, "max_instruments");
         see(instruments, pipeline->publisher().named().read(), pipeline->instruments().refused().read(), 0, now);
-        pipeline->for_each_feed([&](const auto& line) {
-            const auto orders = orders_of(line);
-            if (!orders) return;
+        pipeline->for_each_feed([&](const Feed& feed) {
+            const auto table = feed.table();
+            if (!table) return;
+            const auto filling = filling_of(feed, *table);
             auto& pool = next(
-                "orders", [&] { return fmt::format("feed '{}'", line.config().name); }, line.config().max_orders,
-                "max_orders");
-            see(pool, orders->live, orders->refused, orders->sessions, now);
+                table->name, [&] { return fmt::format("feed '{}'", feed.config().name); }, table->capacity,
+                table->bound);
+            see(pool, filling.live, filling.refused, filling.sessions, now);
         });
     }
 }

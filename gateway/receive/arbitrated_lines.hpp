@@ -6,24 +6,18 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/line_arbiter.hpp>
 #include <millpond/feed/rerequester.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/receive/receiver_options.hpp"
 #include "gateway/receive/request_client.hpp"
+#include "gateway/receive/rerequest_settings.hpp"
 #include "gateway/settings/config.hpp"
 
 namespace millpond::gateway {
-
-/// The receiver of a feed's line B.
-[[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
-/// How long a hole waits for the other line.
-[[nodiscard]] std::uint64_t reorder_ticks(const FeedConfig& config);
-/// How a feed asks its server for messages, on the line and for its books.
-[[nodiscard]] feed::Rerequester::Options rerequester_options(const FeedConfig& config);
 
 /// What a feed has beyond its one line: line B, and the server that is asked for what no line brought.
 ///
@@ -31,16 +25,20 @@ namespace millpond::gateway {
 template <class Decoder>
 class ArbitratedLines {
 public:
-    static constexpr bool kAsks = std::is_same_v<Decoder, feed::ItchDecoder>;
     using Arbiter = feed::LineArbiter<Decoder>;
+    /// The Rerequester can name its sessions.
+    static constexpr bool kAsks = requires(feed::Rerequester& asker, feed::Sequencing<Decoder>::Session session) {
+        asker.due(session, std::uint64_t{}, std::uint64_t{}, std::uint64_t{});
+    };
 
-    explicit ArbitratedLines(const FeedConfig& config)
-        : arbiter_({.held = config.reorder_datagrams, .from_first = config.rerequest_start}),
+    ArbitratedLines(const FeedConfig& config, const RerequestSettings& rerequest)
+        : arbiter_({.held = config.reorder_datagrams,
+                    .from_first = !rerequest.rerequest.empty() && rerequest.rerequest_start}),
           window_ticks_(reorder_ticks(config)) {
         if (!config.line_b.empty()) second_.emplace(second_receiver_options(config));
-        if (config.rerequest.empty()) return;
-        answers_.emplace(config.rerequest, config.receive_buffer);
-        asker_.emplace(rerequester_options(config));
+        if (rerequest.rerequest.empty()) return;
+        answers_.emplace(rerequest.rerequest, config.receive_buffer);
+        asker_.emplace(rerequester_options(rerequest));
     }
 
     struct Brought {

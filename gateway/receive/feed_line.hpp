@@ -1,9 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -16,17 +16,12 @@
 #include <millpond/net/udp_receiver.hpp>
 
 #include "gateway/receive/arbitrated_lines.hpp"
-#include "gateway/receive/book_rebuild.hpp"
-#include "gateway/receive/capture.hpp"
 #include "gateway/receive/captured_feed.hpp"
+#include "gateway/receive/feed.hpp"
 #include "gateway/receive/feed_loss.hpp"
-#include "gateway/receive/notice.hpp"
-#include "gateway/settings/config.hpp"
+#include "gateway/receive/receiver_options.hpp"
 
 namespace millpond::gateway {
-
-/// The receiver of a feed, as its configuration asks for it. Throws std::runtime_error that names the feed.
-[[nodiscard]] net::UdpReceiver::Options receiver_options(const FeedConfig& config);
 
 inline void tell_rejected(std::span<const std::byte> bytes, std::uint16_t channel, const feed::DecodeResult& result,
                           Notices& notices) noexcept {
@@ -48,44 +43,68 @@ void decode_batch(std::span<const net::Datagram> datagrams, std::uint16_t channe
     }
 }
 
-/// One feed of a receive thread: where its datagrams come in, and what reads them.
+/// For formats without books that can be rebuilt.
+struct NoRebuild {
+    [[nodiscard]] static constexpr bool takes() noexcept { return false; }
+    static void live(std::span<const std::byte>) noexcept {}
+    template <class Decoder, class Handler>
+    static void look(Decoder&, std::uint16_t, Handler&) noexcept {}
+    template <class Decoder>
+    static void beat(const Decoder&) noexcept {}
+    static void set_midnight(std::int64_t) noexcept {}
+    template <class Visitor>
+    static void visit_counters(const Visitor&) noexcept {}
+    [[nodiscard]] static Rebuilding state() { return {}; }
+};
+
+/// What a format adds to a line.
+struct LineOptions {
+    RerequestSettings rerequest{};  ///< Of formats whose session the Rerequester understands.
+    std::optional<FeedTable> table{};
+};
+
+/// The feed of one format.
 ///
-/// Threads: poll and beat on the receive thread; the midnight is set and counts are read on any.
-template <class Decoder>
-class FeedLine {
+/// Decoder: as of millpond::feed. Rebuild: what rebuilds its books beside the live ones, with the functions of
+/// NoRebuild.
+template <class Decoder, class Rebuild = NoRebuild>
+class FeedLine final : public Feed {
 public:
+    /// arguments: the decoder's. Throws what net::UdpReceiver throws.
     template <class... Arguments>
-    explicit FeedLine(const FeedConfig& config, Arguments&&... arguments)
-        : config_(config),
+    FeedLine(const FeedConfig& config, const LineOptions& options, Arguments&&... arguments)
+        : Feed(config),
+          channel_(*config.channel),
+          table_(options.table),
           receiver_(receiver_options(config)),
           decoder_(std::forward<Arguments>(arguments)...),
-          loss_({.channel = *config.channel,
+          loss_({.channel = channel_,
                  .patience_ns = static_cast<std::int64_t>(config.stale_seconds) * kSecondNs,
                  .sequenced = kSequenced}) {
         if constexpr (kSequenced) {
-            if (config_.has_lines()) lines_ = std::make_unique<ArbitratedLines<Decoder>>(config_);
+            if (!config.line_b.empty() || !options.rerequest.rerequest.empty())
+                lines_ = std::make_unique<ArbitratedLines<Decoder>>(config, options.rerequest);
         }
     }
 
-    /// Decodes what has come; how many datagrams that were. capture: where the raw datagrams are kept; null: nowhere.
-    template <class Handler>
-    std::size_t poll(Handler& handler, Notices& notices, Capture* capture) {
+    /// Has its books rebuilt while they are incomplete; before the first poll.
+    void rebuild_with(std::unique_ptr<Rebuild> rebuild) noexcept { rebuild_ = std::move(rebuild); }
+
+    std::size_t poll(Publisher& publisher, Notices& notices, Capture* capture) override {
         const auto datagrams = receiver_.poll();
-        const auto sessions_before = handler.sessions();
+        const auto sessions_before = publisher.sessions();
         std::span<const net::Datagram> second;
         std::size_t answers = 0;
         if constexpr (kSequenced) {
             if (lines_) {
-                const auto brought = poll_lines(datagrams, handler, notices);
+                const auto brought = poll_lines(datagrams, publisher, notices);
                 second = brought.second;
                 answers = brought.answers;
             }
         }
-        if (!has_lines()) decode_batch(datagrams, *config_.channel, decoder_, handler, notices);
-        if constexpr (kRebuilds) {
-            if (rebuild_) look_at_rebuild(datagrams, handler);
-        }
-        sessions_ += handler.sessions() - sessions_before;
+        if (!has_lines()) decode_batch(datagrams, channel_, decoder_, publisher, notices);
+        if (rebuild_) look_at_rebuild(datagrams, publisher);
+        sessions_ += publisher.sessions() - sessions_before;
         // After them: no quote waits for its copy.
         if (capture != nullptr) {
             captured_.put(*capture, 0, datagrams, decoder_, sessions_);
@@ -93,135 +112,77 @@ public:
         }
         return datagrams.size() + second.size() + answers;
     }
-
-    /// Nothing is polled any more.
-    void finish(Capture& capture) noexcept { captured_.finish(capture); }
-
-    /// Datagrams wait behind a hole for time to pass.
-    [[nodiscard]] bool holding() const noexcept {
+    [[nodiscard]] bool holding() const noexcept override {
         if constexpr (kSequenced) return lines_ && lines_->holding();
         return false;
     }
-
-    /// To be called a few times a second: the kernel's drop counter, losses that no number tells, and the day.
-    template <class Publisher>
-    void beat(Publisher& publisher) noexcept {
+    void beat(Publisher& publisher) noexcept override {
         receiver_.refresh_kernel_drops();
         loss_.beat(seen(), core::monotonic_nanos(), publisher);
-        if constexpr (kRebuilds) {
-            if (rebuild_) rebuild_->beat(decoder_);
-        }
+        if (rebuild_) rebuild_->beat(decoder_);
         if constexpr (kSequenced) {
             if (lines_) lines_->beat();
         }
         if constexpr (requires { decoder_.set_midnight(std::int64_t{}); }) {
-            const auto midnight = midnight_utc_ns_.load(std::memory_order_relaxed);
-            if (midnight == known_midnight_) return;
-            known_midnight_ = midnight;
-            decoder_.set_midnight(midnight);
-            if constexpr (kRebuilds) {
-                if (rebuild_) rebuild_->set_midnight(midnight);
-            }
+            const auto now = midnight();
+            if (now == known_midnight_) return;
+            known_midnight_ = now;
+            decoder_.set_midnight(now);
+            if (rebuild_) rebuild_->set_midnight(now);
         }
     }
+    void finish(Capture& capture) noexcept override { captured_.finish(capture); }
+    void set_captured_as(std::uint32_t number) override { captured_.set_first_number(number); }
 
-    /// When the exchange's day began; known to the decoder after the next beat.
-    void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_.store(utc_ns, std::memory_order_relaxed); }
-
-    /// Has its books rebuilt while they are incomplete; before the first poll. Throws what BookRebuild throws.
-    void rebuild_with(const feed::ItchRebuild::Options& books, const service::Say& say)
-        requires std::is_same_v<Decoder, feed::ItchDecoder>
-    {
-        BookRebuild::Options options{.feed = config_.name,
-                                     .history = {.path = config_.rebuild_from, .ports = {}},
-                                     .server = config_.rerequest,
-                                     .books = books,
-                                     .buffer_bytes = config_.rebuild_buffer,
-                                     .longest_ns = static_cast<std::int64_t>(config_.rebuild_seconds) * kSecondNs,
-                                     .asking = rerequester_options(config_)};
-        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
-            options.history.ports.push_back(receiver.report().local.port());
-        });
-        rebuild_ = std::make_unique<BookRebuild>(options, say);
-    }
-    /// Null where there is none.
-    [[nodiscard]] const BookRebuild* rebuild() const noexcept {
-        if constexpr (kRebuilds) return rebuild_.get();
-        return nullptr;
-    }
-
-    /// Its number in the capture; line B's is the next.
-    void set_captured_as(std::uint32_t number) { captured_.set_first_number(number); }
-
-    [[nodiscard]] const FeedConfig& config() const noexcept { return config_; }
-    [[nodiscard]] const net::UdpReceiver& receiver() const noexcept { return receiver_; }
-    [[nodiscard]] const Decoder& decoder() const noexcept { return decoder_; }
-
-    /// Whether a line B, or a server that is asked, stands beside its one line.
-    [[nodiscard]] bool has_lines() const noexcept {
-        if constexpr (kSequenced) return lines_ != nullptr;
-        return false;
-    }
-    /// The server that is asked; null where there is none.
-    [[nodiscard]] const RequestClient* request_server() const noexcept {
-        if constexpr (kSequenced) return lines_ ? lines_->answers() : nullptr;
-        return nullptr;
-    }
-    /// Calls visit(name, receiver) for what market data comes in by: line "a", and "b" where there is one.
-    template <class Visitor>
-    void for_each_line(Visitor&& visitor) const {
-        visitor(std::string_view{"a"}, receiver_);
+    [[nodiscard]] const net::UdpReceiver& receiver() const noexcept override { return receiver_; }
+    [[nodiscard]] const feed::DecodeCounters& counters() const noexcept override { return decoder_.counters(); }
+    void visit_counters(const CounterVisitor& visit) const override { decoder_.visit_counters(visit); }
+    void visit_line_counters(const CounterVisitor& visit) const override {
+        if (rebuild_) rebuild_->visit_counters(visit);
         if constexpr (kSequenced) {
-            if (lines_ && lines_->second() != nullptr) visitor(std::string_view{"b"}, *lines_->second());
+            if (lines_) lines_->visit_counters(visit);
         }
     }
-    /// Calls visit(name, line's counters, its sequence counters) for each line, where there are two.
-    template <class Visitor>
-    void for_each_arbitrated(Visitor&& visitor) const {
+    void for_each_line(const LineVisitor& visit) const override { each_line(visit); }
+    void for_each_arbitrated(const ArbitratedVisitor& visit) const override {
         if constexpr (kSequenced) {
             if (!lines_ || lines_->second() == nullptr) return;
             const auto& arbiter = lines_->arbiter();
-            visitor(std::string_view{"a"}, arbiter.counters(0), arbiter.sequence(0));
-            visitor(std::string_view{"b"}, arbiter.counters(1), arbiter.sequence(1));
+            visit("a", arbiter.counters(0), arbiter.sequence(0));
+            visit("b", arbiter.counters(1), arbiter.sequence(1));
         }
     }
-    /// Datagrams of another session that nothing confirmed.
-    [[nodiscard]] std::uint64_t strays() const {
-        std::uint64_t strays = 0;
-        const auto add = [&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name == "session_strays" || name == "line_strays") strays += tally.read();
-        };
-        decoder_.visit_counters(add);
-        visit_line_counters(add);
-        return strays;
+    [[nodiscard]] const RequestClient* request_server() const noexcept override {
+        if constexpr (kSequenced) return lines_ ? lines_->answers() : nullptr;
+        return nullptr;
     }
-    /// Calls visit(name, help, tally) for what the lines have in common, and what rebuilds books.
-    template <class Visitor>
-    void visit_line_counters(Visitor&& visitor) const {
-        if (const auto* rebuilt = rebuild()) rebuilt->visit_counters(visitor);
-        if constexpr (kSequenced) {
-            if (lines_) lines_->visit_counters(visitor);
-        }
-    }
-    /// Calls visit(fd) for every descriptor that is readable when something has come.
-    template <class Visitor>
-    void for_each_fd(Visitor&& visitor) const {
-        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) { visitor(receiver.fd()); });
-        if constexpr (kSequenced) {
-            if (lines_ && lines_->answers() != nullptr) visitor(lines_->answers()->fd());
-        }
+    [[nodiscard]] std::optional<FeedTable> table() const noexcept override { return table_; }
+    [[nodiscard]] std::optional<Rebuilding> rebuilding() const override {
+        if (rebuild_) return rebuild_->state();
+        return std::nullopt;
     }
 
 private:
     static constexpr std::int64_t kSecondNs = 1'000'000'000;
     static constexpr bool kSequenced = feed::Sequenced<Decoder>;
-    static constexpr bool kRebuilds = std::is_same_v<Decoder, feed::ItchDecoder>;
     struct NoLines {};
-    struct NoRebuild {};
+
+    /// A line B or a re-request server is beside its one line.
+    [[nodiscard]] bool has_lines() const noexcept {
+        if constexpr (kSequenced) return lines_ != nullptr;
+        return false;
+    }
+    template <class Visitor>
+    void each_line(Visitor&& visit) const {
+        visit("a", receiver_);
+        if constexpr (kSequenced) {
+            if (lines_ && lines_->second() != nullptr) visit("b", *lines_->second());
+        }
+    }
 
     [[nodiscard]] FeedLoss::Seen seen() const noexcept {
         FeedLoss::Seen seen;
-        for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
+        each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             seen.datagrams += receiver.counts().datagrams.read();
             seen.dropped += receiver.counts().kernel_drops.read() + receiver.counts().checksum_errors.read();
         });
@@ -230,37 +191,33 @@ private:
         return seen;
     }
 
-    template <class Handler>
-    auto poll_lines(std::span<const net::Datagram> datagrams, Handler& handler, Notices& notices) {
+    auto poll_lines(std::span<const net::Datagram> datagrams, Publisher& publisher, Notices& notices) {
         const auto tell = [&](std::span<const std::byte> bytes, const feed::DecodeResult& result) {
             if (!result.ok()) [[unlikely]]
-                tell_rejected(bytes, *config_.channel, result, notices);
-            if constexpr (kRebuilds) {
-                if (rebuild_ && rebuild_->takes()) [[unlikely]]
-                    rebuild_->live(bytes);
-            }
+                tell_rejected(bytes, channel_, result, notices);
+            if (rebuild_ && rebuild_->takes()) [[unlikely]]
+                rebuild_->live(bytes);
         };
-        feed::DecoderTarget target{decoder_, handler, tell};
-        return lines_->poll(datagrams, target, *config_.channel);
+        feed::DecoderTarget target{decoder_, publisher, tell};
+        return lines_->poll(datagrams, target, channel_);
     }
 
     /// datagrams: of the only line; where there are two, each was shown to it as it was decoded.
-    template <class Handler>
-    void look_at_rebuild(std::span<const net::Datagram> datagrams, Handler& handler) {
+    void look_at_rebuild(std::span<const net::Datagram> datagrams, Publisher& publisher) {
         if (!rebuild_->takes()) return;
         if (!has_lines()) {
             for (const auto& datagram : datagrams) rebuild_->live(datagram.bytes);
         }
-        rebuild_->look(decoder_, *config_.channel, handler);
+        rebuild_->look(decoder_, channel_, publisher);
     }
 
-    FeedConfig config_;
+    std::uint16_t channel_;
+    std::optional<FeedTable> table_;
     net::UdpReceiver receiver_;
     Decoder decoder_;
     FeedLoss loss_;
     std::conditional_t<kSequenced, std::unique_ptr<ArbitratedLines<Decoder>>, NoLines> lines_;
-    std::conditional_t<kRebuilds, std::unique_ptr<BookRebuild>, NoRebuild> rebuild_;
-    std::atomic<std::int64_t> midnight_utc_ns_{0};
+    std::unique_ptr<Rebuild> rebuild_;  // null where books are not rebuilt
     std::int64_t known_midnight_{0};
     std::uint64_t sessions_{0};  // new ones that the feed has started
     CapturedFeed<Decoder> captured_;

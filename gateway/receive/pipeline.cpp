@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -23,10 +22,8 @@
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
 #include <millpond/core/thread_name.hpp>
-#include <millpond/feed/product_names.hpp>
 
 #include "gateway/receive/midnight.hpp"
-#include "service/regular_file.hpp"
 #include "service/start_thread.hpp"
 
 namespace millpond::gateway {
@@ -38,19 +35,6 @@ constexpr int kBeatMs = 100;
 constexpr int kHoldMs = 1;
 /// While datagrams keep coming, the time is looked at once in so many rounds.
 constexpr std::uint32_t kBusyRounds = 256;
-
-std::uint64_t ticks_of(std::chrono::nanoseconds time) {
-    return static_cast<std::uint64_t>(static_cast<double>(time.count()) / core::TickRate{}.nanos_per_tick());
-}
-
-net::Want want_of(Wanted wanted) {
-    switch (wanted) {
-        case Wanted::none: return net::Want::no;
-        case Wanted::prefer: return net::Want::prefer;
-        case Wanted::require: return net::Want::require;
-    }
-    return net::Want::no;
-}
 
 memory::HugePages huge_pages_of(Wanted wanted) {
     switch (wanted) {
@@ -94,69 +78,7 @@ market::RingWriter open_ring(const RingConfig& ring, const Config& config) try {
     throw std::runtime_error(fmt::format("ring '{}': {}", ring.name, error.what()));
 }
 
-feed::ProductNames names_of(const FeedConfig& config) {
-    if (config.symbols.empty()) return {};
-    const auto text = [&] {
-        try {
-            return service::read_regular_file(config.symbols).text;
-        } catch (const std::runtime_error& error) {
-            throw std::runtime_error(fmt::format("cannot read '{}': {}", config.symbols, error.what()));
-        }
-    }();
-    try {
-        return feed::ProductNames::parse(text);
-    } catch (const std::invalid_argument& error) {
-        throw std::runtime_error(fmt::format("'{}': {}", config.symbols, error.what()));
-    }
-}
-
-feed::Venue venue_or(const FeedConfig& config, const feed::Venue& otherwise) {
-    return config.venue.empty() ? otherwise : feed::Venue{config.venue};
-}
-
-/// Every book needs a chunk of levels a side; busy ones need more.
-feed::ItchDecoder::Options itch_options(const FeedConfig& feed, const RingConfig& ring) {
-    constexpr std::uint64_t kMostBooks = 65'536;
-    constexpr std::size_t kMoreChunks = 8'192;
-    feed::ItchDecoder::Options options;
-    options.venue = venue_or(feed, options.venue);
-    options.book.books = std::min(ring.max_instruments, kMostBooks);
-    options.book.orders = feed.max_orders;
-    options.book.level_chunks = 2 * options.book.books + kMoreChunks;
-    return options;
-}
-
 }  // namespace
-
-net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
-    return {.local = config.listen,
-            .source = config.source,
-            .interface = config.interface,
-            .receive_buffer = config.receive_buffer,
-            .gro = config.gro ? net::Want::prefer : net::Want::no,
-            .nic_time = want_of(config.nic_time),
-            .path = *config.receive,
-            .path_want = want_of(*config.receive_want),
-            .zero_copy = want_of(config.zero_copy),
-            .checksum = config.checksum,
-            .vlan = static_cast<std::uint16_t>(config.vlan)};
-}
-
-net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
-    auto options = receiver_options(config);
-    options.local = config.line_b;
-    options.source = config.source_b;
-    options.interface = config.interface_b;
-    return options;
-}
-
-std::uint64_t reorder_ticks(const FeedConfig& config) { return ticks_of(std::chrono::microseconds{config.reorder_us}); }
-
-feed::Rerequester::Options rerequester_options(const FeedConfig& config) {
-    return {.most_messages = static_cast<std::uint16_t>(config.rerequest_most),
-            .first_wait = ticks_of(std::chrono::milliseconds{config.rerequest_ms}),
-            .tries = static_cast<std::uint32_t>(config.rerequest_tries)};
-}
 
 Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say say)
     : config_(ring),
@@ -180,12 +102,11 @@ Pipeline::~Pipeline() {
 
 void Pipeline::open_capture(const Config& config, service::Say say) {
     std::vector<net::SocketAddress> feeds;
-    auto number = [&](auto& line) {
-        line.set_captured_as(static_cast<std::uint32_t>(feeds.size()));
-        line.for_each_line(
+    for (const auto& feed : feeds_) {
+        feed->set_captured_as(static_cast<std::uint32_t>(feeds.size()));
+        feed->for_each_line(
             [&](std::string_view, const net::UdpReceiver& receiver) { feeds.push_back(receiver.report().local); });
-    };
-    visit_lines(lines_, number);
+    }
     capture_ = std::make_unique<Capture>(Capture::Options{.folder = config.capture,
                                                           .name = config_.name,
                                                           .buffer_bytes = config.capture_buffer,
@@ -206,28 +127,7 @@ void Pipeline::take_over_names() {
 }
 
 void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
-    switch (feed.format) {
-        case FeedFormat::bbo28:
-            std::get<Lines<feed::Bbo28Decoder>>(lines_).emplace_back(
-                feed, instruments_, feed::Bbo28Decoder::Options{.venue = venue_or(feed, {})});
-            return;
-        case FeedFormat::quotes:
-            std::get<Lines<feed::QuotesDecoder>>(lines_).emplace_back(feed, instruments_,
-                                                                      feed::QuotesDecoder::Options{});
-            return;
-        case FeedFormat::itch: {
-            const auto options = itch_options(feed, config_);
-            auto& line = std::get<Lines<feed::ItchDecoder>>(lines_).emplace_back(feed, instruments_, options);
-            if (feed.rebuild) line.rebuild_with({.decoder = options, .instruments = instruments_.capacity()}, say);
-            return;
-        }
-        case FeedFormat::miax_tom:
-            std::get<Lines<feed::MiaxTomDecoder>>(lines_).emplace_back(
-                feed, instruments_,
-                feed::MiaxTomDecoder::Options{.venue = venue_or(feed, feed::MiaxTomDecoder::Options{}.venue),
-                                              .names = names_of(feed)});
-            return;
-    }
+    feeds_.push_back(feed.chosen().open(feed, {.instruments = instruments_, .say = say}));
 } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("feed '{}': {}", feed.name, error.what()));
 }
@@ -235,8 +135,8 @@ void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
 void Pipeline::watch_sockets() {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
-    for_each_feed([this](const auto& line) {
-        line.for_each_fd([this](int fd) {
+    for_each_feed([this](const Feed& feed) {
+        feed.for_each_fd([this](int fd) {
             epoll_event event{};
             event.events = EPOLLIN;
             if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -247,10 +147,8 @@ void Pipeline::watch_sockets() {
 }
 
 void Pipeline::set_midnights(std::int64_t now_utc_ns) {
-    auto set = [&](auto& line) {
-        line.set_midnight(midnight_utc_ns(line.config().timezone, line.config().date, now_utc_ns));
-    };
-    visit_lines(lines_, set);
+    for (const auto& feed : feeds_)
+        feed->set_midnight(midnight_utc_ns(feed->config().timezone, feed->config().date, now_utc_ns));
 }
 
 void Pipeline::start() {
@@ -265,29 +163,23 @@ void Pipeline::start() {
 void Pipeline::stop() {
     stopping_.store(true, std::memory_order_relaxed);  // the join below orders everything else
     if (thread_.joinable()) thread_.join();
-    auto finish = [&](auto& line) {
-        if (capture_) line.finish(*capture_);
-    };
-    visit_lines(lines_, finish);
+    if (!capture_) return;
+    for (const auto& feed : feeds_) feed->finish(*capture_);
 }
 
 std::size_t Pipeline::receive() {
     std::size_t received = 0;
-    auto poll = [&](auto& line) { received += line.poll(publisher_, notices_, capture_.get()); };
-    visit_lines(lines_, poll);
+    for (const auto& feed : feeds_) received += feed->poll(publisher_, notices_, capture_.get());
     return received;
 }
 
 bool Pipeline::holding() const {
-    bool any = false;
-    for_each_feed([&](const auto& line) { any = any || line.holding(); });
-    return any;
+    return std::ranges::any_of(feeds_, [](const auto& feed) { return feed->holding(); });
 }
 
 void Pipeline::beat() {
     publisher_.beat();
-    auto beat_line = [this](auto& line) { line.beat(publisher_); };
-    visit_lines(lines_, beat_line);
+    for (const auto& feed : feeds_) feed->beat(publisher_);
 }
 
 void Pipeline::run() {

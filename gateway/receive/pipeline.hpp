@@ -3,23 +3,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/tally.hpp>
-#include <millpond/feed/bbo28_decoder.hpp>
 #include <millpond/feed/instrument_table.hpp>
-#include <millpond/feed/itch_decoder.hpp>
-#include <millpond/feed/miax_tom_decoder.hpp>
-#include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/market/ring_writer.hpp>
 
 #include "gateway/receive/capture.hpp"
-#include "gateway/receive/feed_line.hpp"
+#include "gateway/receive/feed.hpp"
 #include "gateway/receive/notice.hpp"
 #include "gateway/receive/publisher.hpp"
 #include "gateway/settings/config.hpp"
@@ -29,8 +24,7 @@ namespace millpond::gateway {
 
 /// One receive thread: takes the datagrams of several feeds, decodes them and publishes to one ring. It knows no sink.
 ///
-/// The feeds of each format stand in a list of their own, so that the thread's loop calls each decoder directly: no
-/// virtual call, no variant to look into, and the decoder's code stays in one loop over a batch.
+/// It makes one indirect call for each poll of a feed; the feed's decoder is in one loop over the batch.
 ///
 /// Threads: start, stop and what is const on any thread but the receive thread; one thread takes notices.
 /// Memory:  all taken in the constructor.
@@ -53,10 +47,10 @@ public:
     /// Gives the exchange's day to feeds whose format needs it; to be called now and then, so that a new day is seen.
     void set_midnights(std::int64_t now_utc_ns);
 
-    /// Calls visit(line) for the FeedLine of every feed.
+    /// Calls visit(feed) for every feed, in the order of the configuration.
     template <class Visitor>
     void for_each_feed(Visitor&& visitor) const {
-        visit_lines(lines_, visitor);
+        for (const auto& feed : feeds_) visitor(std::as_const(*feed));
     }
 
     [[nodiscard]] const RingConfig& config() const noexcept { return config_; }
@@ -68,20 +62,6 @@ public:
     [[nodiscard]] const Capture* capture() const noexcept { return capture_.get(); }
 
 private:
-    template <class Decoder>
-    using Lines = std::deque<FeedLine<Decoder>>;
-    using AllLines = std::tuple<Lines<feed::Bbo28Decoder>, Lines<feed::QuotesDecoder>, Lines<feed::MiaxTomDecoder>,
-                                Lines<feed::ItchDecoder>>;
-
-    template <class Some, class Visitor>
-    static void visit_lines(Some& lines, Visitor& visitor) {
-        std::apply([&](auto&... list) { (visit_list(list, visitor), ...); }, lines);
-    }
-    template <class List, class Visitor>
-    static void visit_list(List& list, Visitor& visitor) {
-        for (auto& line : list) visitor(line);
-    }
-
     void open(const FeedConfig& feed, const service::Say& say);
     void open_capture(const Config& config, service::Say say);
     void take_over_names();
@@ -96,7 +76,7 @@ private:
     feed::InstrumentTable instruments_;
     Notices notices_;
     Publisher publisher_;
-    AllLines lines_;
+    std::vector<std::unique_ptr<Feed>> feeds_;
     std::unique_ptr<Capture> capture_;
     int epoll_{-1};
     std::atomic<bool> stopping_{false};

@@ -105,15 +105,7 @@ void ReceiveLog::say_losses(Pipeline& pipeline) {
                      ring, pipeline.config().max_instruments, more);
     }
     pipeline.for_each_feed([&](const auto& line) {
-        line.decoder().visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name != "orders_refused") return;
-            if (const auto more = growth("orders " + line.config().name, tally.read()); more != 0) {
-                log_.warning("orders " + line.config().name,
-                             "feed '{}': the table of {} orders is full: {} orders found no room, their books are "
-                             "incomplete (raise max_orders)",
-                             line.config().name, line.config().max_orders, more);
-            }
-        });
+        if (const auto table = line.table()) say_full(line, *table);
         line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
             const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
             const auto key = fmt::format("{} {}", line.config().name, name);
@@ -128,6 +120,21 @@ void ReceiveLog::say_losses(Pipeline& pipeline) {
                              std::generic_category().message(static_cast<int>(counts.last_error.read())));
             }
         });
+    });
+}
+
+void ReceiveLog::say_full(const Feed& feed, const FeedTable& table) {
+    const auto refused = fmt::format("{}_refused", table.name);
+    feed.visit_counters([&](std::string_view name, std::string_view, const core::Tally& tally) {
+        if (name != refused) return;
+        const auto& of = feed.config().name;
+        const auto cause = fmt::format("{} {}", table.name, of);
+        if (const auto more = growth(cause, tally.read()); more != 0) {
+            log_.warning(cause,
+                         "feed '{}': the table of {} {} is full: {} {} found no room, their books are incomplete "
+                         "(raise {})",
+                         of, table.capacity, table.name, more, table.name, table.bound);
+        }
     });
 }
 

@@ -31,6 +31,7 @@ private:
     void say(const Pipeline& pipeline, const Notice& notice);
     void say_gap(const std::string& feed, const Notice& notice);
     void say_losses(Pipeline& pipeline);
+    void say_full(const Feed& feed, const FeedTable& table);
     /// By how much a count has grown since the last call for it.
     [[nodiscard]] std::uint64_t growth(const std::string& of, std::uint64_t value);
 

@@ -65,25 +65,20 @@ void choose_ring(const Config& config, std::string_view user, std::string& ring)
 void complete_lines(FeedConfig& feed, const std::string& user) {
     if (feed.line_b.empty() && !(feed.source_b.empty() && feed.interface_b.empty()))
         throw ConfigError(user + ": source_b or interface_b, but no line_b");
-    if (!feed.line_b.empty() && feed.format == FeedFormat::bbo28)
-        throw ConfigError(user + ": line_b: bbo28 has no sequence numbers to tell which line lost what");
-    if (!feed.rerequest.empty() && feed.format != FeedFormat::itch)
-        throw ConfigError(user + ": rerequest: only itch comes by MoldUDP64, which has such servers");
-    if (!feed.rerequest.empty() && (feed.rerequest.port() == 0 || feed.rerequest.is_multicast()))
-        throw ConfigError(fmt::format("{}: rerequest '{}' is no server's address", user, feed.rerequest.to_string()));
+    if (!feed.line_b.empty() && !feed.format->sequenced()) {
+        throw ConfigError(fmt::format("{}: line_b: {} has no sequence numbers to tell which line lost what", user,
+                                      feed.format->name()));
+    }
     if (feed.vlan != 0 && feed.receive != net::ReceivePath::af_xdp)
         throw ConfigError(user + ": vlan: only with receive = \"af_xdp\"; else name the VLAN's own interface");
-    if ((feed.rebuild || !feed.rebuild_from.empty()) && feed.format != FeedFormat::itch)
-        throw ConfigError(user + ": rebuild: only itch has books");
-    if (feed.rebuild && feed.rebuild_from.empty() && feed.rerequest.empty())
-        throw ConfigError(user + ": rebuild: from what? Give rerequest or rebuild_from");
-    feed.rebuild = feed.rebuild || !feed.rebuild_from.empty();
+    for (const auto& settings : feed.settings) {
+        if (&settings.format() != feed.format) settings.check_unused(user);
+    }
+    feed.chosen().complete(feed, user);
     if (feed.source_b.empty()) feed.source_b = feed.source;
     if (feed.interface_b.empty()) feed.interface_b = feed.interface;
-    constexpr std::uint64_t kForOtherLine = 512;
-    constexpr std::uint64_t kForServer = 8'192;
-    if (feed.reorder_datagrams == 0) feed.reorder_datagrams = feed.rerequest.empty() ? kForOtherLine : kForServer;
-    feed.rerequest_start = feed.rerequest_start && !feed.rerequest.empty();
+    constexpr std::uint64_t kHeldForOtherLine = 512;
+    if (feed.reorder_datagrams == 0) feed.reorder_datagrams = kHeldForOtherLine;
 }
 
 void complete_feeds(Config& config) {

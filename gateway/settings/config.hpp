@@ -1,15 +1,18 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/core/idle.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
+#include "gateway/feeds/format.hpp"
 #include "gateway/sinks/kind.hpp"
 #include "service/log.hpp"
 #include "service/say.hpp"
@@ -19,27 +22,25 @@
 /// complete() below checks what no single key can.
 namespace millpond::gateway {
 
-enum class FeedFormat : std::uint8_t { bbo28, quotes, miax_tom, itch };
-
 /// How much an optional facility of the machine is wanted: `require` makes its absence an error.
 enum class Wanted : std::uint8_t { none, prefer, require };
+
+/// The formats of feeds of this build; the first is the default.
+[[nodiscard]] std::span<const FeedFormat* const> builtin_feed_formats() noexcept;
 
 /// One source of datagrams: `[[feed]]`.
 struct FeedConfig {
     std::string name;                          ///< For logs and metrics; `listen` when empty.
     std::string ring;                          ///< The ring it is published to; the first ring when empty.
-    FeedFormat format{FeedFormat::quotes};     ///< How its datagrams are read.
     net::SocketAddress listen;                 ///< ADDRESS:PORT; a multicast group is joined.
     net::SocketAddress source;                 ///< Sender's address for source-specific multicast; any when empty.
     std::string interface;                     ///< Network interface by name; the kernel's choice when empty.
     std::optional<std::uint16_t> channel;      ///< Number in every event of this feed; its place in the file if unset.
     std::string venue;                         ///< Up to 8 characters, beside every instrument's name.
-    std::string symbols;                       ///< File of `product id,symbol` lines; none when empty.
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
     std::uint64_t stale_seconds{10};           ///< It is stale, its quotes incomplete, after so much silence; 0: never.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
-    std::uint64_t max_orders{1U << 20};                ///< Live orders that its books hold (itch).
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
     bool gro{true};                                    ///< Take trains of datagrams in one receive call.
     std::optional<net::ReceivePath> receive;           ///< The gateway's `receive` when unset.
@@ -50,20 +51,29 @@ struct FeedConfig {
     net::SocketAddress line_b;                         ///< The second line of the same feed; none when empty.
     net::SocketAddress source_b;                       ///< Its sender; `source` when empty.
     std::string interface_b;                           ///< Its interface; `interface` when empty.
-    std::uint64_t reorder_us{2'000};      ///< For how long what comes behind a hole waits for it to be closed.
-    std::uint64_t reorder_datagrams{0};   ///< So many wait at most; 0: 512, and 8,192 where a server is asked.
-    net::SocketAddress rerequest;         ///< Server of MoldUDP64 that is asked for what no line brought.
-    std::uint64_t rerequest_ms{5};        ///< Pause before it is asked again; each time doubles it.
-    std::uint64_t rerequest_tries{6};     ///< Then the hole is given up.
-    std::uint64_t rerequest_most{1'000};  ///< Messages in one request.
-    bool rerequest_start{true};           ///< Ask for what came before the start, too.
-    bool rebuild{false};                  ///< Rebuild incomplete books (itch).
-    std::string rebuild_from;             ///< From this capture, folder of captures or file of messages first.
-    std::uint64_t rebuild_buffer{16ULL * 1024 * 1024};  ///< Bytes of what comes meanwhile.
-    std::uint64_t rebuild_seconds{600};                 ///< One attempt takes no longer.
+    std::uint64_t reorder_us{2'000};     ///< For how long what comes behind a hole waits for it to be closed.
+    std::uint64_t reorder_datagrams{0};  ///< So many wait at most; 0: 512, and 8,192 where a server is asked.
 
-    /// More than its one line has to be looked at.
-    [[nodiscard]] bool has_lines() const noexcept { return !line_b.empty() || !rerequest.empty(); }
+    const FeedFormat* format;              ///< How its datagrams are read.
+    std::vector<FormatSettings> settings;  ///< Of every format: a format's keys may come before `format`.
+
+    FeedConfig() : FeedConfig(builtin_feed_formats()) {}
+    /// The first of the formats is the default.
+    explicit FeedConfig(std::span<const FeedFormat* const> formats) : format(formats.front()) {
+        for (const auto* one : formats) settings.emplace_back(*one);
+    }
+
+    /// The settings of its format.
+    [[nodiscard]] const FormatSettings& chosen() const {
+        return *std::ranges::find(settings, format, [](const FormatSettings& of) { return &of.format(); });
+    }
+    [[nodiscard]] FormatSettings& chosen() { return const_cast<FormatSettings&>(std::as_const(*this).chosen()); }
+    /// Makes it a feed of the format that has these settings, and returns them.
+    template <class Settings>
+    Settings& use() {
+        format = &Settings::format();
+        return *chosen().template as<Settings>();
+    }
     friend bool operator==(const FeedConfig&, const FeedConfig&) = default;
 };
 
@@ -104,6 +114,7 @@ struct Config {
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
     std::vector<SinkConfig> sinks;  ///< In the order of `sink_kinds` once complete.
+    std::span<const FeedFormat* const> feed_formats{builtin_feed_formats()};
     std::span<const SinkKind* const> sink_kinds{builtin_sink_kinds()};
 
     /// Adds a sink with these settings.

@@ -24,7 +24,14 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
     const auto document = settings::Document::parse(text, name);
     const auto is_section = [&](std::string_view key) {
         if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
-        if (key == Schema<FeedConfig>::name()) return settings::read_sections(*document, config.feeds), true;
+        if (key == kFeedSection) {
+            document->sections(
+                key, [&] { config.feeds.emplace_back(config.feed_formats); },
+                [&](std::string_view of, std::string_view where, const Value& value) {
+                    assign(config.feeds.back(), of, where, value);
+                });
+            return true;
+        }
         const auto* kind = kind_of(key, config);
         if (kind == nullptr) return false;
         document->sections(
@@ -45,11 +52,16 @@ void read_flag(std::string_view key, const std::string& text, Config& config) {
 
 void read_table_flag(std::string_view section, std::string_view text, Config& config) {
     if (section == Schema<RingConfig>::name()) return settings::read_table_flag(text, config.rings.emplace_back());
-    if (section == Schema<FeedConfig>::name()) return settings::read_table_flag(text, config.feeds.emplace_back());
+    const auto flag = fmt::format("--{}", section);
+    if (section == kFeedSection) {
+        auto& feed = config.feeds.emplace_back(config.feed_formats);
+        for (const auto& [key, value] : settings::pairs_of(text, flag))
+            assign(feed, key, flag, Value{flag, described(section, key), Value::Bare{value}});
+        return;
+    }
     const auto* kind = kind_of(section, config);
     if (kind == nullptr) throw ConfigError(fmt::format("--{}: no such table", section));
     auto& sink = config.sinks.emplace_back(*kind);
-    const auto flag = fmt::format("--{}", section);
     for (const auto& [key, value] : settings::pairs_of(text, flag)) {
         sink.assign(key, flag, Value{flag, described(section, key), Value::Bare{value}});
     }

@@ -1,11 +1,16 @@
 #include "gateway/settings/schema.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "gateway/sinks/kind_of.hpp"
 #include "service/settings/file_mode.hpp"
@@ -23,10 +28,6 @@ constexpr std::pair<std::string_view, service::Severity> kSeverities[] = {{"debu
                                                                           {"error", service::Severity::error}};
 constexpr std::pair<std::string_view, service::LogFormat> kLogFormats[] = {{"text", service::LogFormat::text},
                                                                            {"json", service::LogFormat::json}};
-constexpr std::pair<std::string_view, FeedFormat> kFeedFormats[] = {{"bbo28", FeedFormat::bbo28},
-                                                                    {"quotes", FeedFormat::quotes},
-                                                                    {"miax-tom", FeedFormat::miax_tom},
-                                                                    {"itch", FeedFormat::itch}};
 constexpr std::pair<std::string_view, Wanted> kWanted[] = {
     {"none", Wanted::none}, {"prefer", Wanted::prefer}, {"require", Wanted::require}};
 constexpr std::pair<std::string_view, Wanted> kReceiveWants[] = {{"prefer", Wanted::prefer},
@@ -43,7 +44,6 @@ constexpr std::uint64_t kHighestPriority = 99;
 constexpr std::uint64_t kHighestVlan = 4'094;
 constexpr std::uint64_t kMostEntries = 1ULL << 30;
 constexpr std::uint64_t kMostInstruments = 1ULL << 24;
-constexpr std::uint64_t kMostOrders = 1ULL << 28;
 
 constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
 
@@ -106,8 +106,6 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
     FeedKey::short_text<&FeedConfig::name, kLongestName>("name", "NAME",
                                                          "Name in logs, metrics and health; its address if unset."),
     FeedKey::text<&FeedConfig::ring>("ring", "NAME", "Ring to publish to; the first ring if unset."),
-    FeedKey::choice<&FeedConfig::format, kFeedFormats>("format", "bbo28|quotes|miax-tom|itch",
-                                                       "Format of the datagrams."),
     FeedKey::endpoint<&FeedConfig::listen>("listen", "Address to receive on; a multicast group is joined."),
     FeedKey::host<&FeedConfig::source>("source", "Sender, for source-specific multicast; any if unset."),
     FeedKey::text<&FeedConfig::interface>("interface", "NAME", "Network interface; the kernel chooses if unset."),
@@ -115,16 +113,12 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
         "channel", "N", "Channel number in every event of this feed; its place among the feeds, from 0, if unset."),
     FeedKey::short_text<&FeedConfig::venue, kLongestVenue>(
         "venue", "TEXT", "Venue of every instrument, up to 8 characters; the format's own if unset."),
-    FeedKey::text<&FeedConfig::symbols>("symbols", "FILE",
-                                        "File of lines 'product id,symbol', for formats that carry numbers."),
     FeedKey::text<&FeedConfig::timezone>("timezone", "ZONE", "Time zone of the exchange's day."),
     {"date", "YYYY-MM-DD", "The exchange's day, for replays; today if unset.",
      [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
     FeedKey::integer<&FeedConfig::stale_seconds, 0, 86'400>(
         "stale_seconds", "N",
         "Seconds of silence after which the feed is stale and its quotes incomplete; 0 for never."),
-    FeedKey::integer<&FeedConfig::max_orders, 1, kMostOrders>("max_orders", "N",
-                                                              "itch: maximum number of live orders in the books."),
     FeedKey::bytes<&FeedConfig::receive_buffer>("receive_buffer", "Socket buffer to ask the kernel for."),
     FeedKey::choice<&FeedConfig::nic_time, kWanted>("nic_time", "none|prefer|require",
                                                     "Receive timestamps by the network card."),
@@ -147,26 +141,48 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
         "reorder_us", "N", "Microseconds that messages behind a gap wait for it to be filled."),
     {"reorder_datagrams", "N", "Maximum number of datagrams that wait; if unset 512, or 8192 with rerequest.",
      [](FeedConfig& f, const Value& v) { f.reorder_datagrams = v.integer(1, 65'535); }},
-    FeedKey::endpoint<&FeedConfig::rerequest>("rerequest", "itch: MoldUDP64 server to request missing messages from."),
-    FeedKey::integer<&FeedConfig::rerequest_ms, 1, 60'000>(
-        "rerequest_ms", "N", "itch: milliseconds until a request is repeated; doubled each time."),
-    FeedKey::integer<&FeedConfig::rerequest_tries, 1, 20>("rerequest_tries", "N",
-                                                          "itch: requests after which a gap is given up."),
-    FeedKey::integer<&FeedConfig::rerequest_most, 1, 65'534>("rerequest_most", "N",
-                                                             "itch: maximum number of messages in one request."),
-    FeedKey::boolean<&FeedConfig::rerequest_start>("rerequest_start",
-                                                   "itch: also request the session's messages before the start."),
-    FeedKey::boolean<&FeedConfig::rebuild>("rebuild", "itch: rebuild incomplete books from the rerequest server."),
-    FeedKey::text<&FeedConfig::rebuild_from>(
-        "rebuild_from", "PATH",
-        "itch: rebuild incomplete books from a capture, a folder of captures or a file of messages first."),
-    FeedKey::bytes<&FeedConfig::rebuild_buffer>("rebuild_buffer",
-                                                "itch: memory for messages that arrive during a rebuild."),
-    FeedKey::integer<&FeedConfig::rebuild_seconds, 1, 86'400>("rebuild_seconds", "N",
-                                                              "itch: longest time of one rebuild, in seconds."),
 };
 
+void choose_format(FeedConfig& feed, const Value& value) {
+    std::vector<std::pair<std::string_view, const FeedFormat*>> words;
+    for (const auto& one : feed.settings) words.emplace_back(one.format().name(), &one.format());
+    feed.format = value.choice<const FeedFormat*>(words);
+}
+
 }  // namespace
+
+std::vector<settings::KeyText> feed_keys(std::span<const FeedFormat* const> formats) {
+    const FeedConfig defaults{formats};
+    auto texts = settings::texts_of<FeedConfig>(kFeedKeys, defaults);
+    std::string names;
+    for (const auto* format : formats) {
+        names += (names.empty() ? "" : "|") + std::string{format->name()};
+        for (auto& key : format->keys()) {
+            const auto same = std::ranges::find(texts, key.name, &settings::KeyText::name);
+            if (same == texts.end()) texts.push_back(std::move(key));
+        }
+    }
+    texts.insert(texts.begin(),
+                 {.name = "format",
+                  .shape = names,
+                  .help = fmt::format("Format of the datagrams. (default: {})", defaults.format->name())});
+    return texts;
+}
+
+void assign(FeedConfig& feed, std::string_view name, std::string_view where, const Value& value) {
+    if (name == "format") return choose_format(feed, value);
+    const auto common = std::ranges::find(kFeedKeys, name, &Key<FeedConfig>::name);
+    if (common != std::end(kFeedKeys)) return common->assign(feed, value);
+    bool known = false;
+    for (auto& settings : feed.settings) known = settings.assign(name, value) || known;
+    if (known) return;
+    std::vector<const FeedFormat*> formats;
+    for (const auto& settings : feed.settings) formats.push_back(&settings.format());
+    const auto keys = feed_keys(formats);
+    std::vector<std::string_view> names;
+    for (const auto& key : keys) names.push_back(key.name);
+    settings::fail_unknown(kFeedSection, name, names, where);
+}
 
 }  // namespace millpond::gateway
 
@@ -177,10 +193,8 @@ using namespace gateway;
 // clang-format off
 template <> std::string_view Schema<Config>::name() { return ""; }
 template <> std::string_view Schema<RingConfig>::name() { return "ring"; }
-template <> std::string_view Schema<FeedConfig>::name() { return "feed"; }
 template <> std::span<const Key<Config>> Schema<Config>::keys() { return kTopKeys; }
 template <> std::span<const Key<RingConfig>> Schema<RingConfig>::keys() { return kRingKeys; }
-template <> std::span<const Key<FeedConfig>> Schema<FeedConfig>::keys() { return kFeedKeys; }
 // clang-format on
 
 }  // namespace millpond::settings

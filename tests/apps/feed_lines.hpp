@@ -15,6 +15,7 @@
 #include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
+#include "gateway/feeds/itch/settings.hpp"
 #include "gateway/receive/pipeline.hpp"
 #include "gateway/settings/config.hpp"
 #include "tests/apps/gateway_run.hpp"
@@ -79,7 +80,7 @@ public:
             if (what == name) value += tally.read();
         };
         pipeline_.for_each_feed([&](const auto& line) {
-            line.decoder().visit_counters(look);
+            line.visit_counters(look);
             line.visit_line_counters(look);
             line.for_each_arbitrated([&](std::string_view, const feed::LineCounters& counters,
                                          const feed::SequenceCounters&) { counters.visit(look); });
@@ -97,12 +98,12 @@ public:
     /// Whether each feed's books are, or should be, rebuilt; and why that failed last.
     [[nodiscard]] bool rebuild_wanted() const {
         bool wanted = false;
-        pipeline_.for_each_feed([&](const auto& line) { wanted = wanted || line.rebuild()->is_wanted(); });
+        pipeline_.for_each_feed([&](const auto& line) { wanted = wanted || line.rebuilding()->wanted; });
         return wanted;
     }
     [[nodiscard]] std::string rebuild_failure() const {
         std::string text;
-        pipeline_.for_each_feed([&](const auto& line) { text += line.rebuild()->last_failure().text; });
+        pipeline_.for_each_feed([&](const auto& line) { text += line.rebuilding()->last_failure.text; });
         return text;
     }
     [[nodiscard]] market::RingReader& reader() { return reader_; }
@@ -115,10 +116,9 @@ private:
         config.rings.front().huge_pages = gateway::Wanted::none;
         config.rings.front().max_instruments = 256;
         auto& feed = config.feeds.emplace_back();
-        feed.format = gateway::FeedFormat::itch;
         feed.listen = net::SocketAddress::parse("127.0.0.1:0");
         feed.receive_buffer = 1U << 20U;
-        feed.max_orders = 4'096;
+        feed.use<gateway::itch::Settings>().max_orders = 4'096;
         feed.stale_seconds = 0;
         // What is held waits for the other line however slow the machine is.
         feed.reorder_us = 10'000'000;

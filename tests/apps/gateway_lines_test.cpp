@@ -27,6 +27,9 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/traffic/request_server.hpp"
+#include "gateway/feeds/bbo28/settings.hpp"
+#include "gateway/feeds/itch/settings.hpp"
+#include "gateway/feeds/quotes/settings.hpp"
 #include "gateway/receive/pipeline.hpp"
 #include "gateway/settings/config.hpp"
 #include "service/settings/value.hpp"
@@ -134,10 +137,10 @@ TEST(GatewayLines, AHoleIsAskedForAndTheBookStaysComplete) {
     const ItchSession session{2'000};
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, session.messages};
     Lines lines{"ask", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
+                    feed.use<gateway::itch::Settings>().rerequest = server.address();
                     feed.reorder_us = 0;
-                    feed.rerequest_most = 7;
-                    feed.rerequest_ms = 1'000;
+                    feed.use<gateway::itch::Settings>().rerequest_most = 7;
+                    feed.use<gateway::itch::Settings>().rerequest_ms = 1'000;
                 }};
     // The gateway comes late: what was before is asked for as well. Then every 40th datagram is lost.
     for (std::size_t i = 300; i < session.bytes.size(); ++i) {
@@ -166,9 +169,9 @@ TEST(GatewayLines, AnAnswerOfAnotherPortIsNotOne) {
     const UdpPort server;
     const UdpPort attacker;
     Lines lines{"forged", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
+                    feed.use<gateway::itch::Settings>().rerequest = server.address();
                     feed.reorder_us = 0;
-                    feed.rerequest_ms = 10'000;
+                    feed.use<gateway::itch::Settings>().rerequest_ms = 10'000;
                 }};
     for (std::size_t i = 0; i < session.bytes.size(); ++i) {
         if (i != 40) lines.send(0, session.bytes[i]);
@@ -192,10 +195,10 @@ TEST(GatewayLines, AServerThatDoesNotAnswerIsAskedAFewTimesThenTheHoleIsAGap) {
     const traffic::SessionMessages nothing;
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session.name, nothing};
     Lines lines{"silent", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = server.address();
+                    feed.use<gateway::itch::Settings>().rerequest = server.address();
                     feed.reorder_us = 0;
-                    feed.rerequest_ms = 1;
-                    feed.rerequest_tries = 3;
+                    feed.use<gateway::itch::Settings>().rerequest_ms = 1;
+                    feed.use<gateway::itch::Settings>().rerequest_tries = 3;
                 }};
     for (std::size_t i = 0; i < session.bytes.size(); ++i) {
         if (i != 40 && i != 60) lines.send(0, session.bytes[i]);
@@ -216,9 +219,9 @@ TEST(GatewayLines, AServerWithoutARouteEndsNothingAndIsAskedOnceThereIsOne) {
     const ItchSession session{100};
     const auto address = net::SocketAddress::parse("10.98.0.1:14000");
     Lines lines{"unroutable", [&](gateway::FeedConfig& feed) {
-                    feed.rerequest = address;
+                    feed.use<gateway::itch::Settings>().rerequest = address;
                     feed.reorder_us = 0;
-                    feed.rerequest_ms = 60'000;
+                    feed.use<gateway::itch::Settings>().rerequest_ms = 60'000;
                 }};
     EXPECT_FALSE(lines.server_is_reachable());
     ASSERT_EQ(std::system("ip address add 10.98.0.1/32 dev lo"), 0);
@@ -264,13 +267,13 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
     };
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
                     two_lines(feed);
-                    feed.format = gateway::FeedFormat::bbo28;
+                    feed.format = &gateway::bbo28::Settings::format();
                 }),
                 HasSubstr("line_b: bbo28 has no sequence numbers"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) { feed.interface_b = "eth1"; }), HasSubstr("but no line_b"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
-                    feed.format = gateway::FeedFormat::quotes;
-                    feed.rerequest = net::SocketAddress::parse("127.0.0.1:9");
+                    feed.use<gateway::itch::Settings>().rerequest = net::SocketAddress::parse("127.0.0.1:9");
+                    feed.format = &gateway::quotes::Settings::format();
                 }),
                 HasSubstr("rerequest: only itch comes by MoldUDP64"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) { feed.vlan = 7; }), HasSubstr("vlan: only with receive"));

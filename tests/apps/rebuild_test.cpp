@@ -23,6 +23,7 @@
 #include <millpond/net/udp_sender.hpp>
 
 #include "apps/millpond/traffic/request_server.hpp"
+#include "gateway/feeds/itch/settings.hpp"
 #include "tests/apps/feed_lines.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/itch_session.hpp"
@@ -89,12 +90,13 @@ protected:
     /// What gives a feed a server that it asks for books, not for its beginning, and impatiently.
     static auto asking(const traffic::RequestServer& server) {
         return [&server](gateway::FeedConfig& feed) {
-            feed.rerequest = server.address();
-            feed.rerequest_start = false;
-            feed.rerequest_ms = 1;
-            feed.rerequest_tries = 5;
             feed.reorder_us = 0;
-            feed.rebuild = true;
+            auto& itch = feed.use<gateway::itch::Settings>();
+            itch.rerequest = server.address();
+            itch.rerequest_start = false;
+            itch.rerequest_ms = 1;
+            itch.rerequest_tries = 5;
+            itch.rebuild = true;
         };
     }
     [[nodiscard]] Board board_of_uninterrupted(std::size_t last) {
@@ -112,7 +114,8 @@ protected:
 
 TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByteForByte) {
     const test::ScratchFile file{test::scratch_name("rebuild.itch"), session_.file()};
-    Lines lines{"rebuild-file", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    Lines lines{"rebuild-file",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
@@ -168,7 +171,8 @@ TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
 TEST_F(BookRebuild, FromAFolderOfCapturesOfWhichEachHasHolesOfItsOwn) {
     const auto folder = std::filesystem::path{::testing::TempDir()} / unique_ring("captures");
     std::filesystem::create_directories(folder);
-    Lines lines{"rebuild-folder", [&](gateway::FeedConfig& feed) { feed.rebuild_from = folder.string(); }};
+    Lines lines{"rebuild-folder",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = folder.string(); }};
     const auto to = lines.address();
     const auto other = net::SocketAddress::parse("127.0.0.1:1");
     std::map<std::string, std::string> files;
@@ -213,7 +217,7 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-both", [&](gateway::FeedConfig& feed) {
                     asking(server)(feed);
-                    feed.rebuild_from = file.path();
+                    feed.use<gateway::itch::Settings>().rebuild_from = file.path();
                 }};
     std::string capture;
     net::append_pcap_header(capture);
@@ -233,7 +237,8 @@ TEST_F(BookRebuild, WhatAFileHasNotIsAskedOfTheServer) {
 
 TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
     const test::ScratchFile file{test::scratch_name("rebuild-short.itch"), ItchSession{250}.file()};
-    Lines lines{"rebuild-short", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    Lines lines{"rebuild-short",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 2; })) << "it is tried again";
     EXPECT_THAT(lines.rebuild_failure(), HasSubstr("holds messages of session '" + session_.name + "' up to "));
@@ -260,7 +265,8 @@ TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMak
 
 TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
     const test::ScratchFile file{test::scratch_name("rebuild-other.itch"), ItchSession{1'200, 1, 11}.file()};
-    Lines lines{"rebuild-other", [&](gateway::FeedConfig& feed) { feed.rebuild_from = file.path(); }};
+    Lines lines{"rebuild-other",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 200, 100, 105));
     // The attempt has started: what is sent from here on follows the file.
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));

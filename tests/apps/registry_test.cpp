@@ -1,4 +1,5 @@
-// A kind of sink that is only in the tests' folder is in --help, the manual page, the completion and `config check`.
+// A kind of sink and a format of feeds that are only in the tests' folder are in --help, the manual page, the
+// completion and `config check`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/value.hpp"
 #include "tests/gateway/registry/beacon.hpp"
+#include "tests/gateway/registry/ticker.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
@@ -22,7 +24,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The program with the test's kind in place of the built-in ones.
+/// The program with the test's kind and format in place of the built-in ones.
 class Registry : public testing::Test {
 protected:
     Registry() {
@@ -43,19 +45,21 @@ protected:
     }
 
     Arguments program_{"millpond", "Test."};
-    GatewayFlags flags_{gateway::beacon::kinds()};
+    GatewayFlags flags_{gateway::beacon::kinds(), gateway::ticker::formats()};
 };
 
 TEST_F(Registry, AKindIsInTheHelpWithItsKeysAndTheirDefaults) {
     const auto help = program_.subcommands().front().help_page("millpond");
     EXPECT_THAT(help, AllOf(HasSubstr("--beacon"), HasSubstr("a light that flashes for each quote, as [[beacon]]"),
-                            HasSubstr("Flashes for each quote. (default: 7)"), Not(HasSubstr("[[csv]]"))));
+                            HasSubstr("Flashes for each quote. (default: 7)"), Not(HasSubstr("[[csv]]")),
+                            HasSubstr("ticker: size of each quote. (default: 7)"), Not(HasSubstr("max_orders"))));
 }
 
 TEST_F(Registry, AKindIsInTheManualPage) {
     const auto manual = manual_command(program_);
     parse({"manual", "gateway"});
-    EXPECT_THAT(printed(manual.run), AllOf(HasSubstr("beacon"), HasSubstr("(default: 7)")));
+    EXPECT_THAT(printed(manual.run),
+                AllOf(HasSubstr("beacon"), HasSubstr("(default: 7)"), HasSubstr("ticker: size of each quote.")));
 }
 
 TEST_F(Registry, AKindIsCompleted) {
@@ -69,6 +73,23 @@ TEST_F(Registry, AKindsFlagIsRead) {
     const auto config = flags_.read();
     ASSERT_EQ(config.sinks.size(), 1U);
     EXPECT_EQ(config.first<gateway::beacon::Settings>()->bursts, 2U);
+}
+
+TEST_F(Registry, AFormatsKeysAreReadFromTheFlag) {
+    parse({"gateway", "--feed", "listen=127.0.0.1:9000,format=ticker,lot_size=8"});
+    auto config = flags_.read();
+    ASSERT_EQ(config.feeds.size(), 1U);
+    EXPECT_EQ(config.feeds[0].use<gateway::ticker::Settings>().lot, 8U);
+}
+
+TEST(RegistryCheck, AFormatIsChecked) {
+    gateway::Config defaults;
+    defaults.feed_formats = gateway::ticker::formats();
+    const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\n";
+    const test::ScratchFile good{"millpond_ticker.toml", feed + "format = 'ticker'\nlot_size = 2\n"};
+    EXPECT_THAT(check_config(good.path(), true, defaults), HasSubstr(": good: rings 1, feeds 1;"));
+    const test::ScratchFile bad{"millpond_ticker_bad.toml", feed + "lot_size = 13\n"};
+    EXPECT_THROW(static_cast<void>(check_config(bad.path(), true, defaults)), gateway::ConfigError);
 }
 
 TEST(RegistryCheck, AKindIsCheckedWithItsSecrets) {

@@ -14,6 +14,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/sequencing.hpp>
 #include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>

@@ -17,8 +17,11 @@
 #include <millpond/feed/decoder_target.hpp>
 #include <millpond/feed/generated_feed.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_decoder.hpp>
 #include <millpond/feed/line_arbiter.hpp>
+#include <millpond/feed/miax_tom_decoder.hpp>
 #include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/feed/quotes_decoder.hpp>
 
 #include "tests/feed/recorder.hpp"
 #include "tests/support/free_of_cost.hpp"

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -29,16 +28,13 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
-#include <millpond/feed/bbo28_decoder.hpp>
+#include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/instrument_table.hpp>
-#include <millpond/feed/itch_decoder.hpp>
-#include <millpond/feed/miax_tom_decoder.hpp>
-#include <millpond/feed/quotes_decoder.hpp>
 #include <millpond/net/udp_packet.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/doctor/kernel_text.hpp"
-#include "gateway/receive/feed_line.hpp"
+#include "gateway/receive/receiver_options.hpp"
 
 namespace millpond::app::doctor {
 namespace {
@@ -96,14 +92,7 @@ void look_at_interface(FeedFacts& facts) {
 /// What a decoder makes of datagrams; its events go nowhere.
 class Judge {
 public:
-    explicit Judge(const gateway::FeedConfig& feed) {
-        switch (feed.format) {
-            case gateway::FeedFormat::bbo28: use<feed::Bbo28Decoder>(feed::Bbo28Decoder::Options{}); break;
-            case gateway::FeedFormat::quotes: use<feed::QuotesDecoder>(feed::QuotesDecoder::Options{}); break;
-            case gateway::FeedFormat::miax_tom: use<feed::MiaxTomDecoder>(feed::MiaxTomDecoder::Options{}); break;
-            case gateway::FeedFormat::itch: use<feed::ItchDecoder>(feed::ItchDecoder::Options{}); break;
-        }
-    }
+    explicit Judge(const gateway::FeedFormat& format) : decode_(format.probe(instruments_)) {}
 
     void see(std::span<const std::byte> bytes, FeedFacts& facts) {
         const auto result = decode_(bytes);
@@ -123,27 +112,8 @@ public:
     }
 
 private:
-    struct Ignored {
-        void on(const feed::Quote&) {}
-        void on(const feed::Trade&) {}
-        void on(const feed::TradeBreak&) {}
-        void on(const feed::Status&) {}
-        void on(const feed::Gap&) {}
-        void on(const feed::Clear&) {}
-    };
-
-    template <class Decoder>
-    void use(typename Decoder::Options options) {
-        auto decoder = std::make_shared<Decoder>(instruments_, std::move(options));
-        decode_ = [decoder](std::span<const std::byte> bytes) {
-            Ignored ignored;
-            return decoder->decode(bytes, {.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = 0},
-                                   ignored);
-        };
-    }
-
     feed::InstrumentTable instruments_{16'384};
-    std::function<feed::DecodeResult(std::span<const std::byte>)> decode_;
+    gateway::FeedFormat::Probe decode_;
 };
 
 /// Frames of all interfaces, before any filter of the kernel's.
@@ -217,22 +187,12 @@ void open_socket(const gateway::FeedConfig& feed, std::optional<net::UdpReceiver
     facts.socket_error = error.what();
 }
 
-std::string name_of(gateway::FeedFormat format) {
-    switch (format) {
-        case gateway::FeedFormat::bbo28: return "bbo28";
-        case gateway::FeedFormat::quotes: return "quotes";
-        case gateway::FeedFormat::miax_tom: return "miax-tom";
-        case gateway::FeedFormat::itch: return "itch";
-    }
-    return "unknown";
-}
-
 }  // namespace
 
 FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest, const AskHealth& ask) {
     FeedFacts facts;
     facts.feed = feed.name;
-    facts.format = name_of(feed.format);
+    facts.format = feed.format->name();
     facts.listen = feed.listen;
     facts.interface = feed.interface;
     facts.receive_buffer = feed.receive_buffer;
@@ -252,7 +212,7 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     facts.link_watched = link.get() >= 0;
     std::optional<net::UdpReceiver> receiver;
     open_socket(feed, receiver, facts);
-    Judge judge{feed};
+    Judge judge{*feed.format};
     const auto begin = core::monotonic_nanos();
     const auto end = begin + std::chrono::nanoseconds{longest}.count();
     for (auto now = begin; now < end; now = core::monotonic_nanos()) {

@@ -14,16 +14,12 @@
 
 namespace millpond::app {
 
-template <class Section>
-void GatewayFlags::add_table(Arguments& options, const std::string& help) {
-    add_table_flag<Section>(options, tables_, help);
-}
-
 void GatewayFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
     add_key_flags<gateway::Config>(options, keys_);
-    add_table<gateway::FeedConfig>(options, "a feed, as [[feed]] in the file");
-    add_table<gateway::RingConfig>(options, "a ring with its receive thread, as [[ring]]");
+    add_table_flag(options, tables_, std::string{gateway::kFeedSection}, "a feed, as [[feed]] in the file",
+                   gateway::feed_keys(feed_formats_));
+    add_table_flag<gateway::RingConfig>(options, tables_, "a ring with its receive thread, as [[ring]]");
     for (const auto* kind : sink_kinds_) {
         add_table_flag(options, tables_, std::string{kind->name()},
                        fmt::format("{}, as [[{}]]", kind->summary(), kind->name()), kind->keys());
@@ -31,6 +27,7 @@ void GatewayFlags::add_to(Arguments& options) {
 }
 
 gateway::Config GatewayFlags::read(gateway::Config config) const {
+    config.feed_formats = feed_formats_;
     config.sink_kinds = sink_kinds_;
     if (!file_.empty()) gateway::read_file(file_, config);
     try {

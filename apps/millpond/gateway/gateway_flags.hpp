@@ -17,7 +17,10 @@ class Arguments;
 class GatewayFlags {
 public:
     using Kinds = std::span<const gateway::SinkKind* const>;
-    explicit GatewayFlags(Kinds sink_kinds = gateway::builtin_sink_kinds()) : sink_kinds_(sink_kinds) {}
+    using Formats = std::span<const gateway::FeedFormat* const>;
+    explicit GatewayFlags(Kinds sink_kinds = gateway::builtin_sink_kinds(),
+                          Formats feed_formats = gateway::builtin_feed_formats())
+        : sink_kinds_(sink_kinds), feed_formats_(feed_formats) {}
 
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(Arguments& options);
@@ -27,10 +30,8 @@ public:
     [[nodiscard]] gateway::Config read(gateway::Config defaults = {}) const;
 
 private:
-    template <class Section>
-    void add_table(Arguments& options, const std::string& help);
-
     Kinds sink_kinds_;
+    Formats feed_formats_;
     std::string file_;
     WrittenFlags keys_{std::make_shared<WrittenFlags::element_type>()};
     WrittenFlags tables_{std::make_shared<WrittenFlags::element_type>()};

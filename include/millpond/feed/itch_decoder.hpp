@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory_resource>
+#include <optional>
 #include <span>
 
 #include <millpond/core/endian.hpp>
@@ -13,9 +16,12 @@
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/itch_books.hpp>
 #include <millpond/feed/itch_layout.hpp>
+#include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
 #include <millpond/feed/order_book.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 
 namespace millpond::feed {
 
@@ -200,6 +206,34 @@ private:
     core::Tally refused_orders_;
     core::Tally inconsistent_;
     core::Tally live_orders_;
+};
+
+template <>
+struct Sequencing<ItchDecoder> {
+    using Session = moldudp64_layout::Session;
+    static constexpr std::size_t kAnnouncementBytes = moldudp64_layout::kHeaderBytes;
+
+    [[nodiscard]] static std::optional<SequencedDatagram<Session>> read(std::span<const std::byte> bytes) noexcept {
+        namespace at = moldudp64_layout;
+        if (bytes.size() < at::kHeaderBytes || !at::is_printable(bytes.data() + at::kSessionAt)) return std::nullopt;
+        SequencedDatagram<Session> numbers;
+        std::memcpy(numbers.session.data(), bytes.data() + at::kSessionAt, numbers.session.size());
+        numbers.first = core::load_be<std::uint64_t>(bytes.data() + at::kSequenceAt);
+        const auto count = core::load_be<std::uint16_t>(bytes.data() + at::kCountAt);
+        numbers.ends = count == at::kEndOfSession;
+        numbers.count = numbers.ends ? 0 : count;
+        if (numbers.first == 0 || numbers.first > std::numeric_limits<std::uint64_t>::max() - 0x1'0000) return {};
+        return numbers;
+    }
+    [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
+        return !MoldUdp64Packet::read(bytes, [](std::span<const std::byte>) {}).error;
+    }
+    static void announce(const Session& session, std::span<std::byte, kAnnouncementBytes> out) noexcept {
+        namespace at = moldudp64_layout;
+        std::memcpy(out.data() + at::kSessionAt, session.data(), session.size());
+        core::store_be(out.data() + at::kSequenceAt, std::uint64_t{1});
+        core::store_be(out.data() + at::kCountAt, std::uint16_t{0});
+    }
 };
 
 }  // namespace millpond::feed

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include <millpond/feed/miax_tom_layout.hpp>
 #include <millpond/feed/product_names.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 #include <millpond/feed/two_sided_quotes.hpp>
 #include <millpond/feed/wire_key_index.hpp>
 
@@ -147,6 +150,18 @@ private:
     Sessions sessions_;
     SequenceTracker tracker_{kBelieveAfter};
     DecodeCounters counters_;
+};
+
+template <>
+struct Sequencing<MiaxTomDecoder> {
+    using Session = std::uint8_t;
+
+    [[nodiscard]] static std::optional<SequencedDatagram<Session>> read(std::span<const std::byte> bytes) noexcept {
+        return read_mach_numbers(bytes);
+    }
+    [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
+        return mach_packets_are_whole(bytes, 0);
+    }
 };
 
 }  // namespace millpond::feed

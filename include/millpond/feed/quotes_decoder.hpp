@@ -16,6 +16,8 @@
 #include <millpond/feed/name_text.hpp>
 #include <millpond/feed/quotes_layout.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
+#include <millpond/feed/sequenced_datagram.hpp>
+#include <millpond/feed/sequencing.hpp>
 
 namespace millpond::feed {
 
@@ -126,6 +128,32 @@ private:
     std::optional<std::uint32_t> generation_;
     SequenceTracker tracker_;
     DecodeCounters counters_;
+};
+
+template <>
+struct Sequencing<QuotesDecoder> {
+    using Session = QuotesDecoder::Session;
+
+    [[nodiscard]] static std::optional<SequencedDatagram<Session>> read(std::span<const std::byte> bytes) noexcept {
+        namespace at = quotes_layout;
+        const auto* const data = bytes.data();
+        if (bytes.size() < at::kHeaderBytes || core::load_le<std::uint32_t>(data + at::kMagicAt) != at::kMagic)
+            return std::nullopt;
+        const SequencedDatagram<Session> numbers{
+            .session = {.number = core::load_le<std::uint64_t>(data + at::kSessionAt),
+                        .channel = core::load_le<std::uint16_t>(data + at::kChannelAt)},
+            .first = core::load_le<std::uint64_t>(data + at::kSequenceAt),
+            .count = core::load_le<std::uint16_t>(data + at::kCountAt)};
+        constexpr auto kLast = std::numeric_limits<std::uint64_t>::max() - at::kMaxQuotes - 1;
+        if (numbers.first == 0 || numbers.first > kLast || numbers.count > at::kMaxQuotes) return std::nullopt;
+        return numbers;
+    }
+    [[nodiscard]] static bool is_whole(std::span<const std::byte> bytes) noexcept {
+        return QuotesDecoder::is_whole(bytes);
+    }
+    [[nodiscard]] static bool same_channel(const Session& left, const Session& right) noexcept {
+        return left.channel == right.channel;
+    }
 };
 
 }  // namespace millpond::feed

@@ -26,6 +26,7 @@
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/udp_sender.hpp>
 
+#include "gateway/feeds/itch/settings.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/health/findings.hpp"
 #include "gateway/health/report_json.hpp"
@@ -97,9 +98,8 @@ TEST(Health, ASilenceMakesQuotesIncompleteUntilTheFeedShowsThatNothingWasLost) {
 // NASDAQ TotalView-ITCH 5.0, system event 'C' (end of messages), in a MoldUDP64 datagram.
 TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
     RunningGateway gateway{"halt", [](Config& config) {
-                               config.feeds[0].format = FeedFormat::itch;
                                config.feeds[0].stale_seconds = 1;
-                               config.feeds[0].max_orders = 64;
+                               config.feeds[0].use<itch::Settings>().max_orders = 64;
                                config.rings[0].max_instruments = 16;
                            }};
     std::array<std::byte, 34> datagram{};
@@ -294,8 +294,8 @@ TEST(Health, AReRequestServerWithoutARouteIsAFindingUntilThereIsOne) {
     const bool permitted = in_own_network([] {
         ASSERT_EQ(run("ip link set lo up"), 0);
         RunningGateway gateway{"unroutable", [](Config& config) {
-                                   config.feeds[0].format = FeedFormat::itch;
-                                   config.feeds[0].rerequest = net::SocketAddress::parse("10.98.0.1:14000");
+                                   config.feeds[0].use<itch::Settings>().rerequest =
+                                       net::SocketAddress::parse("10.98.0.1:14000");
                                }};
         EXPECT_EQ(gateway.found(Stage::request_server).text,
                   "no route leads to the re-request server 10.98.0.1:14000; tried again");

@@ -38,7 +38,7 @@ bool has_stage(const State& state, Stage stage) {
 TEST(FullTable, InstrumentsWithoutRoomAreAFindingALogLineAndOnThePage) {
     RunningGateway gateway{"full", [](Config& config) {
                                test::use_itch(config);
-                               config.feeds[0].max_orders = 1'000;
+                               config.feeds[0].use<itch::Settings>().max_orders = 1'000;
                                config.rings[0].max_instruments = 64;
                            }};
     ItchSender sender{gateway};
@@ -65,7 +65,7 @@ TEST(FullTable, InstrumentsWithoutRoomAreAFindingALogLineAndOnThePage) {
 TEST(FullTable, OrdersWithoutRoomAreAFindingUntilTheNextSession) {
     RunningGateway gateway{"orders", [](Config& config) {
                                test::use_itch(config);
-                               config.feeds[0].max_orders = 16;
+                               config.feeds[0].use<itch::Settings>().max_orders = 16;
                                config.rings[0].max_instruments = 128;
                            }};
     ItchSender sender{gateway};

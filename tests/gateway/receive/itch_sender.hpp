@@ -11,6 +11,7 @@
 #include <millpond/feed/itch_encoder.hpp>
 #include <millpond/feed/moldudp64_encoder.hpp>
 
+#include "gateway/feeds/itch/settings.hpp"
 #include "tests/gateway/running_gateway.hpp"
 
 namespace millpond::gateway::test {
@@ -40,8 +41,7 @@ private:
 
 /// A small itch feed.
 inline void use_itch(Config& config) {
-    config.feeds[0].format = FeedFormat::itch;
-    config.feeds[0].max_orders = 64;
+    config.feeds[0].use<itch::Settings>().max_orders = 64;
     config.rings[0].max_instruments = 16;
 }
 

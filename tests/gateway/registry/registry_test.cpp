@@ -1,17 +1,23 @@
-// A kind of sink that is only in the test's folder is configured, run, reloaded and shown like the built-in ones.
+// A kind of sink and a format of feeds that are only in the test's folder are configured, run, reloaded and shown like
+// the built-in ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <sys/stat.h>
 
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/read.hpp"
+#include "gateway/settings/schema.hpp"
 #include "gateway/settings/value.hpp"
 #include "tests/gateway/registry/beacon.hpp"
+#include "tests/gateway/registry/ticker.hpp"
 #include "tests/gateway/running_gateway.hpp"
 #include "tests/service/certificate.hpp"
 
@@ -107,6 +113,98 @@ TEST(SinkRegistry, TheHelpPrintsTheDefaultsOfTheSettings) {
     for (const auto* kind : builtin_sink_kinds()) {
         for (const auto& key : kind->keys()) EXPECT_THAT(key.help, Not(IsEmpty())) << kind->name() << ' ' << key.name;
     }
+}
+
+/// A configuration of a program whose only format is the test's.
+Config read_ticker(const std::string& text, Config config = {}) {
+    config.feed_formats = ticker::formats();
+    config.feeds.clear();
+    read_toml(text, "gw.toml", config);
+    complete(config);
+    return config;
+}
+
+std::string ticker_error(const std::string& text) {
+    try {
+        read_ticker(text);
+    } catch (const ConfigError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(FeedRegistry, AFormatsKeysAreReadFromFileAndFlagInAnyOrderAndCheckedWithPlaceAndName) {
+    const std::string feed = "[[feed]]\nlisten = '127.0.0.1:9000'\nname = 't'\n";
+    auto config = read_ticker(feed + "lot_size = 3\nformat = 'ticker'\n");
+    EXPECT_EQ(config.feeds[0].use<ticker::Settings>().lot, 3U);
+    EXPECT_EQ(config.feeds[0], read_ticker(feed + "lot_size = 3\n").feeds[0]);
+    EXPECT_NE(config.feeds[0], read_ticker(feed + "lot_size = 4\n").feeds[0]);
+    read_table_flag("feed", "lot_size=5,listen=127.0.0.1:9001", config);
+    EXPECT_EQ(config.feeds[1].use<ticker::Settings>().lot, 5U);
+    EXPECT_EQ(ticker_error(feed + "lot_size = 0\n"),
+              "gw.toml:4: key 'lot_size' of [[feed]] expects an integer from 1 to 1000, found the integer 0");
+    EXPECT_EQ(ticker_error(feed + "lot_siez = 1\n"),
+              "gw.toml:4: unknown key 'lot_siez' of [[feed]]; did you mean 'lot_size'?");
+    EXPECT_EQ(ticker_error(feed + "lot_size = 13\n"), "[[feed]] 't': lot_size: 13 is not traded");
+    EXPECT_EQ(ticker_error(feed + "format = 'itch'\n"),
+              "gw.toml:4: key 'format' of [[feed]] expects one of ticker, found 'itch'");
+    EXPECT_THAT(ticker_error(feed + "max_orders = 7\n"), HasSubstr("unknown key 'max_orders'"));
+    EXPECT_EQ(ticker_error(feed + "line_b = '127.0.0.1:9002'\n"),
+              "[[feed]] 't': line_b: ticker has no sequence numbers to tell which line lost what");
+}
+
+TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
+    const auto error_of_builtin = [](const std::string& text) -> std::string {
+        Config config;
+        try {
+            read_toml("[[feed]]\nlisten = '127.0.0.1:9000'\nname = 'f'\n" + text, "gw.toml", config);
+            complete(config);
+        } catch (const ConfigError& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    EXPECT_EQ(error_of_builtin("max_orders = 16\nsymbols = 'x'\n"), "no error");
+    EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
+              "[[feed]] 'f': rerequest: only itch comes by MoldUDP64, which has such servers");
+    EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"), "[[feed]] 'f': rebuild: only itch has books");
+    EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'itch'\n"), "no error");
+}
+
+TEST(FeedRegistry, AFormatRunsAndIsShownInMetricsAndHealth) {
+    test::RunningGateway gateway{"tick", [](Config& made) {
+                                     made = read_ticker(
+                                         "[[feed]]\nname = 'f'\nlisten = '127.0.0.1:0'\nlot_size = 9\n"
+                                         "stale_seconds = 0\n",
+                                         made);
+                                 }};
+    const std::int64_t price = 12'345;
+    gateway.send(std::as_bytes(std::span{&price, 1}));
+    gateway.send(std::as_bytes(std::span{"bad"}));
+    auto& running = gateway.gateway();
+    ASSERT_TRUE(gateway.watch_until([](const health::State& state) {
+        return state.feeds[0].quotes == 1 && state.feeds[0].undecodable.count == 1;
+    }));
+    EXPECT_THAT(running.page({.path = "/metrics"}).body,
+                AllOf(HasSubstr("millpond_feed_ticks_total{feed=\"f\"} 1"),
+                      HasSubstr("millpond_feed_malformed_total{feed=\"f\"} 1")));
+    EXPECT_THAT(running.page({.path = "/api/health"}).body,
+                AllOf(HasSubstr(R"("name":"f")"), HasSubstr(R"("format":"ticker")")));
+    EXPECT_THAT(running.page({.path = "/health"}).body, HasSubstr("feed 'f'"));
+    const market::RingReader reader{{.name = gateway.ring()}};
+    const auto quote = reader.board().quote(0);
+    EXPECT_EQ(quote.event.ask_price, price);
+    EXPECT_EQ(quote.event.ask_size, 9U);
+    EXPECT_EQ(reader.board().instrument(0)->venue.view(), "TICK");
+}
+
+TEST(FeedRegistry, TheHelpPrintsTheDefaultsOfTheSettings) {
+    const auto keys = feed_keys(ticker::formats());
+    const auto help_of = [&](std::string_view name) {
+        return std::ranges::find(keys, name, &settings::KeyText::name)->help;
+    };
+    EXPECT_EQ(help_of("lot_size"), "ticker: size of each quote. (default: 7)");
+    EXPECT_EQ(help_of("format"), "Format of the datagrams. (default: ticker)");
 }
 
 }  // namespace

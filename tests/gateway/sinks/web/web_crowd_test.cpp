@@ -104,9 +104,9 @@ public:
         pipeline_.for_each_feed([&](const auto& line) {
             EXPECT_EQ(line.receiver().counts().datagrams.read(), sent_);
             EXPECT_EQ(line.receiver().counts().kernel_drops.read(), 0U);
-            EXPECT_EQ(line.decoder().counters().quotes.read(), sent_);
-            EXPECT_EQ(line.decoder().counters().malformed.read(), 0U);
-            line.decoder().visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {
+            EXPECT_EQ(line.counters().quotes.read(), sent_);
+            EXPECT_EQ(line.counters().malformed.read(), 0U);
+            line.visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {
                 if (name == "sequence_missing") {
                     EXPECT_EQ(count.read(), 0U);
                 }

@@ -1,4 +1,4 @@
-#include "gateway/receive/book_rebuild.hpp"
+#include "gateway/feeds/itch/book_rebuild.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include <millpond/core/thread_name.hpp>
 #include <millpond/feed/sequencing.hpp>
 
-namespace millpond::gateway {
+namespace millpond::gateway::itch {
 namespace {
 
 constexpr std::chrono::milliseconds kRest{5};
@@ -185,4 +185,4 @@ bool BookRebuild::gave_up(const std::string& why) {
     return false;
 }
 
-}  // namespace millpond::gateway
+}  // namespace millpond::gateway::itch

@@ -14,13 +14,14 @@
 #include <millpond/feed/rerequester.hpp>
 #include <millpond/net/socket_address.hpp>
 
+#include "gateway/feeds/itch/history.hpp"
 #include "gateway/health/last_error.hpp"
 #include "gateway/receive/capture_ring.hpp"
-#include "gateway/receive/history.hpp"
+#include "gateway/receive/feed.hpp"
 #include "gateway/receive/request_client.hpp"
 #include "gateway/sinks/sink.hpp"
 
-namespace millpond::gateway {
+namespace millpond::gateway::itch {
 
 /// Rebuilds the books of an ITCH feed while they are incomplete, beside the live ones: from the session's message 1
 /// on out of captured files, then by requests to a MoldUDP64 server, then out of copies of what the feed brings, until
@@ -28,7 +29,7 @@ namespace millpond::gateway {
 /// after a pause, which doubles.
 ///
 /// Threads: set_midnight, live, look and beat on the receive thread; the rest of the work on one of its own;
-///          counters, is_wanted and last_failure on any.
+///          counters and state on any.
 /// Memory:  feed::ItchRebuild's and `buffer_bytes`, all in the constructor. The receive thread copies into a ring, and
 ///          only during an attempt; at its end it exchanges the books and publishes their quotes.
 class BookRebuild {
@@ -64,10 +65,10 @@ public:
     /// A few times a second: begins an attempt when one is due, and ends one that is no longer needed.
     void beat(const feed::ItchDecoder& decoder) noexcept;
 
-    /// The books are incomplete.
-    [[nodiscard]] bool is_wanted() const noexcept { return wanted_.load(std::memory_order_relaxed); }
-    /// Why the newest attempt failed; its time is 0 when none has.
-    [[nodiscard]] health::LastError::Said last_failure() const { return failure_.read(); }
+    /// Whether the books are incomplete, and why the newest attempt failed.
+    [[nodiscard]] Rebuilding state() const {
+        return {.wanted = wanted_.load(std::memory_order_relaxed), .last_failure = failure_.read()};
+    }
 
     /// Calls visit(name, help, tally) for each counter.
     template <class Visitor>
@@ -145,4 +146,4 @@ void BookRebuild::look(feed::ItchDecoder& decoder, std::uint16_t channel, Handle
     end_attempt(done);
 }
 
-}  // namespace millpond::gateway
+}  // namespace millpond::gateway::itch

@@ -1,4 +1,4 @@
-#include "gateway/receive/history.hpp"
+#include "gateway/feeds/itch/history.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/pcap_reader.hpp>
 
-namespace millpond::gateway {
+namespace millpond::gateway::itch {
 namespace {
 
 using Take = std::function<bool(std::span<const std::byte>)>;
@@ -100,4 +100,4 @@ void read_history(const History& history, const feed::moldudp64_layout::Session&
     }
 }
 
-}  // namespace millpond::gateway
+}  // namespace millpond::gateway::itch

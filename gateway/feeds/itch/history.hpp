@@ -9,7 +9,7 @@
 
 #include <millpond/feed/moldudp64_layout.hpp>
 
-namespace millpond::gateway {
+namespace millpond::gateway::itch {
 
 /// Where the messages of a session may be read that went by: a capture, a folder of captures, or a file of ITCH
 /// messages.
@@ -29,4 +29,4 @@ struct History {
 void read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
                   const std::function<bool(std::span<const std::byte>)>& take);
 
-}  // namespace millpond::gateway
+}  // namespace millpond::gateway::itch

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/sequencing.hpp>
+
+#include "gateway/feeds/format.hpp"
+#include "gateway/receive/feed_line.hpp"
+#include "gateway/settings/config.hpp"
+#include "service/settings/key_of.hpp"
+
+namespace millpond::gateway {
+
+/// Gives a format the types of its settings and its decoder. A format derives from it and says what is its own:
+///
+///     class Format final : public FeedFormatOf<Settings, feed::Bbo28Decoder> {
+///         std::string_view name() const noexcept override { return "bbo28"; }
+///         std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings&, const FeedHost& host) const override;
+///     };
+///
+/// Settings: can be compared, and its default construction has the defaults.
+template <class Settings, class Decoder>
+class FeedFormatOf : public FeedFormat {
+public:
+    [[nodiscard]] bool sequenced() const noexcept final { return feed::Sequenced<Decoder>; }
+    [[nodiscard]] std::vector<settings::KeyText> keys() const final { return settings::texts_of(table()); }
+    [[nodiscard]] std::any defaults() const final { return Settings{}; }
+    [[nodiscard]] bool assign(std::any& any, std::string_view name, const settings::Value& value) const final {
+        for (const auto& key : table()) {
+            if (key.name == name) return key.assign(std::any_cast<Settings&>(any), value), true;
+        }
+        return false;
+    }
+    [[nodiscard]] bool equal(const std::any& left, const std::any& right) const final {
+        return typed(left) == typed(right);
+    }
+    void complete(std::any& any, FeedConfig& feed, const std::string& user) const final {
+        complete(std::any_cast<Settings&>(any), feed, user);
+    }
+    void check_unused(const std::any& any, const std::string& user) const final { check_unused(typed(any), user); }
+    [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const std::any& any,
+                                             const FeedHost& host) const final {
+        return open(feed, typed(any), host);
+    }
+    [[nodiscard]] Probe probe(feed::InstrumentTable& instruments) const final {
+        const auto decoder = std::make_shared<Decoder>(instruments, typename Decoder::Options{});
+        return [decoder](std::span<const std::byte> datagram) {
+            Ignored ignored;
+            return decoder->decode(datagram, {.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = 0},
+                                   ignored);
+        };
+    }
+
+protected:
+    using Line = FeedLine<Decoder>;
+
+    [[nodiscard]] virtual std::span<const settings::Key<Settings>> table() const { return {}; }
+    virtual void complete(Settings&, FeedConfig&, const std::string& /*user*/) const {}
+    virtual void check_unused(const Settings&, const std::string& /*user*/) const {}
+    [[nodiscard]] virtual std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
+                                                     const FeedHost& host) const = 0;
+
+    /// The feed's venue, or the decoder's own.
+    static void set_venue(typename Decoder::Options& options, const FeedConfig& feed) {
+        if (!feed.venue.empty()) options.venue = feed::Venue{feed.venue};
+    }
+
+private:
+    struct Ignored {
+        void on(const feed::Quote&) {}
+        void on(const feed::Trade&) {}
+        void on(const feed::TradeBreak&) {}
+        void on(const feed::Status&) {}
+        void on(const feed::Gap&) {}
+        void on(const feed::Clear&) {}
+    };
+    static const Settings& typed(const std::any& any) { return std::any_cast<const Settings&>(any); }
+};
+
+}  // namespace millpond::gateway

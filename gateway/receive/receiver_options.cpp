@@ -1,0 +1,55 @@
+#include "gateway/receive/receiver_options.hpp"
+
+#include <chrono>
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::gateway {
+namespace {
+
+std::uint64_t ticks_of(std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(static_cast<double>(time.count()) / core::TickRate{}.nanos_per_tick());
+}
+
+net::Want want_of(Wanted wanted) {
+    switch (wanted) {
+        case Wanted::none: return net::Want::no;
+        case Wanted::prefer: return net::Want::prefer;
+        case Wanted::require: return net::Want::require;
+    }
+    return net::Want::no;
+}
+
+}  // namespace
+
+net::UdpReceiver::Options receiver_options(const FeedConfig& config) {
+    return {.local = config.listen,
+            .source = config.source,
+            .interface = config.interface,
+            .receive_buffer = config.receive_buffer,
+            .gro = config.gro ? net::Want::prefer : net::Want::no,
+            .nic_time = want_of(config.nic_time),
+            .path = *config.receive,
+            .path_want = want_of(*config.receive_want),
+            .zero_copy = want_of(config.zero_copy),
+            .checksum = config.checksum,
+            .vlan = static_cast<std::uint16_t>(config.vlan)};
+}
+
+net::UdpReceiver::Options second_receiver_options(const FeedConfig& config) {
+    auto options = receiver_options(config);
+    options.local = config.line_b;
+    options.source = config.source_b;
+    options.interface = config.interface_b;
+    return options;
+}
+
+std::uint64_t reorder_ticks(const FeedConfig& config) { return ticks_of(std::chrono::microseconds{config.reorder_us}); }
+
+feed::Rerequester::Options rerequester_options(const RerequestSettings& settings) {
+    return {.most_messages = static_cast<std::uint16_t>(settings.rerequest_most),
+            .first_wait = ticks_of(std::chrono::milliseconds{settings.rerequest_ms}),
+            .tries = static_cast<std::uint32_t>(settings.rerequest_tries)};
+}
+
+}  // namespace millpond::gateway
