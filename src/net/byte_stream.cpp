@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -9,7 +11,19 @@
 
 #include <millpond/net/detail/byte_stream.hpp>
 
+#include "expander.hpp"
+
 namespace millpond::net::detail {
+namespace {
+
+constexpr std::size_t kPackedBytes = std::size_t{1} << 17;
+
+template <std::size_t N>
+bool begins(std::span<const std::byte> bytes, const std::array<unsigned char, N>& magic) {
+    return bytes.size() >= N && std::memcmp(bytes.data(), magic.data(), N) == 0;
+}
+
+}  // namespace
 
 ByteStream::ByteStream(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     struct stat status{};
@@ -18,6 +32,11 @@ ByteStream::ByteStream(const std::string& path) : file_(::open(path.c_str(), O_R
     if (S_ISDIR(status.st_mode)) throw std::system_error(EISDIR, std::generic_category(), "cannot read '" + path + "'");
     buffer_.resize(2 * kLongest);
 }
+
+ByteStream::ByteStream(std::span<const std::byte> bytes) noexcept : window_(bytes), at_end_(true) {}
+ByteStream::ByteStream(ByteStream&&) noexcept = default;
+ByteStream& ByteStream::operator=(ByteStream&&) noexcept = default;
+ByteStream::~ByteStream() = default;
 
 std::span<const std::byte> ByteStream::peek(std::size_t count) {
     assert(count <= kLongest);
@@ -31,17 +50,81 @@ void ByteStream::take(std::size_t count) noexcept {
     offset_ += count;
 }
 
+/// 0 at the end and at an error, which read_error_ then tells.
+std::size_t ByteStream::read(std::span<std::byte> into) {
+    for (;;) {
+        const auto got = ::read(file_.get(), into.data(), into.size());
+        if (got >= 0) return static_cast<std::size_t>(got);
+        if (errno == EINTR) continue;
+        read_error_ = errno;
+        return 0;
+    }
+}
+
 void ByteStream::refill() {
-    if (!window_.empty()) std::memmove(buffer_.data(), window_.data(), window_.size());
-    const auto kept = window_.size();
-    const auto got = ::read(file_.get(), buffer_.data() + kept, buffer_.size() - kept);
-    if (got < 0 && errno == EINTR) {
-        window_ = {buffer_.data(), kept};
+    if (!started_) {
+        begin_expanding();
         return;
     }
-    if (got < 0) read_error_ = errno;
-    if (got <= 0) at_end_ = true;
-    window_ = {buffer_.data(), kept + static_cast<std::size_t>(got > 0 ? got : 0)};
+    if (!window_.empty()) std::memmove(buffer_.data(), window_.data(), window_.size());
+    window_ = {buffer_.data(), window_.size()};
+    if (expander_ != nullptr) {
+        expand();
+        return;
+    }
+    const auto got = read(std::span{buffer_}.subspan(window_.size()));
+    if (got == 0) at_end_ = true;
+    window_ = {buffer_.data(), window_.size() + got};
+}
+
+/// The first read: decides by the first bytes whether the file is compressed.
+void ByteStream::begin_expanding() {
+    constexpr std::array<unsigned char, 2> kGzip{0x1F, 0x8B};
+    constexpr std::array<unsigned char, 4> kZstd{0x28, 0xB5, 0x2F, 0xFD};
+    started_ = true;
+    std::size_t got = 0;
+    while (got < kZstd.size() && !at_end_) {
+        const auto more = read(std::span{buffer_}.subspan(got));
+        if (more == 0) at_end_ = true;
+        got += more;
+    }
+    const auto begin = std::span<const std::byte>{buffer_}.first(got);
+    const bool gzip = begins(begin, kGzip);
+    if (!gzip && !begins(begin, kZstd)) {
+        window_ = begin;
+        return;
+    }
+    expander_ = gzip ? make_gzip_expander() : make_zstd_expander();
+    if (expander_ == nullptr) {
+        damage_ = std::string{"compressed by "} + (gzip ? "gzip" : "zstd") + ", which this build cannot read";
+        at_end_ = true;
+        return;
+    }
+    packed_buffer_.assign(begin.begin(), begin.end());
+    packed_ = packed_buffer_;
+    at_end_ = false;
+}
+
+void ByteStream::expand() {
+    if (packed_.empty()) {
+        packed_buffer_.resize(kPackedBytes);
+        packed_ = std::span<const std::byte>{packed_buffer_}.first(read(packed_buffer_));
+    }
+    const bool no_more = packed_.empty();
+    if (no_more && (expander_->complete() || read_error_ != 0)) {
+        at_end_ = true;
+        return;
+    }
+    const auto step = expander_->expand(packed_, std::span{buffer_}.subspan(window_.size()));
+    packed_ = packed_.subspan(step.taken);
+    packed_offset_ += step.taken;
+    window_ = {buffer_.data(), window_.size() + step.made};
+    if (step.error != nullptr) {
+        damage_ = "compressed byte " + std::to_string(packed_offset_) + ": " + step.error;
+    } else if (no_more && step.made == 0) {
+        damage_ = "compressed byte " + std::to_string(packed_offset_) + ": the file ends within its compressed data";
+    }
+    at_end_ = !damage_.empty();
 }
 
 }  // namespace millpond::net::detail

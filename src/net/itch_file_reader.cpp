@@ -22,6 +22,7 @@ bool ItchFileReader::next(std::span<const std::byte>& message) {
     auto bytes = stream_.peek(kLengthBytes);
     if (stream_.read_error() != 0)
         return fail("cannot be read: " + std::generic_category().message(stream_.read_error()));
+    if (bytes.size() < kLengthBytes && !stream_.damage().empty()) return fail(stream_.damage());
     if (bytes.empty()) return false;
     if (bytes.size() < kLengthBytes) return fail("the file ends within the message's length");
     const std::size_t length = core::load_be<std::uint16_t>(bytes.data());
@@ -32,6 +33,7 @@ bool ItchFileReader::next(std::span<const std::byte>& message) {
         return false;
     }
     bytes = stream_.peek(kLengthBytes + length);
+    if (bytes.size() < kLengthBytes + length && !stream_.damage().empty()) return fail(stream_.damage());
     if (bytes.size() < kLengthBytes + length)
         return fail("the file ends after " + std::to_string(bytes.size() - kLengthBytes) + " of the message's " +
                     std::to_string(length) + " bytes");

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <expected>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +17,6 @@ constexpr std::uint32_t kLongestFrame = 262'144;  // the longest that capture pr
 constexpr std::uint32_t kMicroseconds = 0xA1B2C3D4;
 constexpr std::uint32_t kNanoseconds = 0xA1B23C4D;
 constexpr std::uint32_t kPcapNg = 0x0A0D0D0A;
-constexpr std::uint16_t kGzip = 0x1F8B;
 
 std::string hex(std::uint32_t value) {
     constexpr std::string_view kDigits = "0123456789abcdef";
@@ -39,6 +39,10 @@ PcapReader::PcapReader(std::span<const std::byte> file, std::string name) : stre
     read_file_header();
 }
 
+std::uint16_t PcapReader::u16(const std::byte* bytes) const noexcept {
+    return order_ == std::endian::big ? core::load_be<std::uint16_t>(bytes) : core::load_le<std::uint16_t>(bytes);
+}
+
 std::uint32_t PcapReader::u32(const std::byte* bytes) const noexcept {
     return order_ == std::endian::big ? core::load_be<std::uint32_t>(bytes) : core::load_le<std::uint32_t>(bytes);
 }
@@ -48,12 +52,13 @@ void PcapReader::read_file_header() {
     const auto header = stream_.peek(kFileHeader);
     if (stream_.read_error() != 0)
         throw std::system_error(stream_.read_error(), std::generic_category(), "cannot read '" + name_ + "'");
+    if (header.size() < kFileHeader && !stream_.damage().empty()) refuse(stream_.damage());
     if (header.size() < sizeof(std::uint32_t))
         refuse("no pcap file, it has " + std::to_string(header.size()) + " bytes and the file header needs 24");
     const auto little = core::load_le<std::uint32_t>(header.data());
     const auto big = core::load_be<std::uint32_t>(header.data());
-    if (big == kPcapNg) refuse("a pcapng file, convert it with: editcap -F pcap IN OUT");
-    if (big >> 16 == kGzip) refuse("compressed by gzip, unpack it first");
+    pcapng_ = big == kPcapNg;
+    if (pcapng_) return;
     for (const auto magic : {kMicroseconds, kNanoseconds}) {
         if (little != magic && big != magic) continue;
         order_ = little == magic ? std::endian::little : std::endian::big;
@@ -64,7 +69,7 @@ void PcapReader::read_file_header() {
         if (!is_known(link))
             refuse("link type " + std::to_string(link) +
                    " is not known here, only 1 (Ethernet), 101, 228, 229 (raw IP), 113 and 276 (Linux cooked)");
-        link_ = LinkType{static_cast<std::uint16_t>(link)};
+        link_ = static_cast<std::uint16_t>(link);
         stream_.take(kFileHeader);
         return;
     }
@@ -75,44 +80,49 @@ bool PcapReader::is_capture(std::span<const std::byte, 4> begin) noexcept {
     const auto little = core::load_le<std::uint32_t>(begin.data());
     const auto big = core::load_be<std::uint32_t>(begin.data());
     constexpr std::array kMagics{kMicroseconds, kNanoseconds, kPcapNg};
-    return big >> 16 == kGzip ||
-           std::ranges::any_of(kMagics, [&](std::uint32_t magic) { return magic == little || magic == big; });
+    return std::ranges::any_of(kMagics, [&](std::uint32_t magic) { return magic == little || magic == big; });
 }
 
 bool PcapReader::next(CapturedDatagram& out) {
+    Frame frame;
     while (error_.empty()) {
         stream_.take(std::exchange(shown_, 0));
-        auto bytes = stream_.peek(kFrameHeader);
-        if (stream_.read_error() != 0)
-            return fail("cannot be read: " + std::generic_category().message(stream_.read_error()));
-        if (bytes.empty()) return false;
-        if (bytes.size() < kFrameHeader)
-            return fail("the file ends after " + std::to_string(bytes.size()) + " of the frame header's 16 bytes");
-        const auto captured = u32(&bytes[8]);
-        const auto original = u32(&bytes[12]);
-        const std::int64_t seconds = u32(bytes.data());
-        const std::int64_t fraction = u32(&bytes[4]);
-        if (captured > kLongestFrame)
-            return fail("the frame claims " + std::to_string(captured) + " bytes, the most is " +
-                        std::to_string(kLongestFrame));
-        bytes = stream_.peek(kFrameHeader + captured);
-        if (bytes.size() < kFrameHeader + captured)
-            return fail("the file ends after " + std::to_string(bytes.size() - kFrameHeader) + " of the frame's " +
-                        std::to_string(captured) + " bytes");
-        shown_ = kFrameHeader + captured;
+        if (!(pcapng_ ? next_block(frame) : next_record(frame))) return false;
         ++counts_.frames;
-
-        const auto packet = find_udp(link_, bytes.subspan(kFrameHeader, captured));
+        // An interface of a pcapng file may be of any kind, a USB bus for example.
+        const auto packet =
+            is_known(frame.link) ? find_udp(LinkType{frame.link}, frame.bytes) : std::unexpected{PacketSkip::not_ip};
         if (!packet) {
-            count_skip(packet.error(), captured >= original);
+            count_skip(packet.error(), frame.bytes.size() >= frame.original);
             continue;
         }
         ++counts_.datagrams;
-        out = {seconds * 1'000'000'000 + fraction * nanos_per_fraction_, packet->source, packet->destination,
-               packet->payload};
+        out = {frame.utc_ns, packet->source, packet->destination, packet->payload};
         return true;
     }
     return false;
+}
+
+bool PcapReader::next_record(Frame& out) {
+    auto bytes = stream_.peek(kFrameHeader);
+    if (ends_here(bytes)) return false;
+    if (bytes.size() < kFrameHeader)
+        return fail_short("the file ends after " + std::to_string(bytes.size()) + " of the frame header's 16 bytes");
+    const auto captured = u32(&bytes[8]);
+    const auto original = u32(&bytes[12]);
+    const std::int64_t seconds = u32(bytes.data());
+    const std::int64_t fraction = u32(&bytes[4]);
+    if (captured > kLongestFrame)
+        return fail("the frame claims " + std::to_string(captured) + " bytes, the most is " +
+                    std::to_string(kLongestFrame));
+    bytes = stream_.peek(kFrameHeader + captured);
+    if (bytes.size() < kFrameHeader + captured)
+        return fail_short("the file ends after " + std::to_string(bytes.size() - kFrameHeader) + " of the frame's " +
+                          std::to_string(captured) + " bytes");
+    shown_ = kFrameHeader + captured;
+    out = {seconds * 1'000'000'000 + fraction * nanos_per_fraction_, link_, original,
+           bytes.subspan(kFrameHeader, captured)};
+    return true;
 }
 
 void PcapReader::count_skip(PacketSkip why, bool whole) noexcept {
@@ -124,6 +134,19 @@ void PcapReader::count_skip(PacketSkip why, bool whole) noexcept {
         // A frame that was kept whole and still ends too early is wrong in itself.
         case PacketSkip::cut: ++(whole ? counts_.malformed : counts_.cut); return;
     }
+}
+
+bool PcapReader::ends_here(std::span<const std::byte> shown) {
+    if (stream_.read_error() != 0) {
+        static_cast<void>(fail("cannot be read: " + std::generic_category().message(stream_.read_error())));
+    } else if (shown.empty() && !stream_.damage().empty()) {
+        static_cast<void>(fail(stream_.damage()));
+    }
+    return shown.empty() || !error_.empty();
+}
+
+bool PcapReader::fail_short(const std::string& what) {
+    return fail(stream_.damage().empty() ? what : stream_.damage());
 }
 
 bool PcapReader::fail(const std::string& what) {

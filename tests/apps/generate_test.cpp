@@ -2,12 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <regex>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/itch_layout.hpp>
+#include <millpond/feed/moldudp64_packet.hpp>
+#include <millpond/net/itch_file_reader.hpp>
+#include <millpond/net/pcap_reader.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 #include "apps/millpond/traffic/generated_source.hpp"
@@ -15,6 +21,7 @@
 #include "tests/apps/datagrams.hpp"
 #include "tests/apps/list_source.hpp"
 #include "tests/apps/program.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -53,6 +60,63 @@ TEST(Generate, TheSameSeedGivesTheSameBytesOnTheWireInEveryFormat) {
         EXPECT_TRUE(generate(options).datagrams == first.datagrams) << format;
         EXPECT_FALSE(generate(seeded).datagrams == first.datagrams) << format;
     }
+}
+
+TEST(Generate, ACaptureHoldsTheDatagramsThatAreSent) {
+    for (const std::string format : {"bbo28", "quotes", "miax-tom", "itch"}) {
+        const std::vector<std::string> options{"--format", format, "--count", "1000", "--symbols", "20"};
+        const millpond::test::ScratchFile file{millpond::test::scratch_name("generated.pcap"), ""};
+        auto to_file = options;
+        to_file.insert(to_file.begin(), {"generate", "--out", file.path()});
+        const auto outcome = run(to_file);
+        ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+        net::PcapReader reader{file.path()};
+        net::CapturedDatagram datagram;
+        std::vector<std::string> payloads;
+        std::int64_t latest_ns = 0;
+        while (reader.next(datagram)) {
+            payloads.emplace_back(reinterpret_cast<const char*>(datagram.payload.data()), datagram.payload.size());
+            EXPECT_GE(datagram.utc_ns, latest_ns);
+            latest_ns = datagram.utc_ns;
+        }
+        EXPECT_EQ(reader.error(), "");
+        EXPECT_TRUE(payloads == generate(options).datagrams) << format;
+    }
+}
+
+TEST(Generate, AnItchFileHoldsTheMessagesOfTheCapture) {
+    const millpond::test::ScratchFile file{millpond::test::scratch_name("generated.itch"), ""};
+    const millpond::test::ScratchFile capture{millpond::test::scratch_name("same.pcap"), ""};
+    for (const auto& path : {file.path(), capture.path()}) {
+        const auto outcome = run({"generate", "--out", path, "--format", "itch", "--count", "5000"});
+        ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    }
+    std::vector<std::string> expected;
+    const auto keep = [](std::vector<std::string>& to) {
+        return [&to](std::span<const std::byte> bytes) {
+            to.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        };
+    };
+    net::PcapReader datagrams{capture.path()};
+    net::CapturedDatagram datagram;
+    while (datagrams.next(datagram)) EXPECT_FALSE(feed::MoldUdp64Packet::read(datagram.payload, keep(expected)).error);
+    net::ItchFileReader reader{file.path()};
+    std::vector<std::string> messages;
+    std::span<const std::byte> message;
+    while (reader.next(message)) keep(messages)(message);
+    EXPECT_EQ(reader.error(), "");
+    EXPECT_GE(messages.size(), 5'000U);
+    EXPECT_TRUE(messages == expected);
+}
+
+TEST(Generate, AFileNeedsAnEndAndKeepsWhatWasThereWhenItCannotBeWritten) {
+    EXPECT_THAT(run({"generate", "--out", "x.pcap"}).err, HasSubstr("a file needs an end"));
+    EXPECT_THAT(run({"generate"}).err, HasSubstr("one of --to ADDRESS:PORT and --out FILE is needed"));
+    EXPECT_THAT(run({"generate", "--out", "x.itch", "--count", "1"}).err, HasSubstr("add --format itch"));
+    EXPECT_THAT(run({"generate", "--out", "x.pcap", "--count", "1", "--drop", "0.5"}).err, HasSubstr("--drop"));
+    const auto outcome = run({"generate", "--out", "/dev/full/x.pcap", "--count", "1"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("cannot write '/dev/full/x.pcap'"));
 }
 
 TEST(Generate, PrintsExactlyTheFaultsThatItPlanted) {

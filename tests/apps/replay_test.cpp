@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <millpond/net/pcap_reader.hpp>
@@ -53,6 +55,46 @@ TEST(Replay, DeliversEveryDatagramOfARealCaptureUnchanged) {
     EXPECT_EQ(receiver.refresh_kernel_drops(), 0U);
 }
 
+TEST(Replay, ACompressedFileSendsWhatThePlainOneDoesUntilItsDamage) {
+    constexpr int kQuotes = 2'000;
+    for (const std::string ending : {"pcap", "itch"}) {
+        const millpond::test::ScratchFile file{millpond::test::scratch_name("packed." + ending), ""};
+        ASSERT_EQ(
+            run({"generate", "--out", file.path(), "--format", "itch", "--count", std::to_string(kQuotes)}).exit_code,
+            0);
+        const auto sent_of = [](const std::string& path) {
+            net::UdpReceiver receiver{{.local = net::SocketAddress::parse("127.0.0.1:0"), .receive_buffer = 16U << 20}};
+            std::vector<std::string> arguments{"replay",  path,  "--to",   receiver.report().local.to_string(),
+                                               "--speed", "max", "--quiet"};
+            if (path.find(".itch") != std::string::npos) arguments.insert(arguments.end(), {"--session", "PACKED"});
+            auto outcome = run(arguments);
+            std::vector<std::string> texts;
+            for (auto datagrams = receiver.poll(); !datagrams.empty(); datagrams = receiver.poll()) {
+                for (const auto& each : datagrams)
+                    texts.emplace_back(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+            }
+            return std::pair{std::move(outcome), std::move(texts)};
+        };
+        const auto plain = sent_of(file.path());
+        ASSERT_EQ(plain.first.exit_code, 0) << plain.first.err;
+        const auto packed = file.path() + ".gz";
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+        ASSERT_EQ(std::system(("gzip -c '" + file.path() + "' > '" + packed + "'").c_str()), 0);
+        const auto whole = sent_of(packed);
+        EXPECT_EQ(whole.first.exit_code, 0) << whole.first.err;
+        EXPECT_TRUE(whole.second == plain.second) << ending;
+
+        std::filesystem::resize_file(packed, std::filesystem::file_size(packed) / 2);
+        const auto cut = sent_of(packed);
+        std::filesystem::remove(packed);
+        EXPECT_EQ(cut.first.exit_code, 1);
+        EXPECT_THAT(cut.first.err, HasSubstr("the file ends within its compressed data"));
+        ASSERT_GT(cut.second.size(), 100U);
+        ASSERT_LT(cut.second.size(), plain.second.size());
+        EXPECT_TRUE(std::equal(cut.second.begin(), cut.second.end() - 1, plain.second.begin())) << ending;
+    }
+}
+
 TEST(Replay, SendsAnItchFileAsOneSessionWhichItEnds) {
     const char* folder = std::getenv("MILLPOND_TEST_DATA");  // NOLINT(concurrency-mt-unsafe): one thread
     if (folder == nullptr) GTEST_SKIP() << "MILLPOND_TEST_DATA is not set";
@@ -98,7 +140,7 @@ TEST(Replay, ARecordOfNoBytesInTheMiddleIsAnErrorWithThePlace) {
 TEST(Replay, AFileThatIsNoCaptureIsRefusedByName) {
     const auto outcome = run({"replay", MILLPOND_PROGRAM, "--to", "127.0.0.1:9"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("neither a journal, a capture (pcap) nor a file of ITCH messages"));
+    EXPECT_THAT(outcome.err, HasSubstr("neither a journal, a capture (pcap, pcapng) nor a file of ITCH messages"));
 }
 
 TEST(Replay, MisuseIsTwoAndNamesTheOption) {

@@ -221,8 +221,9 @@ TEST(FileKind, IsKnownByTheFirstBytes) {
             (void)file_kind(file.path());
             ADD_FAILURE() << "accepted";
         } catch (const net::FileFormatError& error) {
-            EXPECT_THAT(error.what(),
-                        HasSubstr("millpond_kind.txt': neither a journal, a capture (pcap) nor a file of ITCH"));
+            EXPECT_THAT(
+                error.what(),
+                HasSubstr("millpond_kind.txt': neither a journal, a capture (pcap, pcapng) nor a file of ITCH"));
         }
     }
     EXPECT_THROW((void)file_kind("/no/such/file"), std::system_error);

@@ -15,7 +15,9 @@
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/traffic/sending.hpp"
 #include "apps/millpond/traffic/speed.hpp"
+#include "apps/millpond/traffic/traffic_file.hpp"
 #include "gateway/receive/midnight.hpp"
+#include "service/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {
@@ -36,6 +38,7 @@ struct Options {
     std::uint64_t burst{1};
     std::uint16_t channel{0};
     bool live{false};
+    std::string out;
     std::string timezone{"America/New_York"};
 };
 
@@ -77,7 +80,30 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
     return result;
 }
 
+/// Everything at once into a file, each datagram at its place in time.
+int write_file(const Options& options) {
+    if (options.count == 0 && options.duration_s == 0)
+        throw UsageError("--out: a file needs an end; add --count or --duration");
+    const auto& faults = options.sending.faults;
+    if (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0)
+        throw UsageError("--drop, --duplicate, --swap: a file gets every datagram once; use --to");
+    const auto source = source_options(options);
+    const bool messages = options.out.ends_with(".itch");
+    if (messages && source.feed.format != feed::WireFormat::itch)
+        throw UsageError("--out: '" + options.out + "' is a file of ITCH messages; add --format itch");
+    traffic::GeneratedSource generated{source};
+    const auto written =
+        traffic::write_traffic(generated, options.out, {.messages_only = messages, .begin_utc_ns = source.begin_utc_ns},
+                               service::stop_on_signal());
+    fmt::print("{}: {} datagrams, {} messages, {} bytes\n", options.out, written.datagrams, written.messages,
+               written.bytes);
+    return written.complete ? 0 : 1;
+}
+
 int generate(const Options& options) {
+    if (options.sending.to.empty() == options.out.empty())
+        throw UsageError("generate: one of --to ADDRESS:PORT and --out FILE is needed");
+    if (!options.out.empty()) return write_file(options);
     traffic::GeneratedSource source{source_options(options)};
     Sending sending{options.sending, parse_speed(options.speed)};
     sending.send(source);
@@ -88,13 +114,16 @@ int generate(const Options& options) {
 }  // namespace
 
 Command generate_command(Arguments& program) {
-    auto* command = program.add_subcommand("generate", "Send a generated market at a given rate.");
+    auto* command =
+        program.add_subcommand("generate", "Send a generated market at a given rate, or write it to a file.");
     command->footer(
         "Examples:\n"
         "  millpond generate --to 127.0.0.1:14000 --format quotes --rate 50000 --symbols 500\n"
         "  millpond generate --to 239.1.1.1:14000 --format itch --rate 20000 --duration 60 --live\n"
         "  millpond generate --to 127.0.0.1:14000 --count 100000 --speed max --drop 0.001 --duplicate 0.001 --swap "
-        "0.001");
+        "0.001\n"
+        "  millpond generate --out day.itch --format itch --count 1000000 --symbols 2000\n"
+        "  millpond generate --out day.pcap --format quotes --duration 60");
     auto options = std::make_shared<Options>();
     command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
         ->type_name("FORMAT")
@@ -131,7 +160,11 @@ Command generate_command(Arguments& program) {
                      "with --live and itch: time zone of the exchange's midnight, as in the feed's key `timezone`")
         ->type_name("ZONE")
         ->capture_default_str();
+    command->add_option("--out", options->out,
+                        "write this file instead of sending: ITCH messages behind their lengths where its name ends in "
+                        ".itch, otherwise a capture (pcap)");
     options->sending.add_to(*command);
+    command->find_option("--to")->required(false);
     return {command, [options] { return generate(*options); }};
 }
 

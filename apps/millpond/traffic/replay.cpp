@@ -213,7 +213,7 @@ Command replay_command(Arguments& program) {
         "Examples:\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000\n"
         "  millpond replay day.pcap --only 224.0.105.2:51002 --to 239.1.1.1:14000 --interface eth1 --speed 10\n"
-        "  millpond replay day.itch --to 239.1.1.1:14000 --speed 100 --loop\n"
+        "  millpond replay day.itch.gz --to 239.1.1.1:14000 --speed 100 --loop\n"
         "  millpond replay day.itch --to 239.1.1.1:14000 --drop 0.01 --serve-requests 127.0.0.1:14001\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
@@ -225,7 +225,9 @@ Command replay_command(Arguments& program) {
     auto options = std::make_shared<Options>();
     command
         ->add_option("FILE", options->file,
-                     "capture (pcap), ITCH messages each behind its length, a journal's folder or one segment (.mpj)")
+                     "capture (pcap, pcapng) or ITCH messages each behind its length, also as .gz or .zst; a journal's "
+                     "folder or "
+                     "one segment (.mpj)")
         ->required();
     command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
         ->check(speed_check())

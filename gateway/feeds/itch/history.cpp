@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <limits>
+#include <span>
+#include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 
 #include <millpond/feed/moldudp64_encoder.hpp>
+#include <millpond/net/file_begin.hpp>
 #include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/pcap_reader.hpp>
 
@@ -21,15 +22,21 @@ namespace {
 using Take = std::function<bool(std::span<const std::byte>)>;
 
 bool is_capture(const std::filesystem::path& path) {
-    std::ifstream file{path, std::ios::binary};
-    std::array<std::byte, 4> begin{};
-    file.read(reinterpret_cast<char*>(begin.data()), begin.size());
-    if (!file && !file.eof())
-        throw std::system_error(errno, std::generic_category(), "cannot read '" + path.string() + "'");
-    return net::PcapReader::is_capture(begin);
+    auto begin = net::file_begin(path.string(), sizeof(std::uint32_t));
+    begin.resize(sizeof(std::uint32_t));
+    return net::PcapReader::is_capture(std::span{begin}.first<sizeof(std::uint32_t)>());
 }
 
-/// A capture's files in the order in which they were written: by name, then by number, the newest has none.
+/// The name without its ending for compression.
+std::string_view uncompressed_name(std::string_view name) {
+    for (const std::string_view ending : {".gz", ".zst"}) {
+        if (name.ends_with(ending)) return name.substr(0, name.size() - ending.size());
+    }
+    return name;
+}
+
+/// A capture's files in the order in which they were written: by name, then by number, the newest has none. Those that
+/// were compressed or converted to pcapng since count too.
 std::vector<std::filesystem::path> captures_in(const std::filesystem::path& folder) {
     struct Named {
         std::string stem;
@@ -39,17 +46,19 @@ std::vector<std::filesystem::path> captures_in(const std::filesystem::path& fold
     constexpr std::string_view kSuffix = ".pcap";
     std::vector<Named> found;
     for (const auto& entry : std::filesystem::directory_iterator{folder}) {
-        const auto name = entry.path().filename().string();
+        const auto file_name = entry.path().filename().string();
+        const auto name = uncompressed_name(file_name);
         const auto at = name.rfind(kSuffix);
         if (at == std::string::npos) continue;
-        const auto rest = std::string_view{name}.substr(at + kSuffix.size());
+        auto rest = name.substr(at + kSuffix.size());
+        if (rest.starts_with("ng")) rest.remove_prefix(2);
         auto number = std::numeric_limits<std::uint64_t>::max();
         if (!rest.empty()) {
             const auto* const end = rest.data() + rest.size();
             const auto read = std::from_chars(rest.data() + 1, end, number);
             if (rest.front() != '.' || read.ec != std::errc{} || read.ptr != end) continue;
         }
-        found.push_back({name.substr(0, at), number, entry.path()});
+        found.push_back({std::string{name.substr(0, at)}, number, entry.path()});
     }
     std::ranges::sort(found, {}, [](const Named& named) { return std::tie(named.stem, named.number); });
     std::vector<std::filesystem::path> paths;

@@ -9,8 +9,9 @@
 
 namespace millpond::net {
 
-/// Reads the messages of a file in NASDAQ's BinaryFILE framing: each behind its length, big-endian u16. A length of 0
-/// ends the session and the file; when anything follows it, the file is damaged.
+/// Reads the messages of a file in NASDAQ's BinaryFILE framing: each behind its length, big-endian u16. The file may be
+/// compressed by gzip or zstd. A length of 0 ends the session and the file; when anything follows it, the file is
+/// damaged.
 ///
 /// Threads: one.
 /// Memory:  a buffer of 2 MiB, whatever the file's size.
@@ -30,8 +31,10 @@ public:
     [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
     /// Whether the end of the session was found.
     [[nodiscard]] bool complete() const noexcept { return complete_; }
-    /// Bytes of the file read so far.
-    [[nodiscard]] std::uint64_t offset() const noexcept { return stream_.offset() + shown_; }
+    /// Bytes of the file read so far; of a compressed file, compressed ones.
+    [[nodiscard]] std::uint64_t offset() const noexcept {
+        return stream_.packed_offset() != 0 ? stream_.packed_offset() : stream_.offset() + shown_;
+    }
 
 private:
     [[nodiscard]] bool fail(const std::string& what);

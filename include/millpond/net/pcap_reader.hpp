@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <millpond/net/detail/byte_stream.hpp>
 #include <millpond/net/udp_packet.hpp>
@@ -26,11 +27,12 @@ struct CapturedDatagram {
     std::span<const std::byte> payload{};  ///< Valid until the next call of next.
 };
 
-/// Reads the UDP datagrams of a pcap file, in the order of the file. Both byte orders, microseconds and nanoseconds.
+/// Reads the UDP datagrams of a pcap or pcapng file, in the order of the file, compressed by gzip or zstd or not. Both
+/// byte orders, every resolution of time; of pcapng any number of sections and interfaces.
 ///
 /// Threads: one.
-/// Memory:  a buffer of 2 MiB, whatever the file's size.
-/// Source:  draft-ietf-opsawg-pcap (the classic format; pcapng is another one and refused by name).
+/// Memory:  a buffer of 2 MiB and 24 bytes for each interface, whatever the file's size; the decompressor's window.
+/// Source:  draft-ietf-opsawg-pcap, draft-ietf-opsawg-pcapng.
 class PcapReader {
 public:
     /// Frames of the file so far, each in exactly one of the lower counts.
@@ -44,12 +46,12 @@ public:
         std::uint64_t malformed{0};  ///< Headers that contradict themselves or the frame's length.
     };
 
-    /// Throws std::system_error for a file that cannot be read and FileFormatError for one that is no pcap.
+    /// Throws std::system_error for a file that cannot be read and FileFormatError for one that is no capture.
     explicit PcapReader(const std::string& path);
     /// A file that is in memory already; `name` stands for its path in errors.
     PcapReader(std::span<const std::byte> file, std::string name);
 
-    /// Whether a file that begins so is a capture: pcap, or a kind of it that the constructor refuses by name.
+    /// Whether contents that begin so are a capture: pcap or pcapng.
     [[nodiscard]] static bool is_capture(std::span<const std::byte, 4> begin) noexcept;
 
     /// The next datagram; frames without one are counted and skipped. False at the end of the file, and at damage that
@@ -59,19 +61,45 @@ public:
     /// Empty, or what is wrong with the file, where, and the bound that was broken.
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
-    [[nodiscard]] LinkType link_type() const noexcept { return link_; }
-    /// Bytes of the file read so far.
-    [[nodiscard]] std::uint64_t offset() const noexcept { return stream_.offset() + shown_; }
+    /// Bytes of the file read so far; of a compressed file, compressed ones.
+    [[nodiscard]] std::uint64_t offset() const noexcept {
+        return stream_.packed_offset() != 0 ? stream_.packed_offset() : stream_.offset() + shown_;
+    }
 
 private:
+    struct Interface {
+        std::uint16_t link{0};
+        std::uint64_t units_per_second{1'000'000};
+        std::int64_t offset_s{0};
+    };
+    struct Frame {
+        std::int64_t utc_ns{0};
+        std::uint16_t link{0};
+        std::uint32_t original{0};
+        std::span<const std::byte> bytes{};
+    };
+
     void read_file_header();
+    /// The next frame of the classic format, and of pcapng. False at the end and at damage.
+    [[nodiscard]] bool next_record(Frame& out);
+    [[nodiscard]] bool next_block(Frame& out);
+    [[nodiscard]] bool begin_section(std::span<const std::byte> block);
+    [[nodiscard]] bool add_interface(std::span<const std::byte> body);
+    [[nodiscard]] bool read_packet(std::uint32_t type, std::span<const std::byte> body, Frame& out);
+    [[nodiscard]] bool skip(std::size_t bytes);
+    [[nodiscard]] bool ends_here(std::span<const std::byte> shown);
+    [[nodiscard]] bool fail_short(const std::string& what);
     void count_skip(PacketSkip why, bool whole) noexcept;
     [[nodiscard]] bool fail(const std::string& what);
+    [[nodiscard]] std::uint16_t u16(const std::byte* bytes) const noexcept;
     [[nodiscard]] std::uint32_t u32(const std::byte* bytes) const noexcept;
 
     detail::ByteStream stream_;
     std::string name_;
-    LinkType link_{LinkType::ethernet};
+    bool pcapng_{false};
+    std::uint16_t link_{0};              // of the classic format
+    std::vector<Interface> interfaces_;  // of the pcapng section
+    std::int64_t latest_utc_ns_{0};
     std::endian order_{std::endian::native};
     std::int64_t nanos_per_fraction_{1};
     std::size_t shown_{0};  // bytes of the stream that belong to the frame handed out last

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,13 +11,19 @@
 
 namespace millpond::net::detail {
 
+class Expander;
+
 /// The bytes of a file from first to last, through a buffer that is refilled when it runs out; or of a stretch of
-/// memory. Works on pipes too.
+/// memory. Works on pipes too. A file that begins as gzip or zstd does is decompressed on the way: offsets then count
+/// its contents.
 class ByteStream {
 public:
     /// Throws std::system_error that names the path.
     explicit ByteStream(const std::string& path);
-    explicit ByteStream(std::span<const std::byte> bytes) noexcept : window_(bytes), at_end_(true) {}
+    explicit ByteStream(std::span<const std::byte> bytes) noexcept;
+    ByteStream(ByteStream&&) noexcept;
+    ByteStream& operator=(ByteStream&&) noexcept;
+    ~ByteStream();
 
     /// The next bytes, without taking them: at least `count` unless the file ends before. Valid until the next peek.
     /// count: at most kLongest.
@@ -26,19 +33,33 @@ public:
 
     /// Bytes taken so far.
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
+    /// Compressed bytes read so far; 0 for a file that is not compressed.
+    [[nodiscard]] std::uint64_t packed_offset() const noexcept { return packed_offset_; }
     /// errno of a read that failed, after which the stream ends; 0 when none did.
     [[nodiscard]] int read_error() const noexcept { return read_error_; }
+    /// Why compressed data ends early and at which of its bytes, once every byte before that has been shown; else
+    /// empty.
+    [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
     static constexpr std::size_t kLongest = std::size_t{1} << 20;
 
 private:
     void refill();
+    [[nodiscard]] std::size_t read(std::span<std::byte> into);
+    void begin_expanding();
+    void expand();
 
     Descriptor file_;
     std::vector<std::byte> buffer_;
     std::span<const std::byte> window_;
+    std::vector<std::byte> packed_buffer_;
+    std::span<const std::byte> packed_;  // compressed bytes that the expander has not taken
+    std::unique_ptr<Expander> expander_;
     std::uint64_t offset_{0};
+    std::uint64_t packed_offset_{0};
+    std::string damage_;
     int read_error_{0};
+    bool started_{false};
     bool at_end_{false};
 };
 

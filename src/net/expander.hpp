@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+namespace millpond::net::detail {
+
+/// Expands a compressed file piece by piece. Several compressed members in one file are one stream of contents.
+///
+/// Threads: one.
+class Expander {
+public:
+    /// What one step took from the input and wrote to the output. error: what the library found wrong, else null.
+    struct Step {
+        std::size_t taken{0};
+        std::size_t made{0};
+        const char* error{nullptr};
+    };
+
+    Expander() = default;
+    Expander(const Expander&) = delete;
+    Expander& operator=(const Expander&) = delete;
+    virtual ~Expander() = default;
+
+    [[nodiscard]] virtual Step expand(std::span<const std::byte> in, std::span<std::byte> out) = 0;
+    /// Whether the input may end here: between members.
+    [[nodiscard]] virtual bool complete() const noexcept = 0;
+};
+
+/// Null when the library was built without zlib or libzstd.
+[[nodiscard]] std::unique_ptr<Expander> make_gzip_expander();
+[[nodiscard]] std::unique_ptr<Expander> make_zstd_expander();
+
+}  // namespace millpond::net::detail

@@ -1,0 +1,182 @@
+// The blocks of a pcapng file: u32 type, u32 total length, the body, the total length again. All in the byte order that
+// the section's header tells, padded to 4 bytes.
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <millpond/core/endian.hpp>
+#include <millpond/net/pcap_reader.hpp>
+
+namespace millpond::net {
+namespace {
+
+constexpr std::uint32_t kSection = 0x0A0D0D0A;
+constexpr std::uint32_t kInterface = 1;
+constexpr std::uint32_t kOldPacket = 2;
+constexpr std::uint32_t kSimplePacket = 3;
+constexpr std::uint32_t kPacket = 6;
+
+constexpr std::size_t kBlockHeader = 8;
+constexpr std::size_t kBlockFrame = 12;  // header, and the length behind the body
+constexpr std::size_t kPacketHeader = 20;
+constexpr std::uint32_t kLongestFrame = 262'144;
+constexpr std::size_t kMostInterfaces = 65'536;
+
+constexpr std::uint16_t kEndOfOptions = 0;
+constexpr std::uint16_t kResolution = 9;
+constexpr std::uint16_t kOffset = 14;
+
+/// Units of time in a second; 0 when the resolution is finer than 64 bits can count.
+std::uint64_t units_per_second(std::uint8_t resolution) {
+    constexpr std::uint8_t kBinary = 0x80;
+    constexpr unsigned kMostBits = 63;
+    constexpr unsigned kMostDigits = 19;
+    const unsigned power = resolution & 0x7FU;
+    if ((resolution & kBinary) != 0) return power > kMostBits ? 0 : std::uint64_t{1} << power;
+    if (power > kMostDigits) return 0;
+    std::uint64_t units = 1;
+    for (unsigned i = 0; i < power; ++i) units *= 10;
+    return units;
+}
+
+/// None for a time that does not fit.
+std::optional<std::int64_t> nanos(std::uint64_t time, std::uint64_t units, std::int64_t offset_s) {
+    __extension__ using Wide = __int128;
+    constexpr Wide kSecond = 1'000'000'000;
+    const auto result = (static_cast<Wide>(time / units) + offset_s) * kSecond + time % units * kSecond / units;
+    if (result < 0 || result > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+    return static_cast<std::int64_t>(result);
+}
+
+}  // namespace
+
+bool PcapReader::next_block(Frame& out) {
+    for (;;) {
+        const auto bytes = stream_.peek(kBlockFrame);
+        if (ends_here(bytes)) return false;
+        if (bytes.size() < kBlockFrame)
+            return fail_short("the file ends after " + std::to_string(bytes.size()) + " of a block's least 12 bytes");
+        if (core::load_le<std::uint32_t>(bytes.data()) == kSection) {
+            if (!begin_section(bytes)) return false;
+        }
+        const auto type = u32(bytes.data());
+        const auto total = u32(&bytes[4]);
+        if (total < kBlockFrame || total % 4 != 0)
+            return fail("the block claims " + std::to_string(total) + " bytes, it must be a multiple of 4 from 12 on");
+        const bool packet = type == kPacket || type == kSimplePacket || type == kOldPacket;
+        if (!packet && type != kInterface) {
+            if (!skip(total)) return false;
+            continue;
+        }
+        if (total > detail::ByteStream::kLongest)
+            return fail("the block claims " + std::to_string(total) + " bytes, the most is " +
+                        std::to_string(detail::ByteStream::kLongest));
+        const auto block = stream_.peek(total);
+        if (block.size() < total)
+            return fail_short("the file ends after " + std::to_string(block.size()) + " of the block's " +
+                              std::to_string(total) + " bytes");
+        if (u32(&block[total - 4]) != total)
+            return fail("the block's two lengths are " + std::to_string(total) + " and " +
+                        std::to_string(u32(&block[total - 4])));
+        const auto body = block.subspan(kBlockHeader, total - kBlockFrame);
+        if (packet) {
+            if (!read_packet(type, body, out)) return false;
+            shown_ = total;
+            return true;
+        }
+        if (!add_interface(body)) return false;
+        stream_.take(total);
+    }
+}
+
+/// A section's header tells its byte order and forgets the interfaces of the one before.
+bool PcapReader::begin_section(std::span<const std::byte> block) {
+    constexpr std::uint32_t kOrderMagic = 0x1A2B3C4D;
+    const auto* const magic = &block[kBlockHeader];
+    if (core::load_le<std::uint32_t>(magic) == kOrderMagic) {
+        order_ = std::endian::little;
+    } else if (core::load_be<std::uint32_t>(magic) == kOrderMagic) {
+        order_ = std::endian::big;
+    } else {
+        return fail("the section's header does not tell its byte order");
+    }
+    interfaces_.clear();
+    return true;
+}
+
+bool PcapReader::add_interface(std::span<const std::byte> body) {
+    constexpr std::size_t kFixed = 8;
+    constexpr std::size_t kOptionHeader = 4;
+    if (body.size() < kFixed)
+        return fail("the interface's block has " + std::to_string(body.size()) + " bytes, it needs 8");
+    if (interfaces_.size() == kMostInterfaces)
+        return fail("more than " + std::to_string(kMostInterfaces) + " interfaces in a section");
+    Interface added{.link = u16(body.data())};
+    for (auto options = body.subspan(kFixed); options.size() >= kOptionHeader;) {
+        const auto code = u16(options.data());
+        const std::size_t length = u16(&options[2]);
+        if (code == kEndOfOptions || kOptionHeader + length > options.size()) break;
+        const auto value = options.subspan(kOptionHeader, length);
+        if (code == kResolution && length == 1) {
+            added.units_per_second = units_per_second(static_cast<std::uint8_t>(value[0]));
+            if (added.units_per_second == 0)
+                return fail("the interface's time resolution is " + std::to_string(static_cast<unsigned>(value[0])) +
+                            ", finer than 64 bits can count");
+        } else if (code == kOffset && length == sizeof(std::int64_t)) {
+            added.offset_s =
+                static_cast<std::int64_t>(order_ == std::endian::big ? core::load_be<std::uint64_t>(value.data())
+                                                                     : core::load_le<std::uint64_t>(value.data()));
+        }
+        options = options.subspan(std::min(options.size(), kOptionHeader + (length + 3) / 4 * 4));
+    }
+    interfaces_.push_back(added);
+    return true;
+}
+
+bool PcapReader::read_packet(std::uint32_t type, std::span<const std::byte> body, Frame& out) {
+    const std::size_t fixed = type == kSimplePacket ? sizeof(std::uint32_t) : kPacketHeader;
+    if (body.size() < fixed)
+        return fail("the packet's block has " + std::to_string(body.size()) + " bytes, it needs " +
+                    std::to_string(fixed));
+    std::uint32_t interface = 0;
+    std::optional<std::uint64_t> time;
+    std::uint32_t original = 0;
+    std::uint64_t captured = 0;
+    if (type == kSimplePacket) {  // without a time: that of the packet before
+        original = u32(body.data());
+        captured = std::min<std::uint64_t>(original, body.size() - fixed);
+    } else {
+        interface = type == kPacket ? u32(body.data()) : u16(body.data());
+        time = std::uint64_t{u32(&body[4])} << 32U | u32(&body[8]);
+        captured = u32(&body[12]);
+        original = u32(&body[16]);
+    }
+    if (captured > std::min<std::uint64_t>(kLongestFrame, body.size() - fixed))
+        return fail("the frame claims " + std::to_string(captured) + " bytes, the most is " +
+                    std::to_string(std::min<std::uint64_t>(kLongestFrame, body.size() - fixed)));
+    if (interface >= interfaces_.size())
+        return fail("the frame is of interface " + std::to_string(interface) + ", the section has " +
+                    std::to_string(interfaces_.size()));
+    const auto& from = interfaces_[interface];
+    if (time) {
+        const auto utc_ns = nanos(*time, from.units_per_second, from.offset_s);
+        if (!utc_ns) return fail("the frame's time is outside of 1970 to 2262");
+        latest_utc_ns_ = *utc_ns;
+    }
+    out = {latest_utc_ns_, from.link, original, body.subspan(fixed, captured)};
+    return true;
+}
+
+/// Blocks of other kinds have any length.
+bool PcapReader::skip(std::size_t bytes) {
+    while (bytes != 0) {
+        const auto part = std::min(bytes, detail::ByteStream::kLongest);
+        const auto shown = stream_.peek(part);
+        if (shown.size() < part) return fail_short("the file ends within the block");
+        stream_.take(part);
+        bytes -= part;
+    }
+    return true;
+}
+
+}  // namespace millpond::net
