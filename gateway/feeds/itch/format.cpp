@@ -25,8 +25,8 @@ constexpr settings::Key<Settings> kKeys[] = {
     K::integer<&Settings::max_orders, 1, kMostOrders>("max_orders", "N",
                                                       "itch: maximum number of live orders in the books."),
     K::endpoint<&Settings::rerequest>("rerequest", "itch: MoldUDP64 server to request missing messages from."),
-    K::integer<&Settings::rerequest_ms, 1, 60'000>("rerequest_ms", "N",
-                                                   "itch: milliseconds until a request is repeated; doubled each time."),
+    K::integer<&Settings::rerequest_ms, 1, 60'000>(
+        "rerequest_ms", "N", "itch: milliseconds until a request is repeated; doubled each time."),
     K::integer<&Settings::rerequest_tries, 1, 20>("rerequest_tries", "N",
                                                   "itch: requests after which a gap is given up."),
     K::integer<&Settings::rerequest_most, 1, 65'534>("rerequest_most", "N",
@@ -97,14 +97,13 @@ private:
                                                    const FeedHost& host, const feed::ItchDecoder::Options& decoder,
                                                    const Feed& line) {
         constexpr std::int64_t kSecondNs = 1'000'000'000;
-        BookRebuild::Options options{
-            .feed = feed.name,
-            .history = {.path = settings.rebuild_from, .ports = {}},
-            .server = settings.rerequest,
-            .books = {.decoder = decoder, .instruments = host.instruments.capacity()},
-            .buffer_bytes = settings.rebuild_buffer,
-            .longest_ns = static_cast<std::int64_t>(settings.rebuild_seconds) * kSecondNs,
-            .asking = rerequester_options(settings)};
+        BookRebuild::Options options{.feed = feed.name,
+                                     .history = {.path = settings.rebuild_from, .ports = {}},
+                                     .server = settings.rerequest,
+                                     .books = {.decoder = decoder, .instruments = host.instruments.capacity()},
+                                     .buffer_bytes = settings.rebuild_buffer,
+                                     .longest_ns = static_cast<std::int64_t>(settings.rebuild_seconds) * kSecondNs,
+                                     .asking = rerequester_options(settings)};
         line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
             options.history.ports.push_back(receiver.report().local.port());
         });

@@ -17,8 +17,8 @@ namespace millpond::gateway::miax_tom {
 namespace {
 
 constexpr settings::Key<Settings> kKeys[] = {
-    settings::KeyOf<Settings>::text<&Settings::symbols>(
-        "symbols", "FILE", "miax-tom: file of lines 'product id,symbol'."),
+    settings::KeyOf<Settings>::text<&Settings::symbols>("symbols", "FILE",
+                                                        "miax-tom: file of lines 'product id,symbol'."),
 };
 
 feed::ProductNames names_of(const std::string& path) {

@@ -12,9 +12,9 @@
 #include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
+#include <millpond/feed/detail/itch_books.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
-#include <millpond/feed/itch_books.hpp>
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>

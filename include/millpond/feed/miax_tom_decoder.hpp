@@ -12,6 +12,7 @@
 #include <millpond/feed/confirmed_session.hpp>
 #include <millpond/feed/decode_counters.hpp>
 #include <millpond/feed/decode_result.hpp>
+#include <millpond/feed/detail/two_sided_quotes.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/mach_packet.hpp>
@@ -20,7 +21,6 @@
 #include <millpond/feed/sequence_tracker.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
 #include <millpond/feed/sequencing.hpp>
-#include <millpond/feed/two_sided_quotes.hpp>
 #include <millpond/feed/wire_key_index.hpp>
 
 namespace millpond::feed {

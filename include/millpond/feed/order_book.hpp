@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <millpond/feed/detail/price_levels.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/order_store.hpp>
-#include <millpond/feed/price_levels.hpp>
 
 namespace millpond::feed {
 

@@ -75,7 +75,8 @@ public:
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override {
         static constexpr settings::Key<Settings> kKeys[] = {
-            settings::KeyOf<Settings>::integer<&Settings::lot, 1, 1'000>("lot_size", "N", "ticker: size of each quote."),
+            settings::KeyOf<Settings>::integer<&Settings::lot, 1, 1'000>("lot_size", "N",
+                                                                         "ticker: size of each quote."),
         };
         return kKeys;
     }
