@@ -283,7 +283,7 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     const auto faults = run({"replay", folder_, "--ring", unique_ring("faults"), "--drop", "0.5"});
     EXPECT_EQ(faults.exit_code, 2);
     const auto capture = run({"replay", MILLPOND_PROGRAM, "--ring", "x"});
-    EXPECT_THAT(capture.err, HasSubstr("neither a journal, a capture (pcap) nor a file of ITCH messages"));
+    EXPECT_THAT(capture.err, HasSubstr("neither a journal, a capture (pcap, pcapng) nor a file of ITCH messages"));
     EXPECT_THAT(run({"replay", "--help"}).out, HasSubstr("millpond replay /var/lib/millpond/journal --ring backtest"));
 }
 
