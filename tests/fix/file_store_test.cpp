@@ -522,6 +522,21 @@ TEST_F(FileStoreTest, AMessageWhoseBytesLookLikeRecordsAddsNone) {
     }
 }
 
+TEST_F(FileStoreTest, TheRecordedStoreIsReadAndContinued) {
+    constexpr std::uint64_t kOldest = 24;  // those before went with their segment
+    for (const auto& entry : std::filesystem::directory_iterator{MILLPOND_STORE_LAYOUT3})
+        std::filesystem::copy_file(entry.path(), folder_ / entry.path().filename());
+    FileStore store{folder_ / "session.store", 99, {.data_bytes = 16'384, .segments = 4}};
+    EXPECT_TRUE(store.recovered());
+    EXPECT_EQ(store.creation_utc_ns(), 42);
+    EXPECT_EQ(store.next_sender(), 101U);
+    EXPECT_EQ(store.next_target(), 12U);
+    EXPECT_EQ(store.retrieve(kOldest - 1), std::nullopt);
+    for (auto number = kOldest; number <= 100; ++number) EXPECT_EQ(store.retrieve(number), order(number));
+    ASSERT_TRUE(store.store(order(101)));
+    EXPECT_EQ(store.retrieve(101), order(101));
+}
+
 /// What `recorded` of layout 2 holds: orders 1 to 100, of which the newest found room.
 class StoreOfLayout2 : public FileStoreTest {
 protected:

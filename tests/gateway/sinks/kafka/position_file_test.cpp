@@ -42,6 +42,15 @@ TEST_F(PositionFileTest, TheNewestIsReadAgain) {
     EXPECT_EQ(std::filesystem::file_size(path_), 64U);
 }
 
+TEST_F(PositionFileTest, TheRecordedFileIsReadAndContinued) {
+    std::filesystem::copy_file(MILLPOND_GOLDEN_POSITION, path_);
+    EXPECT_EQ(read(), 1'000'000'007U);
+    save(1'000'000'008);
+    EXPECT_EQ(read(), 1'000'000'008U);
+    flip(32);  // of the slot that was written last: the recorded newest counts again
+    EXPECT_EQ(read(), 1'000'000'007U);
+}
+
 TEST_F(PositionFileTest, AWriteThatIsTornAnywhereLeavesTheOneBefore) {
     constexpr std::size_t kSlotBytes = 32;
     constexpr std::size_t kChecked = 28;
