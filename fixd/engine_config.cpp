@@ -129,12 +129,15 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
     if (session.target.empty()) throw ConfigError("[[session]]: key 'target' is missing");
     const auto user = fmt::format("[[session]] '{}' to '{}'", session.sender, session.target);
     if (session.hosts.empty()) {
+        engine::AllowList list;
+        for (const auto& range : session.allow) checked(user, "allow", [&] { list.add(range); });
         if (session.acceptor.empty()) session.acceptor = config.acceptors.front().name;
         const bool exists = std::ranges::any_of(
             config.acceptors, [&](const auto& acceptor) { return acceptor.name == session.acceptor; });
         if (!exists) throw ConfigError(fmt::format("{}: acceptor '{}' does not exist", user, session.acceptor));
     } else {
         if (!session.acceptor.empty()) throw ConfigError(fmt::format("{}: either 'acceptor' or 'hosts'", user));
+        if (!session.allow.empty()) throw ConfigError(fmt::format("{}: either 'allow' or 'hosts'", user));
         if (session.target == "*") throw ConfigError(fmt::format("{}: target '*' needs an acceptor", user));
         for (const auto& host : session.hosts) checked(user, "hosts", [&] { static_cast<void>(host_of(host)); });
     }

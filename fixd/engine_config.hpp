@@ -59,6 +59,7 @@ struct SessionSettings {
     std::string target{};    ///< The counterparty's; '*' is any.
     std::string acceptor{};  ///< The first when empty.
     std::uint64_t max_dynamic{64};
+    std::vector<std::string> allow{};
     std::vector<std::string> hosts{};
     std::string proxy{};  ///< socks5://HOST:PORT or http://HOST:PORT.
     std::string proxy_username{};
@@ -77,6 +78,10 @@ struct SessionSettings {
     bool user_fields_are_known{true};
     bool fields_are_in_order{true};
     bool members_are_in_order{true};
+    bool message_fields_are_known{true};
+    std::vector<std::string> unchecked_types{};
+    bool check_comp_ids{true};
+    bool reset_on_error{false};
 
     std::uint64_t heartbeat_seconds{30};
     std::uint64_t logon_seconds{10};

@@ -145,7 +145,11 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.validation = {.fields_have_values = settings.fields_have_values,
                          .user_fields_are_known = settings.user_fields_are_known,
                          .fields_are_in_order = settings.fields_are_in_order,
-                         .members_are_in_order = settings.members_are_in_order};
+                         .members_are_in_order = settings.members_are_in_order,
+                         .message_fields_are_known = settings.message_fields_are_known,
+                         .unchecked_types = settings.unchecked_types};
+    config.check_comp_ids = settings.check_comp_ids;
+    config.reset_on_error = settings.reset_on_error;
     config.schedule = schedule_of(settings);
     options.store = {.bytes = settings.store_bytes,
                      .file = settings.store,
@@ -158,6 +162,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                       .messages_per_second = static_cast<std::uint32_t>(settings.messages_per_second),
                       .burst = static_cast<std::uint32_t>(settings.burst),
                       .cut_off_when_exceeded = settings.cut_off};
+    for (const auto& range : settings.allow) options.allowed.add(range);
     options.signer = signer_of(settings);
     return options;
 }

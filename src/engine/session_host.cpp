@@ -42,6 +42,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
     : io_(&io),
       application_(&application),
       limits_(options.limits),
+      allowed_(options.allowed),
       signer_(options.signer),
       name_(identity_of(checked(options).config).name()),
       store_(open_store(options, core::utc_nanos())),
@@ -237,6 +238,13 @@ void SessionHost::flush() {
         for (auto* sender : senders_) sender->on_written(last);
     } while (!blocked && !over_ && !output_.empty());  // the called object may have sent more
     flushing_ = false;
+}
+
+bool SessionHost::may_log_on(const fix::Message& logon) {
+    if (config().role == fix::Role::initiator || allowed_.contains(peer_))
+        return application_->may_log_on(*this, logon);
+    refuse(RefusalReason::not_allowed, fix::tag::kInvalid, "not an address of this session");
+    return false;
 }
 
 void SessionHost::on_send_admin(fix::AdminDraft& draft) {

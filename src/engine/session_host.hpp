@@ -117,7 +117,7 @@ public:
     // fix::SessionHandler
     void send(std::uint64_t sequence, std::string_view bytes) override;
     void disconnect(fix::Disconnect reason) override { cut(closed_by(reason)); }
-    bool may_log_on(const fix::Message& logon) override { return application_->may_log_on(*this, logon); }
+    bool may_log_on(const fix::Message& logon) override;
     std::string_view closed_because() const override { return enabled_ ? "" : "session is disabled"; }
     void on_send_admin(fix::AdminDraft& draft) override;
     void on_logon() override;
@@ -158,6 +158,7 @@ private:
     HostObserver* observer_{nullptr};
     Application* application_;
     SessionLimits limits_;
+    AllowList allowed_;
     std::shared_ptr<LogonSigner> signer_;
     std::string name_;
     std::unique_ptr<fix::MessageStore> store_;

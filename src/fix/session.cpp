@@ -43,6 +43,16 @@ void check_fields(const SessionConfig& config) {
     }
 }
 
+bool is_fault(Disconnect reason) noexcept {
+    switch (reason) {
+        case Disconnect::logged_out:
+        case Disconnect::logon_refused:
+        case Disconnect::logon_timeout:
+        case Disconnect::outside_schedule: return false;
+        default: return true;
+    }
+}
+
 std::string text_of(const std::vector<FieldValue>& fields) {
     std::string text;
     for (const auto& field : fields) text += std::to_string(field.tag) + "=" + field.value + "\x01";
@@ -119,6 +129,7 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
 void Session::on_connect(core::Moment now) {
     state_ = State::awaiting_logon;
     closing_ = false;
+    ended_by_fault_ = false;
     logout_sent_ = false;
     ending_.reset();
     test_request_sent_ = false;
@@ -147,12 +158,13 @@ void Session::on_connect(core::Moment now) {
 }
 
 void Session::on_disconnect(core::Moment now) {
+    if (ending_ == Disconnect::sequence_too_low) ended_by_fault_ = true;
     state_ = State::disconnected;
     closing_ = false;
     ending_.reset();
     held_.clear();
     end_resend();
-    if (reset_wanted_ || config_.reset_on_disconnect) {
+    if (reset_wanted_ || config_.reset_on_disconnect || (config_.reset_on_error && ended_by_fault_)) {
         reset_wanted_ = false;
         store_->reset(now.utc_ns);
     }
@@ -255,6 +267,7 @@ void Session::tell_logout(std::string_view text) {
 void Session::disconnect(Disconnect reason) {
     if (closing_) return;
     closing_ = true;
+    ended_by_fault_ = is_fault(reason);
     handler_->disconnect(reason);
 }
 

@@ -67,7 +67,7 @@ bool Session::is_timely(const Message& message, core::Moment now) const noexcept
 bool Session::passes_identity(const Inbound& in) {
     auto reason = RejectReason::comp_id_problem;
     std::string_view tag_text;
-    if (const auto wrong = wrong_comp_id(in.message); wrong != tag::kInvalid) {
+    if (const auto wrong = config_.check_comp_ids ? wrong_comp_id(in.message) : tag::kInvalid; wrong != tag::kInvalid) {
         tag_text = comp_id_text(wrong);
     } else {
         if (is_timely(in.message, in.now)) return true;

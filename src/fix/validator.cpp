@@ -95,7 +95,9 @@ std::optional<Rejection> Validator::check(const Message& message) noexcept {
     }
     Walk walk{.message = message, .body_dictionary = session_, .body = nullptr};
     const auto* definition = session_->message(message.msg_type());
-    if (definition == nullptr && application_ != nullptr) {
+    if ((definition == nullptr || !definition->admin) && !is_checked(message.msg_type())) [[unlikely]] {
+        definition = nullptr;
+    } else if (definition == nullptr && application_ != nullptr) {
         walk.body_dictionary = application_;
         definition = application_->message(message.msg_type());
         if (definition == nullptr && application_->complete()) return Rejection{RejectReason::invalid_msg_type};
@@ -106,6 +108,11 @@ std::optional<Rejection> Validator::check(const Message& message) noexcept {
         if (const auto wrong = check_required(message, *set)) return wrong;
     }
     return check_fields(walk);
+}
+
+bool Validator::is_checked(std::string_view msg_type) const noexcept {
+    return std::ranges::none_of(options_.unchecked_types,
+                                [&](std::string_view type) { return type == msg_type || type == "*"; });
 }
 
 std::optional<Rejection> Validator::check_order(const Message& message) const noexcept {
@@ -150,7 +157,8 @@ std::optional<Rejection> Validator::check_value(const Walk& walk, const Field& f
     if (definition == nullptr) definition = session_->field(field.tag);
     if (definition == nullptr) {
         const bool must_be_known =
-            walk.body != nullptr && (field.tag < kFirstUserTag || options_.user_fields_are_known);
+            walk.body != nullptr &&
+            (field.tag < kFirstUserTag ? options_.message_fields_are_known : options_.user_fields_are_known);
         return must_be_known ? std::optional{walk.rejection(RejectReason::invalid_tag_number, field)} : std::nullopt;
     }
     if (value.empty()) return std::nullopt;
@@ -181,7 +189,8 @@ std::optional<Rejection> Validator::check_fields(Walk& walk) noexcept {
         }
         if (member != nullptr && !seen->add(*member)) return walk.rejection(RejectReason::tag_repeated, field);
         if (const auto wrong = check_value(walk, field)) return wrong;
-        const bool own = field.tag >= kFirstUserTag && !options_.user_fields_are_known;
+        const bool own =
+            field.tag >= kFirstUserTag ? !options_.user_fields_are_known : !options_.message_fields_are_known;
         if (member == nullptr && walk.body != nullptr && !own) {
             return walk.rejection(RejectReason::tag_not_defined_for_message, field);
         }

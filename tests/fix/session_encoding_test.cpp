@@ -59,7 +59,7 @@ TEST(SessionEncoding, ARejectLeavesOutWhatIsTooLongToBeRepeated) {
     EXPECT_EQ(peer.sent(), "35=3|34=2|45=2|58=Invalid MsgType|371=35|373=11|\n");
     peer.give("0", 3, "", "115=" + longest + "|128=FLOOR|99999=1|");
     EXPECT_NE(peer.sent().find("35=3|34=3|115=FLOOR|"), std::string::npos);
-    const std::string digits(700, '7');
+    const auto digits = std::string(699, '0') + "7";  // a number, but no valid tag
     peer.give("0", digits + "=1|");
     EXPECT_NE(peer.sent().find("35=3|34=4|45=4|"), std::string::npos);
     EXPECT_FALSE(peer.closed_);

@@ -251,6 +251,24 @@ TEST(FixEngineConfig, TheWayToAHostMayHaveAProxyAndALocalAddress) {
     EXPECT_THAT(error_of(session(hosts + "local_address = 'eth0'")), HasSubstr("expects an address like 10.0.0.1"));
 }
 
+TEST(FixEngineConfig, WhatIsCheckedAndWhatResetsReachTheSession) {
+    const auto config =
+        from_toml(session("message_fields_are_known = false\nunchecked_types = ['8', 'AE']\n"
+                          "check_comp_ids = false\nreset_on_error = true"));
+    Dictionaries dictionaries{""};
+    const auto built = session_options(config.sessions.at(0), dictionaries).config;
+    EXPECT_FALSE(built.validation.message_fields_are_known);
+    EXPECT_THAT(built.validation.unchecked_types, ElementsAre("8", "AE"));
+    EXPECT_FALSE(built.check_comp_ids);
+    EXPECT_TRUE(built.reset_on_error);
+}
+
+TEST(FixEngineConfig, AddressesOfASessionAreChecked) {
+    EXPECT_EQ(error_of(session("allow = ['10.0.0.0/8']")), "");
+    EXPECT_THAT(error_of(session("allow = ['10.0.0.0/33']")), HasSubstr("[[session]] 'HOUSE' to 'DESK': key 'allow'"));
+    EXPECT_THAT(error_of(session("hosts = ['h:1']\nallow = ['10.0.0.0/8']")), HasSubstr("either 'allow' or 'hosts'"));
+}
+
 TEST(Weekdays, RangesMayGoRoundTheWeek) {
     EXPECT_THAT(weekdays_of("mon-fri"), ElementsAre(false, true, true, true, true, true, false));
     EXPECT_THAT(weekdays_of("fri-mon"), ElementsAre(true, true, false, false, false, true, true));

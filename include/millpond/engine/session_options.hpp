@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include <millpond/engine/allow_list.hpp>
 #include <millpond/engine/logon_signer.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/file_store.hpp>
@@ -39,6 +40,7 @@ struct SessionOptions {
     const fix::Dictionary* application{nullptr};  ///< The other messages, as fix::Validator takes it; may be null.
     StoreOptions store{};
     SessionLimits limits{};
+    AllowList allowed{};  ///< Addresses that may log on, of those that the acceptor lets connect.
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
 };

@@ -267,8 +267,9 @@ private:
     std::string header_fields_;       // of config_, as they go out
 
     State state_{State::disconnected};
-    bool closing_{false};       // a disconnect was asked for: nothing more is taken or sent
-    bool reset_wanted_{false};  // by `reset` while logged on
+    bool closing_{false};         // a disconnect was asked for: nothing more is taken or sent
+    bool ended_by_fault_{false};  // the newest connection
+    bool reset_wanted_{false};    // by `reset` while logged on
     bool logout_sent_{false};
     bool reset_sent_{false};            // our Logon had ResetSeqNumFlag
     std::optional<Disconnect> ending_;  // only a Logout, or the end of the connection, is waited for

@@ -48,6 +48,10 @@ struct SessionConfig {
     bool reset_on_logon{false};
     bool reset_on_logout{false};
     bool reset_on_disconnect{false};
+    /// Resets both numbers when the connection ends by a fault: a timeout, a number that is too low, a message that
+    /// could not be sent. Not by a Logon that we refuse, which anyone can send.
+    bool reset_on_error{false};
+    bool check_comp_ids{true};  ///< Of messages behind the Logon; those of a Logon always are.
     /// Reads the store's state again from its memory or file when a connection comes up: another machine may have run
     /// the session meanwhile.
     bool refresh_on_logon{false};

@@ -3,7 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/message.hpp>
@@ -52,16 +55,19 @@ struct Rejection {
 class Validator {
 public:
     struct Options {
-        bool fields_have_values{true};     ///< Whether `58=` is rejected.
-        bool user_fields_are_known{true};  ///< Whether a tag from 5000 on must be in the dictionary.
-        bool fields_are_in_order{true};    ///< Whether header, body and trailer must follow one another.
-        bool members_are_in_order{true};   ///< Whether a group's fields must come in the dictionary's order.
+        bool fields_have_values{true};        ///< Whether `58=` is rejected.
+        bool user_fields_are_known{true};     ///< Whether a tag from 5000 on must be in the dictionary.
+        bool fields_are_in_order{true};       ///< Whether header, body and trailer must follow one another.
+        bool members_are_in_order{true};      ///< Whether a group's fields must come in the dictionary's order.
+        bool message_fields_are_known{true};  ///< Whether a tag below 5000 must be one of the message's.
+        /// MsgTypes of application messages whose bodies are not looked at; "*": of all. Header and trailer still are.
+        std::vector<std::string> unchecked_types{};
     };
 
     /// session: header, trailer and session-level messages. application: the other messages; the same object below
     /// FIXT 1.1, null where they are not checked. Both must outlive the validator.
-    Validator(const Dictionary& session, const Dictionary* application, const Options& options) noexcept
-        : session_(&session), application_(application), options_(options) {}
+    Validator(const Dictionary& session, const Dictionary* application, Options options) noexcept
+        : session_(&session), application_(application), options_(std::move(options)) {}
 
     [[nodiscard]] bool is_header(Tag tag) const noexcept { return session_->header().has(tag); }
 
@@ -71,6 +77,7 @@ public:
 private:
     struct Walk;
 
+    [[nodiscard]] bool is_checked(std::string_view msg_type) const noexcept;
     [[nodiscard]] std::optional<Rejection> check_order(const Message& message) const noexcept;
     [[nodiscard]] std::optional<Rejection> check_required(const Message& message, const FieldSet& set) noexcept;
     [[nodiscard]] std::optional<Rejection> check_fields(Walk& walk) noexcept;

@@ -1,0 +1,120 @@
+// Options that counterparties ask for.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/fix/session_peer.hpp"
+#include "tests/fix/small_dictionary.hpp"
+
+namespace millpond::fix {
+namespace {
+
+SessionConfig resets() {
+    SessionConfig config;
+    config.reset_on_error = true;
+    return config;
+}
+
+TEST(SessionOptions, AConnectionThatEndsByAFaultResetsBothNumbersWhereThatIsAskedFor) {
+    for (const bool asked : {true, false}) {
+        Peer silent{asked ? resets() : SessionConfig{}};
+        silent.log_on();
+        ASSERT_TRUE(silent.order("a"));
+        silent.pass(200 * kSecond);
+        EXPECT_EQ(silent.closed_, Disconnect::heartbeat_timeout);
+        EXPECT_EQ(silent.store_.next_sender() == 1 && silent.store_.next_target() == 1, asked);
+
+        Peer behind{asked ? resets() : SessionConfig{}};
+        behind.log_on();
+        ASSERT_TRUE(behind.order("a"));
+        behind.give("0", 1, "");                // its number was used already
+        behind.session_.on_disconnect(behind.now_);  // the peer closes in front of our timeout
+        EXPECT_EQ(behind.store_.next_sender() == 1 && behind.store_.next_target() == 1, asked);
+    }
+}
+
+TEST(SessionOptions, WhatIsNoFaultOfTheSessionResetsNothing) {
+    Peer logged_out{resets()};
+    logged_out.log_on();
+    logged_out.session_.logout("done", logged_out.now_);
+    logged_out.give("5", "");
+    EXPECT_EQ(logged_out.closed_, Disconnect::logged_out);
+    EXPECT_EQ(logged_out.store_.next_sender(), 3U);
+
+    Peer cut{resets()};
+    cut.log_on();
+    cut.session_.on_disconnect(cut.now_);
+    EXPECT_EQ(cut.store_.next_sender(), 2U);
+
+    // A Logon that is refused: a stranger could send it.
+    Peer refused{resets()};
+    refused.log_on();
+    refused.session_.on_disconnect(refused.now_);
+    refused.password_ = "right";
+    refused.session_.on_connect(refused.now_);
+    refused.give("A", 2, "98=0|108=30|554=wrong|");
+    EXPECT_EQ(refused.closed_, Disconnect::logon_refused);
+    EXPECT_EQ(refused.store_.next_sender(), 2U);
+}
+
+TEST(SessionOptions, AFaultOfAnEarlierConnectionDoesNotCountForTheNextOne) {
+    Peer peer{resets()};
+    peer.log_on();
+    peer.pass(200 * kSecond);
+    peer.closed_.reset();
+    peer.next_ = 1;
+    peer.log_on();
+    ASSERT_TRUE(peer.order("a"));
+    peer.session_.on_disconnect(peer.now_);
+    EXPECT_EQ(peer.store_.next_sender(), 3U);
+}
+
+TEST(SessionOptions, CompIdsBehindTheLogonAreComparedUnlessTheyAreNotToBe) {
+    const auto reply = [](bool check) {
+        SessionConfig config;
+        config.check_comp_ids = check;
+        Peer peer{config};
+        peer.log_on();
+        peer.give_whole("35=1|34=2|49=OTHER|52=" + peer.time() + "|56=WE|112=t|");
+        return peer.sent();
+    };
+    EXPECT_NE(reply(true).find("35=3|"), std::string::npos);
+    EXPECT_EQ(reply(false), "35=0|34=2|112=t|\n");
+    // A Logon is another's whatever the option says.
+    SessionConfig config;
+    config.check_comp_ids = false;
+    Peer peer{config};
+    peer.session_.on_connect(peer.now_);
+    peer.give_whole("35=A|34=1|49=OTHER|52=" + peer.time() + "|56=WE|98=0|108=30|");
+    EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+}
+
+TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass) {
+    const auto dictionary = small_dictionary();
+    const auto reply = [&](Validator::Options validation, const std::string& type, const std::string& body) {
+        SessionConfig config;
+        config.validation = std::move(validation);
+        Peer peer{config, &dictionary};
+        peer.log_on();
+        peer.give(type, body);
+        return peer.sent();
+    };
+    // Unknown to the dictionary, and known but of another message.
+    for (const auto* field : {"4321=x|", "112=x|"}) {
+        const auto order = "11=a|40=1|" + std::string{field};
+        EXPECT_NE(reply({}, "D", order).find("35=3|"), std::string::npos) << field;
+        EXPECT_EQ(reply({.message_fields_are_known = false}, "D", order), "") << field;
+        EXPECT_NE(reply({.message_fields_are_known = false}, "0", "4321=x|7777=x|").find("371=7777"), std::string::npos);
+    }
+    EXPECT_NE(reply({}, "D", "4321=x|").find("35=3|"), std::string::npos);
+    EXPECT_EQ(reply({.unchecked_types = {"8", "D"}}, "D", "4321=x|"), "");
+    EXPECT_EQ(reply({.unchecked_types = {"*"}}, "D", "4321=x|"), "");
+    EXPECT_EQ(reply({.unchecked_types = {"*"}}, "zz", "4321=x|"), "");
+    EXPECT_NE(reply({.unchecked_types = {"F"}}, "D", "4321=x|").find("35=3|"), std::string::npos);
+    // Session messages are always checked.
+    EXPECT_NE(reply({.unchecked_types = {"*", "1"}}, "1", "").find("371=112"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace millpond::fix
