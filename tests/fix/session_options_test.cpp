@@ -28,7 +28,7 @@ TEST(SessionOptions, AConnectionThatEndsByAFaultResetsBothNumbersWhereThatIsAske
         Peer behind{asked ? resets() : SessionConfig{}};
         behind.log_on();
         ASSERT_TRUE(behind.order("a"));
-        behind.give("0", 1, "");                // its number was used already
+        behind.give("0", 1, "");                     // its number was used already
         behind.session_.on_disconnect(behind.now_);  // the peer closes in front of our timeout
         EXPECT_EQ(behind.store_.next_sender() == 1 && behind.store_.next_target() == 1, asked);
     }
@@ -105,7 +105,8 @@ TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass)
         const auto order = "11=a|40=1|" + std::string{field};
         EXPECT_NE(reply({}, "D", order).find("35=3|"), std::string::npos) << field;
         EXPECT_EQ(reply({.message_fields_are_known = false}, "D", order), "") << field;
-        EXPECT_NE(reply({.message_fields_are_known = false}, "0", "4321=x|7777=x|").find("371=7777"), std::string::npos);
+        EXPECT_NE(reply({.message_fields_are_known = false}, "0", "4321=x|7777=x|").find("371=7777"),
+                  std::string::npos);
     }
     EXPECT_NE(reply({}, "D", "4321=x|").find("35=3|"), std::string::npos);
     EXPECT_EQ(reply({.unchecked_types = {"8", "D"}}, "D", "4321=x|"), "");

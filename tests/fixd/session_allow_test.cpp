@@ -28,9 +28,10 @@ public:
 struct Running {
     Running(const std::string& text, engine::Application& application)
         : config(complete_config(text)),
-          engine(config, [&](const SessionSettings&, const fix::Dictionary*) -> engine::Application& {
-              return application;
-          }, log) {
+          engine(
+              config,
+              [&](const SessionSettings&, const fix::Dictionary*) -> engine::Application& { return application; },
+              log) {
         engine.start();
     }
     static EngineConfig complete_config(const std::string& text) {
