@@ -116,6 +116,7 @@ std::vector<std::string> hinted_commands(const std::string& said) {
 TEST_F(Demo, EachHintWorksAsPrintedInAShell) {
     Program program{{"gateway", "--demo", "--demo-rate", "500", "--ring", "name=" + unique_ring("demo-hints")}};
     ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    EXPECT_THAT(program.said(), HasSubstr("python: millpond.Ring(\""));
     const auto commands = hinted_commands(program.said());
     EXPECT_THAT(commands, ElementsAre(HasSubstr(" tail --ring "), HasSubstr(" top --gateway "), HasSubstr("/dev/tcp/"),
                                       StartsWith("tail -f ")));

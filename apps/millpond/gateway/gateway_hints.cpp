@@ -59,6 +59,7 @@ void print_hints(const gateway::Config& config, const gateway::Gateway& gateway)
                    web.to_string());
     }
     if (!metrics.empty()) fmt::print("metrics: http://{}/metrics\n", metrics.to_string());
+    fmt::print("python: millpond.Ring(\"{}\").board()\n", ring);
     fmt::print("look further:\n  {} tail --ring {}\n", program, shell_word(ring));
     if (!metrics.empty()) fmt::print("  {} top --gateway {}\n", program, metrics.to_string());
     if (const auto tcp = gateway.address_of("tcp"); !tcp.empty()) {
