@@ -33,7 +33,7 @@ def assert_best_prices_are_equal(path: Path, date: datetime.date) -> int:
 
 def test_best_prices_equal_itch_book_s(tmp_path: Path) -> None:
     path = tmp_path / "day.itch"
-    data, expected = made_up_day(100_000, 50, seed=3)
+    data, expected = made_up_day(1_000_000, 200, seed=3)
     path.write_bytes(data)
     assert assert_best_prices_are_equal(path, datetime.date(2020, 1, 30)) == len(expected)
 
