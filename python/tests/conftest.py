@@ -6,6 +6,7 @@ import glob
 import importlib.util
 import itertools
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,14 @@ _numbers = itertools.count()
 # A wheel has no ring writer.
 if importlib.util.find_spec("millpond._ring_writer") is None:
     collect_ignore = ["test_ring.py", "test_examples.py"]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts() -> Iterator[None]:
+    """A shell's background job ignores SIGINT; here it does what it does in a terminal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
