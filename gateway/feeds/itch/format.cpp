@@ -85,7 +85,7 @@ protected:
         set_venue(options, feed);
         auto line = std::make_unique<FeedLine<feed::ItchDecoder, BookRebuild>>(
             feed,
-            LineOptions{.rerequest = settings,
+            LineOptions{.rerequest = static_cast<const RerequestSettings&>(settings),
                         .table = FeedTable{.name = "orders", .capacity = settings.max_orders, .bound = "max_orders"}},
             host.instruments, options);
         if (settings.rebuild) line->rebuild_with(rebuild_of(feed, settings, host, options, *line));
