@@ -45,7 +45,9 @@ TEST(ProxyHandshake, SocksWithANameLeavesTheCounterpartysBytes) {
     auto handshake = to(kSocks, "a.example");
     EXPECT_EQ(said(handshake), "\x05\x01\x00"s);
     EXPECT_EQ(left_of(handshake, "\x05\x00"s), "");
-    EXPECT_EQ(said(handshake), "\x05\x01\x00\x03\x09"s + "a.example\x12\x34");
+    EXPECT_EQ(said(handshake),
+              "\x05\x01\x00\x03\x09"
+              "a.example\x12\x34"s);
     EXPECT_EQ(left_of(handshake, "\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x50"s + "8=FIX"), "8=FIX");
     EXPECT_EQ(handshake.state(), State::done);
 }
