@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "base64.hpp"
+
 namespace millpond::engine {
 namespace {
 
@@ -29,14 +31,6 @@ constexpr std::size_t kMostKeyBytes = std::size_t{64} * 1024;
 
 const unsigned char* bytes_of(std::string_view text) noexcept {
     return reinterpret_cast<const unsigned char*>(text.data());
-}
-
-std::string base64(std::string_view bytes) {
-    std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-    const auto size =
-        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes_of(bytes), static_cast<int>(bytes.size()));
-    text.resize(static_cast<std::size_t>(size));
-    return text;
 }
 
 /// RFC 4648, section 5, padded.

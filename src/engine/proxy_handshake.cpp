@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 
+#include "base64.hpp"
+
 namespace millpond::engine {
 namespace {
 
@@ -19,21 +21,6 @@ constexpr char kIpv4 = 1;
 constexpr char kName = 3;
 constexpr char kIpv6 = 4;
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
-
-std::string base64(std::string_view bytes) {
-    constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    std::string text;
-    for (std::size_t i = 0; i < bytes.size(); i += 3) {
-        std::uint32_t group = 0;
-        for (std::size_t j = 0; j < 3; ++j) {
-            group = group << 8U | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-        }
-        for (std::size_t j = 0; j < 4; ++j) {
-            text += i + j <= bytes.size() ? kAlphabet[group >> (18 - 6 * j) & 63U] : '=';
-        }
-    }
-    return text;
-}
 
 /// The length in a byte, then the text.
 std::string counted(std::string_view text) { return static_cast<char>(text.size()) + std::string{text}; }

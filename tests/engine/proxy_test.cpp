@@ -62,6 +62,15 @@ public:
     std::vector<std::string> refusals;
 };
 
+TlsOptions server_tls(const test::Certificates& certificates) {
+    return {.certificate = certificates.certificate("ours-server"),
+            .key = certificates.key("ours-server"),
+            .verify_peer = false};
+}
+TlsOptions client_tls(const test::Certificates& certificates) {
+    return {.authorities = certificates.certificate("ours"), .server_name = test::Certificates::kServerName};
+}
+
 class ProxyTest : public testing::Test {
 protected:
     void listen(const std::optional<TlsOptions>& tls = {}) {
@@ -128,13 +137,8 @@ TEST_F(ProxyTest, ThroughSocks5WithTlsInsideByNameAndPassword) {
     arguments.insert(arguments.end(), {"-u", "me", "-P", "pass"});
     const test::ChildProcess running{[&] { return run_program(arguments); }};
     host_ = "localhost";
-    listen(TlsOptions{.certificate = certificates.certificate("ours-server"),
-                      .key = certificates.key("ours-server"),
-                      .verify_peer = false});
-    connect({.hosts = {},
-             .tls = TlsOptions{.authorities = certificates.certificate("ours"),
-                               .server_name = test::Certificates::kServerName},
-             .proxy = proxy(Proxy::Kind::socks5, "me", "pass")});
+    listen(server_tls(certificates));
+    connect({.hosts = {}, .tls = client_tls(certificates), .proxy = proxy(Proxy::Kind::socks5, "me", "pass")});
     ASSERT_TRUE(both_log_on());
     EXPECT_EQ(house_.peer, "127.0.0.2");
 }
@@ -187,13 +191,8 @@ TEST_F(ProxyTest, ThroughHttpConnectWithTlsInside) {
                                                                                "LogLevel Error\nTimeout 60\n"
                                                                                "BasicAuth me pass\n"};
     const test::ChildProcess running{[&] { return run_program({"tinyproxy", "-d", "-c", settings.path()}); }};
-    listen(TlsOptions{.certificate = certificates.certificate("ours-server"),
-                      .key = certificates.key("ours-server"),
-                      .verify_peer = false});
-    connect({.hosts = {},
-             .tls = TlsOptions{.authorities = certificates.certificate("ours"),
-                               .server_name = test::Certificates::kServerName},
-             .proxy = proxy(Proxy::Kind::http_connect, "me", "pass")});
+    listen(server_tls(certificates));
+    connect({.hosts = {}, .tls = client_tls(certificates), .proxy = proxy(Proxy::Kind::http_connect, "me", "pass")});
     ASSERT_TRUE(both_log_on());
     EXPECT_EQ(house_.peer, "127.0.0.3");
 }

@@ -14,6 +14,13 @@
 
 namespace millpond::net::test {
 
+using Bytes = std::vector<std::byte>;
+
+inline Bytes operator+(Bytes left, const Bytes& right) {
+    left.insert(left.end(), right.begin(), right.end());
+    return left;
+}
+
 inline std::span<const std::byte> bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }

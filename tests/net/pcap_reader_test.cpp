@@ -19,16 +19,12 @@
 namespace millpond::net {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::operator+;
 using test::text_of;
 using ::testing::HasSubstr;
 
 // Builders of the formats by their own definitions, independent of the reader.
-
-Bytes operator+(Bytes left, const Bytes& right) {
-    left.insert(left.end(), right.begin(), right.end());
-    return left;
-}
 
 Bytes hex(std::string_view digits) {
     Bytes bytes;

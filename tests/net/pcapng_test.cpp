@@ -16,14 +16,10 @@
 namespace millpond::net {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using test::Bytes;
+using test::operator+;
 using test::text_of;
 using ::testing::HasSubstr;
-
-Bytes operator+(Bytes left, const Bytes& right) {
-    left.insert(left.end(), right.begin(), right.end());
-    return left;
-}
 
 Bytes bytes_of(std::string_view characters) {
     const auto bytes = test::bytes_of(characters);
