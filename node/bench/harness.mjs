@@ -161,11 +161,18 @@ export async function compare(question, contenders) {
   };
   print(result);
   if (process.argv.includes("--results")) {
-    const folder = join(root, "../bench/results");
+    const folder = join(root, "../bench/results", machineName());
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, `${result.name}.json`), `${JSON.stringify(result, null, 1)}\n`);
   }
   return result;
+}
+
+/** The folder of this machine's results: `--machine NAME`, or as for the other benches. */
+function machineName() {
+  const given = process.argv.indexOf("--machine");
+  if (given >= 0) return process.argv[given + 1];
+  return execFileSync(join(root, "../bench/machine_name"), { encoding: "utf8" }).trim();
 }
 
 function git(...args) {

@@ -26,6 +26,16 @@ for (const [subpath, names] of Object.entries(SUBPATHS)) {
   });
 }
 
+test("each class has the name by which it is exported", async () => {
+  const whole = (await import("millpond")) as Record<string, unknown>;
+  const classes = Object.entries(whole).filter(([, value]) => /^class\b/.test(String(value)));
+  assert.deepEqual(
+    classes.map(([, value]) => (value as { name: string }).name),
+    classes.map(([name]) => name),
+  );
+  assert.ok(classes.length > 10);
+});
+
 test("with source maps a stack names the TypeScript source and its line", () => {
   const program = 'new (require("millpond").MessageSystem)().send("nowhere")';
   const { stderr } = spawnSync(process.execPath, ["--enable-source-maps", "-e", program], { encoding: "utf8" });

@@ -1,7 +1,7 @@
 // Builds src/ into dist/: esm/ for bundlers, with types; cjs/, types for `require`; and node/, one file with everything, behind
 // one small file a subpath for `import` and one for `require`, so that a process has one copy of each class whatever loads it.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -37,10 +37,19 @@ buildSync({
   sourcemap: true,
   outfile: join(dist, "node/millpond.cjs"),
 });
+giveNamesBack(join(dist, "node/millpond.cjs"));
 for (const [path, module] of Object.entries(PATHS)) {
   const names = Object.keys(await import(pathToFileURL(join(dist, "esm", module)).href)).sort();
   const lines = names.map((name) => `exports.${name} = all.${name};\n`).join("");
   writeFileSync(join(dist, `node/${path}.cjs`), `"use strict";\nconst all = require("./millpond.cjs");\n${lines}`);
   const list = names.map((name) => `  ${name},\n`).join("");
   writeFileSync(join(dist, `node/${path}.mjs`), `import all from "./millpond.cjs";\nexport const {\n${list}} = all;\n`);
+}
+
+/** The bundler calls a class that uses its own name `_Name`. (Its option keepNames would add a call to every closure.) */
+function giveNamesBack(file) {
+  const text = readFileSync(file, "utf8");
+  const renamed = [...text.matchAll(/^var (\w+) = class _\1\b/gm)].map(([, name]) => name);
+  const lines = renamed.map((name) => `Object.defineProperty(${name}, "name", { value: "${name}" });\n`).join("");
+  writeFileSync(file, text.replace(/^\/\/# sourceMappingURL/m, `${lines}$&`));
 }

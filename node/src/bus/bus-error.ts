@@ -89,9 +89,9 @@ export class SystemClosedError extends BusError {
 export class CloseInHandlerError extends BusError {
   readonly code = "BUS_CLOSE_IN_HANDLER";
   override readonly name = "CloseInHandlerError";
-  constructor() {
+  constructor(what = "system") {
     super(
-      "close waits for the handler that awaits it: the system is closing, and will be closed when the handler is done",
+      `close waits for the handler that awaits it: the ${what} is closing, and will be closed when the handler is done`,
       "",
     );
   }

@@ -200,7 +200,7 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     const { message, receiver } = delivery;
     delivery.finish();
     message._own(CALLER, undefined);
-    if (delivery.ours && message._pool !== NO_POOL) this.pool.release(message);
+    if (delivery.ours && message._pool !== NO_POOL) this.pool._takeBack(message);
     receiver.active--;
     if (receiver.retired && receiver.active === 0) this.registry.forget(receiver);
     if (delivery.unmarked) this.unmarked--;

@@ -2,7 +2,6 @@ import {
   CALLER,
   countOf,
   DISCARD,
-  END,
   LAST_STAMP,
   LEASE,
   type Leased,
@@ -29,7 +28,7 @@ import {
   WrongPoolError,
 } from "./pool-error.js";
 import { type Leak, type MessagePoolOptions, MOST, POOL_OPTIONS, type Pooled } from "./pool-options.js";
-import { PoolStock } from "./pool-stock.js";
+import { ReadyStock } from "./ready-stock.js";
 import { isThenable } from "./thenable.js";
 
 /** Of a stamp: lent, and nothing but to be cleared when it comes back. */
@@ -54,7 +53,7 @@ const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
  * orders.release(order);
  * ```
  */
-export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> extends PoolStock<T, Body, Meta> {
+export class MessagePool<T extends object = Message, Body = unknown, Meta = unknown> extends ReadyStock<T, Body, Meta> {
   private readonly sampleMask: number;
 
   /** size: most messages kept for reuse, 0 to 1,048,576, or "auto" for as many as are in flight together. */
@@ -188,6 +187,18 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     if (lease._pool !== NO_POOL) this.release(this.#objectOf(lease));
   }
 
+  /** @internal Release of a message that a queue or a handler had. */
+  _takeBack(message: Message): void {
+    if (message._slot === undefined || message._link === DISCARD || this._special) {
+      this.release(message as unknown as T);
+      return;
+    }
+    message._clear();
+    message._stamp = countOf(message) + 1;
+    message._link = this._head;
+    this._head = message._slot;
+  }
+
   /** @internal A message that is out of the free list without being lent, for a dispatcher that lends it over and over. */
   _reserve(): Message {
     const message = this.acquire("") as unknown as Message;
@@ -202,30 +213,6 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     }
     this._look();
     return message;
-  }
-
-  /** @internal What was reserved is on loan after all, and will be released. */
-  _lendReserved(message: Lease): void {
-    if (message._slot === undefined) {
-      this._plainLoans++;
-      message._stamp = PLAIN;
-      return;
-    }
-    if (message._link === DISCARD) this._straysInUse++;
-    else message._link = END;
-    this._look();
-  }
-
-  /** @internal The stamps of what was reserved are used up. */
-  _retire(message: Message): void {
-    if (message._slot === undefined) return;
-    if (message._link !== DISCARD) {
-      this._size--;
-      this._otherLoans += LOOK_CLOSER >> 1;
-    }
-    this._discarded++;
-    this._leases[message._slot] = undefined;
-    this._look();
   }
 
   #acquireParkedOrNew(path: string, body: Body, meta: Meta): T {

@@ -5,6 +5,7 @@ const CAPACITY = 0;
 const TAIL = 32;
 const HEAD = 64;
 const ASLEEP = 96;
+const JOINED = 1;
 const HEADER_BYTES = 512;
 /** Length of a frame that only fills the end of the ring. */
 const SKIP = -1;
@@ -84,6 +85,15 @@ export class FrameRing {
       Atomics.store(this.#words, HEAD, this.#head); // sync "frame read": the load in tryPush
     }
     return count;
+  }
+
+  /** Set by the thread that did not make it. */
+  get joined(): boolean {
+    return Atomics.load(this.#words, JOINED) === 1;
+  }
+
+  join(): void {
+    Atomics.store(this.#words, JOINED, 1);
   }
 
   get empty(): boolean {

@@ -22,6 +22,9 @@ export interface Config {
   readonly remote?: boolean;
 }
 
+/** Numbers of the calls that come over a bridge. */
+export const CALLS = 1_000_000_000;
+
 export type Outcome = { ok: unknown } | { error: string };
 
 /** One message at one receiver. */
@@ -38,6 +41,8 @@ export interface Item {
   readonly deadline: number | undefined;
   /** Of a message that its caller acquired: its number. */
   readonly held: number | undefined;
+  /** Sent by a handler that serves the other side of the bridge. */
+  readonly serving: boolean;
   state: "waits for room" | "queued" | "running" | "resting" | "done";
   attempt: number;
   wakeAt: number;
@@ -181,6 +186,7 @@ export class Model {
       held?: number;
       meta?: unknown;
       inside?: boolean;
+      serving?: boolean;
       ticket?: Ticket;
     },
   ): unknown {
@@ -237,6 +243,7 @@ export class Model {
       signal: number | undefined;
       timeoutMs: number | undefined;
       held?: number;
+      serving?: boolean;
       meta?: unknown;
     },
   ): Item {
@@ -252,6 +259,7 @@ export class Model {
       signal: how.signal,
       deadline: how.timeoutMs === undefined ? undefined : this.now + how.timeoutMs,
       held: how.held,
+      serving: how.serving === true,
       state: "running",
       attempt: 1,
       wakeAt: 0,
@@ -445,7 +453,13 @@ export class Model {
 
   forward(item: Item, to: string): unknown {
     const how = { mode: "send", lane: 2, signal: undefined, aborted: false, timeoutMs: undefined } as const;
-    return this.send(to, item.body, { ...how, op: --this.#nested, meta: "forwarded", inside: true });
+    return this.send(to, item.body, {
+      ...how,
+      op: --this.#nested,
+      meta: "forwarded",
+      inside: true,
+      serving: item.op >= CALLS,
+    });
   }
 
   #again(item: Item, outcome: Outcome): boolean {

@@ -44,7 +44,7 @@ export interface Report {
   readonly log: string[];
   readonly given: [number, unknown][];
   readonly settled: [number, Outcome][];
-  readonly counts: Record<string, unknown>;
+  readonly counts: Record<string, Readonly<Record<string, number>>>;
   readonly inUse: number;
 }
 
@@ -164,8 +164,16 @@ export class ScriptedSide {
     });
   }
 
+  /** All gated handlers that run go on. */
+  openAll(): void {
+    for (const [party, gates] of this.#gates) {
+      this.#gates.set(party, []);
+      for (const { message, open } of gates) open(() => `r${(message.body as Body).id}`);
+    }
+  }
+
   report(): Report {
-    const counts: Record<string, unknown> = {};
+    const counts: Record<string, Record<string, number>> = {};
     for (const { name, template: _1, kind: _2, waiting: _3, running: _4, ...rest } of this.system.stats().receivers) {
       counts[name] = rest;
     }

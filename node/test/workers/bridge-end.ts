@@ -34,6 +34,14 @@ system.on("calc://last/{length}", (message) => {
 });
 system.on("calc://stop", () => void setImmediate(() => bridge.close()));
 system.on("calc://echo", (message) => message.body);
+// Says that it has started, and stops the thread until it may go on.
+system.on("calc://busy", () => {
+  const { busy } = workerData as { busy: Int32Array };
+  Atomics.store(busy, 1, 1);
+  Atomics.notify(busy, 1);
+  Atomics.wait(busy, 0, 0);
+  return "free";
+});
 const kept: unknown[] = [];
 system.on("calc://keep", (message) => kept.push(message.body));
 system.on("calc://kept", () => kept);

@@ -1,41 +1,57 @@
-// The worker of the bridge's model test. It runs only while the test's thread sleeps, and the other way round, so that what each
-// side finds is the same in every run.
+// The worker of the bridges' model test. It runs only in its turn, from its first line on, so that what each side finds is the same
+// in every run.
 import { setImmediate as turn } from "node:timers/promises";
 import { workerData } from "node:worker_threads";
-import { type BridgePort, MessageSystem, WorkerBridge } from "millpond";
-import { type Command, type PartySpec, ScriptedSide } from "../support/scripted-side.js";
+import { MessageSystem, WorkerBridge } from "millpond";
+import type { FarEnd, FarTurn } from "../support/bridge-pair.js";
+import { ScriptedSide } from "../support/scripted-side.js";
+import { TEST, TurnLock, WORKER } from "../support/turn-lock.js";
 
-const { port, lock, parties } = workerData as { port: BridgePort; lock: Int32Array; parties: PartySpec[] };
-const system: MessageSystem = new MessageSystem(ScriptedSide.reporting(() => side));
-const side = new ScriptedSide(system);
-const bridge = new WorkerBridge(system, port);
-for (const party of parties) {
-  if (party.config.remote !== true) side.register(party);
-}
-bridge.forward("near/*");
+const { words, ends } = workerData as { words: Int32Array; ends: FarEnd[] };
+const lock = new TurnLock(words);
+lock.wait(WORKER);
+/** Far sides that have had this turn. */
+let done = 0;
 
-function handOver(): void {
-  Atomics.store(lock, 0, 0);
-  Atomics.notify(lock, 0);
-}
-
-async function sleep(): Promise<void> {
-  for (let left = 3; left > 0; left--) await turn();
-  handOver();
-  Atomics.wait(lock, 0, 0);
-}
-
-system.on("control/turn", async (message) => {
-  try {
-    for (const command of message.body as Command[]) side.act(command);
+async function finish(turns: number): Promise<void> {
+  done++;
+  if (done < turns) return;
+  done = 0;
+  for (;;) {
     for (let left = 3; left > 0; left--) await turn();
-    return side.report();
-  } finally {
-    void sleep();
+    lock.pass(TEST);
+    lock.wait(WORKER);
+    if (lock.note === 0) return;
+    // The bridges of the sides that it names close: they are given no commands any more.
+    for (let left = 3; left > 0; left--) await turn();
+    for (const [at, side] of sides.entries()) if ((lock.note & (1 << at)) !== 0) side.openAll();
   }
-});
-system.on("control/exit", () => process.exit());
+}
+
+const sides: ScriptedSide[] = [];
+
+for (const { port, parties } of ends) {
+  const system: MessageSystem = new MessageSystem(ScriptedSide.reporting(() => side));
+  const side = new ScriptedSide(system);
+  sides.push(side);
+  const bridge = new WorkerBridge(system, port);
+  for (const party of parties) {
+    if (party.config.remote !== true) side.register(party);
+  }
+  bridge.forward("near/*");
+  system.on("control/turn", async (message) => {
+    const { commands, turns } = message.body as FarTurn;
+    try {
+      for (const command of commands) side.act(command);
+      for (let left = 3; left > 0; left--) await turn();
+      return side.report();
+    } finally {
+      void finish(turns);
+    }
+  });
+  system.on("control/exit", () => process.exit());
+}
 // Its event loop runs, whatever else happens to it.
-setInterval(() => Atomics.add(lock, 1, 1), 1_000).unref();
+setInterval(() => lock.pulse(), 1_000).unref();
 // Also after an error that nothing catches, which the test's thread then gets.
-process.on("exit", handOver);
+process.on("exit", () => lock.pass(TEST));

@@ -1,0 +1,30 @@
+import { DISCARD, END, type Lease, LOOK_CLOSER, PLAIN } from "./lease.js";
+import type { Message } from "./message.js";
+import { PoolStock } from "./pool-stock.js";
+
+/** A stock that also counts the message which a dispatcher holds ready. */
+export abstract class ReadyStock<T extends object, Body, Meta> extends PoolStock<T, Body, Meta> {
+  /** @internal What was reserved is on loan after all, and will be released. */
+  _lendReserved(message: Lease): void {
+    if (message._slot === undefined) {
+      this._plainLoans++;
+      message._stamp = PLAIN;
+      return;
+    }
+    if (message._link === DISCARD) this._straysInUse++;
+    else message._link = END;
+    this._look();
+  }
+
+  /** @internal The stamps of what was reserved are used up. */
+  _retire(message: Message): void {
+    if (message._slot === undefined) return;
+    if (message._link !== DISCARD) {
+      this._size--;
+      this._otherLoans += LOOK_CLOSER >> 1;
+    }
+    this._discarded++;
+    this._leases[message._slot] = undefined;
+    this._look();
+  }
+}

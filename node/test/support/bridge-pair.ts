@@ -1,0 +1,374 @@
+// Two message systems that a bridge joins, the far one in a worker, and a model of each: calls both ways, aborts and time limits at
+// each stage, errors, long bodies, the end of the worker.
+import assert from "node:assert/strict";
+import { type BridgePort, MessageSystem, WorkerBridge } from "millpond";
+import { arranged } from "./arranged.js";
+import { CALLS, type Config, type Item, Model, type Outcome, Party, type Policy } from "./bus-model.js";
+import type { Random } from "./random.js";
+import { BRIDGED, type Command, type OpenCommand, type PartySpec, type Report, ScriptedSide } from "./scripted-side.js";
+
+const POLICIES: readonly Policy[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
+const MOST_GATES = 8;
+const COUNTS = ["sent", "handled", "failed", "refused", "dropped", "aborted", "expired", "retried"] as const;
+/** Longer than a frame of the ring. */
+const LONG = "x".repeat(40_000);
+
+/** What the worker is given for its end of a pair. */
+export interface FarEnd {
+  readonly port: BridgePort;
+  readonly parties: readonly PartySpec[];
+}
+
+/** What the far side does in one turn of the worker. `turns`: how many far sides have one. */
+export interface FarTurn {
+  readonly commands: readonly Command[];
+  readonly turns: number;
+}
+
+/** Lets everything run that is due. */
+export async function rest(): Promise<void> {
+  for (let left = 3; left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** One system and its model. */
+class Side {
+  readonly model = new Model();
+  parties: Party[] = [];
+  /** Calls of the other side, by their operation here. */
+  readonly calls = new Map<number, Item>();
+  /** It makes no new calls. */
+  closing = false;
+  expected: [number, unknown][] = [];
+  constructor(readonly name: "near" | "far") {}
+
+  get other(): "near" | "far" {
+    return this.name === "near" ? "far" : "near";
+  }
+}
+
+export class BridgePair {
+  readonly far: FarEnd;
+  readonly bridge: WorkerBridge<Record<string, never>>;
+  readonly #near = new Side("near");
+  readonly #far = new Side("far");
+  readonly #system: MessageSystem;
+  readonly #scripted: ScriptedSide;
+  /** For the far side's next turn. */
+  #commands: Command[] = [];
+  /** What the model does behind them. */
+  #then: (() => void) | undefined;
+  #ops = 0;
+  #parties = 0;
+  #calls = CALLS;
+  #signals = 0;
+  #aborted = new Set<number>();
+
+  constructor(private readonly random: Random) {
+    this.#system = new MessageSystem(ScriptedSide.reporting(() => this.#scripted));
+    this.#scripted = new ScriptedSide(this.#system);
+    this.bridge = new WorkerBridge(this.#system) as never;
+    this.far = { port: this.bridge.port, parties: this.#draw(this.#far) };
+    for (const spec of this.#draw(this.#near)) if (spec.config.remote !== true) this.#scripted.register(spec);
+    this.bridge.forward("far/*" as never);
+    this.bridge.forward("control/*" as never);
+  }
+
+  /** Handlers and observers of one side; the last one lives on the other. */
+  #draw({ name, other, parties, model }: Side): PartySpec[] {
+    const { random } = this;
+    const specs: PartySpec[] = [];
+    const enter = (template: string, observer: boolean, config: Config, number = ++this.#parties): void => {
+      specs.push({ number, template, observer, config });
+      parties.push(new Party(template, observer, config, number));
+    };
+    for (const end of ["a", "b", "{k}", "{x}/{y}", "*"]) {
+      if (random(4) === 0) continue;
+      enter(`${name}/${end}`, false, this.#config(false));
+    }
+    for (const template of [`${name}/{seen}`, `${name}/*`, `${other}/{k}`]) {
+      if (random(2) === 0) enter(template, true, this.#config(true));
+    }
+    const remote = { queue: undefined, retries: 0, delayMs: 0, gated: false, once: false, remote: true };
+    enter(`${other}/*`, false, remote, BRIDGED);
+    model.parties = parties;
+    return specs;
+  }
+
+  #config(observer: boolean): Config {
+    const { random } = this;
+    const overflow = observer ? POLICIES[1 + random(3)]! : POLICIES[random(POLICIES.length)]!;
+    return {
+      queue:
+        observer || random(2) === 0 ? { capacity: 1 + random(4), concurrency: 1 + random(2), overflow } : undefined,
+      retries: observer ? 0 : random(3),
+      delayMs: 0,
+      gated: random(3) === 0,
+      once: false,
+    };
+  }
+
+  /** A send or an abort, on either side. */
+  operate(): void {
+    if (this.random(9) < 7) this.#send(this.random(3) > 0 ? this.#near : this.#far);
+    else this.#abort(this.random(2) === 0 ? this.#near : this.#far);
+  }
+
+  /** The clock is about to be advanced. Only the test's own thread has a clock that the test sets. */
+  advance(ms: number): void {
+    this.#near.model.advance(ms);
+  }
+
+  #path(): string {
+    const { random } = this;
+    return `${["near", "far"][random(2)]!}/${["a", "b", "c", "d/e", "f/g/h"][random(5)]!}`;
+  }
+
+  #send(side: Side): void {
+    const { random } = this;
+    const op = ++this.#ops;
+    const scripts = ["ok", "ok", "throw", "throw-once", "forward"] as const;
+    const body = {
+      id: op,
+      key: "abc"[random(3)]!,
+      script: scripts[random(scripts.length)]!,
+      to: this.#path(),
+      ...(random(50) === 0 ? { pad: LONG } : {}),
+    };
+    const mode = (["send", "send", "emit", "request"] as const)[random(4)]!;
+    const signal = random(3) > 0 ? undefined : this.#signalOf(side);
+    const timeoutMs = side.name === "far" || random(3) > 0 ? undefined : 4 * random(8) + 1;
+    this.#act(side, { kind: "send", op, mode, path: this.#path(), body, lane: random(4), signal, timeoutMs });
+  }
+
+  /** Even numbers are signals of the near side. */
+  #signalOf({ name }: Side): number {
+    const number = this.random(2) === 0 || this.#signals === 0 ? this.#signals++ : this.random(this.#signals);
+    return 2 * number + (name === "near" ? 0 : 1);
+  }
+
+  #abort(side: Side): void {
+    if (this.#signals === 0) return;
+    const signal = 2 * this.random(this.#signals) + (side.name === "near" ? 0 : 1);
+    if (this.#aborted.has(signal)) return;
+    this.#act(side, { kind: "abort", signal });
+  }
+
+  /** Here at once; in the worker in its next turn. */
+  #act(side: Side, command: Command): void {
+    if (side.name === "far") this.#commands.push(command);
+    else {
+      this.#expect(side, command);
+      this.#scripted.act(command);
+    }
+  }
+
+  #expect({ model, expected }: Side, command: Command): void {
+    if (command.kind === "abort") {
+      this.#aborted.add(command.signal);
+      model.abort(command.signal);
+    } else if (command.kind === "send") {
+      const { op, path, body, mode, lane, signal, timeoutMs } = command;
+      const aborted = signal !== undefined && this.#aborted.has(signal);
+      expected.push([op, model.send(path, body, { op, mode, lane, signal, aborted, timeoutMs })]);
+    }
+  }
+
+  /** What one side has put into the bridge arrives at the other. */
+  #deliver(from: Side, to: Side): void {
+    for (const { kind, item } of from.model.frames.splice(0)) {
+      if (from.model.alone || (from.closing && kind === "call" && !item.serving)) {
+        if (kind === "call") from.model.finish(item, { error: "RemoteError" });
+        continue;
+      }
+      if (kind === "abort") {
+        for (const [op, call] of to.calls) if (call === item) to.model.abort(op);
+        continue;
+      }
+      const op = ++this.#calls;
+      to.calls.set(op, item);
+      const { path, body, meta } = item;
+      const how = { op, mode: "send", lane: 2, signal: op, aborted: false, timeoutMs: undefined, meta } as const;
+      const given = to.model.send(path, body, how);
+      if (given !== "promise") {
+        to.model.outcomes.set(op, String(given).startsWith("throws") ? { error: "" } : { ok: given });
+      }
+    }
+  }
+
+  /** Replies arrive; one that comes after its sender has given up is not looked at. */
+  #reply(from: Side, to: Side): void {
+    for (const [op, item] of from.calls) {
+      const outcome = from.model.outcomes.get(op);
+      if (outcome === undefined) continue;
+      from.model.outcomes.delete(op);
+      from.calls.delete(op);
+      if (item.state !== "done") to.model.replied.set(item, "ok" in outcome ? outcome : { error: "RemoteError" });
+    }
+  }
+
+  /** The near system has done what was due. */
+  settle(): void {
+    this.#near.model.turn();
+  }
+
+  /** Lets a gated handler go on, perhaps, on each side. True when one does. */
+  open(): boolean {
+    let opened = false;
+    for (const side of [this.#near, this.#far]) {
+      const gated = side.parties.flatMap((party) => party.gates);
+      if (gated.length === 0 || (gated.length <= MOST_GATES && this.random(2) === 0)) continue;
+      this.#open(side, gated[this.random(gated.length)]!);
+      opened = true;
+    }
+    return opened;
+  }
+
+  #open(side: Side, item: Item): void {
+    const { random } = this;
+    const { gates, number } = item.to;
+    const same = gates.filter(
+      ({ body, path, meta }) => body.id === item.body.id && path === item.path && meta === item.meta,
+    );
+    const nth = same.indexOf(item);
+    gates.splice(gates.indexOf(item), 1);
+    const action = (["ok", "throw", "forward"] as const)[random(3)]!;
+    const { path, meta } = item;
+    const { id } = item.body;
+    const command: OpenCommand = { kind: "open", party: number, id, path, meta, nth, action, to: this.#path() };
+    const model = (): void => {
+      if (action === "forward") side.model.log.push(`forwarded ${id} ${String(side.model.forward(item, command.to))}`);
+      side.model.finish(item, action === "throw" ? { error: "Scripted" } : { ok: `r${id}` });
+      side.model.turn();
+    };
+    if (side.name === "near") {
+      this.#scripted.act(command);
+      model();
+    } else {
+      this.#commands.push(command);
+      this.#then = model;
+    }
+  }
+
+  /** Something is in the bridge, or for the far side to do. */
+  get waits(): boolean {
+    const { frames } = this.#near.model;
+    return this.#commands.length + frames.length + this.#far.model.frames.length > 0 || this.#replied;
+  }
+
+  /** Replies are in the bridge that the worker has not seen. */
+  get #replied(): boolean {
+    for (const op of this.#near.calls.keys()) if (this.#near.model.outcomes.has(op)) return true;
+    return false;
+  }
+
+  get idle(): boolean {
+    return this.#near.model.idle && this.#far.model.idle;
+  }
+
+  /** The far side's turn: what is on its way arrives there, and it does what it was told. */
+  begin(turns: number): Promise<Report> {
+    this.#reply(this.#near, this.#far);
+    this.#deliver(this.#near, this.#far);
+    const commands = this.#commands.splice(0);
+    for (const command of commands) this.#expect(this.#far, command);
+    this.#far.model.takeReplies();
+    this.#far.model.turn();
+    this.#then?.();
+    this.#then = undefined;
+    return this.#system.send("control/turn", { commands, turns } as never) as Promise<Report>;
+  }
+
+  /** What came back has arrived. */
+  end(seen: Report): void {
+    this.#reply(this.#far, this.#near);
+    this.#deliver(this.#far, this.#near);
+    this.#near.model.takeReplies();
+    this.#near.model.turn();
+    // The message of this turn is in use while the far side reports.
+    this.#compare(this.#far, { ...seen, inUse: seen.inUse - 1 });
+    this.compareNear();
+  }
+
+  compareNear(): void {
+    this.#compare(this.#near, this.#scripted.report());
+  }
+
+  #compare(side: Side, seen: Report): void {
+    const { model, name } = side;
+    if (seen.log.join("\n") !== model.log.join("\n")) assert.deepEqual(arranged(seen.log), arranged(model.log), name);
+    model.log = [];
+    assert.deepEqual(seen.given, side.expected, `what calls gave on the ${name} side`);
+    side.expected.length = 0;
+    for (const [op, outcome] of seen.settled) {
+      assert.deepEqual(outcome, model.outcomes.get(op), `the outcome of operation ${op} on the ${name} side`);
+      model.outcomes.delete(op);
+    }
+    const left: [number, Outcome][] = [...model.outcomes].filter(([op]) => op > 0 && op < CALLS);
+    assert.deepEqual(left, [], `outcomes that were not seen on the ${name} side`);
+    for (const op of model.outcomes.keys()) if (op < 0) model.outcomes.delete(op);
+    assert.equal(seen.inUse, model.items.filter((item) => item.state !== "done").length, `in use on the ${name} side`);
+    for (const { config, number, counts } of side.parties) {
+      if (config.remote === true) continue;
+      const found = seen.counts[`p${number}`];
+      if (COUNTS.some((name) => found?.[name] !== counts[name])) assert.deepEqual(found, counts);
+    }
+  }
+
+  /** The worker is told to exit. */
+  exit(): Promise<unknown> {
+    return this.#system.send("control/exit") as Promise<unknown>;
+  }
+
+  /** This side closes the bridge: what comes later fails. Every gate that both sides have is opened from now on. */
+  close(): Promise<boolean> {
+    this.#near.closing = true;
+    const closed = this.bridge.close(Infinity);
+    for (let left = 8; left > 0; left--) this.#send(this.#near);
+    return closed;
+  }
+
+  /** The far side is about to have a turn without commands. */
+  beforeDraining(): void {
+    this.#reply(this.#near, this.#far);
+    this.#deliver(this.#near, this.#far);
+    const { model, parties } = this.#far;
+    model.takeReplies();
+    model.turn();
+    for (const item of parties.flatMap(({ gates }) => gates.splice(0))) model.finish(item, { ok: `r${item.body.id}` });
+    model.turn();
+  }
+
+  /** It has had it. */
+  afterDraining(): void {
+    this.#reply(this.#far, this.#near);
+    this.#deliver(this.#far, this.#near);
+    const { model, parties } = this.#near;
+    model.takeReplies();
+    model.turn();
+    this.compareNear();
+    for (const item of parties.flatMap(({ gates }) => gates.splice(0))) model.finish(item, { ok: `r${item.body.id}` });
+    this.#scripted.openAll();
+  }
+
+  /** Every call has its reply in the model. */
+  get drained(): boolean {
+    return this.#near.model.frames.length + this.#far.model.frames.length + this.#far.calls.size === 0;
+  }
+
+  /** The bridge has ended: what was on its way, and what comes later, fails. */
+  async ended(): Promise<void> {
+    const { model } = this.#near;
+    model.alone = true;
+    for (const item of this.#far.calls.values()) {
+      if (item.state !== "done") model.finish(item, { error: "RemoteError" });
+    }
+    // Calls of the worker have no sender any more.
+    for (const op of this.#near.calls.keys()) model.abort(op);
+    for (let left = 8; left > 0; left--) this.#send(this.#near);
+    await rest();
+    this.#deliver(this.#near, this.#far);
+    model.turn();
+    for (const op of this.#near.calls.keys()) model.outcomes.delete(op);
+    this.compareNear();
+  }
+}

@@ -1,0 +1,63 @@
+/** Whose turn it is. */
+export const TEST = 0;
+export const WORKER = 1;
+
+const TURN = 0;
+const PULSES = 1;
+const NOTE = 2;
+/** Pulses of a worker that runs and does not answer: on a busy machine a second of its time may take minutes. */
+const PATIENCE = 30;
+/** Longest without a pulse: the worker never began, or hangs. */
+const PULSE_MS = 600_000;
+
+/**
+ * Lets the test's thread and its worker run in turns. Only the word counts, not that a sleep has ended: a notification may come
+ * after its reader went through, and then ends the reader's next sleep.
+ */
+export class TurnLock {
+  readonly words: Int32Array<ArrayBufferLike>;
+
+  constructor(words: Int32Array<ArrayBufferLike> = new Int32Array(new SharedArrayBuffer(12))) {
+    this.words = words;
+  }
+
+  pass(to: number): void {
+    Atomics.store(this.words, TURN, to);
+    Atomics.notify(this.words, TURN);
+  }
+
+  /** The worker lives. */
+  pulse(): void {
+    Atomics.add(this.words, PULSES, 1);
+  }
+
+  /** What the worker's next turn is for. */
+  get note(): number {
+    return Atomics.load(this.words, NOTE);
+  }
+
+  set note(note: number) {
+    Atomics.store(this.words, NOTE, note);
+  }
+
+  /** Stops this thread until it is its turn. */
+  wait(who: number): void {
+    for (;;) {
+      const turn = Atomics.load(this.words, TURN);
+      if (turn === who) return;
+      Atomics.wait(this.words, TURN, turn);
+    }
+  }
+
+  /** As `wait` for the test, which fails when the worker does not answer. */
+  waitForWorker(): void {
+    Atomics.store(this.words, PULSES, 0);
+    for (let pulses = 0, last = Date.now(); Atomics.load(this.words, TURN) === WORKER;) {
+      if (Atomics.wait(this.words, TURN, WORKER, 1_000) !== "timed-out") continue;
+      const seen = Atomics.exchange(this.words, PULSES, 0);
+      if (seen > 0) last = Date.now();
+      pulses += seen;
+      if (pulses >= PATIENCE || Date.now() - last >= PULSE_MS) throw new Error("the worker sleeps");
+    }
+  }
+}
