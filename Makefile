@@ -26,14 +26,17 @@ node: npm ## the tests of the npm package
 python: deps-python dev ## the tests of the Python package, in a virtual environment that they make
 	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
-wheel: deps-python ## build a wheel and a source distribution of the Python package: build/python/dist
-	python/build_wheel
+wheel: deps-python+aarch64+wheel ## build wheels for this machine and AArch64, and a source distribution: build/python/dist (root)
+	python/build_wheel --aarch64
 
 # Debian's, unless there is another one that brought its own Node.
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
+
+check-all: check dev ## all of check, and comparisons with other packages at their full size: some ten minutes more
+	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)
@@ -105,4 +108,4 @@ pgo: deps-build ## build the program guided by a profile of its own demo: build/
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel npm dev check pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean

@@ -1,6 +1,6 @@
-# cmake -DOUT=FILE.cpp -DFILES="path|type|file;..." -P embed_files.cmake
+# cmake -DOUT=FILE.cpp -DHEADER=FILE.hpp -DNAMESPACE=millpond::x -DFILES="path|type|file;..." -P embed_files.cmake
 #
-# Writes the files into C++ source as the table behind gateway/sinks/web/asset.hpp.
+# Writes the files into C++ source as the table behind find_asset of the header.
 set(bodies "")
 set(entries "")
 set(number 0)
@@ -16,23 +16,23 @@ foreach(entry IN LISTS FILES)
     string(APPEND entries "    {\"${path}\", \"${type}\", {kContent${number}, sizeof kContent${number} - 1}},\n")
     math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE "${OUT}" "#include \"gateway/sinks/web/asset.hpp\"
+file(WRITE "${OUT}" "#include \"${HEADER}\"
 
-namespace millpond::gateway::web {
+namespace ${NAMESPACE} {
 namespace {
 
 ${bodies}
-constexpr Asset kAssets[] = {
+constexpr http::Asset kAssets[] = {
 ${entries}};
 
 }  // namespace
 
-const Asset* find_asset(std::string_view path) noexcept {
+const http::Asset* find_asset(std::string_view path) noexcept {
     for (const auto& asset : kAssets) {
         if (asset.path == path) return &asset;
     }
     return nullptr;
 }
 
-}  // namespace millpond::gateway::web
+}  // namespace ${NAMESPACE}
 ")

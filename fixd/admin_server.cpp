@@ -25,22 +25,6 @@ constexpr int kClientsInLine = 8;
     throw std::system_error(error, std::system_category(), what);
 }
 
-/// A descriptor that is closed with its owner.
-class Socket {
-public:
-    explicit Socket(int descriptor) noexcept : descriptor_(descriptor) {}
-    ~Socket() {
-        if (descriptor_ >= 0) ::close(descriptor_);
-    }
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
-    [[nodiscard]] int get() const noexcept { return descriptor_; }
-    [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
-
-private:
-    int descriptor_;
-};
-
 sockaddr_un address_of(const std::string& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -49,12 +33,13 @@ sockaddr_un address_of(const std::string& path) {
     return address;
 }
 
-int connected(const std::string& path) {
+/// Empty when no engine answers there.
+core::Descriptor connected(const std::string& path) {
     const auto address = address_of(path);
-    Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (socket.get() < 0) fail(errno, "admin socket " + path);
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return -1;
-    return socket.release();
+    core::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!socket) fail(errno, "admin socket " + path);
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
+    return socket;
 }
 
 /// Reads up to a line's end; what was read when the other side is silent or gone.
@@ -87,13 +72,11 @@ void write_all(int socket, std::string_view text) {
 
 AdminServer::AdminServer(std::string path, Answer answer) : path_(std::move(path)), answer_(std::move(answer)) {
     const auto address = address_of(path_);
-    if (Socket other{connected(path_)}; other.get() >= 0) {
-        fail(EADDRINUSE, "admin socket " + path_ + ": another engine is there");
-    }
+    if (connected(path_)) fail(EADDRINUSE, "admin socket " + path_ + ": another engine is there");
     struct stat there{};
     if (::lstat(path_.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) ::unlink(path_.c_str());
-    Socket socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (socket.get() < 0) fail(errno, "admin socket " + path_);
+    core::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!socket) fail(errno, "admin socket " + path_);
     // The permissions are there before anybody can connect.
     const auto mask = ::umask(0177);
     const bool bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
@@ -101,19 +84,16 @@ AdminServer::AdminServer(std::string path, Answer answer) : path_(std::move(path
     ::umask(mask);
     if (!bound) fail(error, "cannot make the admin socket " + path_);
     if (::listen(socket.get(), kClientsInLine) != 0) fail(errno, "admin socket " + path_);
-    listener_ = socket.release();
+    listener_ = std::move(socket);
 }
 
-AdminServer::~AdminServer() {
-    ::close(listener_);
-    ::unlink(path_.c_str());
-}
+AdminServer::~AdminServer() { ::unlink(path_.c_str()); }
 
 void AdminServer::poll(std::chrono::milliseconds patience) {
-    pollfd waiting{.fd = listener_, .events = POLLIN, .revents = 0};
+    pollfd waiting{.fd = listener_.get(), .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, static_cast<int>(patience.count())) <= 0) return;
-    const Socket client{::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)};
-    if (client.get() >= 0) serve(client.get());
+    const core::Descriptor client{::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    if (client) serve(client.get());
 }
 
 void AdminServer::serve(int client) {
@@ -125,8 +105,8 @@ void AdminServer::serve(int client) {
 }
 
 std::string ask_engine(const std::string& path, std::string_view request) {
-    const Socket socket{connected(path)};
-    if (socket.get() < 0) fail(errno, "no engine answers at " + path);
+    const auto socket = connected(path);
+    if (!socket) fail(errno, "no engine answers at " + path);
     write_all(socket.get(), std::string{request} + "\n");
     auto answer = read_line(socket.get(), kLongestAnswer);
     if (answer.empty()) fail(ECONNRESET, "no answer from " + path);

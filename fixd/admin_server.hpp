@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <millpond/core/descriptor.hpp>
+
 namespace millpond::fixd {
 
 /// Answers requests of one line on a UNIX socket that only its owner may use. Each answer is one line.
@@ -30,7 +32,7 @@ private:
 
     std::string path_;
     Answer answer_;
-    int listener_{-1};
+    core::Descriptor listener_;
 };
 
 /// Sends one line to the engine at `path` and gives its answer. Throws std::system_error that names the path.

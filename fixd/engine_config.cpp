@@ -28,6 +28,7 @@ template <class Use>
 bool with_sections(std::string_view name, EngineConfig& config, Use&& use) {
     if (name == settings::Schema<AcceptorConfig>::name()) return use(config.acceptors), true;
     if (name == settings::Schema<SessionSettings>::name()) return use(config.sessions), true;
+    if (name == settings::Schema<WebConfig>::name()) return use(config.webs), true;
     return false;
 }
 
@@ -124,6 +125,37 @@ void check_signature(const SessionSettings& session, const std::string& user) {
     }
 }
 
+constexpr std::uint64_t kLeastKeepBytes = 4ULL << 20U;
+constexpr std::uint64_t kMostKeepBytes = 64ULL << 30U;
+
+/// A part of a file's name: what may surprise there is written as %XX.
+std::string file_text(std::string_view id) {
+    std::string text;
+    for (const auto c : id) {
+        const bool is_plain =
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_';
+        text += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return text;
+}
+
+void complete_store(const EngineConfig& config, SessionSettings& session, const std::string& user) {
+    if (session.store.empty() && !config.state.empty()) {
+        session.store = fmt::format("{}/{}-{}", config.state, fix::begin_string(session_version(session.version)),
+                                    file_text(session.sender));
+        if (session.target != "*") session.store += fmt::format("-{}.store", file_text(session.target));
+    }
+    if (session.keep_bytes < kLeastKeepBytes || session.keep_bytes > kMostKeepBytes) {
+        throw ConfigError(fmt::format("{}: keep_bytes expects 4MiB to 64GiB, found {}", user, session.keep_bytes));
+    }
+    // A message takes at most a quarter of a segment, and there are four segments or more.
+    if (!is_in_memory(session) && session.keep_bytes / 16 < session.max_message_bytes) {
+        throw ConfigError(fmt::format("{}: keep_bytes of {} is too little for max_message_bytes of {}: it needs {}",
+                                      user, session.keep_bytes, session.max_message_bytes,
+                                      16 * session.max_message_bytes));
+    }
+}
+
 void complete_session(const EngineConfig& config, SessionSettings& session) {
     if (session.sender.empty()) throw ConfigError("[[session]]: key 'sender' is missing");
     if (session.target.empty()) throw ConfigError("[[session]]: key 'target' is missing");
@@ -160,6 +192,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
                                       is_name ? "username" : "password_file", field.tag));
     }
     check_signature(session, user);
+    complete_store(config, session, user);
     if (session.thread && *session.thread >= config.threads) {
         throw ConfigError(
             fmt::format("{}: key 'thread' is {}, and there are {} threads", user, *session.thread, config.threads));
@@ -184,6 +217,10 @@ void read_engine_table(std::string_view section, std::string_view text, EngineCo
     const bool known = with_sections(section, config,
                                      [&](auto& sections) { settings::read_table_flag(text, sections.emplace_back()); });
     if (!known) throw ConfigError(fmt::format("--{}: no such table", section));
+}
+
+bool is_in_memory(const SessionSettings& settings) noexcept {
+    return settings.store.empty() || settings.store == kInMemory;
 }
 
 void complete(EngineConfig& config) {

@@ -14,6 +14,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "service/log.hpp"
+#include "service/tls.hpp"
 #include "service/token.hpp"
 
 /// What a FIX engine is told to do. The TOML file and the command line both end here; engine_schema.cpp names every
@@ -30,6 +31,7 @@ struct TlsFiles {
     std::string authorities{};
     std::string server_name{};
     bool verify{true};
+    friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
 /// A field that goes out as it is: a line of `[session.logon]` or `[session.header]`.
@@ -38,6 +40,10 @@ struct FieldSetting {
     std::string value{};
     service::TokenSource secret{};  ///< In place of the value.
     std::string where{};            ///< File and line.
+    /// Wherever they are written.
+    friend bool operator==(const FieldSetting& one, const FieldSetting& other) {
+        return one.tag == other.tag && one.value == other.value && one.secret == other.secret;
+    }
 };
 
 /// Where counterparties come in: `[[acceptor]]`.
@@ -50,13 +56,27 @@ struct AcceptorConfig {
     std::uint64_t first_message_seconds{10};
     std::vector<std::string> allow{};
     TlsFiles tls{};
+    friend bool operator==(const AcceptorConfig&, const AcceptorConfig&) = default;
 };
+
+/// Where the page is served: `[[web]]`.
+struct WebConfig {
+    net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:9475")};
+    service::TokenSource token{};
+    service::TlsOptions tls{};
+    friend bool operator==(const WebConfig&, const WebConfig&) = default;
+};
+
+inline constexpr std::string_view kInMemory = "memory";
+inline constexpr std::uint64_t kDefaultStoreBytes = 8ULL << 20U;
+inline constexpr std::uint64_t kDefaultStoreSegments = 4;
 
 /// One FIX session: `[[session]]`. One with hosts connects; the others wait for their counterparty at an acceptor.
 struct SessionSettings {
     FixVersion version{FixVersion::fix44};
-    std::string sender{};    ///< Our CompID.
-    std::string target{};    ///< The counterparty's; '*' is any.
+    std::string sender{};  ///< Our CompID.
+    std::string target{};  ///< The counterparty's; '*' is any.
+    bool enabled{true};
     std::string acceptor{};  ///< The first when empty.
     std::uint64_t max_dynamic{64};
     std::vector<std::string> allow{};
@@ -103,6 +123,9 @@ struct SessionSettings {
     bool send_last_processed{false};
     bool send_next_expected{false};
     std::uint64_t resend_chunk{0};
+    std::uint64_t resend_max_age_seconds{0};  ///< 0: any age.
+    /// Orders, quotes, and what changes them.
+    std::vector<std::string> resend_max_age_types{"D", "E", "F", "G", "S", "i", "q", "s", "t", "u", "AB", "AC"};
     std::uint64_t max_message_bytes{16ULL * 1024};
     std::uint64_t held_messages{1'024};
     std::uint64_t held_bytes{256ULL * 1024};
@@ -114,9 +137,11 @@ struct SessionSettings {
     std::string end_day{};
     std::string timezone{"UTC"};
 
-    std::string store{};  ///< A file; memory when empty. With target '*' a folder.
-    std::uint64_t store_bytes{8ULL << 20U};
-    std::uint64_t store_segments{4};
+    std::string store{};  ///< A file, with target '*' a folder; kInMemory, or empty where there is no folder for state.
+    std::optional<std::uint64_t> store_bytes{};  ///< Of the memory, or of a file with equal segments.
+    std::optional<std::uint64_t> store_segments{};
+    std::uint64_t keep_bytes{4ULL << 30U};  ///< Of a file that grows.
+    std::uint64_t keep_days{7};             ///< 0: any number.
     fix::Durability durability{fix::Durability::process};
     std::uint64_t sync_ms{1'000};
     std::uint32_t file_mode{0640};  ///< The engine's.
@@ -126,17 +151,23 @@ struct SessionSettings {
     std::uint64_t messages_per_second{0};
     std::uint64_t burst{1'000};
     bool cut_off{false};
+    friend bool operator==(const SessionSettings&, const SessionSettings&) = default;
 };
 
 struct EngineConfig {
+    std::string state{};  ///< Folder for the stores of sessions without one; empty: they are in memory.
     service::Severity log_level{service::Severity::info};
     service::LogFormat log_format{service::LogFormat::text};
-    bool quiet{false};             ///< Of logons and logouts, only what is wrong is logged.
-    net::SocketAddress metrics{};  ///< /metrics; empty: nowhere.
-    std::string admin{};           ///< UNIX socket that `millpond fix sessions` asks; empty: none.
+    bool quiet{false};                   ///< Of logons and logouts, only what is wrong is logged.
+    net::SocketAddress metrics{};        ///< /metrics; empty: nowhere.
+    std::string admin{};                 ///< UNIX socket that `millpond fix sessions` asks; empty: none.
+    service::TokenSource admin_token{};  ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string raw_log{};
     std::uint64_t raw_log_ring{4ULL << 20U};
     std::uint64_t raw_log_rotate{1ULL << 30U};
+    std::uint64_t raw_log_rotate_hours{24};  ///< 0: only by size.
+    std::uint64_t raw_log_keep{100};         ///< 0: all.
+    bool raw_log_compress{true};
     std::vector<fix::Tag> mask_tags{};  ///< Besides those that are always hidden.
     std::uint32_t file_mode{0640};      ///< Permissions of stores and raw logs.
     std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
@@ -146,6 +177,7 @@ struct EngineConfig {
     std::uint32_t realtime{0};
     std::vector<AcceptorConfig> acceptors{};
     std::vector<SessionSettings> sessions{};
+    std::vector<WebConfig> webs{};
 };
 
 /// Reads a TOML file into `config`, over what is there; tables are appended. Throws config::ConfigError with file and
@@ -155,6 +187,9 @@ void read_engine_file(const std::string& path, EngineConfig& config);
 void read_engine_toml(std::string_view text, std::string_view name, EngineConfig& config);
 /// One table from the command line: ("session", "sender=HOUSE,target=CLIENT").
 void read_engine_table(std::string_view section, std::string_view text, EngineConfig& config);
+
+/// Whether the session's messages are in memory only. settings: completed.
+[[nodiscard]] bool is_in_memory(const SessionSettings& settings) noexcept;
 
 /// Fills in what follows from the rest and checks what no single key can: sessions have ids and an acceptor or hosts,
 /// none is there twice, files of TLS are complete, schedules have both ends and a zone that exists. Throws ConfigError.

@@ -12,6 +12,7 @@
 
 #include "fixd/engine_config.hpp"
 #include "service/settings/file_mode.hpp"
+#include "service/settings/key_of.hpp"
 #include "service/settings/schema.hpp"
 
 namespace millpond::fixd {
@@ -19,6 +20,10 @@ namespace {
 
 using settings::Key;
 using settings::Value;
+using TopKey = settings::KeyOf<EngineConfig>;
+using AcceptorKey = settings::KeyOf<AcceptorConfig>;
+using SessionKey = settings::KeyOf<SessionSettings>;
+using WebKey = settings::KeyOf<WebConfig>;
 
 constexpr std::pair<std::string_view, service::Severity> kSeverities[] = {{"debug", service::Severity::debug},
                                                                           {"info", service::Severity::info},
@@ -49,6 +54,7 @@ constexpr std::pair<std::string_view, engine::LogonScheme> kSchemes[] = {
     {"kraken-prime", engine::LogonScheme::kraken_prime}};
 constexpr std::size_t kLongestId = 64;
 constexpr std::uint64_t kDaySeconds = 86'400;
+constexpr std::uint64_t kLongestAgeSeconds = 366 * kDaySeconds;
 constexpr std::uint64_t kHighestCpu = 1023;
 constexpr fix::Tag kHighestTag = 999'999'999;
 
@@ -141,152 +147,149 @@ std::string_view wrong_in_header(fix::Tag tag) {
 }
 
 constexpr Key<EngineConfig> kTopKeys[] = {
-    {"log_level", "debug|info|warning|error", "Least severe messages to log. (default: info)",
-     [](EngineConfig& c, const Value& v) { c.log_level = v.choice<service::Severity>(kSeverities); }},
-    {"log_format", "text|json", "Log each message as a line of text or as a JSON object. (default: text)",
-     [](EngineConfig& c, const Value& v) { c.log_format = v.choice<service::LogFormat>(kLogFormats); }},
+    TopKey::choice<&EngineConfig::log_level, kSeverities>("log_level", "debug|info|warning|error",
+                                                          "Least severe messages to log."),
+    TopKey::choice<&EngineConfig::log_format, kLogFormats>("log_format", "text|json",
+                                                           "Log each message as a line of text or as a JSON object."),
     {"quiet", "", "Of logons, logouts and closed connections log only errors.",
      [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
-    {"metrics", "ADDRESS:PORT", "Address and port of /metrics; off if unset.",
-     [](EngineConfig& c, const Value& v) { c.metrics = v.endpoint(); }},
-    {"admin", "SOCKET", "UNIX socket for `millpond fix sessions`; none if unset.",
-     [](EngineConfig& c, const Value& v) { c.admin = v.text_of_at_most(100); }},
-    {"raw_log", "FILE", "File for every byte of both directions, for `millpond fix print`; none if unset.",
-     [](EngineConfig& c, const Value& v) { c.raw_log = v.text(); }},
-    {"raw_log_ring", "BYTES", "Memory for bytes that wait for the raw log's disk; a power of two. (default: 4MiB)",
-     [](EngineConfig& c, const Value& v) { c.raw_log_ring = v.bytes(); }},
-    {"raw_log_rotate", "BYTES", "Size at which the raw log is renamed. (default: 1GiB)",
-     [](EngineConfig& c, const Value& v) { c.raw_log_rotate = v.bytes(); }},
+    TopKey::endpoint<&EngineConfig::metrics>("metrics",
+                                             "Address and port of /metrics, /health and /api/health; off if unset."),
+    TopKey::short_text<&EngineConfig::admin, 100>("admin", "SOCKET",
+                                                  "UNIX socket for `millpond fix sessions`; none if unset."),
+    TopKey::text<[](auto& c) -> auto& { return c.admin_token.file; }>(
+        "admin_token_file", "FILE",
+        "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
+    TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
+                                                                             "Environment variable with that token."),
+    TopKey::text<&EngineConfig::state>(
+        "state", "FOLDER",
+        "Folder for the message stores of sessions without `store`. If unset: $STATE_DIRECTORY, and with --config also "
+        "$XDG_STATE_HOME/millpond or ~/.local/state/millpond."),
+    TopKey::text<&EngineConfig::raw_log>(
+        "raw_log", "FILE", "File for every byte of both directions, for `millpond fix print`; none if unset."),
+    TopKey::bytes<&EngineConfig::raw_log_ring>("raw_log_ring",
+                                               "Memory for bytes that wait for the raw log's disk; a power of two."),
+    TopKey::bytes<&EngineConfig::raw_log_rotate>("raw_log_rotate", "Size at which the raw log is renamed."),
+    TopKey::integer<&EngineConfig::raw_log_rotate_hours, 0, 8'760>("raw_log_rotate_hours", "N",
+                                                                   "Age at which the raw log is renamed; 0 for none."),
+    TopKey::integer<&EngineConfig::raw_log_keep, 0, 1'000'000>(
+        "raw_log_keep", "N", "Maximum number of renamed raw logs; the oldest are removed. 0 keeps all."),
+    TopKey::boolean<&EngineConfig::raw_log_compress>("raw_log_compress", "Compress renamed raw logs by zstd."),
     {"mask_tags", "TAG+...",
      "Tags to hide in the raw log and in printed messages, besides 554, 925, 1402, 1404 and a Logon's 96.",
      [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
-    {"file_mode", "0600|0640|0644|0660|0664", "Permissions of stores and raw logs, whatever the umask. (default: 0640)",
-     [](EngineConfig& c, const Value& v) { c.file_mode = v.choice<std::uint32_t>(settings::kFileModes); }},
-    {"dictionaries", "FOLDER",
-     "Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml; application messages pass unchecked if unset.",
-     [](EngineConfig& c, const Value& v) { c.dictionaries = v.text(); }},
-    {"threads", "N", "Number of I/O threads. (default: 1)",
-     [](EngineConfig& c, const Value& v) { c.threads = v.integer(1, 64); }},
-    {"poll", "spin|block|adaptive",
-     "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep. (default: block)",
-     [](EngineConfig& c, const Value& v) { c.poll = v.choice<core::Poll>(kPolls); }},
-    {"pin", "CPU", "CPU to bind the first I/O thread to; the others follow on the next ones. Any CPU if unset.",
-     [](EngineConfig& c, const Value& v) { c.pin = static_cast<std::uint32_t>(v.integer(0, kHighestCpu)); }},
-    {"realtime", "PRIORITY", "SCHED_FIFO priority of I/O threads; 0 for none. (default: 0)",
-     [](EngineConfig& c, const Value& v) { c.realtime = static_cast<std::uint32_t>(v.integer(0, 99)); }},
+    TopKey::choice<&EngineConfig::file_mode, settings::kFileModes>(
+        "file_mode", "0600|0640|0644|0660|0664", "Permissions of stores and raw logs, whatever the umask."),
+    TopKey::text<&EngineConfig::dictionaries>(
+        "dictionaries", "FOLDER",
+        "Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml; application messages pass unchecked if unset."),
+    TopKey::integer<&EngineConfig::threads, 1, 64>("threads", "N", "Number of I/O threads."),
+    TopKey::choice<&EngineConfig::poll, kPolls>(
+        "poll", "spin|block|adaptive", "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
+    TopKey::integer<&EngineConfig::pin, 0, kHighestCpu>(
+        "pin", "CPU", "CPU to bind the first I/O thread to; the others follow on the next ones. Any CPU if unset."),
+    TopKey::integer<&EngineConfig::realtime, 0, 99>("realtime", "PRIORITY",
+                                                    "SCHED_FIFO priority of I/O threads; 0 for none."),
 };
 
 constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
-    {"name", "NAME", "Name by which sessions choose their acceptor. (default: acceptor)",
-     [](AcceptorConfig& a, const Value& v) { a.name = v.text_of_at_most(kLongestId); }},
-    {"listen", "ADDRESS:PORT", "Address and port to listen on. (default: 127.0.0.1:5001)",
-     [](AcceptorConfig& a, const Value& v) { a.listen = v.endpoint(); }},
-    {"max_connections", "N", "Maximum number of connections; more are closed. (default: 256)",
-     [](AcceptorConfig& a, const Value& v) { a.max_connections = v.integer(1, 100'000); }},
-    {"max_before_logon", "N",
-     "Maximum number of connections before their Logon; beyond it the oldest is closed. (default: 64)",
-     [](AcceptorConfig& a, const Value& v) { a.max_before_logon = v.integer(1, 100'000); }},
-    {"max_before_logon_per_address", "N", "The same for each address. (default: 16)",
-     [](AcceptorConfig& a, const Value& v) { a.max_before_logon_per_address = v.integer(1, 100'000); }},
-    {"first_message_seconds", "N", "Close a connection without a Logon after this many seconds. (default: 10)",
-     [](AcceptorConfig& a, const Value& v) { a.first_message_seconds = v.integer(1, 3'600); }},
-    {"allow", "ADDRESS/BITS+...", "Addresses that may connect; all if unset.",
-     [](AcceptorConfig& a, const Value& v) { a.allow = v.list(); }},
-    {"tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS.",
-     [](AcceptorConfig& a, const Value& v) { a.tls.certificate = v.text(); }},
-    {"tls_key", "FILE", "PEM file with its private key.",
-     [](AcceptorConfig& a, const Value& v) { a.tls.key = v.text(); }},
-    {"tls_authorities", "FILE", "PEM file with the authorities of client certificates; the system's if unset.",
-     [](AcceptorConfig& a, const Value& v) { a.tls.authorities = v.text(); }},
-    {"tls_verify", "true|false", "Require client certificates. (default: true)",
-     [](AcceptorConfig& a, const Value& v) { a.tls.verify = v.boolean(); }},
+    AcceptorKey::short_text<&AcceptorConfig::name, kLongestId>("name", "NAME",
+                                                               "Name by which sessions choose their acceptor."),
+    AcceptorKey::endpoint<&AcceptorConfig::listen>("listen", "Address and port to listen on."),
+    AcceptorKey::integer<&AcceptorConfig::max_connections, 1, 100'000>(
+        "max_connections", "N", "Maximum number of connections; more are closed."),
+    AcceptorKey::integer<&AcceptorConfig::max_before_logon, 1, 100'000>(
+        "max_before_logon", "N", "Maximum number of connections before their Logon; beyond it the oldest is closed."),
+    AcceptorKey::integer<&AcceptorConfig::max_before_logon_per_address, 1, 100'000>("max_before_logon_per_address", "N",
+                                                                                    "The same for each address."),
+    AcceptorKey::integer<&AcceptorConfig::first_message_seconds, 1, 3'600>(
+        "first_message_seconds", "N", "Close a connection without a Logon after this many seconds."),
+    AcceptorKey::list<&AcceptorConfig::allow>("allow", "ADDRESS/BITS+...", "Addresses that may connect; all if unset."),
+    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.certificate; }>(
+        "tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS."),
+    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
+    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.authorities; }>(
+        "tls_authorities", "FILE", "PEM file with the authorities of client certificates; the system's if unset."),
+    AcceptorKey::boolean<[](auto& a) -> auto& { return a.tls.verify; }>("tls_verify", "Require client certificates."),
 };
 
 constexpr Key<SessionSettings> kSessionKeys[] = {
-    {"version", "FIX.4.0 to FIX.5.0SP2", "Version of the application messages; 5.0 uses FIXT.1.1. (default: FIX.4.4)",
-     [](SessionSettings& s, const Value& v) { s.version = v.choice<FixVersion>(kVersions); }},
-    {"sender", "ID", "Our CompID.",
-     [](SessionSettings& s, const Value& v) { s.sender = v.text_of_at_most(kLongestId); }},
-    {"target", "ID|*", "The counterparty's CompID; * for any that no other session has.",
-     [](SessionSettings& s, const Value& v) { s.target = v.text_of_at_most(kLongestId); }},
-    {"acceptor", "NAME", "Acceptor of the session; the first if unset.",
-     [](SessionSettings& s, const Value& v) { s.acceptor = v.text(); }},
-    {"allow", "ADDRESS/BITS+...", "Addresses that may log on to this session; all that its acceptor allows if unset.",
-     [](SessionSettings& s, const Value& v) { s.allow = v.list(); }},
-    {"max_dynamic", "N",
-     "Maximum number of sessions of target '*'; disconnected ones with a store file make room. (default: 64)",
-     [](SessionSettings& s, const Value& v) { s.max_dynamic = v.integer(1, 10'000); }},
-    {"hosts", "HOST:PORT+...", "Addresses to connect to, in this order.",
-     [](SessionSettings& s, const Value& v) { s.hosts = v.list(); }},
-    {"proxy", "socks5://HOST:PORT|http://HOST:PORT",
-     "Connect through this SOCKS5 or HTTP (CONNECT) proxy, which looks up the names in `hosts`; TLS goes on inside.",
-     [](SessionSettings& s, const Value& v) { s.proxy = v.text(); }},
-    {"proxy_username", "TEXT", "User name for the proxy.",
-     [](SessionSettings& s, const Value& v) { s.proxy_username = v.text(); }},
-    {"proxy_password_file", "FILE", "File whose first line is the password for the proxy.",
-     [](SessionSettings& s, const Value& v) { s.proxy_password.file = v.text(); }},
-    {"proxy_password_env", "NAME", "Environment variable with the password for the proxy.",
-     [](SessionSettings& s, const Value& v) { s.proxy_password.environment = v.text(); }},
-    {"local_address", "ADDRESS", "Local address to connect from; the route's if unset.",
-     [](SessionSettings& s, const Value& v) { s.local_address = v.host(); }},
-    {"tls", "true|false", "Connect with TLS. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.tls_on = v.boolean(); }},
-    {"tls_certificate", "FILE", "PEM file with our certificate, if the server requires one.",
-     [](SessionSettings& s, const Value& v) { s.tls.certificate = v.text(); }},
-    {"tls_key", "FILE", "PEM file with its private key.",
-     [](SessionSettings& s, const Value& v) { s.tls.key = v.text(); }},
-    {"tls_authorities", "FILE", "PEM file with the authorities of the server's certificate; the system's if unset.",
-     [](SessionSettings& s, const Value& v) { s.tls.authorities = v.text(); }},
-    {"tls_server_name", "NAME", "Name that the server's certificate must have; the host's if unset.",
-     [](SessionSettings& s, const Value& v) { s.tls.server_name = v.text(); }},
-    {"tls_verify", "true|false", "Verify the server's certificate. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.tls.verify = v.boolean(); }},
-    {"reconnect_ms", "N", "Pause after all hosts failed; doubles each time. (default: 1000)",
-     [](SessionSettings& s, const Value& v) { s.reconnect_ms = v.integer(1, 3'600'000); }},
-    {"reconnect_longest_ms", "N", "Longest such pause. (default: 30000)",
-     [](SessionSettings& s, const Value& v) { s.reconnect_longest_ms = v.integer(1, 3'600'000); }},
-    {"connect_ms", "N", "Timeout for connecting to one host. (default: 5000)",
-     [](SessionSettings& s, const Value& v) { s.connect_ms = v.integer(1, 600'000); }},
-    {"thread", "N", "I/O thread, from 0; the session's place in the file modulo `threads` if unset.",
-     [](SessionSettings& s, const Value& v) { s.thread = v.integer(0, 63); }},
-    {"dictionary", "FILE", "Dictionary in QuickFIX's XML format; the version's in `dictionaries` if unset.",
-     [](SessionSettings& s, const Value& v) { s.dictionary = v.text(); }},
-    {"application_dictionary", "FILE", "The same for the application messages of FIX 5.0.",
-     [](SessionSettings& s, const Value& v) { s.application_dictionary = v.text(); }},
-    {"fields_have_values", "true|false", "Reject fields without a value. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.fields_have_values = v.boolean(); }},
-    {"user_fields_are_known", "true|false",
-     "Reject tags from 5000 on that the dictionary does not have. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.user_fields_are_known = v.boolean(); }},
-    {"fields_are_in_order", "true|false", "Reject header fields in the body. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.fields_are_in_order = v.boolean(); }},
-    {"members_are_in_order", "true|false",
-     "Reject fields of a group that are not in the dictionary's order. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.members_are_in_order = v.boolean(); }},
-    {"message_fields_are_known", "true|false",
-     "Reject tags below 5000 that the dictionary does not have in the message. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.message_fields_are_known = v.boolean(); }},
-    {"unchecked_types", "MSGTYPE+...",
-     "Types of application messages whose bodies are not compared with the dictionary; * for all.",
-     [](SessionSettings& s, const Value& v) { s.unchecked_types = v.list(); }},
-    {"check_comp_ids", "true|false", "Reject messages behind the Logon with other CompIDs. (default: true)",
-     [](SessionSettings& s, const Value& v) { s.check_comp_ids = v.boolean(); }},
-    {"heartbeat_seconds", "N", "Heartbeat interval in our Logon; 0 for none. (default: 30)",
-     [](SessionSettings& s, const Value& v) { s.heartbeat_seconds = v.integer(0, kDaySeconds); }},
-    {"logon_seconds", "N", "Timeout for the answer to our Logon. (default: 10)",
-     [](SessionSettings& s, const Value& v) { s.logon_seconds = v.integer(1, 3'600); }},
-    {"logout_seconds", "N", "Timeout for the answer to our Logout. (default: 10)",
-     [](SessionSettings& s, const Value& v) { s.logout_seconds = v.integer(1, 3'600); }},
-    {"max_latency_seconds", "N",
-     "Largest difference between SendingTime and our clock; 0 disables the check. (default: 120)",
-     [](SessionSettings& s, const Value& v) { s.max_latency_seconds = v.integer(0, kDaySeconds); }},
-    {"time_precision", "s|ms|us|ns", "Precision of the times that we write; ms from FIX.4.2 on and s before, if unset.",
-     [](SessionSettings& s, const Value& v) { s.time_precision = v.choice<fix::TimePrecision>(kPrecisions); }},
-    {"username", "TEXT", "Username in our Logon.", [](SessionSettings& s, const Value& v) { s.username = v.text(); }},
-    {"password_file", "FILE", "File whose first line is the password in our Logon.",
-     [](SessionSettings& s, const Value& v) { s.password_file = v.text(); }},
-    {"password_env", "NAME", "Environment variable with the password in our Logon.",
-     [](SessionSettings& s, const Value& v) { s.password_env = v.text(); }},
+    SessionKey::choice<&SessionSettings::version, kVersions>("version", "FIX.4.0 to FIX.5.0SP2",
+                                                             "Version of the application messages; 5.0 uses FIXT.1.1."),
+    SessionKey::short_text<&SessionSettings::sender, kLongestId>("sender", "ID", "Our CompID."),
+    SessionKey::short_text<&SessionSettings::target, kLongestId>(
+        "target", "ID|*", "The counterparty's CompID; * for any that no other session has."),
+    SessionKey::boolean<&SessionSettings::enabled>("enabled", "Let it log on; `millpond fix sessions` may change it."),
+    SessionKey::text<&SessionSettings::acceptor>("acceptor", "NAME", "Acceptor of the session; the first if unset."),
+    SessionKey::list<&SessionSettings::allow>(
+        "allow", "ADDRESS/BITS+...",
+        "Addresses that may log on to this session; all that its acceptor allows if unset."),
+    SessionKey::integer<&SessionSettings::max_dynamic, 1, 10'000>(
+        "max_dynamic", "N", "Maximum number of sessions of target '*'; disconnected ones with a store file make room."),
+    SessionKey::list<&SessionSettings::hosts>("hosts", "HOST:PORT+...", "Addresses to connect to, in this order."),
+    SessionKey::text<&SessionSettings::proxy>("proxy", "socks5://HOST:PORT|http://HOST:PORT",
+                                              "Connect through this SOCKS5 or HTTP (CONNECT) proxy, which looks up the "
+                                              "names in `hosts`; TLS goes on inside."),
+    SessionKey::text<&SessionSettings::proxy_username>("proxy_username", "TEXT", "User name for the proxy."),
+    SessionKey::text<[](auto& s) -> auto& { return s.proxy_password.file; }>(
+        "proxy_password_file", "FILE", "File whose first line is the password for the proxy."),
+    SessionKey::text<[](auto& s) -> auto& { return s.proxy_password.environment; }>(
+        "proxy_password_env", "NAME", "Environment variable with the password for the proxy."),
+    SessionKey::host<&SessionSettings::local_address>("local_address",
+                                                      "Local address to connect from; the route's if unset."),
+    SessionKey::boolean<&SessionSettings::tls_on>("tls", "Connect with TLS."),
+    SessionKey::text<[](auto& s) -> auto& { return s.tls.certificate; }>(
+        "tls_certificate", "FILE", "PEM file with our certificate, if the server requires one."),
+    SessionKey::text<[](auto& s) -> auto& { return s.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
+    SessionKey::text<[](auto& s) -> auto& { return s.tls.authorities; }>(
+        "tls_authorities", "FILE", "PEM file with the authorities of the server's certificate; the system's if unset."),
+    SessionKey::text<[](auto& s) -> auto& { return s.tls.server_name; }>(
+        "tls_server_name", "NAME", "Name that the server's certificate must have; the host's if unset."),
+    SessionKey::boolean<[](auto& s) -> auto& { return s.tls.verify; }>("tls_verify",
+                                                                       "Verify the server's certificate."),
+    SessionKey::integer<&SessionSettings::reconnect_ms, 1, 3'600'000>(
+        "reconnect_ms", "N", "Pause after all hosts failed; doubles each time."),
+    SessionKey::integer<&SessionSettings::reconnect_longest_ms, 1, 3'600'000>("reconnect_longest_ms", "N",
+                                                                              "Longest such pause."),
+    SessionKey::integer<&SessionSettings::connect_ms, 1, 600'000>("connect_ms", "N",
+                                                                  "Timeout for connecting to one host."),
+    SessionKey::integer<&SessionSettings::thread, 0, 63>(
+        "thread", "N", "I/O thread, from 0; the session's place in the file modulo `threads` if unset."),
+    SessionKey::text<&SessionSettings::dictionary>(
+        "dictionary", "FILE", "Dictionary in QuickFIX's XML format; the version's in `dictionaries` if unset."),
+    SessionKey::text<&SessionSettings::application_dictionary>("application_dictionary", "FILE",
+                                                               "The same for the application messages of FIX 5.0."),
+    SessionKey::boolean<&SessionSettings::fields_have_values>("fields_have_values", "Reject fields without a value."),
+    SessionKey::boolean<&SessionSettings::user_fields_are_known>(
+        "user_fields_are_known", "Reject tags from 5000 on that the dictionary does not have."),
+    SessionKey::boolean<&SessionSettings::fields_are_in_order>("fields_are_in_order",
+                                                               "Reject header fields in the body."),
+    SessionKey::boolean<&SessionSettings::members_are_in_order>(
+        "members_are_in_order", "Reject fields of a group that are not in the dictionary's order."),
+    SessionKey::boolean<&SessionSettings::message_fields_are_known>(
+        "message_fields_are_known", "Reject tags below 5000 that the dictionary does not have in the message."),
+    SessionKey::list<&SessionSettings::unchecked_types>(
+        "unchecked_types", "MSGTYPE+...",
+        "Types of application messages whose bodies are not compared with the dictionary; * for all."),
+    SessionKey::boolean<&SessionSettings::check_comp_ids>("check_comp_ids",
+                                                          "Reject messages behind the Logon with other CompIDs."),
+    SessionKey::integer<&SessionSettings::heartbeat_seconds, 0, kDaySeconds>(
+        "heartbeat_seconds", "N", "Heartbeat interval in our Logon; 0 for none."),
+    SessionKey::integer<&SessionSettings::logon_seconds, 1, 3'600>("logon_seconds", "N",
+                                                                   "Timeout for the answer to our Logon."),
+    SessionKey::integer<&SessionSettings::logout_seconds, 1, 3'600>("logout_seconds", "N",
+                                                                    "Timeout for the answer to our Logout."),
+    SessionKey::integer<&SessionSettings::max_latency_seconds, 0, kDaySeconds>(
+        "max_latency_seconds", "N", "Largest difference between SendingTime and our clock; 0 disables the check."),
+    SessionKey::choice<&SessionSettings::time_precision, kPrecisions>(
+        "time_precision", "s|ms|us|ns",
+        "Precision of the times that we write; ms from FIX.4.2 on and s before, if unset."),
+    SessionKey::text<&SessionSettings::username>("username", "TEXT", "Username in our Logon."),
+    SessionKey::text<&SessionSettings::password_file>("password_file", "FILE",
+                                                      "File whose first line is the password in our Logon."),
+    SessionKey::text<&SessionSettings::password_env>("password_env", "NAME",
+                                                     "Environment variable with the password in our Logon."),
     {"logon", "TABLE",
      "Fields of our Logon, as [session.logon] with a line TAG = VALUE for each. A secret's value is { file = \"FILE\" "
      "} "
@@ -297,81 +300,101 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      "message "
      "brings go first.",
      [](SessionSettings& s, const Value& v) { s.header = fields_of(v, wrong_in_header); }},
-    {"sign", "binance|bybit|coinbase-exchange|coinbase-prime|kraken|kraken-prime",
-     "Sign our Logon as this venue documents it. The guide names the fields that the Logon must have.",
-     [](SessionSettings& s, const Value& v) { s.sign = v.choice<engine::LogonScheme>(kSchemes); }},
-    {"sign_key_file", "FILE",
-     "File with the key to sign with: PEM for binance (Ed25519) and bybit (RSA), else the API secret in its first "
-     "line.",
-     [](SessionSettings& s, const Value& v) { s.sign_key.file = v.text(); }},
-    {"sign_key_env", "NAME", "Environment variable with the key to sign with.",
-     [](SessionSettings& s, const Value& v) { s.sign_key.environment = v.text(); }},
-    {"reset_on_logon", "true|false", "Reset both sequence numbers with each Logon. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.reset_on_logon = v.boolean(); }},
-    {"reset_on_logout", "true|false", "Reset both sequence numbers with each Logout. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.reset_on_logout = v.boolean(); }},
-    {"reset_on_disconnect", "true|false", "Reset both sequence numbers with each lost connection. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.reset_on_disconnect = v.boolean(); }},
-    {"reset_on_error", "true|false",
-     "Reset both sequence numbers when a connection ends by a timeout, a number that is too low or a message that "
-     "could "
-     "not be sent. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.reset_on_error = v.boolean(); }},
-    {"appl_ver_id_in_business_reject", "true|false",
-     "Send DefaultApplVerID(1137) in BusinessMessageReject, as QuickFIX does. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.appl_ver_id_in_business_reject = v.boolean(); }},
+    SessionKey::choice<&SessionSettings::sign, kSchemes>(
+        "sign", "binance|bybit|coinbase-exchange|coinbase-prime|kraken|kraken-prime",
+        "Sign our Logon as this venue documents it. The guide names the fields that the Logon must have."),
+    SessionKey::text<[](auto& s) -> auto& { return s.sign_key.file; }>(
+        "sign_key_file", "FILE",
+        "File with the key to sign with: PEM for binance (Ed25519) and bybit (RSA), else the API secret in its first "
+        "line."),
+    SessionKey::text<[](auto& s) -> auto& { return s.sign_key.environment; }>(
+        "sign_key_env", "NAME", "Environment variable with the key to sign with."),
+    SessionKey::boolean<&SessionSettings::reset_on_logon>("reset_on_logon",
+                                                          "Reset both sequence numbers with each Logon."),
+    SessionKey::boolean<&SessionSettings::reset_on_logout>("reset_on_logout",
+                                                           "Reset both sequence numbers with each Logout."),
+    SessionKey::boolean<&SessionSettings::reset_on_disconnect>(
+        "reset_on_disconnect", "Reset both sequence numbers with each lost connection."),
+    SessionKey::boolean<&SessionSettings::reset_on_error>(
+        "reset_on_error",
+        "Reset both sequence numbers when a connection ends by a timeout, a number that is too low or a message that "
+        "could not be sent."),
+    SessionKey::boolean<&SessionSettings::appl_ver_id_in_business_reject>(
+        "appl_ver_id_in_business_reject", "Send DefaultApplVerID(1137) in BusinessMessageReject, as QuickFIX does."),
     {"quickfix_replies", "true|false",
-     "Send fewer fields in Reject and Logout, as QuickFIX's acceptance scripts expect. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.quickfix_replies = v.boolean(); }},
-    {"send_last_processed", "true|false", "Send LastMsgSeqNumProcessed(369) in each header. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.send_last_processed = v.boolean(); }},
-    {"send_next_expected", "true|false", "Send NextExpectedMsgSeqNum(789) in the Logon. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.send_next_expected = v.boolean(); }},
-    {"resend_chunk", "N", "Maximum number of messages in one ResendRequest; 0 for all. (default: 0)",
-     [](SessionSettings& s, const Value& v) { s.resend_chunk = v.integer(0, 1'000'000); }},
-    {"max_message_bytes", "BYTES", "Longest message; longer ones are garbled. (default: 16KiB)",
-     [](SessionSettings& s, const Value& v) { s.max_message_bytes = v.bytes(); }},
-    {"held_messages", "N", "Maximum number of early messages to hold. (default: 1024)",
-     [](SessionSettings& s, const Value& v) { s.held_messages = v.integer(0, 1'000'000); }},
-    {"held_bytes", "BYTES", "Maximum size of these messages. (default: 256KiB)",
-     [](SessionSettings& s, const Value& v) { s.held_bytes = v.bytes(); }},
+     "Send fewer fields in Reject and Logout, as QuickFIX's acceptance scripts expect.",
+     [](SessionSettings& s, const Value& v) { s.quickfix_replies = v.boolean(); },
+     [](const SessionSettings& s) { return std::string{s.quickfix_replies.value_or(false) ? "true" : "false"}; }},
+    SessionKey::boolean<&SessionSettings::send_last_processed>("send_last_processed",
+                                                               "Send LastMsgSeqNumProcessed(369) in each header."),
+    SessionKey::boolean<&SessionSettings::send_next_expected>("send_next_expected",
+                                                              "Send NextExpectedMsgSeqNum(789) in the Logon."),
+    SessionKey::integer<&SessionSettings::resend_chunk, 0, 1'000'000>(
+        "resend_chunk", "N", "Maximum number of messages in one ResendRequest; 0 for all."),
+    SessionKey::integer<&SessionSettings::resend_max_age_seconds, 0, kLongestAgeSeconds>(
+        "resend_max_age_seconds", "N",
+        "Send a gap fill in place of requested orders and quotes that were sent longer ago than this; 0 resends all."),
+    SessionKey::list<&SessionSettings::resend_max_age_types>("resend_max_age_types", "MSGTYPE+...",
+                                                             "Message types that this applies to; * for all."),
+    SessionKey::bytes<&SessionSettings::max_message_bytes>("max_message_bytes",
+                                                           "Longest message; longer ones are garbled."),
+    SessionKey::integer<&SessionSettings::held_messages, 0, 1'000'000>("held_messages", "N",
+                                                                       "Maximum number of early messages to hold."),
+    SessionKey::bytes<&SessionSettings::held_bytes>("held_bytes", "Maximum size of these messages."),
     {"start", "HH:MM[:SS]", "Time of day at which the session starts; it never ends if unset.",
      [](SessionSettings& s, const Value& v) { s.start = time_of_day(v); }},
     {"end", "HH:MM[:SS]", "Time of day at which it ends; on the next day unless later than `start`.",
      [](SessionSettings& s, const Value& v) { s.end = time_of_day(v); }},
-    {"days", "mon-fri|mon+wed+...", "Days on which it starts; every day if unset.",
-     [](SessionSettings& s, const Value& v) { s.days = v.text(); }},
-    {"start_day", "mon|...|sun", "With end_day: one session a week, from this day.",
-     [](SessionSettings& s, const Value& v) { s.start_day = v.text(); }},
-    {"end_day", "mon|...|sun", "Day on which it ends.",
-     [](SessionSettings& s, const Value& v) { s.end_day = v.text(); }},
-    {"timezone", "ZONE", "Time zone of these times, such as America/New_York. (default: UTC)",
-     [](SessionSettings& s, const Value& v) { s.timezone = v.text(); }},
-    {"store", "FILE",
-     "File that keeps sent messages and sequence numbers across restarts, a folder for target '*'; memory if unset.",
-     [](SessionSettings& s, const Value& v) { s.store = v.text(); }},
-    {"store_bytes", "BYTES", "Size of the messages that can be resent. (default: 8MiB)",
-     [](SessionSettings& s, const Value& v) { s.store_bytes = v.bytes(); }},
-    {"store_segments", "N", "Number of files of the store. (default: 4)",
-     [](SessionSettings& s, const Value& v) { s.store_segments = v.integer(1, 64); }},
-    {"durability", "process|interval|message",
-     "What survives a crash of the machine: what the kernel wrote, all but the last `sync_ms`, or every message. "
-     "(default: process)",
-     [](SessionSettings& s, const Value& v) { s.durability = v.choice<fix::Durability>(kDurabilities); }},
-    {"sync_ms", "N", "Time between syncs for durability = \"interval\". (default: 1000)",
-     [](SessionSettings& s, const Value& v) { s.sync_ms = v.integer(1, 3'600'000); }},
-    {"pending_bytes", "BYTES", "Disconnect a counterparty that leaves more output unread. (default: 1MiB)",
-     [](SessionSettings& s, const Value& v) { s.pending_bytes = v.bytes(); }},
-    {"stall_seconds", "N", "Disconnect a counterparty that reads nothing of it for this many seconds. (default: 30)",
-     [](SessionSettings& s, const Value& v) { s.stall_seconds = v.integer(1, kDaySeconds); }},
-    {"messages_per_second", "N",
-     "Most messages that the counterparty may send each second; 0 for no limit. (default: 0)",
-     [](SessionSettings& s, const Value& v) { s.messages_per_second = v.integer(0, 100'000'000); }},
-    {"burst", "N", "Most messages that it may send at once. (default: 1000)",
-     [](SessionSettings& s, const Value& v) { s.burst = v.integer(1, 100'000'000); }},
-    {"cut_off", "true|false",
-     "Disconnect a counterparty that exceeds this, instead of reading more slowly. (default: false)",
-     [](SessionSettings& s, const Value& v) { s.cut_off = v.boolean(); }},
+    SessionKey::text<&SessionSettings::days>("days", "mon-fri|mon+wed+...",
+                                             "Days on which it starts; every day if unset."),
+    SessionKey::text<&SessionSettings::start_day>("start_day", "mon|...|sun",
+                                                  "With end_day: one session a week, from this day."),
+    SessionKey::text<&SessionSettings::end_day>("end_day", "mon|...|sun", "Day on which it ends."),
+    SessionKey::text<&SessionSettings::timezone>("timezone", "ZONE",
+                                                 "Time zone of these times, such as America/New_York."),
+    SessionKey::text<&SessionSettings::store>("store", "FILE|memory",
+                                              "File that keeps sent messages and sequence numbers across restarts, a "
+                                              "folder for target '*'; a file in `state` "
+                                              "if unset, and memory where there is no such folder."),
+    SessionKey::bytes<&SessionSettings::keep_bytes>(
+        "keep_bytes", "Size of the messages in the store file that can be resent; it grows up to this size."),
+    SessionKey::integer<&SessionSettings::keep_days, 0, 3'660>(
+        "keep_days", "N", "Remove parts of the store file whose newest message is older; 0 for none."),
+    {"store_bytes", "BYTES",
+     "Size of the messages in memory that can be resent. Of a store file: its fixed size, instead of keep_bytes.",
+     [](SessionSettings& s, const Value& v) { s.store_bytes = v.bytes(); },
+     [](const SessionSettings& s) { return settings::bytes_text(s.store_bytes.value_or(kDefaultStoreBytes)); }},
+    {"store_segments", "N", "Number of files of a store file with a fixed size.",
+     [](SessionSettings& s, const Value& v) { s.store_segments = v.integer(1, 64); },
+     [](const SessionSettings& s) { return std::to_string(s.store_segments.value_or(kDefaultStoreSegments)); }},
+    SessionKey::choice<&SessionSettings::durability, kDurabilities>(
+        "durability", "process|interval|message",
+        "What survives a crash of the machine: what the kernel wrote, all but the last `sync_ms`, or every message."),
+    SessionKey::integer<&SessionSettings::sync_ms, 1, 3'600'000>("sync_ms", "N",
+                                                                 "Time between syncs for durability = \"interval\"."),
+    SessionKey::bytes<&SessionSettings::pending_bytes>("pending_bytes",
+                                                       "Disconnect a counterparty that leaves more output unread."),
+    SessionKey::integer<&SessionSettings::stall_seconds, 1, kDaySeconds>(
+        "stall_seconds", "N", "Disconnect a counterparty that reads nothing of it for this many seconds."),
+    SessionKey::integer<&SessionSettings::messages_per_second, 0, 100'000'000>(
+        "messages_per_second", "N", "Most messages that the counterparty may send each second; 0 for no limit."),
+    SessionKey::integer<&SessionSettings::burst, 1, 100'000'000>("burst", "N",
+                                                                 "Most messages that it may send at once."),
+    SessionKey::boolean<&SessionSettings::cut_off>(
+        "cut_off", "Disconnect a counterparty that exceeds this, instead of reading more slowly."),
+};
+
+constexpr Key<WebConfig> kWebKeys[] = {
+    WebKey::endpoint<&WebConfig::listen>("listen", "Address and port of the page, /metrics, /health and /api/health."),
+    WebKey::text<[](auto& w) -> auto& { return w.token.file; }>(
+        "token_file", "FILE", "File with the bearer token that clients must present; none if unset."),
+    WebKey::text<[](auto& w) -> auto& { return w.token.environment; }>("token_env", "NAME",
+                                                                       "Environment variable with that token."),
+    WebKey::text<[](auto& w) -> auto& { return w.tls.certificate; }>(
+        "tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS."),
+    WebKey::text<[](auto& w) -> auto& { return w.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
+    WebKey::text<[](auto& w) -> auto& { return w.tls.client_ca; }>(
+        "tls_client_ca", "FILE", "PEM file with the authorities of client certificates, which are then required."),
 };
 
 }  // namespace
@@ -385,9 +408,11 @@ using namespace fixd;
 template <> std::string_view Schema<EngineConfig>::name() { return ""; }
 template <> std::string_view Schema<AcceptorConfig>::name() { return "acceptor"; }
 template <> std::string_view Schema<SessionSettings>::name() { return "session"; }
+template <> std::string_view Schema<WebConfig>::name() { return "web"; }
 template <> std::span<const Key<EngineConfig>> Schema<EngineConfig>::keys() { return kTopKeys; }
 template <> std::span<const Key<AcceptorConfig>> Schema<AcceptorConfig>::keys() { return kAcceptorKeys; }
 template <> std::span<const Key<SessionSettings>> Schema<SessionSettings>::keys() { return kSessionKeys; }
+template <> std::span<const Key<WebConfig>> Schema<WebConfig>::keys() { return kWebKeys; }
 // clang-format on
 
 }  // namespace millpond::settings

@@ -1,85 +1,100 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
-#include <millpond/engine/acceptor.hpp>
-#include <millpond/engine/initiator.hpp>
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/raw_log.hpp>
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/admin_server.hpp"
 #include "fixd/engine_config.hpp"
-#include "fixd/session_build.hpp"
+#include "fixd/health.hpp"
+#include "fixd/session_records.hpp"
+#include "fixd/session_set.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
+#include "service/reloader.hpp"
 
 namespace millpond::fixd {
 
 /// The FIX engine as a configuration describes it: I/O threads, acceptors, sessions, raw logs, metrics, administration.
 ///
-/// Threads: used on one; applications are called on the I/O threads.
+/// Threads: used on one, reconfigure on one other beside it; applications are called on the I/O threads.
 class FixEngine {
 public:
-    /// Gives the application of a session; called once for each, application as in Dictionaries::Pair.
-    using Applications =
-        std::function<engine::Application&(const SessionSettings& session, const fix::Dictionary* application)>;
-
-    /// config: completed. log: outlives this. Throws what cannot be had: an address, a file, a certificate.
+    /// config: completed. applications: called once for each session, again when a reload changes it. log: outlives
+    /// this. Throws what cannot be had: an address, a file, a certificate.
     FixEngine(const EngineConfig& config, const Applications& applications, service::Log& log);
     ~FixEngine();
     FixEngine(const FixEngine&) = delete;
     FixEngine& operator=(const FixEngine&) = delete;
 
-    /// From now on connections are made and taken.
+    /// From now on connections are made and taken, and `millpond fix sessions` is answered.
     void start();
-    /// Answers `millpond fix sessions` and looks after what needs no hurry; returns after `patience` or when something
-    /// was done.
-    void watch(std::chrono::milliseconds patience);
+    /// Looks after what needs no hurry; to be called a few times a second.
+    void watch();
+    /// Replaces the sessions as SessionSet::replace says. What of `next` needs a restart is refused. next: completed.
+    service::Reloaded reconfigure(EngineConfig next);
+    [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
     /// Logs all sessions out. False when `bound` was too short.
     bool drain(std::chrono::milliseconds bound);
 
-    [[nodiscard]] std::vector<std::shared_ptr<engine::SessionHandle>> sessions() const;
-    /// ADDRESS:PORT of each acceptor, in the order of the configuration.
-    [[nodiscard]] std::vector<std::string> listening() const;
+    [[nodiscard]] SessionList sessions() const { return sessions_->sessions(); }
+    /// ADDRESS:PORT of each acceptor.
+    [[nodiscard]] std::vector<std::string> listening() const { return sessions_->listening(); }
     /// Where /metrics is; empty where nowhere.
     [[nodiscard]] std::string metrics_address() const;
+    /// URL of each page.
+    [[nodiscard]] std::vector<std::string> page_addresses() const;
+    /// /metrics, /health and /api/health; on any thread.
+    [[nodiscard]] http::Page page(const http::Request& request);
 
 private:
-    class Watched;
-    class Strangers;
-
-    void add_threads(const EngineConfig& config, service::Log& log);
-    void add_session(const SessionSettings& settings, const Applications& applications, std::size_t thread,
-                     service::Log& log, bool quiet);
-    void add_metrics_of_new_sessions();
-
-    metrics::Registry registry_;
-    Dictionaries dictionaries_;
-    std::vector<std::unique_ptr<engine::RawLog>> raw_logs_;  // one an I/O thread, or none
-    std::vector<std::unique_ptr<Watched>> applications_;
-    std::vector<std::unique_ptr<engine::IoThread>> io_;
-    std::vector<std::unique_ptr<Strangers>> strangers_;  // by acceptor
-    std::vector<std::string> acceptor_names_;
-    std::vector<std::string> acceptor_hosts_;
-    std::vector<std::unique_ptr<engine::Acceptor>> acceptors_;
-    std::unique_ptr<engine::Initiator> initiator_;
-    std::vector<metrics::Registration> registrations_;
     struct Listed {
         std::shared_ptr<engine::SessionHandle> session;  // kept: its metrics refer to it
         std::vector<metrics::Registration> registrations;
+        std::uint64_t store_failures{0};  // that the log knows of
     };
+
+    void say_failures(Listed& listed);
+    void add_threads(const EngineConfig& config, service::Log& log);
+    void serve_metrics();
+    void serve_page(const WebConfig& web);
+    [[nodiscard]] std::vector<SessionReport> reports();
+    [[nodiscard]] RawLogLosses raw_log_losses() const;
+    [[nodiscard]] std::string answer(std::string_view request);
+    void add_metrics_of_new_sessions();
+    void forget(const engine::SessionHandle& session);
+
+    service::Log* log_;
+    EngineConfig config_;
+    metrics::Registry registry_;
+    std::int64_t started_utc_ns_;
+    SessionRecords records_;
+    Findings findings_;
+    std::int64_t looked_utc_ns_{0};
+    std::vector<std::unique_ptr<engine::RawLog>> raw_logs_;  // one an I/O thread, or none
+    std::vector<std::unique_ptr<engine::IoThread>> io_;
+    std::vector<metrics::Registration> registrations_;
+    std::mutex metrics_lock_;
     std::map<std::string, Listed> session_metrics_;  // by session
+    std::unique_ptr<SessionSet> sessions_;
+    service::Reloader reloader_;
     std::unique_ptr<http::Server> http_;
+    std::vector<std::unique_ptr<http::Server>> pages_;
     std::unique_ptr<AdminServer> admin_;
+    std::atomic<bool> stopping_{false};
+    std::thread admin_thread_;
 };
 
 }  // namespace millpond::fixd

@@ -12,6 +12,7 @@
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/version.hpp>
 
+#include "fixd/fix_json.hpp"
 #include "fixd/fix_names.hpp"
 
 namespace millpond::fixd {
@@ -113,6 +114,13 @@ std::string FixPrinter::text(std::string_view bytes) {
     const bool hidden = fix::SecretMask{secrets_}.hide(visible) != 0 || masked_;
     if (!message) return fmt::format("no message ({}): {}\n", fault_, shown(visible));
     const fix::Message shown_message{visible, message->fields(), nullptr};
+    if (form_ == Form::json) {
+        const auto& session = built_in(message->begin_string());
+        return json_of(shown_message, {.session = &session,
+                                       .application = dictionary_,
+                                       .field_name = [&](fix::Tag tag) { return field_name(tag, session); }}) +
+               "\n";
+    }
     auto text = form_ == Form::fields ? fields_text(shown_message) : one_line(shown_message);
     if (!hidden) return text;
     if (form_ == Form::fields) return text + "      [masked]\n";

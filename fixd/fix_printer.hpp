@@ -15,10 +15,10 @@
 namespace millpond::fixd {
 
 /// Writes FIX messages for people: a line each, or a line each field with its name and what its value means; the fields
-/// of repeating groups are indented.
+/// of repeating groups are indented. Or for programs: an object of JSON on a line each.
 class FixPrinter {
 public:
-    enum class Form : std::uint8_t { one_line, fields };
+    enum class Form : std::uint8_t { one_line, fields, json };
 
     /// dictionary: null for what is built in; else outlives this.
     FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
@@ -33,6 +33,8 @@ public:
     [[nodiscard]] std::optional<fix::Message> parse(std::string_view bytes);
     /// Whether the newest message that was parsed has hidden values, so that its bytes are not those of the wire.
     [[nodiscard]] bool was_masked() const noexcept { return masked_; }
+    /// Why the newest bytes were no message.
+    [[nodiscard]] const std::string& fault() const noexcept { return fault_; }
 
 private:
     [[nodiscard]] std::optional<fix::Message> parse_whole(std::string_view bytes);

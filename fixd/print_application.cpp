@@ -29,7 +29,7 @@ void PrintApplication::on_closed(engine::SessionLink& link, engine::Closed reaso
 fix::Verdict PrintApplication::on_message(engine::SessionLink& link, const fix::Message& message) {
     const std::lock_guard guard{lock_};
     print(link, printer_.text(message.bytes()));
-    printed_.fetch_add(1, std::memory_order_release);
+    if (printed_ != nullptr) printed_->fetch_add(1, std::memory_order_release);
     return fix::Verdict::accepted;
 }
 

@@ -17,7 +17,9 @@ namespace millpond::fixd {
 /// Threads: any.
 class PrintApplication final : public engine::Application {
 public:
-    explicit PrintApplication(FixPrinter printer) : printer_(std::move(printer)) {}
+    /// printed: counts the application messages that were printed, and outlives this; or null.
+    explicit PrintApplication(FixPrinter printer, std::atomic<std::uint64_t>* printed = nullptr)
+        : printer_(std::move(printer)), printed_(printed) {}
 
     void on_logon(engine::SessionLink& link) override;
     void on_logout(engine::SessionLink& link, std::string_view text) override;
@@ -25,15 +27,12 @@ public:
     [[nodiscard]] fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override;
     void on_reject(engine::SessionLink& link, const fix::Message& reject) override;
 
-    /// Application messages that were printed.
-    [[nodiscard]] std::uint64_t printed() const noexcept { return printed_.load(std::memory_order_acquire); }
-
 private:
     void print(engine::SessionLink& link, std::string_view text);
 
     std::mutex lock_;
     FixPrinter printer_;
-    std::atomic<std::uint64_t> printed_{0};
+    std::atomic<std::uint64_t>* printed_;
 };
 
 }  // namespace millpond::fixd

@@ -10,9 +10,13 @@
 #include <optional>
 #include <stdexcept>
 
+#include <millpond/core/json_string.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 
 namespace millpond::fixd {
+
+using core::json_string;
+
 namespace {
 
 constexpr std::chrono::seconds kPatience{5};
@@ -35,15 +39,16 @@ std::vector<std::string_view> fields_of(std::string_view request) {
 
 std::string json_of(const engine::SessionStatus& status) {
     return fmt::format(
-        "{{\"name\":{},\"role\":\"{}\",\"state\":{},\"peer\":{},\"next_sender\":{},\"next_target\":{},\"received\":{},"
+        "{{\"name\":{},\"role\":\"{}\",\"state\":{},\"enabled\":{},\"peer\":{},\"next_sender\":{},\"next_target\":{},"
+        "\"received\":{},"
         "\"sent\":{},\"resent\":{},\"rejected\":{},\"pending_bytes\":{},\"history_lost\":{},\"history_lost_fills\":{},"
         "\"connections\":{},\"last_closed\":{},"
         "\"connected_utc_ns\":{},\"last_received_utc_ns\":{},\"last_sent_utc_ns\":{}}}",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
-        json_string(engine::name(status.state)), json_string(status.peer), status.next_sender, status.next_target,
-        status.received, status.sent, status.resent, status.rejected, status.pending_bytes, status.lost,
-        status.lost_fills, status.connections, json_string(name(status.last_closed)), status.connected_utc_ns,
-        status.last_received_utc_ns, status.last_sent_utc_ns);
+        json_string(engine::name(status.state)), status.enabled, json_string(status.peer), status.next_sender,
+        status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
+        status.lost, status.lost_fills, status.connections, json_string(name(status.last_closed)),
+        status.connected_utc_ns, status.last_received_utc_ns, status.last_sent_utc_ns);
 }
 
 std::string list(const SessionList& sessions) {
@@ -86,11 +91,10 @@ struct Verb {
 
 /// Throws BadRequest that names the field that is missing, or says that there are too many.
 void check_fields(const std::vector<std::string_view>& request) {
-    static const std::vector<Verb> verbs{{"list", {}},
-                                         {"logout", {"SESSION", "REASON"}},
-                                         {"logon", {"SESSION"}},
-                                         {"reset", {"SESSION"}},
-                                         {"set-seq", {"SESSION", "NEXT_SENDER", "NEXT_TARGET"}}};
+    static const std::vector<Verb> verbs{
+        {"list", {}},           {"logout", {"SESSION", "REASON"}},
+        {"logon", {"SESSION"}}, {"reload", {}},
+        {"reset", {"SESSION"}}, {"set-seq", {"SESSION", "NEXT_SENDER", "NEXT_TARGET"}}};
     const auto verb = std::ranges::find(verbs, request[0], &Verb::name);
     if (verb == verbs.end()) throw BadRequest(fmt::format("unknown request '{}'", request[0]));
     const auto given = request.size() - 1;
@@ -110,7 +114,13 @@ void set_numbers(engine::SessionHandle& session, std::string_view sender, std::s
     auto known = outcome->get_future();
     session.request_numbers(next_sender, next_target, [outcome](bool done) { outcome->set_value(done); });
     if (known.wait_for(kPatience) != std::future_status::ready) throw BadRequest("the I/O thread does not answer");
-    if (!known.get()) throw BadRequest("the session is connected: log it out first");
+    bool done = false;
+    try {
+        done = known.get();
+    } catch (const std::future_error&) {
+        throw BadRequest("the session was removed");
+    }
+    if (!done) throw BadRequest("the session is connected: log it out first");
 }
 
 }  // namespace
@@ -129,27 +139,18 @@ std::string fault_of_reason(std::string_view reason) {
     return {};
 }
 
-std::string json_string(std::string_view text) {
-    std::string out = "\"";
-    for (const auto byte : text) {
-        if (byte == '"' || byte == '\\') {
-            out += '\\';
-            out += byte;
-        } else if (static_cast<unsigned char>(byte) < 0x20) {
-            out += fmt::format("\\u{:04x}", static_cast<unsigned>(byte));
-        } else {
-            out += byte;
-        }
-    }
-    return out + '"';
-}
-
-std::string answer_admin(std::string_view request, const SessionList& sessions) {
+std::string answer_admin(std::string_view request, const Administered& administered) {
     const auto fields = fields_of(request);
     const auto verb = fields[0];
     try {
         check_fields(fields);
-        if (verb == "list") return list(sessions);
+        if (verb == "list") return list(administered.sessions());
+        if (verb == "reload") {
+            const auto result = administered.reload();
+            if (!result) throw BadRequest("no result of the reload yet; see the log");
+            return service::json_of(*result);
+        }
+        const auto sessions = administered.sessions();
         auto& session = session_named(fields[1], sessions);
         if (verb == "logout") {
             if (const auto fault = fault_of_reason(fields[2]); !fault.empty()) throw BadRequest(fault);

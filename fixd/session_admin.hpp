@@ -1,11 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <millpond/engine/session_handle.hpp>
+
+#include "service/reloader.hpp"
 
 /// What `millpond fix sessions` asks a running engine, and what that answers: fields with tabs between them, JSON.
 ///
@@ -14,18 +18,22 @@
 ///     logon SESSION
 ///     reset SESSION
 ///     set-seq SESSION NEXT_SENDER|- NEXT_TARGET|-
+///     reload                               {"done":["session FIX.4.4:HOUSE->DESK is added"],"refused":[]}
 ///     anything wrong                       {"error":"..."}
 namespace millpond::fixd {
 
 using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 
+/// What requests are about.
+struct Administered {
+    std::function<SessionList()> sessions;  ///< Not kept across a reload, which waits for those it removes.
+    std::function<std::optional<service::Reloaded>()> reload{};  ///< Nothing: no result came in time.
+};
+
 /// SESSION is a whole name, or a part that only one name has.
-[[nodiscard]] std::string answer_admin(std::string_view request, const SessionList& sessions);
+[[nodiscard]] std::string answer_admin(std::string_view request, const Administered& administered);
 
 /// What is wrong with a reason for a Logout, for people; empty where nothing is.
 [[nodiscard]] std::string fault_of_reason(std::string_view reason);
-
-/// Text as a JSON string, quotes included.
-[[nodiscard]] std::string json_string(std::string_view text);
 
 }  // namespace millpond::fixd

@@ -19,6 +19,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::size_t kResidentBytes = std::size_t{32} << 20U;
 
 constexpr const char* kFiles[] = {"FIX40", "FIX41", "FIX42", "FIX43", "FIX44", "FIX50", "FIX50SP1", "FIX50SP2"};
 // ApplVerID of FIX 5.0 and its service packs.
@@ -151,9 +152,13 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.check_comp_ids = settings.check_comp_ids;
     config.reset_on_error = settings.reset_on_error;
     config.schedule = schedule_of(settings);
-    options.store = {.bytes = settings.store_bytes,
-                     .file = settings.store,
-                     .segments = settings.store_segments,
+    const bool in_memory = is_in_memory(settings);
+    const bool is_fixed = in_memory || settings.store_bytes || settings.store_segments;
+    options.store = {.bytes = is_fixed ? settings.store_bytes.value_or(kDefaultStoreBytes) : settings.keep_bytes,
+                     .file = in_memory ? std::string{} : settings.store,
+                     .segments = is_fixed ? settings.store_segments.value_or(kDefaultStoreSegments) : 0,
+                     .keep = std::chrono::hours{24} * settings.keep_days,
+                     .resident_bytes = kResidentBytes,
                      .durability = settings.durability,
                      .sync_interval = std::chrono::milliseconds{settings.sync_ms},
                      .file_mode = settings.file_mode};
@@ -164,6 +169,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                       .cut_off_when_exceeded = settings.cut_off};
     for (const auto& range : settings.allow) options.allowed.add(range);
     options.signer = signer_of(settings);
+    options.enabled = settings.enabled;
     return options;
 }
 

@@ -6,7 +6,7 @@
 MILLPOND_FUZZ_TARGET {
     using namespace millpond::feed;
     InstrumentTable instruments{8};
-    ItchDecoder decoder{instruments, {.book = {.books = 6, .orders = 16, .level_chunks = 6}}};
+    ItchDecoder decoder{instruments, {.order_books = {.books = 6, .orders = 16, .level_chunks = 6}}};
     decoder.set_midnight(1);
     fuzz_decoder(instruments, decoder, input);
 }

@@ -55,7 +55,7 @@ MILLPOND_FUZZ_TARGET {
     constexpr std::size_t kHeld = 4;
     constexpr std::size_t kLongest = 512;
     InstrumentTable instruments{8};
-    ItchDecoder decoder{instruments, {.book = {.books = 6, .orders = 16, .level_chunks = 6}}};
+    ItchDecoder decoder{instruments, {.order_books = {.books = 6, .orders = 16, .level_chunks = 6}}};
     Arbiter arbiter{{.held = kHeld,
                      .most_bytes = kLongest,
                      .from_first = !input.empty() && (input[0] & std::byte{1}) != std::byte{}}};

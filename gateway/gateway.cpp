@@ -10,6 +10,8 @@
 
 #include <millpond/core/moment.hpp>
 
+#include "gateway/settings/needs_restart.hpp"
+
 namespace millpond::gateway {
 namespace {
 
@@ -92,7 +94,8 @@ void Gateway::serve_metrics(const net::SocketAddress& listen) {
         };
     }
     http_ = std::make_unique<http::Server>(
-        "metrics", listen, [this](const http::Request& request) { return page_.page(request); }, std::move(acts));
+        http::Server::Options{.name = "metrics", .listen = listen, .acts = std::move(acts)},
+        [this](const http::Request& request) { return page_.page(request); });
     log_.info("metrics", "metrics: http://{}/metrics", http_->address().to_string());
 }
 
@@ -104,8 +107,8 @@ void Gateway::read_totals(Totals& totals) const {
         totals.wire.merge(wire);
         pipeline->for_each_feed([&](const auto& line) {
             line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
-                totals.packets += receiver.counts().datagrams.read();
-                totals.kernel_drops += receiver.counts().kernel_drops.read();
+                totals.packets += receiver.counters().datagrams.read();
+                totals.kernel_drops += receiver.counters().kernel_drops.read();
             });
             totals.quotes += line.counters().quotes.read();
             totals.malformed += line.counters().malformed.read();

@@ -12,11 +12,11 @@
 #include "gateway/metrics_page.hpp"
 #include "gateway/receive/pipeline.hpp"
 #include "gateway/receive/receive_log.hpp"
-#include "gateway/reloader.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/sink_set.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
+#include "service/reloader.hpp"
 
 namespace millpond::gateway {
 
@@ -51,7 +51,7 @@ public:
     /// needs a restart is refused. Throws ConfigError, with nothing changed, for secrets and certificates that cannot
     /// be read, and for a configuration that is not one to run.
     Reloaded reconfigure(const Config& next);
-    [[nodiscard]] Reloader& reloader() noexcept { return reloader_; }
+    [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
 
     void read_totals(Totals& totals) const;
     /// /metrics, /health and /api/health; on any thread.
@@ -76,7 +76,7 @@ private:
     MetricsPage page_;
     SinkSet sinks_;
     std::unique_ptr<health::Monitor> monitor_;
-    Reloader reloader_;
+    service::Reloader reloader_;
     std::unique_ptr<http::Server> http_;
 };
 

@@ -52,12 +52,12 @@ void MetricsPage::add(const Pipeline& pipeline) {
             listed_.push_back(registry_.add_counter(
                 {fmt::format("millpond_capture_{}_total", name), std::string{help}, ring}, tally));
         };
-        count("datagrams", "Raw datagrams kept.", capture->counts().datagrams);
-        count("bytes", "Bytes of the raw datagrams kept.", capture->counts().bytes);
-        count("files", "Capture files created.", capture->counts().files);
+        count("datagrams", "Raw datagrams kept.", capture->counters().datagrams);
+        count("bytes", "Bytes of the raw datagrams kept.", capture->counters().bytes);
+        count("files", "Capture files created.", capture->counters().files);
         count("lost", "Raw datagrams not kept because too many waited for the disk.", capture->lost());
         count("write_errors", "Writes, opens and renames that the system refused; retried.",
-              capture->counts().write_errors);
+              capture->counters().write_errors);
     }
     pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
 }
@@ -81,7 +81,7 @@ void MetricsPage::add_feed(const Feed& line) {
     };
     line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
         const auto list = list_with(labels_of(which));
-        const auto& counts = receiver.counts();
+        const auto& counts = receiver.counters();
         list("packets", "Datagrams received.", counts.datagrams);
         list("packet_bytes", "Bytes of the datagrams received.", counts.bytes);
         list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);

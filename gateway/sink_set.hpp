@@ -17,14 +17,11 @@
 #include "gateway/sinks/kind.hpp"
 #include "service/http/page.hpp"
 #include "service/log.hpp"
+#include "service/reloader.hpp"
 
 namespace millpond::gateway {
 
-/// What a reload did.
-struct Reloaded {
-    std::vector<std::string> done;     ///< "sink 'tcp' runs"
-    std::vector<std::string> refused;  ///< What stays as it was, and why.
-};
+using service::Reloaded;
 
 /// The sinks of a gateway with their configurations: opens, replaces and closes them.
 ///

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/json_string.hpp>
 
 namespace millpond::service {
 namespace {
@@ -40,18 +41,6 @@ spdlog::level::level_enum level_of(Severity severity) {
     return spdlog::level::err;
 }
 
-void append_escaped(spdlog::memory_buf_t& out, std::string_view text) {
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20) {
-            fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-        } else {
-            if (c == '"' || c == '\\') out.push_back('\\');
-            out.push_back(c);
-        }
-    }
-}
-
 /// {"time":"2026-01-02T03:04:05.678901Z","level":"info","message":"..."}
 class JsonFormatter final : public spdlog::formatter {
 public:
@@ -59,11 +48,11 @@ public:
         const auto micros = std::chrono::time_point_cast<std::chrono::microseconds>(message.time);
         const auto fraction = micros.time_since_epoch().count() % 1'000'000;
         const auto level = spdlog::level::to_string_view(message.level);
-        fmt::format_to(std::back_inserter(out), R"({{"time":"{:%Y-%m-%dT%H:%M:%S}.{:06}Z","level":"{}","message":")",
+        fmt::format_to(std::back_inserter(out), R"({{"time":"{:%Y-%m-%dT%H:%M:%S}.{:06}Z","level":"{}","message":{}}}
+)",
                        fmt::gmtime(std::chrono::system_clock::to_time_t(message.time)), fraction,
-                       std::string_view{level.data(), level.size()});
-        append_escaped(out, {message.payload.data(), message.payload.size()});
-        for (const char c : std::string_view{"\"}\n"}) out.push_back(c);
+                       std::string_view{level.data(), level.size()},
+                       core::json_string({message.payload.data(), message.payload.size()}));
     }
     [[nodiscard]] std::unique_ptr<spdlog::formatter> clone() const override {
         return std::make_unique<JsonFormatter>();

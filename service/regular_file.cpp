@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <millpond/core/descriptor.hpp>
+
 namespace millpond::service {
 namespace {
 
@@ -17,35 +19,23 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
 
 [[noreturn]] void fail(int error) { throw std::runtime_error(std::generic_category().message(error)); }
 
-/// An open regular file, closed at the end.
-class Descriptor {
-public:
-    explicit Descriptor(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
-        if (number_ < 0) fail(errno);
-        if (::fstat(number_, &facts_) == 0 && S_ISREG(facts_.st_mode)) return;
-        ::close(number_);
-        throw std::runtime_error("is not a regular file");
-    }
-    ~Descriptor() { ::close(number_); }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-
-    [[nodiscard]] int number() const noexcept { return number_; }
-    [[nodiscard]] mode_t mode() const noexcept { return facts_.st_mode; }
-
-private:
-    int number_;
-    struct stat facts_{};
-};
+/// Opens it when it is a regular file.
+core::Descriptor open_regular(const std::string& path, struct stat& facts) {
+    core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+    if (!file) fail(errno);
+    if (::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) throw std::runtime_error("is not a regular file");
+    return file;
+}
 
 }  // namespace
 
 RegularFile read_regular_file(const std::string& path) {
-    const Descriptor file{path};
-    RegularFile result{.text = {}, .mode = file.mode()};
+    struct stat facts{};
+    const auto file = open_regular(path, facts);
+    RegularFile result{.text = {}, .mode = facts.st_mode};
     std::array<char, 16'384> buffer;
     for (;;) {
-        const auto got = ::read(file.number(), buffer.data(), buffer.size());
+        const auto got = ::read(file.get(), buffer.data(), buffer.size());
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) fail(errno);
         if (got == 0) return result;
@@ -54,6 +44,9 @@ RegularFile read_regular_file(const std::string& path) {
     }
 }
 
-void require_regular_file(const std::string& path) { static_cast<void>(Descriptor{path}); }
+void require_regular_file(const std::string& path) {
+    struct stat facts{};
+    static_cast<void>(open_regular(path, facts));
+}
 
 }  // namespace millpond::service

@@ -26,15 +26,11 @@ ServiceNotice::ServiceNotice() : address_(variable("NOTIFY_SOCKET")) {
         address_.size() >= sizeof(sockaddr_un::sun_path)) {
         return;
     }
-    socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    socket_ = core::Descriptor{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     if (address_.front() == '@') address_.front() = '\0';  // a name that is no file
     const auto pid = variable("WATCHDOG_PID");
     if (!pid.empty() && pid != std::to_string(getpid())) return;
     span_ = std::chrono::microseconds{std::strtoll(variable("WATCHDOG_USEC").c_str(), nullptr, 10)};
-}
-
-ServiceNotice::~ServiceNotice() {
-    if (socket_ >= 0) close(socket_);
 }
 
 void ServiceNotice::reloading(std::chrono::nanoseconds monotonic_now) {
@@ -50,14 +46,14 @@ void ServiceNotice::beat(bool alive, std::chrono::nanoseconds now) {
 }
 
 void ServiceNotice::tell(std::string_view text) const {
-    if (socket_ < 0) return;
+    if (!socket_) return;
     sockaddr_un to{};
     to.sun_family = AF_UNIX;
     std::memcpy(to.sun_path, address_.data(), address_.size());
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
     // A manager that does not listen changes nothing for the quotes.
     static_cast<void>(
-        sendto(socket_, text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length));
+        sendto(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to), length));
 }
 
 }  // namespace millpond::service

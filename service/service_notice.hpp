@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include <millpond/core/descriptor.hpp>
+
 namespace millpond::service {
 
 /// Tells the service manager how it goes. Does nothing where there is none.
@@ -15,9 +17,6 @@ class ServiceNotice {
 public:
     /// Takes the three variables from the environment.
     ServiceNotice();
-    ~ServiceNotice();
-    ServiceNotice(const ServiceNotice&) = delete;
-    ServiceNotice& operator=(const ServiceNotice&) = delete;
 
     void ready() { tell("READY=1"); }
     /// monotonic_now: with it a manager recognises the answer to its own request.
@@ -31,7 +30,7 @@ public:
 private:
     void tell(std::string_view text) const;
 
-    int socket_{-1};
+    core::Descriptor socket_;
     std::string address_;
     std::chrono::nanoseconds span_{0};
     std::chrono::nanoseconds beaten_{0};

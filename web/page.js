@@ -1,7 +1,7 @@
 // The page: what comes in, and what is drawn when.
 
 import { Chart } from "./chart.js";
-import { ask, Link, token, tokenFault } from "./connection.js";
+import { ask, Link } from "./connection.js";
 import { count, short, timeOfDay } from "./format.js";
 import { showFindings, summary } from "./findings.js";
 import { Grid } from "./grid.js";
@@ -9,6 +9,7 @@ import { showHealth } from "./health.js";
 import { showLatency } from "./latency.js";
 import { setText } from "./morph.js";
 import { Quotes } from "./quotes.js";
+import { askToken, at, startShell } from "./shell.js";
 import { Subscription } from "./subscription.js";
 
 const SORT_EVERY_MS = 500;
@@ -17,7 +18,6 @@ const CLOCK_EVERY_MS = 1_000;
 /** A view that is sorted by value follows its symbols one by one up to this many, and all beyond. */
 const MOST_FOLLOWED = 500;
 
-const at = (id) => document.getElementById(id);
 const quotes = new Quotes();
 const chart = new Chart({ prices: at("prices"), spreads: at("spreads"), title: at("chart-title"), now: at("chart-now") });
 const grid = new Grid(at("quotes"), quotes, {
@@ -30,7 +30,6 @@ const grid = new Grid(at("quotes"), quotes, {
 
 let report = null;
 let tokenMissing = false;
-let tokenGiven = () => {}; // ends the link's wait for a token
 
 /** Draws at most once a frame, and nothing while the page is not visible. */
 const frame = {
@@ -96,7 +95,7 @@ const link = new Link({
     tokenMissing = true;
     showLink();
     frame.ask();
-    return askToken(wrong);
+    return askToken(wrong ? "The gateway did not accept this token." : "");
   },
 });
 
@@ -178,48 +177,15 @@ function showRingChoice() {
   select.parentElement.hidden = rings.length < 2;
 }
 
-function askToken(wrong) {
-  const dialog = at("ask-token");
-  setText(at("token-wrong"), wrong ? "The gateway did not accept this token." : "");
-  if (!dialog.open) dialog.showModal();
-  return new Promise((done) => { tokenGiven = done; });
-}
-
-at("token-form").addEventListener("submit", (event) => {
-  const text = at("token").value.trim();
-  const fault = tokenFault(text);
-  setText(at("token-wrong"), fault);
-  if (fault !== "") {
-    event.preventDefault();
-    return;
-  }
-  token.set(text);
-  at("token").value = "";
-  tokenGiven();
-});
-
-function chooseTheme(theme) {
-  if (theme === "auto") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
-  localStorage.setItem("millpond-theme", theme);
-  chart.recolour();
-  frame.ask();
-}
-
 at("search").addEventListener("input", (event) => {
   quotes.search(event.target.value);
   at("quotes").scrollTop = 0;
   frame.ask();
 });
-at("sign-in").addEventListener("click", () => at("ask-token").showModal());
-at("theme").value = localStorage.getItem("millpond-theme") ?? "auto";
-at("theme").addEventListener("change", (event) => chooseTheme(event.target.value));
-chooseTheme(at("theme").value);
-for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "/" || event.target.matches("input, select")) return;
-  event.preventDefault();
-  at("search").focus();
+startShell(() => {
+  chart.recolour();
+  frame.ask();
 });
+for (const id of ["latency-which", "latency-ring"]) at(id).addEventListener("change", () => report && showReport());
 setInterval(showLink, CLOCK_EVERY_MS);
 names.poll();

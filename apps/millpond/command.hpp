@@ -3,7 +3,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "apps/millpond/arguments.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
 
 /// The program's subcommands, one file each. A file `NAME.cpp` offers `Command NAME_command(Arguments& program)`,
 /// declared below, which adds the subcommand with its options and examples; main runs what was chosen.

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/misuse.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/misuse.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "service/build_info.hpp"
 
 namespace {

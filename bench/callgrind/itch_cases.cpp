@@ -14,17 +14,17 @@ int main() {
     const auto datagrams = bench::itch_datagrams(kMessages);
     feed::InstrumentTable instruments(bench::kBooks);
     std::optional<feed::ItchDecoder> decoder;
-    return bench::count_cases({{"a message of three", kMessages,
-                                [&] {
-                                    bench::Sum sum;
-                                    for (const auto& datagram : datagrams) (void)decoder->decode(datagram, {}, sum);
-                                    return sum.value;
-                                },
-                                // A new one in each run: the same datagrams again would be duplicates.
-                                [&] {
-                                    decoder.emplace(
-                                        instruments,
-                                        feed::ItchDecoder::Options{
-                                            .book = {.books = bench::kBooks, .orders = 1U << 14, .level_chunks = 256}});
-                                }}});
+    return bench::count_cases(
+        {{"a message of three", kMessages,
+          [&] {
+              bench::Sum sum;
+              for (const auto& datagram : datagrams) (void)decoder->decode(datagram, {}, sum);
+              return sum.value;
+          },
+          // A new one in each run: the same datagrams again would be duplicates.
+          [&] {
+              decoder.emplace(instruments,
+                              feed::ItchDecoder::Options{
+                                  .order_books = {.books = bench::kBooks, .orders = 1U << 14, .level_chunks = 256}});
+          }}});
 }

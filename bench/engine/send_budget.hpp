@@ -21,6 +21,7 @@
 #include <millpond/engine/async_sender.hpp>
 #include <millpond/metrics/histogram_buckets.hpp>
 
+#include "bench/engine/raw_send_path.hpp"
 #include "bench/engine/session_path.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/timing.hpp"
@@ -43,6 +44,27 @@ struct BudgetEncoder {
         return true;
     }
 };
+
+/// The samples of a histogram, each as the middle of its bucket; microseconds.
+inline std::vector<float> samples_of(const metrics::LatencyHistogram& histogram) {
+    const auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
+    histogram.read(*snapshot);
+    std::vector<float> samples;
+    for (std::size_t bucket = 0; bucket < metrics::kBuckets; ++bucket) {
+        const auto middle = static_cast<float>(metrics::bucket_low(bucket) + metrics::bucket_high(bucket)) / 2e3F;
+        samples.insert(samples.end(), snapshot->counts[bucket], middle);
+    }
+    return samples;
+}
+
+inline const metrics::LatencyHistogram& histogram_of(Stage stage, const engine::detail::Sender::Latencies& latencies) {
+    switch (stage) {
+        case Stage::acquire: return latencies.acquire;
+        case Stage::queue: return latencies.queue;
+        case Stage::encode: return latencies.encode;
+        default: return latencies.write;
+    }
+}
 
 /// An acceptor's session on a spinning I/O thread with a sender, and the bare socket of its peer, which this thread
 /// reads. All messages have one length.
@@ -82,7 +104,12 @@ public:
         if (got > 0) bytes_ += static_cast<std::uint64_t>(got);
         return peer_message_bytes_ == 0 ? 0 : bytes_ / peer_message_bytes_;
     }
-    [[nodiscard]] const engine::detail::Sender& sender() const { return *sender_; }
+    /// Messages that were written. The peer may have the bytes before the sender has counted them.
+    [[nodiscard]] std::uint64_t written() const { return sender_->counters().written.read(); }
+    /// Not for Stage::whole, which only the caller sees.
+    [[nodiscard]] std::vector<float> latencies(Stage stage) const {
+        return samples_of(histogram_of(stage, sender_->latencies()));
+    }
 
 private:
     static constexpr std::uint64_t kFirstId = 1'000'000;
@@ -125,35 +152,15 @@ private:
     std::array<char, 65'536> room_{};
 };
 
-/// The samples of a histogram, each as the middle of its bucket; microseconds.
-inline std::vector<float> samples_of(const metrics::LatencyHistogram& histogram) {
-    const auto snapshot = std::make_unique<metrics::HistogramSnapshot>();
-    histogram.read(*snapshot);
-    std::vector<float> samples;
-    for (std::size_t bucket = 0; bucket < metrics::kBuckets; ++bucket) {
-        const auto middle = static_cast<float>(metrics::bucket_low(bucket) + metrics::bucket_high(bucket)) / 2e3F;
-        samples.insert(samples.end(), snapshot->counts[bucket], middle);
-    }
-    return samples;
-}
-
-inline const metrics::LatencyHistogram& histogram_of(Stage stage, const engine::detail::Sender::Latencies& latencies) {
-    switch (stage) {
-        case Stage::acquire: return latencies.acquire;
-        case Stage::queue: return latencies.queue;
-        case Stage::encode: return latencies.encode;
-        default: return latencies.write;
-    }
-}
-
-/// `count` messages, one every `pace_ns` (0: each when the one before has arrived), and how long the stage took.
-inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
-    run_on(two_cores().first);
-    SendPath path;
+/// `count` messages through the path, one every `pace_ns` (0: each when the one before has arrived): the time until the
+/// peer has each, from when it was due.
+/// Path: sends one message when it is made; then send(), arrived() and written(), as SendPath.
+template <class Path>
+std::vector<float> send_paced(Path& path, std::size_t count, std::int64_t pace_ns) {
     std::vector<std::uint64_t> handed(count + 1);
     std::vector<float> whole;
     whole.reserve(count);
-    std::uint64_t seen = 1;  // the one that told the length
+    std::uint64_t seen = 1;  // the one that was sent already
     const auto look = [&] {
         const auto arrived = path.arrived();
         const auto now = core::ticks();
@@ -174,18 +181,30 @@ inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
         path.send();
     }
     spin_until([&] { return look(), seen == count + 1; });
-    // The peer may have the bytes before the sender has counted them.
-    const auto& written = path.sender().tallies().written;
-    spin_until([&] { return written.read() == count + 1; });
-    Finding found;
-    found.answer = written.read();
-    found.latencies =
-        stage == Stage::whole ? std::move(whole) : samples_of(histogram_of(stage, path.sender().latencies()));
-    return found;
+    spin_until([&] { return path.written() == count + 1; });
+    return whole;
 }
 
+/// How long the stage took.
+inline Finding budget(Stage stage, std::size_t count, std::int64_t pace_ns) {
+    run_on(two_cores().first);
+    SendPath path;
+    auto whole = send_paced(path, count, pace_ns);
+    return {.answer = path.written(), .latencies = stage == Stage::whole ? std::move(whole) : path.latencies(stage)};
+}
+
+/// The limit: the same threads and the same pace with raw sockets.
+inline Finding raw_budget(std::size_t count, std::int64_t pace_ns) {
+    run_on(two_cores().first);
+    RawSendPath path;
+    auto whole = send_paced(path, count, pace_ns);
+    return {.answer = path.written(), .latencies = std::move(whole)};
+}
+
+inline constexpr auto kRawSend = "limit: raw sockets, handed over by a counter";
+
 inline std::vector<Contender> budget_contenders(std::size_t count, std::int64_t pace_ns) {
-    std::vector<Contender> list;
+    std::vector<Contender> list{{kRawSend, [count, pace_ns] { return raw_budget(count, pace_ns); }}};
     for (const auto& [name, stage] :
          {std::pair{"call of send until the peer has it", Stage::whole}, std::pair{"acquire", Stage::acquire},
           std::pair{"queue", Stage::queue}, std::pair{"encode into the store", Stage::encode},

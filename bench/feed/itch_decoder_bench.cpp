@@ -1,5 +1,6 @@
 // Measured:     from the bytes of a MoldUDP64 datagram of three ITCH messages to order books of full depth and the
-//               Quotes and Trades that a handler has added up; 64 books.
+//               Quotes and Trades that a handler has added up; as many books and live orders as the build says:
+//               64 and 1,000, in cache, or 2,000 and 520,000, a day's shape, in memory.
 // Not measured: receiving, publishing, the directory at the start.
 #include <array>
 #include <bit>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -26,14 +28,20 @@ using namespace millpond;
 namespace itch = feed::itch_layout;
 namespace mold = feed::moldudp64_layout;
 
-constexpr std::size_t kMessages = 30'000;
-constexpr std::size_t kWarmDatagrams = 1'000;
-const bench::Stream kStream{
-    .datagrams = bench::itch_datagrams(kMessages), .warm = kWarmDatagrams, .messages = kMessages - 3 * kWarmDatagrams};
+// A day's shape has its orders before the measurement begins; messages go to books at random, which no cache likes.
+constexpr bool kDay = MILLPOND_BENCH_BOOKS > bench::kBooks;
+constexpr bench::OrderShape kShape{.books = MILLPOND_BENCH_BOOKS, .live_each = kDay ? 260 : 16, .fill_first = kDay};
+constexpr std::size_t kWarmDatagrams = kDay ? kShape.filling() / bench::kItchMessagesEach : 1'000;
+constexpr std::size_t kWarmMessages = kWarmDatagrams * bench::kItchMessagesEach;
+constexpr std::size_t kMessages = kDay ? kWarmMessages + 600'000 : 30'000;
+constexpr std::size_t kPasses = kDay ? 1 : 40;
+const bench::Stream kStream{.datagrams = bench::itch_datagrams(kMessages, kShape),
+                            .warm = kWarmDatagrams,
+                            .messages = kMessages - kWarmMessages};
 
 template <class Decode>
 bench::Finding run() {
-    return bench::decode_stream<Decode>(kStream, bench::scaled(40));
+    return bench::decode_stream<Decode>(kStream, bench::scaled(kPasses));
 }
 
 // Walks the messages into books of the given kind, which has add(id, book, is_bid, price, shares), and
@@ -91,7 +99,7 @@ private:
     }
 
     Books books_;
-    std::array<feed::Quote, bench::kBooks> last_{};
+    std::vector<feed::Quote> last_ = std::vector<feed::Quote>(kShape.books);
 };
 
 // The bare minimum: orders by their own number in one array, levels by their own price in another, and a bit a level
@@ -151,7 +159,7 @@ private:
     static feed::Price price_of(std::uint32_t step) { return bench::kLowestPrice + step * bench::kPriceStep; }
 
     std::vector<Order> orders_ = std::vector<Order>(kMessages);
-    std::array<Book, bench::kBooks> books_{};
+    std::vector<Book> books_ = std::vector<Book>(kShape.books);
 };
 
 // How a book is often kept: a hash map of orders and a tree of levels a side, doubles as prices.
@@ -217,12 +225,15 @@ private:
     static feed::Price fixed(double price) { return std::llround(price * 10'000.0); }
 
     std::unordered_map<std::uint64_t, Order> orders_;
-    std::array<Book, bench::kBooks> books_;
+    std::vector<Book> books_ = std::vector<Book>(kShape.books);
 };
 
 struct Decoder {
-    feed::InstrumentTable instruments{bench::kBooks};
-    feed::ItchDecoder decoder{instruments, {.book = {.books = bench::kBooks, .orders = 1U << 14, .level_chunks = 256}}};
+    feed::InstrumentTable instruments{kShape.books};
+    feed::ItchDecoder decoder{
+        instruments,
+        {.order_books = {
+             .books = kShape.books, .orders = kDay ? 1U << 20 : 1U << 14, .level_chunks = kShape.books * 4}}};
 
     void operator()(const std::vector<std::byte>& datagram, bench::Sum& sum) {
         (void)decoder.decode(datagram, {}, sum);
@@ -232,10 +243,13 @@ struct Decoder {
 }  // namespace
 
 int main() {
-    bench::compare({.question = "What does an ITCH message cost, with its order book of full depth?",
+    const auto shape = std::to_string(kShape.books) + " books, " + std::to_string(kShape.books * kShape.live_each) +
+                       " live orders or more";
+    bench::compare({.question = "What does an ITCH message cost, with its order book of full depth? " + shape,
                     .unit = "ns/message",
                     .measured = "from the bytes of a MoldUDP64 datagram of three messages to the order books and the "
-                                "Quotes and Trades that a handler has added up; 64 books",
+                                "Quotes and Trades that a handler has added up; " +
+                                shape,
                     .not_measured = "receiving, publishing, the directory at the start"},
                    {{"limit: dense arrays", run<Walk<DenseBooks>>},
                     {"ItchDecoder", run<Decoder>},

@@ -25,8 +25,20 @@ inline constexpr std::uint32_t kLowestPrice = 1'000'000;
 inline constexpr std::uint32_t kPriceStep = 100;
 inline constexpr std::uint32_t kPriceSteps = 128;  // bids in the lower half, asks in the upper half
 
+/// How many instruments there are, and how many live orders each has at least.
+struct OrderShape {
+    std::size_t books{kBooks};
+    std::size_t live_each{16};
+    bool fill_first{false};  ///< Whether the orders of all books are there before anything else comes.
+
+    /// Messages until then, the directory included.
+    [[nodiscard]] constexpr std::size_t filling() const { return books * (1 + live_each); }
+};
+
 class OrderFlow {
 public:
+    explicit OrderFlow(const OrderShape& shape = {}) : shape_(shape), live_(shape.books) {}
+
     struct Order {
         std::uint64_t id;
         std::uint32_t shares;
@@ -35,11 +47,12 @@ public:
 
     /// The next message, valid until the next call.
     feed::ItchEncoder::Message next() {
-        if (directory_ < kBooks) {
+        if (directory_ < shape_.books) {
             encoder_.set_head(static_cast<std::uint16_t>(++directory_), 0);
-            return encoder_.directory(symbol_of(directory_ - 1).view());
+            return encoder_.directory(stock(directory_ - 1).view());
         }
-        const auto book = random_() % kBooks;
+        const bool fills = shape_.fill_first && last_id_ < shape_.books * shape_.live_each;
+        const auto book = fills ? last_id_ % shape_.books : random_() % shape_.books;
         auto& live = live_[book];
         encoder_.set_head(static_cast<std::uint16_t>(book + 1), static_cast<std::int64_t>(++nanos_));
         constexpr std::uint64_t kAdds = 480;
@@ -47,11 +60,10 @@ public:
         constexpr std::uint64_t kExecutions = 980;
         constexpr std::uint64_t kReductions = 990;
         const auto what = random_() % 1'000;
-        constexpr std::size_t kFewest = 16;
-        if (live.size() < kFewest || what < kAdds) {
+        if (live.size() < shape_.live_each || what < kAdds) {
             const bool is_bid = random_() % 2 == 0;
             live.push_back({++last_id_, shares(), is_bid});
-            return encoder_.order_added(last_id_, is_bid ? 'B' : 'S', live.back().shares, symbol_of(book).view(),
+            return encoder_.order_added(last_id_, is_bid ? 'B' : 'S', live.back().shares, stock(book).view(),
                                         price(is_bid));
         }
         auto& order = live[random_() % live.size()];
@@ -76,6 +88,12 @@ public:
     [[nodiscard]] std::uint64_t last_id() const { return last_id_; }
 
 private:
+    // The first kInstruments are named as everywhere; a digit makes the names of others.
+    static feed::Symbol stock(std::size_t book) {
+        const auto name = symbol_of(book % kInstruments);
+        if (book < kInstruments) return name;
+        return feed::Symbol{std::string(name.view()) + std::to_string(book / kInstruments)};
+    }
     std::uint32_t shares() { return 100 * (1 + static_cast<std::uint32_t>(random_() % 10)); }
     std::uint32_t price(bool is_bid) {
         // Dense near the middle: the smaller of two draws.
@@ -96,24 +114,26 @@ private:
         return {id, taken};
     }
 
+    OrderShape shape_;
     std::mt19937_64 random_{5};
     feed::ItchEncoder encoder_;
-    std::array<std::vector<Order>, kBooks> live_;
+    std::vector<std::vector<Order>> live_;
     std::size_t directory_{0};
     std::uint64_t last_id_{0};
     std::uint64_t last_match_{0};
     std::uint64_t nanos_{0};
 };
 
-inline std::vector<std::vector<std::byte>> itch_datagrams(std::size_t messages) {
-    constexpr std::size_t kMessagesEach = 3;
-    OrderFlow flow;
+inline constexpr std::size_t kItchMessagesEach = 3;
+
+inline std::vector<std::vector<std::byte>> itch_datagrams(std::size_t messages, const OrderShape& shape = {}) {
+    OrderFlow flow{shape};
     feed::MoldUdp64Encoder encoder("BENCH");
     std::array<std::byte, 256> buffer;
     std::vector<std::vector<std::byte>> datagrams;
-    for (std::size_t i = 0; i < messages; i += kMessagesEach) {
+    for (std::size_t i = 0; i < messages; i += kItchMessagesEach) {
         encoder.begin(buffer);
-        for (std::size_t j = 0; j < kMessagesEach; ++j) {
+        for (std::size_t j = 0; j < kItchMessagesEach; ++j) {
             if (!encoder.add(flow.next())) throw std::logic_error("a datagram is too small for its messages");
         }
         const auto bytes = encoder.finish();

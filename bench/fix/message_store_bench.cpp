@@ -96,7 +96,7 @@ public:
         // All segments are there before the first message, as they are in a day's middle.
         for (std::size_t i = 0; i < kRingBytes / kBytes + 1; ++i) {
             static_cast<void>(store_in(*store_, std::string_view{filling_}));
-            if (i % 1024 == 0) static_cast<void>(store_->maintain(0));
+            if (i % 1024 == 0) static_cast<void>(store_->maintain({}));
         }
         store_->reset(0);
     }

@@ -14,6 +14,8 @@
 /// up, in the widest vectors that this program is compiled for. 64 bytes behind the last one are readable.
 namespace millpond::bench {
 
+inline constexpr const char* kOnePassName = "limit: one vector pass";  // the widest that the build may use
+
 struct OnePass {
     std::uint64_t delimiters{0};  ///< How many.
     std::uint64_t equals{0};
@@ -21,8 +23,6 @@ struct OnePass {
 };
 
 #if defined(__AVX512BW__)
-
-inline constexpr const char* kOnePassName = "limit: one AVX-512 pass";
 
 inline OnePass one_pass(const char* bytes, std::size_t size) {
     OnePass all;
@@ -44,8 +44,6 @@ inline OnePass one_pass(const char* bytes, std::size_t size) {
 
 #if defined(__AVX2__)
 
-inline constexpr const char* kOnePassName = "limit: one AVX2 pass";
-
 struct Word {
     using Vector = __m256i;
     static constexpr std::size_t kSize = sizeof(Vector);
@@ -60,8 +58,6 @@ struct Word {
 };
 
 #else
-
-inline constexpr const char* kOnePassName = "limit: one SSE2 pass";
 
 struct Word {
     using Vector = __m128i;

@@ -125,10 +125,17 @@ private:
     market::RingReader reader_;
 };
 
+/// Where the two threads of the classic architecture run: both on the core given, or where the kernel puts them.
+enum class Placing : std::uint8_t { on_one_core, anywhere };
+
 /// The classic architecture, bench/rivals/asio_chain.hpp.
+template <Placing kPlacing>
 class AsioPath {
 public:
-    explicit AsioPath(int core) : chain_([core] { run_on(core); }) {}
+    explicit AsioPath(int core)
+        : chain_([core] {
+              if constexpr (kPlacing == Placing::on_one_core) run_on(core);
+          }) {}
     [[nodiscard]] std::uint16_t port() const { return chain_.port(); }
     [[nodiscard]] std::optional<feed::Price> try_take() {
         const auto bbo = chain_.try_take();

@@ -8,7 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <millpond/core/json_string.hpp>
+
 namespace millpond::bench {
+
+using core::json_string;
 
 namespace {
 
@@ -73,21 +77,6 @@ std::string sum_text(const Parts& sum) {
 }
 
 }  // namespace
-
-std::string json_string(std::string_view text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            quoted += '\\';
-            quoted += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-            quoted += c;
-        }
-    }
-    return quoted + "\"";
-}
 
 std::string to_text(double figure) {
     const auto size = figure == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(figure))));

@@ -13,9 +13,6 @@ namespace millpond::bench {
 /// The same and more for bench/report; its keys are described in docs/internals/bench.md.
 [[nodiscard]] std::string json(const Result& result, const Machine& machine);
 
-/// `text` in quotes, as JSON wants it.
-[[nodiscard]] std::string json_string(std::string_view text);
-
 /// "median [low..high]", or "-" where there are too few samples.
 [[nodiscard]] std::string to_text(const std::optional<Estimate>& found);
 

@@ -1,6 +1,7 @@
 // Measured:     half of a round trip between two processors, through a link there and a like link back.
 // Not measured: construction, waking a sleeping thread, several readers.
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -12,6 +13,8 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/queue/hop_links.hpp"
+#include "bench/queue/jvm_contenders.hpp"
+#include "bench/rivals/spsc_queues.hpp"
 
 namespace {
 
@@ -71,16 +74,27 @@ bench::Finding ping_pong() {
 }  // namespace
 
 int main() {
-    bench::compare({.question = "What does one hop of a message between two processors cost?",
-                    .unit = "ns/hop",
-                    .goals = {{.contender = "BroadcastRing", .to = "bare cache line", .at_most = 1.1},
-                              {.contender = "BroadcastRing", .to = "bare entry", .at_most = 1.1}},
-                    .bracket = bench::Bracket{"bare cache line", [] { return ping_pong<bench::LineLink>().value; }},
-                    .measured = "half of a round trip of 112 bytes between two processors, one message at a time",
-                    .not_measured = "construction, waking a sleeping thread, several readers"},
-                   {{"the limit once more", ping_pong<bench::LineLink>},
-                    {"bare entry", ping_pong<bench::EntryLink>},
-                    {"BroadcastRing", ping_pong<bench::BroadcastLink>},
-                    {"SpscRing", ping_pong<bench::SpscLink>},
-                    {"cursor ring", ping_pong<bench::CursorLink>}});
+    bench::Question question{
+        .question = "What does one hop of a message between two processors cost?",
+        .unit = "ns/hop",
+        .goals = {{.contender = "BroadcastRing", .to = "bare cache line", .at_most = 1.1},
+                  {.contender = "BroadcastRing", .to = "bare entry", .at_most = 1.1}},
+        .bracket = bench::Bracket{"bare cache line", [] { return ping_pong<bench::LineLink>().value; }},
+        .measured = "half of a round trip of 112 bytes between two processors, one message at a time",
+        .not_measured = "construction, waking a sleeping thread, several readers"};
+    std::vector<bench::Contender> contenders{{"the limit once more", ping_pong<bench::LineLink>},
+                                             {"bare entry", ping_pong<bench::EntryLink>},
+                                             {"BroadcastRing", ping_pong<bench::BroadcastLink>},
+                                             {"SpscRing", ping_pong<bench::SpscLink>},
+                                             {"cursor ring", ping_pong<bench::CursorLink>}};
+    contenders.push_back(
+        {"boost::lockfree::spsc_queue", ping_pong<bench::BoostSpscLink<bench::Message, bench::kLinkCapacity>>});
+#ifdef MILLPOND_BENCH_READERWRITERQUEUE
+    contenders.push_back({"moodycamel::ReaderWriterQueue",
+                          ping_pong<bench::ReaderWriterQueueLink<bench::Message, bench::kLinkCapacity>>});
+#else
+    std::puts("moodycamel::ReaderWriterQueue is left out: no libreaderwriterqueue-dev");
+#endif
+    bench::add_jvm_contenders(contenders, question, "hop", bench::scaled(100'000));
+    bench::compare(question, contenders);
 }

@@ -2,6 +2,7 @@
 // Not measured: a reader that is lapped, several readers.
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
 #include "bench/queue/hop_links.hpp"
+#include "bench/queue/jvm_contenders.hpp"
+#include "bench/rivals/spsc_queues.hpp"
 
 namespace {
 
@@ -72,13 +75,23 @@ bench::Finding stream() {
 }  // namespace
 
 int main() {
-    bench::compare({.question = "How many messages a second go from one processor to another?",
-                    .unit = "M messages/s",
-                    .goals = {{.contender = "BroadcastRing", .at_least = 30},
-                              {.contender = "BroadcastRing", .to = "cursor ring", .at_least = 1}},
-                    .measured = "112 bytes a message, the reader copies each and keeps up; none is lost",
-                    .not_measured = "a reader that is lapped, several readers"},
-                   {{"cursor ring", stream<bench::CursorLink>},
-                    {"BroadcastRing", stream<bench::BroadcastLink>},
-                    {"SpscRing", stream<bench::SpscLink>}});
+    bench::Question question{.question = "How many messages a second go from one processor to another?",
+                             .unit = "M messages/s",
+                             .goals = {{.contender = "BroadcastRing", .at_least = 30},
+                                       {.contender = "BroadcastRing", .to = "cursor ring", .at_least = 1}},
+                             .measured = "112 bytes a message, the reader copies each and keeps up; none is lost",
+                             .not_measured = "a reader that is lapped, several readers"};
+    std::vector<bench::Contender> contenders{{"cursor ring", stream<bench::CursorLink>},
+                                             {"BroadcastRing", stream<bench::BroadcastLink>},
+                                             {"SpscRing", stream<bench::SpscLink>}};
+    contenders.push_back(
+        {"boost::lockfree::spsc_queue", stream<bench::BoostSpscLink<bench::Message, bench::kLinkCapacity>>});
+#ifdef MILLPOND_BENCH_READERWRITERQUEUE
+    contenders.push_back(
+        {"moodycamel::ReaderWriterQueue", stream<bench::ReaderWriterQueueLink<bench::Message, bench::kLinkCapacity>>});
+#else
+    std::puts("moodycamel::ReaderWriterQueue is left out: no libreaderwriterqueue-dev");
+#endif
+    bench::add_jvm_contenders(contenders, question, "stream", bench::scaled(64) * kStretch);
+    bench::compare(question, contenders);
 }

@@ -36,11 +36,14 @@ std::uint64_t digest(const std::string& value, WantedField::Kind kind) {
 
 }  // namespace
 
-std::uint64_t QuickfixCodec::read(const char* bytes, std::size_t size, const WantedField* wanted, std::size_t count) {
+std::uint64_t QuickfixCodec::read(Checks checks, const char* bytes, std::size_t size, const WantedField* wanted,
+                                  std::size_t count) {
+    const bool with_dictionary = checks == Checks::dictionary;
     try {
         parts_->text.assign(bytes, size);
-        const FIX::Message message(parts_->text, parts_->dictionary, true);
-        parts_->dictionary.validate(message);
+        const FIX::Message message =
+            with_dictionary ? FIX::Message(parts_->text, parts_->dictionary, true) : FIX::Message(parts_->text, true);
+        if (with_dictionary) parts_->dictionary.validate(message);
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < count; ++i) {
             const int tag = wanted[i].tag;

@@ -32,16 +32,21 @@ struct OrderValues {
     std::int64_t utc_ns;
 };
 
-/// Debian's QuickFIX with its dictionary of FIX 4.4, as its sessions parse and write.
+/// Debian's QuickFIX: with its dictionary of FIX 4.4, as its sessions parse and write, or without one.
 class QuickfixCodec {
 public:
+    /// Which checks read() makes beyond BodyLength and CheckSum.
+    enum class Checks { dictionary, none };
+
     QuickfixCodec();
     ~QuickfixCodec();
     QuickfixCodec(const QuickfixCodec&) = delete;
     QuickfixCodec& operator=(const QuickfixCodec&) = delete;
 
-    /// BodyLength and CheckSum compared, checked with the dictionary; the digests' sum, 0 when the message is refused.
-    std::uint64_t read(const char* bytes, std::size_t size, const WantedField* wanted, std::size_t count);
+    /// The digests' sum, 0 when the message is refused. Without a dictionary QuickFIX knows no groups, so that nothing
+    /// of_first_entry may be wanted.
+    std::uint64_t read(Checks checks, const char* bytes, std::size_t size, const WantedField* wanted,
+                       std::size_t count);
     /// Bytes written to `out`.
     std::size_t write(const OrderValues& order, char* out);
 

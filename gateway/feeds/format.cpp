@@ -5,7 +5,7 @@
 namespace millpond::gateway {
 
 std::unique_ptr<Feed> FormatSettings::open(const FeedConfig& feed, const FeedHost& host) const {
-    return format_->open(feed, settings_, host);
+    return kind_->open(feed, settings_, host);
 }
 
 }  // namespace millpond::gateway

@@ -14,6 +14,7 @@
 
 #include "service/say.hpp"
 #include "service/settings/schema.hpp"
+#include "service/settings/settings_of.hpp"
 
 namespace millpond::gateway {
 
@@ -64,35 +65,17 @@ public:
 };
 
 /// A format, and a feed's settings that only the format knows.
-class FormatSettings {
+class FormatSettings : public settings::SettingsOf<FeedFormat> {
 public:
-    explicit FormatSettings(const FeedFormat& format) : format_(&format), settings_(format.defaults()) {}
+    using SettingsOf::SettingsOf;
 
-    [[nodiscard]] const FeedFormat& format() const noexcept { return *format_; }
+    [[nodiscard]] const FeedFormat& format() const noexcept { return *kind_; }
     [[nodiscard]] bool assign(std::string_view key, const settings::Value& value) {
-        return format_->assign(settings_, key, value);
+        return kind_->assign(settings_, key, value);
     }
-    void complete(FeedConfig& feed, const std::string& user) { format_->complete(settings_, feed, user); }
-    void check_unused(const std::string& user) const { format_->check_unused(settings_, user); }
+    void complete(FeedConfig& feed, const std::string& user) { kind_->complete(settings_, feed, user); }
+    void check_unused(const std::string& user) const { kind_->check_unused(settings_, user); }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const FeedHost& host) const;
-
-    /// The settings when they are of this type, else null.
-    template <class Settings>
-    [[nodiscard]] Settings* as() noexcept {
-        return std::any_cast<Settings>(&settings_);
-    }
-    template <class Settings>
-    [[nodiscard]] const Settings* as() const noexcept {
-        return std::any_cast<Settings>(&settings_);
-    }
-
-    friend bool operator==(const FormatSettings& left, const FormatSettings& right) {
-        return left.format_ == right.format_ && left.format_->equal(left.settings_, right.settings_);
-    }
-
-private:
-    const FeedFormat* format_;
-    std::any settings_;
 };
 
 }  // namespace millpond::gateway

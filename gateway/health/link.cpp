@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -17,7 +18,8 @@
 #include <netinet/in.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::gateway::health {
 namespace {
@@ -48,20 +50,18 @@ std::optional<bool> link_is_up(const std::string& interface) {
     ifreq request{};
     if (interface.empty() || interface.size() >= sizeof request.ifr_name) return std::nullopt;
     std::copy(interface.begin(), interface.end(), request.ifr_name);
-    const int any = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (any < 0) return std::nullopt;
-    const bool known = ioctl(any, SIOCGIFFLAGS, &request) == 0;
-    close(any);
-    if (!known) return std::nullopt;
+    const core::Descriptor any{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    if (!any || ioctl(any.get(), SIOCGIFFLAGS, &request) != 0) return std::nullopt;
     const auto flags = static_cast<unsigned>(static_cast<unsigned short>(request.ifr_flags));
     return (flags & IFF_UP) != 0 && (flags & IFF_RUNNING) != 0;
 }
 
 std::string interface_of(const net::SocketAddress& address) {
-    ifaddrs* list = nullptr;
-    if (getifaddrs(&list) != 0) return {};
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return {};
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> list{first, freeifaddrs};
     std::string name;
-    for (const auto* entry = list; entry != nullptr && name.empty(); entry = entry->ifa_next) {
+    for (const auto* entry = first; entry != nullptr && name.empty(); entry = entry->ifa_next) {
         if (entry->ifa_addr == nullptr) continue;
         sockaddr_storage storage{};
         if (entry->ifa_addr->sa_family == AF_INET) std::memcpy(&storage, entry->ifa_addr, sizeof(sockaddr_in));
@@ -70,7 +70,6 @@ std::string interface_of(const net::SocketAddress& address) {
             name = entry->ifa_name;
         }
     }
-    freeifaddrs(list);
     return name;
 }
 

@@ -136,7 +136,7 @@ void Monitor::look_at_lines(const Feed& line, FeedState& state, std::int64_t now
     std::uint64_t corrupt = 0;
     std::size_t index = 0;
     line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
-        const auto& counts = receiver.counts();
+        const auto& counts = receiver.counters();
         const auto packets = counts.datagrams.read();
         state.packets += packets;
         state.bytes += counts.bytes.read();

@@ -10,14 +10,15 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/json_string.hpp>
+
 #include "gateway/health/advice.hpp"
 #include "gateway/health/findings.hpp"
-#include "service/json_string.hpp"
 
 namespace millpond::gateway::health {
 namespace {
 
-using service::json_string;
+using core::json_string;
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 

@@ -6,7 +6,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 void set_client_options(int socket, std::size_t send_buffer) {
     const auto set = [socket](int level, int name, int value) {
@@ -20,4 +20,4 @@ void set_client_options(int socket, std::size_t send_buffer) {
     set(IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -6,7 +6,7 @@
 
 #include "gateway/sinks/account.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// What became of a sink's clients. Written by the sink's thread, read on any.
 struct Counters {
@@ -61,4 +61,4 @@ private:
     std::uint64_t bytes_sent_{0};
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

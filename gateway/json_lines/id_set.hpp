@@ -7,7 +7,7 @@
 
 #include <millpond/feed/event.hpp>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// A set of instruments, a bit each, from which they are taken in turn: one that is inserted again and again does not
 /// hold up the others.
@@ -73,4 +73,4 @@ private:
     std::size_t next_{0};  // where take_next goes on
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -11,7 +11,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/quote_json.hpp>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// The content of a line, where clients are treated differently by it.
 enum class LineKind : std::uint8_t {
@@ -74,4 +74,4 @@ private:
     std::uint64_t events_{0};
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -9,7 +9,8 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
+
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::gateway {
 
@@ -27,14 +28,10 @@ void check_listen_host(const net::SocketAddress& listen) {
     } else {
         reinterpret_cast<sockaddr_in&>(address).sin_port = 0;
     }
-    const int probe = ::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (probe < 0) throw std::system_error(errno, std::generic_category(), "a socket");
-    const bool bound = ::bind(probe, reinterpret_cast<const sockaddr*>(&address), length) == 0;
-    const int error = errno;
-    ::close(probe);
-    if (!bound) {
-        throw std::system_error(error, std::generic_category(), fmt::format("cannot listen on {}", listen.to_string()));
-    }
+    const core::Descriptor probe{::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!probe) throw std::system_error(errno, std::generic_category(), "a socket");
+    if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0)
+        throw std::system_error(errno, std::generic_category(), fmt::format("cannot listen on {}", listen.to_string()));
 }
 
 }  // namespace millpond::gateway

@@ -19,7 +19,7 @@ namespace millpond::gateway {
 struct LineSettings : SinkBasics {
     net::SocketAddress listen;
     Delivery mode{Delivery::every};  ///< A client's mode until it asks for the other.
-    std::uint64_t backlog{16'384};   ///< Lines that a client may fall behind, a power of two.
+    std::uint64_t backlog{16'384};   ///< JSON lines that a client may fall behind, a power of two.
     std::uint64_t max_clients{1'024};
     std::uint64_t send_buffer{0};     ///< Bytes that the kernel may hold for a client.
     std::uint64_t stall_seconds{10};  ///< A client that takes nothing for so long is disconnected.
@@ -41,8 +41,8 @@ constexpr auto line_keys() {
         K::template choice<&S::mode, kDeliveries>(
             "mode", "every|conflate",
             "Send every quote, or only the newest of each instrument, until the client asks for the other mode."),
-        K::template power_of_two<&S::backlog, 64, kMostLines>("backlog", "LINES",
-                                                              "Lines that a client may fall behind; a power of two."),
+        K::template power_of_two<&S::backlog, 64, kMostLines>(
+            "backlog", "LINES", "JSON lines that a client may fall behind; a power of two."),
         K::template integer<&S::max_clients, 1, 100'000>("max_clients", "N",
                                                          "Maximum number of clients; more are refused with a reason."),
         K::template bytes<&S::send_buffer>("send_buffer", "Kernel send buffer of each client."),

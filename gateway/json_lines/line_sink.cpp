@@ -12,7 +12,7 @@
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 namespace {
 
 void set_length(Line& line, std::string_view json) {
@@ -112,4 +112,4 @@ void LineSink::missed(std::uint64_t first, std::uint64_t last) {
 
 void LineSink::leave(const Subscriber& subscriber) { std::erase(subscribers_, &subscriber); }
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

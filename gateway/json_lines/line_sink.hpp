@@ -11,7 +11,7 @@
 #include "gateway/json_lines/subscriber.hpp"
 #include "gateway/sinks/sink.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// A sink that makes each event one line of JSON, once for all its subscribers. It is never slow itself: its log takes
 /// every event, and a subscriber falls out of it alone.
@@ -58,4 +58,4 @@ private:
     std::vector<Subscriber*> subscribers_;
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -14,7 +14,7 @@
 
 #include "service/json.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 namespace {
 
 constexpr int kDeepest = 3;  ///< The object, a list in it, and the symbols in that.
@@ -91,4 +91,4 @@ Request parse_request(std::string_view line) {
     return request;
 }
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

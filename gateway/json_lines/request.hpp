@@ -10,7 +10,7 @@
 
 #include "gateway/sinks/sink.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// What a client asked for in one line, a JSON object:
 /// ```
@@ -42,4 +42,4 @@ public:
 /// Throws RequestError.
 [[nodiscard]] Request parse_request(std::string_view line);
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

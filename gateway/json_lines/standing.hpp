@@ -13,7 +13,7 @@
 #include <millpond/feed/event_json.hpp>
 #include <millpond/feed/quote_json.hpp>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// The newest quote and trading state of every instrument with its name, the newest state of every channel, and which
 /// lines of the log told them: what a client is given that joins, or that fell so far behind that the line is gone.
@@ -123,4 +123,4 @@ private:
     std::map<std::uint16_t, Newest<feed::Status>> channels_;
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "service/json_string.hpp"
+#include <millpond/core/json_string.hpp>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 Subscriber::Subscriber(Delivery mode, const LineLog& log, const Standing& standing)
     : mode_(mode), log_(log), standing_(standing), next_(log.end()), joined_at_(log.events_before(log.end())) {
     for (feed::InstrumentId id = 0; id < standing_.size(); ++id) owe_board(id);
@@ -80,11 +80,11 @@ void Subscriber::obey(const Request& request) {
     if (request.echo) echo_ = {.number = *request.echo, .line = log_.end()};
 }
 
-void Subscriber::tell(std::string_view type, std::string_view text) {
-    text_ += fmt::format("{{\"type\":\"{}\",\"text\":\"", type);
-    service::append_json_text(text_, text);
-    text_ += "\"}\n";
+std::string text_line(std::string_view type, std::string_view text) {
+    return fmt::format("{{\"type\":\"{}\",\"text\":{}}}\n", type, core::json_string(text));
 }
+
+void Subscriber::tell(std::string_view type, std::string_view text) { text_ += text_line(type, text); }
 
 void Subscriber::tell_account() {
     const auto now = account();
@@ -261,4 +261,4 @@ void Subscriber::fill(std::int64_t now_ns) {
     if (!text_.empty() && !owes() && next_ >= flush_end_) rest_from(now_ns);
 }
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -20,7 +20,10 @@
 #include "gateway/sinks/account.hpp"
 #include "gateway/sinks/sink.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
+
+/// {"type":"<type>","text":"<text>"} and a newline.
+[[nodiscard]] std::string text_line(std::string_view type, std::string_view text);
 
 /// One client of a sink of lines: where it stands in the log, what it wants, and its account. It knows no socket: who
 /// sends takes text() first, then the lines that gather() finds, or has all of it in one text from fill().
@@ -152,4 +155,4 @@ private:
     Account sums_;  // published and queued are not kept
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 
 /// Whether a peer takes what the kernel holds for it. A full socket says that it has room only after a large part of it
 /// has gone out; what is not acknowledged yet shrinks with every step of a slow reader.
@@ -34,4 +34,4 @@ private:
     std::int64_t asked_ns_{0};
 };
 
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -47,7 +47,7 @@ Capture::~Capture() {
 
 bool Capture::begin_file() {
     if (!file_.open()) return false;
-    counts_.files.add();
+    counters_.files.add();
     std::string header;
     net::append_pcap_header(header);
     waiting_.text.insert(0, header);
@@ -82,8 +82,8 @@ bool Capture::gather() {
         }
         auto& to = (entry->feed & kBefore) != 0 && file_.is_held() ? before_ : waiting_;
         net::append_pcap_datagram(to.text, {entry->utc_ns, {}, feeds_[entry->feed & ~kBefore], entry->bytes});
-        counts_.datagrams.add();
-        counts_.bytes.add(entry->bytes.size());
+        counters_.datagrams.add();
+        counters_.bytes.add(entry->bytes.size());
         ring_.pop();
     }
     return found;
@@ -116,7 +116,7 @@ bool Capture::write_out() {
 
 bool Capture::refused(std::string_view what) {
     const int error = errno;
-    counts_.write_errors.add();
+    counters_.write_errors.add();
     say_(service::Severity::error, options_.name + ".capture",
          fmt::format("capture: '{}' cannot be {}: {}; retrying, while the ring fills", file_.path(), what,
                      std::generic_category().message(error)));

@@ -24,7 +24,7 @@ namespace millpond::gateway {
 /// datagrams are lost and counted. A new session begins a new file; what a slower line still brings of the one before
 /// goes to that one's last file.
 ///
-/// Threads: put and begin_session on the receive thread; the counts on any; the files belong to a thread of its own.
+/// Threads: put and begin_session on the receive thread; the counters on any; the files belong to a thread of its own.
 class Capture {
 public:
     struct Options {
@@ -36,7 +36,7 @@ public:
         std::uint64_t keep{0};  ///< Full files that are kept, the oldest goes first; 0: all.
         mode_t file_mode{core::kFileMode};
     };
-    struct Counts {
+    struct Counters {
         core::Tally datagrams;
         core::Tally bytes;
         core::Tally files;
@@ -58,7 +58,7 @@ public:
     /// What follows belongs to a new session and goes into another file. False when there is no room to say so.
     [[nodiscard]] bool begin_session() noexcept { return ring_.put(kBegin, 0, {}); }
 
-    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     [[nodiscard]] const core::Tally& lost() const noexcept { return ring_.lost(); }
 
 private:
@@ -90,7 +90,7 @@ private:
     service::Say say_;
     CaptureRing ring_;
     core::RotatedFile file_;
-    Counts counts_;
+    Counters counters_;
     Waiting waiting_;
     Waiting before_;              // for the file of the session before
     bool session_begins_{false};  // behind what waits

@@ -183,8 +183,8 @@ private:
     [[nodiscard]] FeedLoss::Seen seen() const noexcept {
         FeedLoss::Seen seen;
         each_line([&](std::string_view, const net::UdpReceiver& receiver) {
-            seen.datagrams += receiver.counts().datagrams.read();
-            seen.dropped += receiver.counts().kernel_drops.read() + receiver.counts().checksum_errors.read();
+            seen.datagrams += receiver.counters().datagrams.read();
+            seen.dropped += receiver.counters().kernel_drops.read() + receiver.counters().checksum_errors.read();
         });
         if constexpr (kSequenced) seen.next = decoder_.sequence().next();
         seen.heartbeats = decoder_.counters().heartbeats.read();

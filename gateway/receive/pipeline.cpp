@@ -16,15 +16,14 @@
 
 #include <grp.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/start_thread.hpp>
 #include <millpond/core/thread_name.hpp>
 
 #include "gateway/receive/midnight.hpp"
-#include "service/start_thread.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -95,10 +94,7 @@ Pipeline::Pipeline(const RingConfig& ring, const Config& config, service::Say sa
     beat();
 }
 
-Pipeline::~Pipeline() {
-    stop();
-    if (epoll_ >= 0) close(epoll_);
-}
+Pipeline::~Pipeline() { stop(); }
 
 void Pipeline::open_capture(const Config& config, service::Say say) {
     std::vector<net::SocketAddress> feeds;
@@ -133,13 +129,13 @@ void Pipeline::open(const FeedConfig& feed, const service::Say& say) try {
 }
 
 void Pipeline::watch_sockets() {
-    epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+    epoll_ = core::Descriptor{epoll_create1(EPOLL_CLOEXEC)};
+    if (!epoll_) throw std::system_error(errno, std::generic_category(), "epoll_create1");
     for_each_feed([this](const Feed& feed) {
         feed.for_each_fd([this](int fd) {
             epoll_event event{};
             event.events = EPOLLIN;
-            if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) {
+            if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
                 throw std::system_error(errno, std::generic_category(), "epoll_ctl");
             }
         });
@@ -157,7 +153,7 @@ void Pipeline::start() {
         if (config_.pin) core::pin_this_thread(static_cast<int>(*config_.pin));
         if (config_.realtime.value_or(0) != 0) core::set_realtime(static_cast<int>(*config_.realtime));
     };
-    service::start_thread(thread_, prepare, [this] { run(); });
+    core::start_thread(thread_, prepare, [this] { run(); });
 }
 
 void Pipeline::stop() {
@@ -191,7 +187,7 @@ void Pipeline::run() {
             if (++busy_rounds % kBusyRounds != 0) continue;
         } else if (idle.pause()) {
             std::array<epoll_event, 1> events;
-            epoll_wait(epoll_, events.data(), 1, holding() ? kHoldMs : kBeatMs);
+            epoll_wait(epoll_.get(), events.data(), 1, holding() ? kHoldMs : kBeatMs);
         }
         if (publisher_.clock().nanos(core::ticks() - publisher_.clock().set_at()) >= kBeatNs) beat();
     }

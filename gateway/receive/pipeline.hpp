@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/core/tally.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/market/ring_writer.hpp>
@@ -78,7 +79,7 @@ private:
     Publisher publisher_;
     std::vector<std::unique_ptr<Feed>> feeds_;
     std::unique_ptr<Capture> capture_;
-    int epoll_{-1};
+    core::Descriptor epoll_;
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };

@@ -109,7 +109,7 @@ void ReceiveLog::say_losses(Pipeline& pipeline) {
         line.for_each_line([&](std::string_view name, const net::UdpReceiver& receiver) {
             const auto feed = line.config().name + (name == "b" ? " (line B)" : "");
             const auto key = fmt::format("{} {}", line.config().name, name);
-            const auto& counts = receiver.counts();
+            const auto& counts = receiver.counters();
             if (const auto more = growth("drops " + key, counts.kernel_drops.read()); more != 0) {
                 log_.warning("drops " + key,
                              "feed '{}': the kernel dropped {} datagrams (raise receive_buffer and net.core.rmem_max)",

@@ -18,6 +18,7 @@
 #include "service/http/page.hpp"
 #include "service/say.hpp"
 #include "service/settings/schema.hpp"
+#include "service/settings/settings_of.hpp"
 
 namespace millpond::gateway {
 
@@ -108,9 +109,9 @@ public:
 };
 
 /// One configured sink: its kind, and settings that only the kind knows.
-class SinkConfig {
+class SinkConfig : public settings::SettingsOf<SinkKind> {
 public:
-    explicit SinkConfig(const SinkKind& kind) : kind_(&kind), settings_(kind.defaults()) {}
+    using SettingsOf::SettingsOf;
 
     [[nodiscard]] const SinkKind& kind() const noexcept { return *kind_; }
     [[nodiscard]] SinkBasics& basics() { return kind_->basics(settings_); }
@@ -125,24 +126,6 @@ public:
     [[nodiscard]] std::string follows() const { return kind_->follows(settings_); }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare() const { return kind_->prepare(settings_); }
     void rescue(const SinkHost& host) const { kind_->rescue(settings_, host); }
-
-    /// The settings when they are of this type, else null.
-    template <class Settings>
-    [[nodiscard]] Settings* as() noexcept {
-        return std::any_cast<Settings>(&settings_);
-    }
-    template <class Settings>
-    [[nodiscard]] const Settings* as() const noexcept {
-        return std::any_cast<Settings>(&settings_);
-    }
-
-    friend bool operator==(const SinkConfig& left, const SinkConfig& right) {
-        return left.kind_ == right.kind_ && left.kind_->equal(left.settings_, right.settings_);
-    }
-
-private:
-    const SinkKind* kind_;
-    std::any settings_;
 };
 
 }  // namespace millpond::gateway

@@ -16,10 +16,10 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/start_thread.hpp>
 #include <millpond/core/thread_name.hpp>
 
 #include "gateway/sinks/sink_idle.hpp"
-#include "service/start_thread.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -112,7 +112,7 @@ void SinkThread::start() {
         }
         ask_for_short_sleeps();
     };
-    service::start_thread(thread_, prepare, [this] { run(); });
+    core::start_thread(thread_, prepare, [this] { run(); });
 }
 
 void SinkThread::stop() {

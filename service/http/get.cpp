@@ -12,31 +12,29 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
+
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::http {
 namespace {
 
 constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};
 
-/// A connected socket, closed at the end.
+/// A connected socket.
 class Connection {
 public:
     explicit Connection(const net::SocketAddress& server) : server_(server.to_string()) {
         sockaddr_storage address{};
         const auto length = server.to_kernel(address);
-        socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-        setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-        if (connect(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0) fail("cannot connect");
+        socket_ = core::Descriptor{socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+        setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+        setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+        if (connect(socket_.get(), reinterpret_cast<sockaddr*>(&address), length) != 0) fail("cannot connect");
     }
-    ~Connection() { close(socket_); }
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
 
     void send_all(std::string_view text) const {
         while (!text.empty()) {
-            const auto sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+            const auto sent = send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL);
             if (sent <= 0) fail("cannot ask");
             text.remove_prefix(static_cast<std::size_t>(sent));
         }
@@ -45,7 +43,7 @@ public:
         std::string text;
         std::array<char, 16'384> buffer;
         for (;;) {
-            const auto got = recv(socket_, buffer.data(), buffer.size(), 0);
+            const auto got = recv(socket_.get(), buffer.data(), buffer.size(), 0);
             if (got < 0) fail("no answer");
             if (got == 0) return text;
             text.append(buffer.data(), static_cast<std::size_t>(got));
@@ -58,7 +56,7 @@ private:
     }
 
     std::string server_;
-    int socket_{-1};
+    core::Descriptor socket_;
 };
 
 }  // namespace

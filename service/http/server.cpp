@@ -12,9 +12,17 @@
 namespace millpond::http {
 
 struct Server::Running {
-    Running(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts)
-        : listener(context, {.name = name, .listen = listen, .acts = std::move(acts)}, std::move(pages)),
-          thread([this, name] {
+    Running(const Options& options, Pages pages)
+        : listener(context,
+                   {.name = options.name,
+                    .listen = options.listen,
+                    .token = options.token,
+                    .tls = options.tls,
+                    .is_open = options.is_open,
+                    .acts = options.acts,
+                    .upgrade = {}},
+                   std::move(pages)),
+          thread([this, name = options.name] {
               core::name_this_thread(name);
               context.run();
           }) {}
@@ -30,8 +38,7 @@ struct Server::Running {
     std::thread thread;
 };
 
-Server::Server(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts)
-    : running_(std::make_unique<Running>(name, listen, std::move(pages), std::move(acts))) {}
+Server::Server(const Options& options, Pages pages) : running_(std::make_unique<Running>(options, std::move(pages))) {}
 
 Server::~Server() = default;
 

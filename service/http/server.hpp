@@ -1,11 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include <millpond/net/socket_address.hpp>
 
 #include "service/http/page.hpp"
+#include "service/tls.hpp"
+#include "service/token.hpp"
 
 namespace millpond::http {
 
@@ -14,8 +18,17 @@ namespace millpond::http {
 /// Threads: pages are made on the server's thread.
 class Server {
 public:
-    /// Listens at once; `name` stands for it in errors. Throws std::system_error that names the address.
-    Server(const std::string& name, const net::SocketAddress& listen, http::Pages pages, http::Acts acts = {});
+    struct Options {
+        std::string name{};  ///< For errors, and of the thread.
+        net::SocketAddress listen{};
+        service::Token token{};
+        service::TlsContext tls{};                             ///< Not on(): plain HTTP.
+        std::function<bool(std::string_view path)> is_open{};  ///< Whether a page needs no token; none: no page.
+        Acts acts{};                                           ///< None: GET and HEAD only.
+    };
+
+    /// Listens at once. Throws std::system_error that names the address.
+    Server(const Options& options, Pages pages);
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

@@ -25,24 +25,31 @@ void Acceptor::add_template(SessionOptions model, Application& application, std:
     listener_->add_template(std::move(model), application, most);
 }
 
+void Acceptor::remove(const SessionHandle& session) { listener_->remove(session); }
+
+std::vector<std::shared_ptr<SessionHandle>> Acceptor::remove_template(const fix::SessionConfig& ids) {
+    return listener_->remove_template(ids);
+}
+
 std::uint16_t Acceptor::port() const noexcept { return listener_->port(); }
 
-const Acceptor::Tallies& Acceptor::tallies() const noexcept { return listener_->tallies(); }
+const Acceptor::Counters& Acceptor::counters() const noexcept { return listener_->counters(); }
 
 std::size_t Acceptor::connected() const { return listener_->roster().claimed(); }
 
 std::vector<std::shared_ptr<SessionHandle>> Acceptor::sessions() const {
-    const auto hosts = listener_->roster().all();
-    return {hosts.begin(), hosts.end()};
+    std::vector<std::shared_ptr<SessionHandle>> list;
+    for (const auto& host : listener_->roster().all()) list.emplace_back(host, &host->handle());
+    return list;
 }
 
 void Acceptor::logout_all(std::string_view reason) {
-    for (const auto& host : listener_->roster().all()) host->request_logout(std::string{reason});
+    for (const auto& host : listener_->roster().all()) host->handle().request_logout(std::string{reason});
 }
 
 std::vector<metrics::Registration> Acceptor::add_metrics(metrics::Registry& registry) const {
     std::vector<metrics::Registration> list;
-    const auto& tallies = listener_->tallies();
+    const auto& counters = listener_->counters();
     const metrics::Labels port{{"port", std::to_string(listener_->port())}};
     const auto turned_away = [&](const char* reason, const core::Tally& tally) {
         auto labels = port;
@@ -51,17 +58,17 @@ std::vector<metrics::Registration> Acceptor::add_metrics(metrics::Registry& regi
             {"millpond_fix_turned_away_total", "Connections closed before they had a session.", labels}, tally));
     };
     list.push_back(
-        registry.add_counter({"millpond_fix_accepted_total", "Connections accepted.", port}, tallies.accepted));
-    turned_away("not_allowed", tallies.not_allowed);
-    turned_away("unknown", tallies.unknown);
-    turned_away("duplicate", tallies.duplicate);
-    turned_away("full", tallies.full);
-    turned_away("silent", tallies.silent);
-    turned_away("handshake", tallies.handshakes_failed);
-    turned_away("no_store", tallies.no_store);
+        registry.add_counter({"millpond_fix_accepted_total", "Connections accepted.", port}, counters.accepted));
+    turned_away("not_allowed", counters.not_allowed);
+    turned_away("unknown", counters.unknown);
+    turned_away("duplicate", counters.duplicate);
+    turned_away("full", counters.full);
+    turned_away("silent", counters.silent);
+    turned_away("handshake", counters.handshakes_failed);
+    turned_away("no_store", counters.no_store);
     list.push_back(registry.add_counter(
         {"millpond_fix_reclaimed_total", "Disconnected dynamic sessions removed to make room.", port},
-        tallies.reclaimed));
+        counters.reclaimed));
     return list;
 }
 

@@ -12,7 +12,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tls_transport.hpp"
 
@@ -119,7 +118,7 @@ void Initiator::Dialer::connect_next(core::Moment now) {
             return;
         }
         const auto error = errno;
-        if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+        socket_ = {};
         host_->report_unreachable(address_, std::generic_category().message(error));
     }
     host_failed(now);
@@ -133,32 +132,33 @@ const Host& Initiator::Dialer::next_hop() const noexcept {
 bool Initiator::Dialer::open_socket() {
     sockaddr_storage kernel{};
     const auto size = address_.to_kernel(kernel);
-    socket_ = ::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (socket_ < 0) return false;
+    socket_ = core::Descriptor{::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (!socket_) return false;
     const int on = 1;
-    ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (!options_.local_address.empty()) {
         // The port is chosen with the peer's address, so that many connections may share one.
-        ::setsockopt(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        ::setsockopt(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
         sockaddr_storage local{};
         const auto local_size = options_.local_address.to_kernel(local);
-        if (::bind(socket_, reinterpret_cast<const sockaddr*>(&local), local_size) != 0) return false;
+        if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&local), local_size) != 0) return false;
     }
-    if (::connect(socket_, reinterpret_cast<const sockaddr*>(&kernel), size) != 0 && errno != EINPROGRESS) return false;
-    io_->watch(socket_, EPOLLOUT, *this, false);
+    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&kernel), size) != 0 && errno != EINPROGRESS)
+        return false;
+    io_->watch(socket_.get(), EPOLLOUT, *this, false);
     return true;
 }
 
 void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
-    if (socket_ < 0) return;
+    if (!socket_) return;
     if (phase_ == Phase::tunnelling) {
         continue_handshake(now);
         return;
     }
     int error = 0;
     socklen_t size = sizeof error;
-    ::getsockopt(socket_, SOL_SOCKET, SO_ERROR, &error, &size);
+    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error != 0) {
         address_failed(std::generic_category().message(error), now);
     } else if (!options_.proxy) {
@@ -177,10 +177,10 @@ void Initiator::Dialer::continue_handshake(core::Moment now) {
     while (handshake_->state() == ProxyHandshake::State::going_on) {
         const auto output = handshake_->output();
         const auto moved = output.empty()
-                               ? ::recv(socket_, bytes.data(), std::min(bytes.size(), handshake_->wanted()), 0)
-                               : ::send(socket_, output.data(), output.size(), MSG_NOSIGNAL);
+                               ? ::recv(socket_.get(), bytes.data(), std::min(bytes.size(), handshake_->wanted()), 0)
+                               : ::send(socket_.get(), output.data(), output.size(), MSG_NOSIGNAL);
         if (moved < 0 && (errno == EAGAIN || errno == EINTR)) {
-            io_->change(socket_, output.empty() ? EPOLLIN : EPOLLOUT, *this);
+            io_->change(socket_.get(), output.empty() ? EPOLLIN : EPOLLOUT, *this);
             return;
         }
         if (moved <= 0) {
@@ -208,25 +208,22 @@ void Initiator::Dialer::address_failed(std::string_view why, core::Moment now) {
 }
 
 void Initiator::Dialer::connected(core::Moment now) {
-    io_->unwatch(socket_, *this);
-    const auto socket = std::exchange(socket_, -1);
-    if (!host_->claim()) {  // it is connected: cannot be
-        ::close(socket);
-        return;
-    }
+    io_->unwatch(socket_.get(), *this);
+    auto socket = std::move(socket_);
+    if (!host_->claim()) return;  // it is connected: cannot be
     phase_ = Phase::connected;
     next_ns_ = detail::kNever;
     logged_on_ = false;
     connected_ns_ = now.monotonic_ns;
-    auto transport =
-        tls_ ? make_tls_transport(*tls_, socket, options_.hosts[at_host_].name) : make_tcp_transport(socket);
+    auto transport = tls_ ? make_tls_transport(*tls_, std::move(socket), options_.hosts[at_host_].name)
+                          : make_tcp_transport(std::move(socket));
     host_->connect(std::make_unique<Connection>(std::move(transport), address_, now), InputBuffer{kNothingRead}, now);
 }
 
 void Initiator::Dialer::drop_socket() noexcept {
-    if (socket_ < 0) return;
-    io_->unwatch(socket_, *this);
-    ::close(std::exchange(socket_, -1));
+    if (!socket_) return;
+    io_->unwatch(socket_.get(), *this);
+    socket_ = {};
 }
 
 void Initiator::Dialer::host_failed(core::Moment now) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/engine/initiator.hpp>
 
 #include "name_lookup.hpp"
@@ -23,7 +24,7 @@ public:
     void begin();
     void end();
     [[nodiscard]] SessionHost& host() const noexcept { return *host_; }
-    [[nodiscard]] std::shared_ptr<SessionHandle> handle() const noexcept { return host_; }
+    [[nodiscard]] std::shared_ptr<SessionHandle> handle() const noexcept { return {host_, &host_->handle()}; }
 
     void on_signal(core::Moment now) override { static_cast<void>(now); }
     std::int64_t on_timer(core::Moment now) override;
@@ -69,7 +70,7 @@ private:
     std::optional<NameLookup> lookup_;
     std::vector<net::SocketAddress> addresses_;  // of the host, not tried yet; the last is the next
     net::SocketAddress address_;
-    int socket_{-1};
+    core::Descriptor socket_;
     std::optional<ProxyHandshake> handshake_;
     std::int64_t give_up_ns_{0};
     std::int64_t connected_ns_{0};

@@ -30,7 +30,17 @@ SessionHandle& Initiator::add(SessionOptions session, Options options, Applicati
     thread.call([&] { dialer->begin(); });
     if (auto* const file = dialer->host().file()) keeper_->keep(*file);
     dialers_.push_back(std::move(dialer));
-    return dialers_.back()->host();
+    return dialers_.back()->host().handle();
+}
+
+void Initiator::remove(const SessionHandle& session) {
+    const auto found =
+        std::ranges::find_if(dialers_, [&](const auto& dialer) { return &dialer->host().handle() == &session; });
+    if (found == dialers_.end()) return;
+    auto& host = (*found)->host();
+    host.io().call([&] { (*found)->end(); });
+    if (host.file() != nullptr) keeper_->forget(*host.file());
+    dialers_.erase(found);
 }
 
 std::size_t Initiator::connected() const {

@@ -1,3 +1,4 @@
+#include <millpond/core/start_thread.hpp>
 #include <millpond/engine/io_thread.hpp>
 
 #include <algorithm>
@@ -30,48 +31,29 @@ constexpr std::uint64_t kRoundsBetweenEpoll = 64;
 }  // namespace
 
 IoThread::IoThread(Options options) : options_(std::move(options)), idle_(options_.poll) {
-    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) fail("an I/O thread's epoll");
-    event_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    epoll_ = core::Descriptor{::epoll_create1(EPOLL_CLOEXEC)};
+    if (!epoll_) fail("an I/O thread's epoll");
+    event_ = core::Descriptor{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
-    if (event_ < 0 || ::epoll_ctl(epoll_, EPOLL_CTL_ADD, event_, &event) != 0) {
-        const int error = errno;
-        if (event_ >= 0) ::close(event_);
-        ::close(epoll_);
-        throw std::system_error(error, std::system_category(), "an I/O thread's eventfd");
-    }
+    if (!event_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &event) != 0) fail("an I/O thread's eventfd");
 }
 
 IoThread::~IoThread() {
     stop();
     static_cast<void>(run_posted());
     retired_.clear();
-    ::close(event_);
-    ::close(epoll_);
 }
 
 void IoThread::start() {
-    std::promise<void> ready;
-    auto outcome = ready.get_future();
-    stopping_.store(false);
-    thread_ = std::thread([this, &ready] {
+    const auto prepare = [this] {
         core::name_this_thread(options_.name);
-        try {
-            if (options_.cpu) core::pin_this_thread(*options_.cpu);
-            if (options_.realtime_priority) core::set_realtime(*options_.realtime_priority);
-        } catch (...) {
-            ready.set_exception(std::current_exception());
-            return;
-        }
-        ready.set_value();
+        if (options_.cpu) core::pin_this_thread(*options_.cpu);
+        if (options_.realtime_priority) core::set_realtime(*options_.realtime_priority);
+    };
+    stopping_.store(false);
+    core::start_thread(thread_, prepare, [this] {
         while (!stopping_.load(std::memory_order_relaxed)) guarded_round();
     });
-    try {
-        outcome.get();
-    } catch (...) {
-        thread_.join();
-        throw;
-    }
 }
 
 void IoThread::guarded_round() {
@@ -172,17 +154,17 @@ void IoThread::wants_timer(std::size_t slot, std::int64_t monotonic_ns) noexcept
 
 void IoThread::watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly) {
     epoll_event event{.events = events, .data = {.ptr = &watcher}};
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) fail("an I/O thread cannot watch a socket");
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) fail("an I/O thread cannot watch a socket");
     if (read_directly) direct_.push_back(&watcher);
 }
 
 void IoThread::change(int descriptor, std::uint32_t events, detail::Watcher& watcher) noexcept {
     epoll_event event{.events = events, .data = {.ptr = &watcher}};
-    ::epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void IoThread::unwatch(int descriptor, detail::Watcher& watcher) noexcept {
-    ::epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
     std::erase(direct_, &watcher);
 }
 
@@ -192,18 +174,18 @@ void IoThread::wake_if_asleep() noexcept {
     // The thread that changes it makes the call; the others' work is seen in the same round.
     if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false, std::memory_order_seq_cst)) return;
     const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(event_, &one, sizeof one);
+    [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
 }
 
 bool IoThread::round(std::int64_t longest_wait_ns) {
-    tallies_.rounds.add();
+    counters_.rounds.add();
     const auto now = clock_.now();
     bool worked = run_posted();
     worked = run_ready(now) || worked;
     const bool directly = options_.poll == core::Poll::spin && direct_.size() <= kReadDirectlyUpTo;
     if (directly) read_directly(now);
     if (now.monotonic_ns >= next_deadline_) run_timers(now);
-    if (!directly || tallies_.rounds.read() % kRoundsBetweenEpoll == 0) {
+    if (!directly || counters_.rounds.read() % kRoundsBetweenEpoll == 0) {
         const bool may_sleep = options_.poll != core::Poll::spin && !worked;
         const auto wait = may_sleep && idle_.pause()
                               ? std::clamp<std::int64_t>(next_deadline_ - now.monotonic_ns, 0, longest_wait_ns)
@@ -274,10 +256,10 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
         } else {
             // Rounded up: a wait that ends before the deadline would be followed by one of nothing.
             timeout_ms = static_cast<int>((wait_ns + 999'999) / 1'000'000);
-            tallies_.sleeps.add();
+            counters_.sleeps.add();
         }
     }
-    const auto ready = ::epoll_wait(epoll_, events.data(), kEventsAtOnce, timeout_ms);
+    const auto ready = ::epoll_wait(epoll_.get(), events.data(), kEventsAtOnce, timeout_ms);
     if (timeout_ms != 0) asleep_.store(false, std::memory_order_seq_cst);
     if (ready <= 0) return false;
     const auto now = clock_.now();
@@ -289,8 +271,8 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
             continue;
         }
         std::uint64_t count = 0;
-        [[maybe_unused]] const auto got = ::read(event_, &count, sizeof count);
-        tallies_.wakes.add();
+        [[maybe_unused]] const auto got = ::read(event_.get(), &count, sizeof count);
+        counters_.wakes.add();
     }
     // Whatever was signalled while it slept, without another round's delay.
     run_ready(now);

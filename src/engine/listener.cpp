@@ -11,7 +11,6 @@
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "store_opening.hpp"
 #include "tls_transport.hpp"
@@ -40,31 +39,28 @@ Acceptor::Listener::Listener(IoThread& io, const Options& options)
     const auto where = options.address + ":" + std::to_string(options.port);
     sockaddr_storage address{};
     const auto size = net::SocketAddress::parse_host(options.address).with_port(options.port).to_kernel(address);
-    socket_ = ::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (socket_ < 0) throw std::system_error(errno, std::system_category(), "a socket for " + where);
+    socket_ = core::Descriptor{::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (!socket_) throw std::system_error(errno, std::system_category(), "a socket for " + where);
     const int on = 1;
-    ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     socklen_t room = sizeof address;
-    if (::bind(socket_, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::listen(socket_, kListenBacklog) != 0 ||
-        ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &room) != 0) {
-        const auto error = errno;
-        ::close(socket_);
-        throw std::system_error(error, std::system_category(), "cannot listen on " + where);
-    }
+    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+        ::listen(socket_.get(), kListenBacklog) != 0 ||
+        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &room) != 0)
+        throw std::system_error(errno, std::system_category(), "cannot listen on " + where);
     port_ = net::SocketAddress::from_kernel(address).port();
 }
 
-Acceptor::Listener::~Listener() { ::close(socket_); }
+Acceptor::Listener::~Listener() = default;
 
 void Acceptor::Listener::begin() {
     slot_ = io_->join(*this);
-    io_->watch(socket_, EPOLLIN, *this, false);
+    io_->watch(socket_.get(), EPOLLIN, *this, false);
 }
 
 void Acceptor::Listener::end() {
     ended_ = true;
-    io_->unwatch(socket_, *this);
+    io_->unwatch(socket_.get(), *this);
     strangers_.clear();
     farewell_.clear();
     for (auto& from : templates_) {
@@ -81,7 +77,7 @@ SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& appl
     auto& thread = on != nullptr ? *on : *io_;
     auto host = std::make_shared<SessionHost>(std::move(session), application, thread);
     thread.call([&] { begin(*host, nullptr); });
-    auto& handle = *host;
+    auto& handle = host->handle();
     roster_.add(std::move(host));
     return handle;
 }
@@ -108,28 +104,52 @@ void Acceptor::Listener::add_template(SessionOptions model, Application& applica
     io_->call([&] { templates_.push_back({std::move(model), &application, most, {}}); });
 }
 
+void Acceptor::Listener::remove(const SessionHandle& session) {
+    const auto all = roster_.all();
+    const auto found = std::ranges::find_if(all, [&](const auto& one) { return &one->handle() == &session; });
+    if (found == all.end()) return;
+    const auto& host = *found;
+    // Connections find it no more; one that was handed to it is in its thread's queue in front of the end.
+    io_->call([&] {
+        roster_.remove(*host);
+        for (auto& from : templates_) std::erase(from.made, host);
+    });
+    host->io().call([&] { end(*host); });
+}
+
+std::vector<std::shared_ptr<SessionHandle>> Acceptor::Listener::remove_template(const fix::SessionConfig& ids) {
+    std::vector<std::shared_ptr<SessionHandle>> made;
+    io_->call([&] {
+        std::erase_if(templates_, [&](const Template& from) {
+            const auto& config = from.model.config;
+            if (config.version != ids.version || config.sender_comp_id != ids.sender_comp_id) return false;
+            for (const auto& host : from.made) made.emplace_back(host, &host->handle());
+            return true;
+        });
+    });
+    return made;
+}
+
 void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     for (;;) {
         sockaddr_storage address{};
         socklen_t size = sizeof address;
-        const auto socket =
-            ::accept4(socket_, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket < 0) break;
-        tallies_.accepted.add();
+        core::Descriptor socket{
+            ::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+        if (!socket) break;
+        counters_.accepted.add();
         const auto peer = net::SocketAddress::from_kernel(address);
         if (!options_.allowed.contains(peer)) {
             count_refusal({.reason = RefusalReason::not_allowed}, peer);
-            ::close(socket);
             continue;
         }
         make_room(peer, now);
         if (strangers_.size() + roster_.claimed() >= options_.max_connections) {
             count_refusal({.reason = RefusalReason::full, .detail = "max_connections"}, peer);
-            ::close(socket);
             continue;
         }
-        take(socket, peer, now);
+        take(std::move(socket), peer, now);
     }
     io_->wants_timer(slot_, next_deadline_ns());
 }
@@ -158,10 +178,10 @@ void Acceptor::Listener::make_room(const net::SocketAddress& peer, core::Moment 
     }
 }
 
-void Acceptor::Listener::take(int socket, const net::SocketAddress& peer, core::Moment now) {
+void Acceptor::Listener::take(core::Descriptor socket, const net::SocketAddress& peer, core::Moment now) {
     const int on = 1;
-    ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    auto transport = tls_ ? make_tls_transport(*tls_, socket, {}) : make_tcp_transport(socket);
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    auto transport = tls_ ? make_tls_transport(*tls_, std::move(socket), {}) : make_tcp_transport(std::move(socket));
     auto stranger = std::make_unique<Stranger>(std::make_unique<Connection>(std::move(transport), peer, now),
                                                InputBuffer{options_.first_message_bytes});
     stranger->connection->watch(*io_, *this);
@@ -257,13 +277,13 @@ void Acceptor::Listener::turn_away(Stranger& stranger, const Refusal& why, core:
 
 void Acceptor::Listener::count_refusal(const Refusal& why, const net::SocketAddress& peer) {
     switch (why.reason) {
-        case RefusalReason::not_allowed: tallies_.not_allowed.add(); break;
-        case RefusalReason::full: tallies_.full.add(); break;
-        case RefusalReason::silent: tallies_.silent.add(); break;
-        case RefusalReason::tls: tallies_.handshakes_failed.add(); break;
-        case RefusalReason::duplicate: tallies_.duplicate.add(); break;
-        case RefusalReason::no_store: tallies_.no_store.add(); break;
-        default: tallies_.unknown.add(); break;
+        case RefusalReason::not_allowed: counters_.not_allowed.add(); break;
+        case RefusalReason::full: counters_.full.add(); break;
+        case RefusalReason::silent: counters_.silent.add(); break;
+        case RefusalReason::tls: counters_.handshakes_failed.add(); break;
+        case RefusalReason::duplicate: counters_.duplicate.add(); break;
+        case RefusalReason::no_store: counters_.no_store.add(); break;
+        default: counters_.unknown.add(); break;
     }
     if (options_.observer == nullptr) return;
     auto told = why;
@@ -320,11 +340,11 @@ bool Acceptor::Listener::reclaim(Template& from, core::Moment now) {
     SessionHost* oldest = nullptr;
     for (const auto& host : from.made) {
         const bool loses_nothing = host->file() != nullptr || host->schedule_is_over(now.utc_ns);
-        if (host->claimed() || host->has_senders() || !loses_nothing) continue;
+        if (host->claimed() || !host->senders().empty() || !loses_nothing) continue;
         if (oldest == nullptr || host->last_connected_utc_ns() < oldest->last_connected_utc_ns()) oldest = host.get();
     }
     if (oldest == nullptr) return false;
-    tallies_.reclaimed.add();
+    counters_.reclaimed.add();
     if (options_.observer != nullptr) options_.observer->on_reclaimed(oldest->name());
     remove(*oldest);
     std::erase_if(from.made, [&](const auto& host) { return host.get() == oldest; });
@@ -376,7 +396,7 @@ std::int64_t Acceptor::Listener::next_deadline_ns() const noexcept {
 void Acceptor::Listener::on_drain(core::Moment now, std::int64_t deadline_ns) {
     static_cast<void>(deadline_ns);
     // No further peer is let in.
-    io_->unwatch(socket_, *this);
+    io_->unwatch(socket_.get(), *this);
     for (const auto& stranger : strangers_) farewell_.add(std::move(stranger->connection), now);
     strangers_.clear();
 }

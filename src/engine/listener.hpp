@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/fix/parser.hpp>
 
@@ -31,10 +32,12 @@ public:
 
     SessionHandle& add(SessionOptions session, Application& application, IoThread* on);
     void add_template(SessionOptions model, Application& application, std::size_t most);
+    void remove(const SessionHandle& session);
+    std::vector<std::shared_ptr<SessionHandle>> remove_template(const fix::SessionConfig& ids);
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] const Roster& roster() const noexcept { return roster_; }
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     [[nodiscard]] IoThread& io() const noexcept { return *io_; }
     /// Ends a session, on its thread.
     void end(SessionHost& host);
@@ -62,7 +65,7 @@ private:
 
     /// Closes the oldest connections without a Logon where `peer` would be one too many.
     void make_room(const net::SocketAddress& peer, core::Moment now);
-    void take(int socket, const net::SocketAddress& peer, core::Moment now);
+    void take(core::Descriptor socket, const net::SocketAddress& peer, core::Moment now);
     /// Reads what has come. The stranger may have found its session, or be gone, afterwards.
     void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
@@ -89,13 +92,13 @@ private:
     std::unique_ptr<TlsContext> tls_;
     std::size_t slot_{0};
     bool ended_{false};
-    int socket_{-1};
+    core::Descriptor socket_;
     std::uint16_t port_{0};
     fix::Parser parser_;
     std::vector<std::unique_ptr<Stranger>> strangers_;
     Farewell farewell_;
     std::vector<Template> templates_;
-    Tallies tallies_;
+    Counters counters_;
     std::string fault_text_;  // of the newest store that could not be opened
     StoreKeeper keeper_;
     Roster roster_;

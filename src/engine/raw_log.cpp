@@ -12,6 +12,8 @@
 #include <millpond/core/thread_name.hpp>
 #include <millpond/fix/utc_time.hpp>
 
+#include "log_archive.hpp"
+
 namespace millpond::engine {
 namespace {
 
@@ -44,6 +46,13 @@ RawLog::RawLog(Options options) : options_(std::move(options)), file_(options_.f
     ring_ = std::make_unique<char[]>(options_.ring_bytes);  // zeroed: its pages are there
     mask_ = options_.ring_bytes - 1;
     line_.reserve(kBufferBytes * 2);
+    opened_ = std::chrono::steady_clock::now();
+    if (options_.compress || options_.keep != 0) {
+        archive_ = std::make_unique<LogArchive>(
+            file_,
+            LogArchive::Options{.keep = options_.keep, .compress = options_.compress, .file_mode = options_.file_mode},
+            counters_.compressed, counters_.compress_failures);
+    }
     writer_ = std::thread{[this] { run(); }};
 }
 
@@ -84,8 +93,8 @@ void RawLog::on_bytes(std::string_view session, Direction direction, std::string
         if (at + size - taken_seen_ > options_.ring_bytes) {
             ++lost_pieces_;
             lost_bytes_ += bytes.size();
-            tallies_.lost_pieces.add();
-            tallies_.lost_bytes.add(bytes.size());
+            counters_.lost_pieces.add();
+            counters_.lost_bytes.add(bytes.size());
             return;
         }
     }
@@ -99,8 +108,8 @@ void RawLog::on_bytes(std::string_view session, Direction direction, std::string
     put(at, session.data(), session.size());
     put(at, bytes.data(), bytes.size());
     given_.store(at, std::memory_order_release);  // sync "piece given": write_waiting
-    tallies_.pieces.add();
-    tallies_.bytes.add(bytes.size());
+    counters_.pieces.add();
+    counters_.bytes.add(bytes.size());
 }
 
 void RawLog::run() {
@@ -182,15 +191,23 @@ void RawLog::hide_secrets(const Piece& piece) {
 void RawLog::write_out() {
     std::string_view left = line_;
     while (!left.empty()) {
-        if (!file_.is_open() && !file_.open()) break;
+        if (!file_.is_open()) {
+            if (!file_.open()) break;
+            opened_ = std::chrono::steady_clock::now();
+        }
         const auto written = file_.write_lines(left);
         if (written == 0) break;
-        tallies_.written_bytes.add(written);
+        counters_.written_bytes.add(written);
         left.remove_prefix(written);
     }
-    tallies_.failed_bytes.add(left.size());
+    counters_.failed_bytes.add(left.size());
     line_.clear();
-    if (file_.is_open() && file_.bytes() >= options_.rotate_bytes && file_.rotate()) tallies_.rotations.add();
+    if (!file_.is_open() || file_.bytes() == 0) return;
+    const bool is_old =
+        options_.rotate_after.count() != 0 && std::chrono::steady_clock::now() - opened_ >= options_.rotate_after;
+    if ((!is_old && file_.bytes() < options_.rotate_bytes) || !file_.rotate()) return;
+    counters_.rotations.add();
+    if (archive_ != nullptr) archive_->on_renamed();
 }
 
 }  // namespace millpond::engine

@@ -25,7 +25,7 @@ bool Sender::pump(SenderHost& host, core::Moment now, std::size_t most) {
             // From here on a step of the system's clock changes nothing.
             staged_deadline_ns_ =
                 staged_.deadline_utc_ns == 0 ? kNever : now.monotonic_ns + (staged_.deadline_utc_ns - now.utc_ns);
-            tallies_.taken.add();
+            counters_.taken.add();
             latencies_.acquire.record(rate_.nanos(staged_.acquire_ticks));
             latencies_.queue.record(rate_.nanos(core::ticks() - staged_.handed_ticks));
         }
@@ -46,7 +46,7 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
         return Step::done;
     }
     if (host.congested() || last_ - first_ == in_flight_.size()) return busy();
-    const auto refused_before = session.store().tallies().refused.read();
+    const auto refused_before = session.store().counters().refused.read();
     const auto sequence = session.store().next_sender();
     const auto begin = core::ticks();
     // In front of the send: that may find that the socket took everything.
@@ -55,14 +55,14 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     if (!send(session, staged_, host.stamp())) {
         --last_;
         if (session.state() != fix::Session::State::active) return Step::wait;
-        if (session.store().tallies().refused.read() != refused_before) return busy();
+        if (session.store().counters().refused.read() != refused_before) return busy();
         fail_staged(SendFailure::not_encoded);
         return Step::done;
     }
     const auto end = core::ticks();
     latencies_.encode.record(rate_.nanos(end - begin));
-    tallies_.sent.add();
-    tallies_.in_flight.set(last_ - first_);
+    counters_.sent.add();
+    counters_.in_flight.set(last_ - first_);
     in_flight_[(last_ - 1) & (in_flight_.size() - 1)].encoded_ticks = end;
     release(staged_);
     staged_full_ = false;
@@ -71,7 +71,7 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
 
 /// The connection must move first. What waits too often fails.
 Sender::Step Sender::busy() noexcept {
-    tallies_.retried.add();
+    counters_.retried.add();
     if (options_.max_attempts == 0 || ++attempts_ < options_.max_attempts) return Step::wait;
     fail_staged(SendFailure::too_busy);
     return Step::done;
@@ -79,13 +79,13 @@ Sender::Step Sender::busy() noexcept {
 
 core::Tally& Sender::tally_of(SendFailure failure) noexcept {
     switch (failure) {
-        case SendFailure::expired: return tallies_.expired;
-        case SendFailure::not_logged_on: return tallies_.not_logged_on;
-        case SendFailure::too_busy: return tallies_.too_busy;
-        case SendFailure::not_encoded: return tallies_.not_encoded;
+        case SendFailure::expired: return counters_.expired;
+        case SendFailure::not_logged_on: return counters_.not_logged_on;
+        case SendFailure::too_busy: return counters_.too_busy;
+        case SendFailure::not_encoded: return counters_.not_encoded;
         case SendFailure::shut_down: break;
     }
-    return tallies_.shut_down;
+    return counters_.shut_down;
 }
 
 void Sender::fail_staged(SendFailure failure) noexcept {
@@ -98,7 +98,7 @@ void Sender::fail_staged(SendFailure failure) noexcept {
 void Sender::fail_all(SendFailure failure) noexcept {
     if (staged_full_) fail_staged(failure);
     while (take(staged_)) {
-        tallies_.taken.add();
+        counters_.taken.add();
         staged_full_ = true;
         fail_staged(failure);
     }
@@ -106,8 +106,8 @@ void Sender::fail_all(SendFailure failure) noexcept {
 
 void Sender::settle(bool written) noexcept {
     const auto& entry = in_flight_[first_++ & (in_flight_.size() - 1)];
-    tallies_.in_flight.set(last_ - first_);
-    (written ? tallies_.written : tallies_.not_written).add();
+    counters_.in_flight.set(last_ - first_);
+    (written ? counters_.written : counters_.not_written).add();
     tell_sent({.token = entry.token, .sequence = entry.sequence, .written = written});
 }
 
@@ -138,12 +138,12 @@ std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& regist
     const auto counter = [&](const char* name, const char* help, const core::Tally& tally) {
         list.push_back(registry.add_counter({name, help, labels}, tally));
     };
-    counter("millpond_fix_sender_sent_total", "Messages that got a sequence number.", tallies_.sent);
-    counter("millpond_fix_sender_written_total", "Messages that the socket took.", tallies_.written);
+    counter("millpond_fix_sender_sent_total", "Messages that got a sequence number.", counters_.sent);
+    counter("millpond_fix_sender_written_total", "Messages that the socket took.", counters_.written);
     counter("millpond_fix_sender_not_written_total", "Messages whose connection ended before the socket took them.",
-            tallies_.not_written);
+            counters_.not_written);
     counter("millpond_fix_sender_retried_total", "Looks at a message that found the connection busy.",
-            tallies_.retried);
+            counters_.retried);
     list.push_back(registry.add_counter(
         {"millpond_fix_sender_refused_total", "Messages refused: the lane was full or the sender closed.", labels},
         [this] { return static_cast<double>(refused()); }));
@@ -154,16 +154,16 @@ std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& regist
             {"millpond_fix_sender_dropped_total", "Messages that were not sent.", with("reason", reason.c_str())},
             tally));
     };
-    dropped(SendFailure::expired, tallies_.expired);
-    dropped(SendFailure::not_logged_on, tallies_.not_logged_on);
-    dropped(SendFailure::too_busy, tallies_.too_busy);
-    dropped(SendFailure::not_encoded, tallies_.not_encoded);
-    dropped(SendFailure::shut_down, tallies_.shut_down);
+    dropped(SendFailure::expired, counters_.expired);
+    dropped(SendFailure::not_logged_on, counters_.not_logged_on);
+    dropped(SendFailure::too_busy, counters_.too_busy);
+    dropped(SendFailure::not_encoded, counters_.not_encoded);
+    dropped(SendFailure::shut_down, counters_.shut_down);
     list.push_back(registry.add_gauge({"millpond_fix_sender_depth", "Messages that wait in the lanes.", labels},
                                       [this] { return static_cast<double>(depth()); }));
     list.push_back(registry.add_gauge(
         {"millpond_fix_sender_in_flight", "Messages with a number that the socket has not taken.", labels},
-        tallies_.in_flight));
+        counters_.in_flight));
     const auto latency = [&](const char* stage, const metrics::LatencyHistogram& histogram) {
         list.push_back(registry.add_latency(
             {"millpond_fix_sender_stage_seconds", "Where a message's time goes.", with("stage", stage)}, histogram));

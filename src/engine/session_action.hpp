@@ -32,6 +32,7 @@ void SessionHost::act(core::Moment now, Work&& work) {
         work();
         return;
     }
+    began_ns_ = now.monotonic_ns;
     Acting acting{*this};
     work();
     finish_action(now);

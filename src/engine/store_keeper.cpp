@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include <millpond/core/clock.hpp>
+#include <millpond/core/moment.hpp>
 #include <millpond/core/thread_name.hpp>
 
 namespace millpond::engine {
@@ -37,10 +37,11 @@ void StoreKeeper::forget(const fix::FileStore& store) {
 void StoreKeeper::run() {
     core::name_this_thread("stores");
     std::unique_lock guard{lock_};
+    core::MomentClock clock;
     while (!stopping_) {
         for (auto* store : stores_) {
             // An error costs history only, and the next round tries again.
-            [[maybe_unused]] const auto error = store->maintain(core::monotonic_nanos());
+            [[maybe_unused]] const auto error = store->maintain(clock.now());
         }
         changed_.wait_for(guard, kPace);
     }

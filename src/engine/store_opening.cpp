@@ -6,6 +6,22 @@
 #include <millpond/fix/file_store.hpp>
 
 namespace millpond::engine {
+namespace {
+
+fix::FileStore::Options file_options(const SessionOptions& options) {
+    const auto& store = options.store;
+    return {.data_bytes = store.bytes,
+            .segments = store.segments,
+            .least_bytes = fix::MessageStore::least_bytes(options.config.max_message_bytes),
+            .keep_ns = store.keep.count(),
+            .resident_bytes = store.resident_bytes,
+            .durability = store.durability,
+            .interval_ns = store.sync_interval.count(),
+            .identity = identity_of(options.config),
+            .file_mode = store.file_mode};
+}
+
+}  // namespace
 
 fix::StoreIdentity identity_of(const fix::SessionConfig& config) {
     return {.begin_string = std::string{fix::begin_string(config.version)},
@@ -14,8 +30,10 @@ fix::StoreIdentity identity_of(const fix::SessionConfig& config) {
 }
 
 void check_store(const SessionOptions& options) {
+    constexpr std::size_t kLeastGrowing = 4;
     const auto& store = options.store;
-    const auto segments = store.file.empty() || store.segments == 0 ? 1 : store.segments;
+    const auto in_file = store.segments == 0 ? kLeastGrowing : store.segments;
+    const auto segments = store.file.empty() ? 1 : in_file;
     const auto longest = options.config.max_message_bytes;
     if (fix::MessageStore::takes(store.bytes / segments, longest)) return;
     const auto in_segments = segments == 1 ? "" : " in " + std::to_string(segments) + " segments";
@@ -28,14 +46,13 @@ void check_store(const SessionOptions& options) {
 std::unique_ptr<fix::MessageStore> open_store(const SessionOptions& options, std::int64_t utc_ns) {
     check_store(options);
     const auto& store = options.store;
-    if (store.file.empty()) return std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
-    return std::make_unique<fix::FileStore>(store.file, utc_ns,
-                                            fix::FileStore::Options{.data_bytes = store.bytes,
-                                                                    .segments = store.segments,
-                                                                    .durability = store.durability,
-                                                                    .interval_ns = store.sync_interval.count(),
-                                                                    .identity = identity_of(options.config),
-                                                                    .file_mode = store.file_mode});
+    if (store.file.empty()) {
+        auto memory = std::make_unique<fix::MemoryStore>(utc_ns, fix::ByteCount{store.bytes});
+        if (store.next_sender != 1) memory->set_next_sender(store.next_sender);
+        memory->set_next_target(store.next_target);
+        return memory;
+    }
+    return std::make_unique<fix::FileStore>(store.file, utc_ns, file_options(options));
 }
 
 }  // namespace millpond::engine

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "transport.hpp"
 
@@ -15,13 +15,12 @@ bool would_block() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || 
 
 class TcpTransport final : public Transport {
 public:
-    explicit TcpTransport(int socket) noexcept : socket_(socket) {}
-    ~TcpTransport() override { ::close(socket_); }
+    explicit TcpTransport(core::Descriptor socket) noexcept : socket_(std::move(socket)) {}
 
-    int descriptor() const noexcept override { return socket_; }
+    int descriptor() const noexcept override { return socket_.get(); }
 
     Moved receive(std::span<std::byte> into) noexcept override {
-        const auto got = ::recv(socket_, into.data(), into.size(), 0);
+        const auto got = ::recv(socket_.get(), into.data(), into.size(), 0);
         if (got > 0) return {static_cast<std::size_t>(got)};
         return {0, got == 0 || !would_block()};
     }
@@ -29,7 +28,7 @@ public:
     Moved send(std::span<const std::string_view> pieces) noexcept override {
         ssize_t taken = 0;
         if (pieces.size() == 1) {
-            taken = ::send(socket_, pieces[0].data(), pieces[0].size(), MSG_NOSIGNAL);
+            taken = ::send(socket_.get(), pieces[0].data(), pieces[0].size(), MSG_NOSIGNAL);
         } else {
             std::array<iovec, kMostPieces> vectors;
             const auto count = std::min(pieces.size(), vectors.size());
@@ -39,21 +38,23 @@ public:
             msghdr message{};
             message.msg_iov = vectors.data();
             message.msg_iovlen = count;
-            taken = ::sendmsg(socket_, &message, MSG_NOSIGNAL);
+            taken = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL);
         }
         if (taken >= 0) return {static_cast<std::size_t>(taken)};
         return {0, !would_block()};
     }
 
-    void shut_down() noexcept override { ::shutdown(socket_, SHUT_WR); }
+    void shut_down() noexcept override { ::shutdown(socket_.get(), SHUT_WR); }
 
 private:
     static constexpr std::size_t kMostPieces = 64;
-    int socket_;
+    core::Descriptor socket_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp_transport(int socket) { return std::make_unique<TcpTransport>(socket); }
+std::unique_ptr<Transport> make_tcp_transport(core::Descriptor socket) {
+    return std::make_unique<TcpTransport>(std::move(socket));
+}
 
 }  // namespace millpond::engine

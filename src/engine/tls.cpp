@@ -12,7 +12,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tls_transport.hpp"
 
@@ -37,7 +36,7 @@ constexpr std::size_t kRecordBytes = std::size_t{16} * 1024;  // the most that o
     throw std::runtime_error("TLS: " + what + ": " + reason.data());
 }
 
-int socket_of(BIO* bio) noexcept { return *static_cast<const int*>(BIO_get_data(bio)); }
+int socket_of(BIO* bio) noexcept { return static_cast<const core::Descriptor*>(BIO_get_data(bio))->get(); }
 
 // OpenSSL's own socket BIO writes so that a closed connection raises SIGPIPE; this one asks for an error.
 int write_to_socket(BIO* bio, const char* bytes, int size) noexcept {
@@ -72,17 +71,17 @@ const BIO_METHOD* socket_method() {
 
 class TlsTransport final : public Transport {
 public:
-    TlsTransport(SSL_CTX* context, int socket) : socket_(socket), ssl_(SSL_new(context), SSL_free) {
+    TlsTransport(SSL_CTX* context, core::Descriptor socket)
+        : socket_(std::move(socket)), ssl_(SSL_new(context), SSL_free) {
         auto* const bio = BIO_new(socket_method());
         BIO_set_data(bio, &socket_);
         BIO_set_init(bio, 1);
         SSL_set_bio(ssl_.get(), bio, bio);
         SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     }
-    ~TlsTransport() override { ::close(socket_); }
 
     [[nodiscard]] SSL& ssl() noexcept { return *ssl_; }
-    int descriptor() const noexcept override { return socket_; }
+    int descriptor() const noexcept override { return socket_.get(); }
     bool wants_writable() const noexcept override { return wants_writable_; }
     bool holds_input() const noexcept override { return SSL_pending(ssl_.get()) > 0; }
     bool failed_to_begin() const noexcept override { return SSL_is_init_finished(ssl_.get()) == 0; }
@@ -112,7 +111,7 @@ public:
     void shut_down() noexcept override {
         if (SSL_is_init_finished(ssl_.get()) == 1) static_cast<void>(SSL_shutdown(ssl_.get()));
         ERR_clear_error();
-        ::shutdown(socket_, SHUT_WR);
+        ::shutdown(socket_.get(), SHUT_WR);
     }
 
 private:
@@ -134,7 +133,7 @@ private:
         return {0, why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE};
     }
 
-    int socket_;
+    core::Descriptor socket_;
     std::unique_ptr<SSL, decltype(&SSL_free)> ssl_;
     std::array<char, kRecordBytes> scratch_;
     std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
@@ -178,9 +177,10 @@ TlsContext::TlsContext(TlsRole role, const TlsOptions& options) : keys_(std::mak
 
 TlsContext::~TlsContext() = default;
 
-std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, int socket, const std::string& host) {
+std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, core::Descriptor socket,
+                                              const std::string& host) {
     const auto& keys = context.keys();
-    auto transport = std::make_unique<TlsTransport>(keys.context.get(), socket);
+    auto transport = std::make_unique<TlsTransport>(keys.context.get(), std::move(socket));
     auto* const ssl = &transport->ssl();
     if (keys.role == TlsRole::server) {
         SSL_set_accept_state(ssl);

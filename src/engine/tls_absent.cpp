@@ -33,9 +33,10 @@ void LogonSigner::sign(fix::AdminDraft& logon, std::int64_t utc_ns) {
     static_cast<void>(logon), static_cast<void>(utc_ns);  // never called: there is no signer
 }
 
-std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, int socket, const std::string& host) {
+std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, core::Descriptor socket,
+                                              const std::string& host) {
     static_cast<void>(context), static_cast<void>(host);
-    return make_tcp_transport(socket);  // never called: there is no context
+    return make_tcp_transport(std::move(socket));  // never called: there is no context
 }
 
 }  // namespace millpond::engine

@@ -10,7 +10,7 @@
 namespace millpond::engine {
 
 /// host: of a client, the name that it connects to. Takes the socket over.
-[[nodiscard]] std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, int socket,
+[[nodiscard]] std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, core::Descriptor socket,
                                                             const std::string& host);
 
 }  // namespace millpond::engine

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include <millpond/core/descriptor.hpp>
+
 namespace millpond::engine {
 
 /// What reading or writing came to.
@@ -39,6 +41,6 @@ public:
     [[nodiscard]] virtual std::string_view failure() const noexcept { return {}; }
 };
 
-[[nodiscard]] std::unique_ptr<Transport> make_tcp_transport(int socket);
+[[nodiscard]] std::unique_ptr<Transport> make_tcp_transport(core::Descriptor socket);
 
 }  // namespace millpond::engine

@@ -1,192 +1,99 @@
 #include <millpond/fix/file_store.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
-#include <span>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include "file_store_link.hpp"
 
-#include "store_upgrade.hpp"
-
+// What the using thread does: it writes, goes on in the next segment, and reads the older ones.
 namespace millpond::fix {
-namespace {
-
-/// Waits until the disk has the pages that these bytes lie in.
-std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
-    static const auto page_bytes = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto before = reinterpret_cast<std::uintptr_t>(begin) % page_bytes;
-    // msync wants a pointer that it does not write through.
-    auto* const page = const_cast<std::byte*>(static_cast<const std::byte*>(begin) - before);
-    if (msync(page, before + bytes, MS_SYNC) != 0) {
-        return {errno, std::system_category()};
+/// Finds the current segment among those of chain_ and goes on behind its newest record.
+void FileStore::take_over() {
+    std::ranges::sort(chain_, {}, &Link::generation);
+    found_ = 0;
+    chain_bytes_ = 0;
+    for (auto* link : chain_) {
+        chain_bytes_ += link->bytes();
+        link->extent = link->segment.sealed_extent();
+        link->role.store(Link::Role::left, std::memory_order_relaxed);
     }
-    return {};
-}
-
-FileStore::Options checked(FileStore::Options options) {
-    if (options.segments == 0 || options.segments > FileStore::kMostSegments) {
-        throw std::invalid_argument("a message store of " + std::to_string(options.segments) + " segments; from 1 to " +
-                                    std::to_string(FileStore::kMostSegments));
-    }
-    return options;
-}
-
-}  // namespace
-
-std::filesystem::path FileStore::segment_path(const std::filesystem::path& path, std::size_t number) {
-    return number == 0 ? path : std::filesystem::path{path.string() + "." + std::to_string(number)};
-}
-
-FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options)
-    : path_(path),
-      options_(checked(options)),
-      segment_bytes_(StoreSegment::checked_bytes(options.data_bytes / options.segments)),
-      created_utc_ns_(utc_ns) {
-    upgrade_store(path, options_);
-    while (segments() < kMostSegments && add_link(false)) recovered_ = true;
-    try {
-        while (segments() < std::min<std::size_t>(options.segments, 2)) add_link(true);
-    } catch (...) {
-        remove_new_files();
-        throw;
-    }
-    recover();
-}
-
-void FileStore::remove_new_files() noexcept {
-    if (recovered_) return;
-    std::error_code ignored;
-    for (std::size_t i = 0; i < segments(); ++i) {
-        if (links_[i].is_new) std::filesystem::remove(segment_path(path_, i), ignored);
-    }
-}
-
-StoreIdentity FileStore::identity_of(const StoreHeader& header) {
-    return StoreIdentity::of_text({header.identity, header.identity_bytes});
-}
-
-/// The segment is this session's from now on. Throws when it is another's.
-void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) const {
-    if (options_.identity.empty()) return;
-    if (header.identity_bytes == 0) {
-        const auto text = options_.identity.text();
-        std::memcpy(header.identity, text.data(), text.size());
-        std::atomic_ref{header.identity_bytes}.store(static_cast<std::uint32_t>(text.size()),
-                                                     std::memory_order_release);
-        return;
-    }
-    const auto owner = identity_of(header);
-    if (owner != options_.identity) {
-        throw std::invalid_argument(file.string() + " is the message store of the session " + owner.name() +
-                                    ", not of " + options_.identity.name());
-    }
-}
-
-bool FileStore::add_link(bool make) {
-    const auto number = segments();
-    const auto file = segment_path(path_, number);
-    const bool exists = std::filesystem::exists(file);
-    if (!make && !exists) return false;
-    Link link;
-    link.is_new = !exists;
-    link.region = memory::Region::file(
-        file, memory_bytes(segment_bytes_),
-        {.prefault = options_.prefault, .exclusive = number == 0, .own = true, .mode = options_.file_mode});
-    if (const auto segment = StoreSegment::open(link.region.bytes())) {
-        if (segment->data.size() != segment_bytes_) {
-            throw std::invalid_argument(file.string() + " is a segment of " + std::to_string(segment->data.size()) +
-                                        " bytes");
-        }
-        link.segment = *segment;
-    } else {
-        const auto& header = *reinterpret_cast<const StoreHeader*>(link.region.data());
-        if (header.magic == kStoreMagic && header.version != kStoreVersion) {
-            throw std::invalid_argument(file.string() + " is a message store of layout version " +
-                                        std::to_string(header.version) + "; this build reads " +
-                                        std::to_string(kStoreVersion));
-        }
-        // A file that begins with anything but zeros belongs to another program.
-        const auto magic = link.region.bytes().first(sizeof(StoreHeader::magic));
-        if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
-            throw std::invalid_argument(file.string() + " is no message store of this layout");
-        }
-        link.segment = StoreSegment::create(link.region.bytes(), segment_bytes_, created_utc_ns_);
-    }
-    bind(*link.segment.header, file);
-    links_[number] = std::move(link);
-    ready_.store(number + 1, std::memory_order_release);  // sync "segment ready": turn
-    return true;
-}
-
-void FileStore::recover() {
-    std::uint64_t newest = 0;
-    for (std::size_t i = 0; i < segments(); ++i) {
-        auto& link = links_[i];
-        link.extent = link.generation() == 0 ? StoreSegment::Extent{} : link.segment.sealed_extent();
-        if (link.generation() > newest) {
-            newest = link.generation();
-            current_link_ = i;
-        }
-    }
-    auto& link = links_[current_link_];
-    auto& header = *link.segment.header;
+    auto& link = last();
+    link.role.store(Link::Role::current, std::memory_order_relaxed);
     link.extent = link.segment.recover();
-    if (newest == 0) header.generation.store(1, std::memory_order_release);
-    auto next = header.next_sender.load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < segments(); ++i) next = std::max(next, links_[i].extent.next);
-    enter(current_link_,
-          {.end = link.extent.end, .oldest = link.extent.messages != 0 ? link.extent.first : next, .next = next});
+    auto next = link.segment.header->next_sender.load(std::memory_order_relaxed);
+    for (const auto* one : chain_) next = std::max(next, one->extent.next);
+    enter(link, {.end = link.extent.end, .oldest = link.extent.messages != 0 ? link.extent.first : next, .next = next});
     set_written_to(next - 1);
     count_all(0);
+    changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain
 }
 
 /// The link's messages go on from `start`.
-void FileStore::enter(std::size_t number, const Start& start) noexcept {
-    auto& extent = links_[number].extent;
+void FileStore::enter(Link& link, const Start& start) noexcept {
+    auto& extent = link.extent;
     if (extent.messages == 0) {
         extent = {.first = start.oldest, .next = start.oldest, .begin = start.end, .end = start.end};
     }
-    current_link_ = number;
-    stored_before_ = tallies().stored.read();
-    use(links_[number].segment, start);
+    stored_before_ = counters().stored.read();
+    use(link.segment, start);
 }
 
-void FileStore::refresh() noexcept { recover(); }
+void FileStore::refresh() noexcept {
+    if (auto* const ready = fresh_.exchange(nullptr, std::memory_order_acquire)) {
+        Link* none = nullptr;
+        if (ready->generation() != 0) {
+            chain_.push_back(ready);
+        } else if (!fresh_.compare_exchange_strong(none, ready, std::memory_order_release)) {
+            ready->role.store(Link::Role::given_up, std::memory_order_release);  // another was prepared meanwhile
+        }
+    }
+    take_over();
+}
 
-std::size_t FileStore::capacity_bytes() const noexcept { return segments() * segment_bytes_; }
+std::size_t FileStore::segments() const noexcept {
+    return chain_.size() + (fresh_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
+}
 
 void FileStore::count_all(std::uint64_t overwritten) noexcept {
     std::uint64_t bytes = 0;
-    for (std::size_t i = 0; i < segments(); ++i) {
-        if (i != current_link_) bytes += links_[i].extent.end - links_[i].extent.begin;
+    for (const auto* link : chain_) {
+        if (link != chain_.back()) bytes += link->extent.end - link->extent.begin;
     }
     count_elsewhere(bytes, overwritten);
 }
 
-MessageStore::Turn FileStore::turn() noexcept {
-    const auto ready = segments();  // sync "segment ready": add_link
-    if (ready == 1) return Turn::wrap;
-    const auto used = std::span{links_}.first(ready);
-    auto& next = *std::ranges::min_element(used, {}, &Link::generation);
-    if (next.extent.messages != 0 && next.extent.next > written_to() + 1) return Turn::refused;
+/// Of the left segments that take messages, the one whose messages make room; null when there is none.
+FileStore::Link* FileStore::oldest_to_use_again() const noexcept {
+    for (auto* link : chain_) {
+        if (link != chain_.back() && link->bytes() >= options_.least_bytes) return link;
+    }
+    return nullptr;
+}
 
-    auto& left = links_[current_link_];
-    const auto& from = *left.segment.header;
+MessageStore::Turn FileStore::turn() noexcept {
+    if (is_ring()) return Turn::wrap;
+    auto* next = fresh_.exchange(nullptr, std::memory_order_acquire);  // sync "segment ready": offer
+    std::uint64_t overwritten = 0;
+    if (next == nullptr) {
+        next = oldest_to_use_again();
+        if (next == nullptr) return Turn::wrap;
+        if (next->extent.messages != 0 && next->extent.next > written_to() + 1) return Turn::refused;
+        overwritten = next->extent.messages;
+        std::erase(chain_, next);
+        chain_bytes_ -= next->bytes();
+    }
+    auto& left = last();
+    auto& from = *left.segment.header;
     const auto number = next_sender();
     left.extent.next = number;
     left.extent.end = written_end();
-    left.extent.messages += tallies().stored.read() - stored_before_;
+    left.extent.messages += counters().stored.read() - stored_before_;
+    from.sealed_utc_ns.store(utc_ns_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     left.segment.seal(left.extent);
 
-    const auto overwritten = next.extent.messages;
-    auto& header = *next.segment.header;
-    const auto begin = next.segment.give_up();
+    auto& header = *next->segment.header;
+    const auto begin = next->segment.give_up();
     header.creation_utc_ns = from.creation_utc_ns;
     header.epoch = from.epoch;
     header.next_sender.store(number, std::memory_order_relaxed);
@@ -194,86 +101,97 @@ MessageStore::Turn FileStore::turn() noexcept {
     std::atomic_signal_fence(std::memory_order_seq_cst);
     header.generation.store(left.generation() + 1, std::memory_order_release);  // sync "segment current": generation
 
-    next.extent = {};
-    enter(static_cast<std::size_t>(&next - used.data()), {.end = begin, .oldest = number, .next = number});
+    left.role.store(Link::Role::left, std::memory_order_relaxed);
+    next->role.store(Link::Role::current, std::memory_order_relaxed);
+    next->extent = {};
+    next->forgotten_at = 0;
+    chain_.push_back(next);
+    chain_bytes_ += next->bytes();
+    enter(*next, {.end = begin, .oldest = number, .next = number});
     count_all(overwritten);
+    changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain
+    trim();
     return Turn::moved;
 }
 
+void FileStore::trim() noexcept {
+    const auto before = chain_.size();
+    if (before < 2) return;
+    const auto utc_ns = utc_ns_.load(std::memory_order_relaxed);
+    const auto is_over = [&](const Link& link) {
+        if (link.extent.messages == 0 || chain_bytes_ > options_.data_bytes) return true;
+        const auto left_ns = link.segment.header->sealed_utc_ns.load(std::memory_order_relaxed);
+        return options_.keep_ns != 0 && left_ns != 0 && utc_ns - left_ns > options_.keep_ns;
+    };
+    // The first ones are the oldest; a reset empties the last ones first.
+    const auto* const current = chain_.back();
+    if (!is_over(*chain_.front()) && !is_over(*chain_[before - 2])) return;
+    std::uint64_t overwritten = 0;
+    std::erase_if(chain_, [&](Link* link) {
+        if (link == current || !is_over(*link)) return false;
+        // What the socket has not taken is sent from there.
+        const auto behind = link->extent.messages == 0 ? link->forgotten_at : link->extent.next - 1;
+        if (behind > written_to()) return false;
+        overwritten += link->extent.messages;
+        chain_bytes_ -= link->bytes();
+        link->segment.seal({});  // where its file outlives this process, its messages do not
+        link->extent = {};
+        link->role.store(Link::Role::given_up, std::memory_order_release);  // sync "given up": remove_given_up
+        return true;
+    });
+    if (chain_.size() == before) return;
+    count_all(overwritten);
+    changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain
+}
+
 std::optional<std::string_view> FileStore::retrieve_elsewhere(std::uint64_t sequence) const noexcept {
-    for (std::size_t i = 0; i < segments(); ++i) {
-        const auto& link = links_[i];
-        if (i == current_link_ || sequence < link.extent.first || sequence >= link.extent.next) continue;
-        if (const auto message = link.segment.retrieve(sequence)) return message;
+    const auto holds = [&](const Link* link) {
+        return link != chain_.back() && sequence >= link->extent.first && sequence < link->extent.next;
+    };
+    const auto read = [&](const Link* link) {
+        looked_back_.store(true, std::memory_order_relaxed);
+        return link->segment.retrieve(sequence);
+    };
+    if (found_ < chain_.size() && holds(chain_[found_])) {
+        if (const auto message = read(chain_[found_])) return message;
+    }
+    for (std::size_t i = 0; i < chain_.size(); ++i) {
+        if (!holds(chain_[i])) continue;
+        found_ = i;
+        if (const auto message = read(chain_[i])) return message;
     }
     return std::nullopt;
 }
 
 std::uint64_t FileStore::next_kept_elsewhere(std::uint64_t sequence) const noexcept {
     auto lowest = std::numeric_limits<std::uint64_t>::max();
-    for (std::size_t i = 0; i < segments(); ++i) {
-        const auto& link = links_[i];
-        if (i == current_link_ || sequence >= link.extent.next || link.extent.first >= lowest) continue;
-        const auto kept = link.segment.next_kept(std::max(sequence, link.extent.first));
-        if (kept < link.extent.next) lowest = std::min(lowest, kept);
+    for (const auto* link : chain_) {
+        if (link == chain_.back() || sequence >= link->extent.next || link->extent.first >= lowest) continue;
+        const auto kept = link->segment.next_kept(std::max(sequence, link->extent.first));
+        if (kept < link->extent.next) lowest = std::min(lowest, kept);
     }
     return lowest;
 }
 
 void FileStore::forget_elsewhere(std::uint64_t sequence) noexcept {
-    for (std::size_t i = 0; i < segments(); ++i) {
-        auto& link = links_[i];
-        if (i == current_link_ || link.extent.messages == 0) continue;
-        link.extent.next = std::min(link.extent.next, sequence);
-        if (link.extent.next <= link.extent.first) link.extent = {};
-        link.segment.seal(link.extent);
+    for (auto* link : chain_) {
+        if (link == chain_.back() || link->extent.messages == 0) continue;
+        link->extent.next = std::min(link->extent.next, sequence);
+        if (link->extent.next <= link->extent.first) {
+            link->extent = {};
+            link->forgotten_at = sequence;
+        }
+        link->segment.seal(link->extent);
     }
-    auto& own = links_[current_link_].extent;
+    auto& own = last().extent;
     own.first = std::min(own.first, sequence);
     count_all(0);
 }
 
-std::error_code FileStore::maintain(std::int64_t monotonic_ns) noexcept {
-    if (options_.durability == Durability::interval && monotonic_ns - synced_ns_ >= options_.interval_ns) {
-        synced_ns_ = monotonic_ns;
-        if (const auto error = sync()) return error;
-    }
-    const auto used = std::span{links_}.first(segments());
-    const bool one_is_fresh = std::ranges::any_of(used, [](const Link& link) { return link.generation() == 0; });
-    if (one_is_fresh || used.size() >= options_.segments) return {};
-    try {
-        add_link(true);
-    } catch (const std::system_error& error) {
-        return error.code();
-    } catch (const std::exception&) {  // a file of that name exists, or there is no memory for its name
-        return std::make_error_code(std::errc::file_exists);
-    }
-    return {};
-}
-
-std::error_code FileStore::sync() noexcept {
-    auto newest = synced_generation_;
-    for (std::size_t i = 0; i < segments(); ++i) {
-        const auto generation = links_[i].generation();
-        if (generation < synced_generation_ || generation == 0) continue;
-        const auto& region = links_[i].region;
-        if (const auto error = sync_bytes(region.data(), region.size())) return error;
-        newest = std::max(newest, generation);
-    }
-    synced_generation_ = newest;
-    return {};
-}
-
-std::error_code FileStore::sync_newest() noexcept {
-    const auto& segment = current();
-    if (const auto* record = segment.find(next_sender() - 1)) {
-        // With the end mark behind it. The index is rebuilt from the records.
-        const auto bytes = StoreSegment::record_bytes(std::uint64_t{record->offset} + record->length);
-        const auto left =
-            static_cast<std::size_t>(segment.data.data() + segment.data.size() - reinterpret_cast<const char*>(record));
-        if (const auto error = sync_bytes(record, std::min(bytes + sizeof *record, left))) return error;
-    }
-    return sync_bytes(segment.header, kStoreHeaderBytes);
+void FileStore::offer(Link& link) noexcept {
+    link.is_let_go = false;
+    link.role.store(Link::Role::fresh, std::memory_order_relaxed);
+    fresh_.store(&link, std::memory_order_release);  // sync "segment ready": turn
 }
 
 }  // namespace millpond::fix

@@ -42,10 +42,10 @@ void MessageStore::use(const StoreSegment& segment, const Start& start) noexcept
 
 std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
     const auto refuse = [this]() -> std::span<char> {
-        tallies_.refused.add();
+        counters_.refused.add();
         return {};
     };
-    const auto capacity = current_.data.size();
+    auto capacity = current_.data.size();
     if (bytes == 0 || bytes > capacity / 4 || bytes > kMostMessageBytes) return refuse();
     const auto record_bytes = StoreSegment::record_bytes(bytes);
     auto begin = written_end_;
@@ -54,6 +54,7 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
         const auto turned = turn();
         if (turned == Turn::refused) return refuse();
         begin = turned == Turn::wrap ? lap_end_ : written_end_;
+        capacity = current_.data.size();  // of another segment, maybe
     }
     const auto end = begin + record_bytes + sizeof(StoreRecord);  // with the end mark behind it
     if (end - unwritten_ > capacity) return refuse();
@@ -96,7 +97,7 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
     next_sender_ = sequence + 1;
     claim_ = {};
     fetch_ahead(message.data() + message.size(), sequence);
-    tallies_.stored.add();
+    counters_.stored.add();
     count_eviction();
     return sequence;
 }
@@ -135,13 +136,13 @@ void MessageStore::count_eviction() noexcept {
         }
         if (kept_position(oldest_) != 0) break;
         ++oldest_;
-        tallies_.overwritten.add();
+        counters_.overwritten.add();
     }
     const auto oldest = kept_position(oldest_);
     if (oldest == 0) return;
     const auto used = elsewhere_bytes_ + written_end_ - oldest;
-    tallies_.used_bytes.set(used);
-    if (used > tallies_.peak_bytes.read()) tallies_.peak_bytes.set(used);
+    counters_.used_bytes.set(used);
+    if (used > counters_.peak_bytes.read()) counters_.peak_bytes.set(used);
 }
 
 std::uint64_t MessageStore::next_kept(std::uint64_t sequence) const noexcept {
@@ -186,8 +187,8 @@ void MessageStore::reset(std::int64_t utc_ns) noexcept {
     oldest_ = 1;
     jump_from_ = 0;
     elsewhere_bytes_ = 0;
-    tallies_.used_bytes.set(0);
-    tallies_.resets.add();
+    counters_.used_bytes.set(0);
+    counters_.resets.add();
 }
 
 MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, std::pmr::memory_resource* memory) : resource_(memory) {

@@ -178,7 +178,7 @@ std::size_t Session::on_bytes(std::span<const std::byte> bytes, core::Moment now
         if (!frame) {
             if (frame.error().error == FrameError::incomplete) break;
             done += frame.error().skip;
-            tallies_.garbled.add();
+            counters_.garbled.add();
             if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
             continue;
         }

@@ -17,22 +17,22 @@ std::string_view comp_id_text(Tag tag) noexcept { return tag == tag::kSenderComp
 void Session::on_frame(const Frame& frame, core::Moment now) {
     const auto message = parser_.parse(frame, spill_);
     if (!message) {
-        tallies_.garbled.add();
+        counters_.garbled.add();
         if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
         return;
     }
-    tallies_.received.add();
+    counters_.received.add();
     last_received_ns_ = now.monotonic_ns;
     test_request_sent_ = false;
     const auto expected = store_->next_target();
-    on_message(*message, now, false);
+    on_parsed(*message, now, false);
     if (!closing_) process_held(now);
     if (store_->next_target() != expected) progress_ns_ = now.monotonic_ns;
 }
 
-void Session::on_message(const Message& message, core::Moment now, bool was_held) {
+void Session::on_parsed(const Message& message, core::Moment now, bool was_held) {
     if (state_ == State::awaiting_logon) {
-        on_message_before_logon(message, now);
+        on_parsed_before_logon(message, now);
         return;
     }
     if (ending_ && message.msg_type() != "5") return;
@@ -46,7 +46,7 @@ void Session::on_message(const Message& message, core::Moment now, bool was_held
         send_logout(message.has(tag::kMsgSeqNum) ? kBadSequence : "MsgSeqNum is missing", now);
         return;
     }
-    on_numbered({message, *sequence, now, was_held});
+    sort_by_number({message, *sequence, now, was_held});
 }
 
 /// kInvalid when both are right.
@@ -108,7 +108,7 @@ std::optional<Rejection> Session::check(const Message& message) noexcept {
     return validator_.check(message);
 }
 
-void Session::on_numbered(const Inbound& in) {
+void Session::sort_by_number(const Inbound& in) {
     const auto type = in.message.msg_type();
     const auto expected = store_->next_target();
     const bool resets = type == "4" && !in.message.boolean(tag::kGapFillFlag).value_or(false);
@@ -132,7 +132,7 @@ void Session::on_numbered(const Inbound& in) {
     if (has_identity && !in.was_held && !passes_identity(in)) return;
     if (in.sequence == expected && !passes_poss_dup(in)) return;
     if (in.sequence == expected || any_number) {
-        on_in_turn(in);
+        process_in_turn(in);
     } else if (in.sequence > expected) {
         on_too_high(in);
     } else {
@@ -143,9 +143,9 @@ void Session::on_numbered(const Inbound& in) {
 void Session::on_too_high(const Inbound& in) {
     highest_seen_ = std::max(highest_seen_, in.sequence);
     if (held_.hold(in.sequence, in.message.bytes())) {
-        tallies_.held.add();
+        counters_.held.add();
     } else {
-        tallies_.held_dropped.add();
+        counters_.held_dropped.add();
     }
     if (requested_to_ == 0) request_missing(in.sequence, in.now);
 }
@@ -165,10 +165,10 @@ void Session::on_too_low(const Inbound& in) {
         }
         return;
     }
-    if (passes_poss_dup(in)) tallies_.duplicates.add();
+    if (passes_poss_dup(in)) counters_.duplicates.add();
 }
 
-void Session::on_in_turn(const Inbound& in) {
+void Session::process_in_turn(const Inbound& in) {
     const auto type = in.message.msg_type();
     const auto kind = type.size() == 1 ? type.front() : '\0';
     switch (kind) {
@@ -182,11 +182,11 @@ void Session::on_in_turn(const Inbound& in) {
             take_number(in.sequence);
             handler_->on_reject(in.message);
             return;
-        default: on_application(in); return;
+        default: deliver(in); return;
     }
 }
 
-void Session::on_application(const Inbound& in) {
+void Session::deliver(const Inbound& in) {
     const auto verdict = handler_->on_message(in.message);
     take_number(in.sequence);
     if (verdict != Verdict::accepted) send_business_reject(in, verdict);
@@ -265,7 +265,7 @@ void Session::process_held(core::Moment now) {
         if (message->msg_type() == "2") {
             take_number(store_->next_target());  // it was answered when it came
         } else {
-            on_message(*message, now, true);
+            on_parsed(*message, now, true);
         }
     }
     if (closing_ || ending_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;
@@ -286,7 +286,7 @@ void Session::request_missing(std::uint64_t first_held, core::Moment now) {
     requested_to_ = last;
     progress_ns_ = now.monotonic_ns;
     const std::uint64_t infinity = config_.version <= Version::fix41 ? 999'999 : 0;
-    tallies_.requests.add();
+    counters_.requests.add();
     write_admin("2", now, [&](Writer& writer) {
         writer.add<tag::kBeginSeqNo>(first).add<tag::kEndSeqNo>(all ? infinity : last);
     });

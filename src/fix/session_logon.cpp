@@ -27,7 +27,7 @@ struct Session::LogonFault {
     }
 };
 
-void Session::on_message_before_logon(const Message& message, core::Moment now) {
+void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
     const auto type = message.msg_type();
     if (message.begin_string() != begin_string(config_.version)) {
         refuse_logon({tag::kBeginString, "BeginString is not the session's"});

@@ -28,6 +28,19 @@ void add_unless_empty(Writer& writer, Tag tag, std::string_view value) {
     if (!value.empty()) writer.add(tag, value);
 }
 
+/// While it lives the session sends nothing: its handler is in a call that reads what a message would overwrite.
+class Closing {
+public:
+    explicit Closing(bool& closing) noexcept : closing_(&closing), before_(std::exchange(closing, true)) {}
+    ~Closing() { *closing_ = before_; }
+    Closing(const Closing&) = delete;
+    Closing& operator=(const Closing&) = delete;
+
+private:
+    bool* closing_;
+    bool before_;
+};
+
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
 /// Not the first byte of a character in UTF-8.
@@ -95,17 +108,6 @@ void Session::add_routing(Writer& writer, const Routing& routing) const {
 
 /// Gives a session message the fields of the configuration and of the handler, which may send nothing meanwhile.
 void Session::complete(AdminDraft& draft) {
-    class Closing {
-    public:
-        explicit Closing(bool& closing) noexcept : closing_(&closing), before_(std::exchange(closing, true)) {}
-        ~Closing() { *closing_ = before_; }
-        Closing(const Closing&) = delete;
-        Closing& operator=(const Closing&) = delete;
-
-    private:
-        bool* closing_;
-        bool before_;
-    };
     if (draft.is_logon()) {
         for (const auto& field : config_.logon_fields) {
             if (!draft.set(field.tag, field.value)) draft.fail();
@@ -136,7 +138,7 @@ Session::Written Session::send_draft(std::optional<std::string_view> message, co
 
 void Session::hand_over(std::string_view bytes, core::Moment now) {
     const auto sequence = store_->commit(bytes);
-    tallies_.sent.add();
+    counters_.sent.add();
     last_sent_ns_ = now.monotonic_ns;
     handler_->send(sequence, bytes);
 }
@@ -184,7 +186,7 @@ void Session::send_full_reject(const Inbound& in, RejectReason reason, std::stri
 }
 
 void Session::send_reject(const Inbound& in, const Rejection& rejection, std::string_view text) {
-    tallies_.rejected.add();
+    counters_.rejected.add();
     const auto words = text.empty() ? fix::text(rejection.reason) : text;
     const bool has_reference = config_.version >= Version::fix42;
     write_admin(
@@ -210,7 +212,7 @@ void Session::send_reject(const Inbound& in, const Rejection& rejection, std::st
 }
 
 void Session::send_business_reject(const Inbound& in, Verdict verdict) {
-    tallies_.rejected.add();
+    counters_.rejected.add();
     const bool known = config_.version >= Version::fix42;  // BusinessMessageReject came with it
     const auto fill = [&](Writer& writer) {
         const bool unsupported = verdict == Verdict::unsupported_message_type;
@@ -265,7 +267,13 @@ void Session::end_numbers(core::Moment now) {
     if (!can_say || before_logon) disconnect(Disconnect::numbers_used_up);
 }
 
+/// A request that begins behind what is answered already lengthens the answer; any other takes its place.
 void Session::begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now) {
+    if (!resend_.empty() && first > resend_.next) {
+        resend_.last = std::max(resend_.last, last);
+        continue_resend(now);
+        return;
+    }
     end_resend();
     resend_ = {.next = first, .last = last, .gap = first, .all = {.first = first, .last = first}};
     continue_resend(now);
@@ -275,8 +283,15 @@ void Session::end_resend() {
     auto over = std::exchange(resend_, {});
     if (over.all.messages == 0) return;
     over.all.last = over.gap - 1;
-    tallies_.lost_requests.add();
+    counters_.lost_requests.add();
     handler_->on_history_lost(over.all);
+}
+
+bool Session::is_worth_resending(const Message& message) {
+    const Closing closing{closing_};
+    if (handler_->may_resend(message)) return true;
+    counters_.withheld.add();
+    return false;
 }
 
 void Session::continue_resend(core::Moment now) {
@@ -293,10 +308,11 @@ void Session::continue_resend(core::Moment now) {
             resend_.lost += resend_.next - sequence;
             continue;
         }
-        ++resend_.next;
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
-        if (!message || is_admin(message->msg_type()) || !handler_->may_resend(*message)) continue;
+        const bool is_sent = message && !is_admin(message->msg_type()) && is_worth_resending(*message);
+        ++resend_.next;  // not before: what the handler throws leaves the message to be asked about again
+        if (!is_sent) continue;
         if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, now);
         resend_.gap = sequence;
         if (!resend_message(*message, now)) continue;
@@ -323,12 +339,12 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     complete(draft);
     const auto bytes = draft.encode(scratch_, begin_string(config_.version));
     if (!bytes) return;
-    tallies_.gap_fills.add();
+    counters_.gap_fills.add();
     last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
     if (resend_.lost == 0) return;
-    tallies_.lost_fills.add();
-    tallies_.lost.add(resend_.lost);
+    counters_.lost_fills.add();
+    counters_.lost.add(resend_.lost);
     resend_.all.messages += std::exchange(resend_.lost, 0);
     ++resend_.all.gap_fills;
 }
@@ -367,7 +383,7 @@ bool Session::resend_message(const Message& message, core::Moment now) {
     writer.add_fields(message.bytes().substr(body, trailer - body));
     const auto bytes = writer.finish();
     if (!bytes) return false;
-    tallies_.resent.add();
+    counters_.resent.add();
     last_sent_ns_ = now.monotonic_ns;
     handler_->send(0, *bytes);
     return true;

@@ -51,10 +51,15 @@ void StoreReader::add(const std::filesystem::path& file) {
 }
 
 StoreReader::StoreReader(const std::filesystem::path& path) {
-    for (std::size_t number = 0; number < FileStore::kMostSegments; ++number) {
-        const auto file = FileStore::segment_path(path, number);
-        if (number != 0 && !std::filesystem::exists(file)) break;
-        add(file);
+    add(path);
+    for (const auto number : FileStore::segment_numbers(path)) {
+        if (number == 0) continue;
+        try {
+            add(FileStore::segment_path(path, number));
+        } catch (const memory::RegionError&) {
+            // Its owner has just given it up, or is about to make it.
+            if (!owned()) throw;
+        }
     }
     const auto newest = std::ranges::max_element(segments_, {}, &Segment::generation);
     current_ = static_cast<std::size_t>(newest - segments_.begin());

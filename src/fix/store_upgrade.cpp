@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/store_layout2.hpp>
@@ -62,7 +63,7 @@ void copy(const StoreReader& from, const std::filesystem::path& path, FileStore:
                                         std::to_string(message.size()) + " bytes");
         }
         to.mark_written(sequence);
-        if (const auto error = to.maintain(0)) throw std::system_error(error, path.string());
+        if (const auto error = to.maintain({})) throw std::system_error(error, path.string());
     });
     if (to.next_sender() != from.next_sender()) to.set_next_sender(from.next_sender());
     to.set_next_target(from.next_target());
@@ -72,10 +73,9 @@ void copy(const StoreReader& from, const std::filesystem::path& path, FileStore:
 /// The disk has the names in this file's folder.
 void sync_folder(const std::filesystem::path& path) {
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
-    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) throw std::system_error(errno, std::system_category(), "cannot open " + folder.string());
-    ::fsync(descriptor);
-    ::close(descriptor);
+    const core::Descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (!open) throw std::system_error(errno, std::system_category(), "cannot open " + folder.string());
+    ::fsync(open.get());
 }
 
 /// The first file comes last: until then the old store is the one that is found.

@@ -1,3 +1,4 @@
+#include <millpond/core/descriptor.hpp>
 #include <millpond/journal/segment_reader.hpp>
 
 #include <algorithm>
@@ -65,33 +66,31 @@ SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory
 void SegmentReader::note_fault(const std::string& what) { fault_ += fault_.empty() ? what : "; " + what; }
 
 bool SegmentReader::is_started(const std::filesystem::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0) return false;
+    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    if (!file) return false;
     SegmentHeader header{};
     const bool got =
-        read(descriptor, static_cast<void*>(&header), sizeof header) >= static_cast<ssize_t>(sizeof(std::uint64_t));
-    close(descriptor);
+        read(file.get(), static_cast<void*>(&header), sizeof header) >= static_cast<ssize_t>(sizeof(std::uint64_t));
     if (!got) return false;
     // Without the magic a segment is one that a writer is about to begin, unless its whole identity says otherwise.
     return header.magic.load(std::memory_order_relaxed) != 0 || read_identity(header).has_value();
 }
 
 bool SegmentReader::is_blank(const std::filesystem::path& path) {
-    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (descriptor < 0) return errno == ENOENT;
+    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    if (!file) return errno == ENOENT;
     bool blank = true;
     struct stat facts{};
-    blank = fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode);
+    blank = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
     const auto bytes = static_cast<std::uint64_t>(facts.st_size);
     std::array<std::byte, kHeaderBytes> page{};
     // The header, the index and the first records.
     const auto stop = bytes == 0 ? 0 : std::min<std::uint64_t>(bytes, data_offset(bytes) + kHeaderBytes);
     for (std::uint64_t at = 0; blank && at < stop; at += page.size()) {
-        const auto got = pread(descriptor, page.data(), page.size(), static_cast<off_t>(at));
+        const auto got = pread(file.get(), page.data(), page.size(), static_cast<off_t>(at));
         blank = got > 0 && std::ranges::all_of(std::span{page}.first(static_cast<std::size_t>(got)),
                                                [](std::byte byte) { return byte == std::byte{0}; });
     }
-    close(descriptor);
     return blank;
 }
 

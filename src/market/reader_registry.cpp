@@ -1,3 +1,4 @@
+#include <millpond/core/descriptor.hpp>
 #include <millpond/market/reader_registry.hpp>
 
 #include <dirent.h>
@@ -21,21 +22,6 @@ constexpr const char* kFolder = "/dev/shm";
 constexpr std::size_t kMostNames = 65'536;
 constexpr std::size_t kMostExamined = 1'024;
 constexpr int kMostOfAProcess = 64;
-
-/// A descriptor that closes itself.
-class File {
-public:
-    explicit File(int number) noexcept : number_(number) {}
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    ~File() {
-        if (number_ >= 0) close(number_);
-    }
-    [[nodiscard]] int number() const noexcept { return number_; }
-
-private:
-    int number_;
-};
 
 struct CloseFolder {
     void operator()(DIR* folder) const noexcept { closedir(folder); }
@@ -98,9 +84,9 @@ bool leads_to(int folder, const char* name, int file) noexcept {
 /// Whether a process of this number may have made an object of this owner. Unknown where the process is not seen.
 bool may_be_of(std::uint64_t pid, uid_t owner) {
     if (owner == 0) return true;
-    const File status{open(("/proc/" + std::to_string(pid) + "/status").c_str(), O_RDONLY | O_CLOEXEC)};
+    const core::Descriptor status{open(("/proc/" + std::to_string(pid) + "/status").c_str(), O_RDONLY | O_CLOEXEC)};
     std::array<char, 2'048> text{};
-    const auto bytes = read(status.number(), text.data(), text.size());
+    const auto bytes = read(status.get(), text.data(), text.size());
     if (bytes <= 0) return true;
     const std::string_view lines{text.data(), static_cast<std::size_t>(bytes)};
     constexpr std::string_view kUids = "\nUid:";
@@ -125,18 +111,18 @@ ReaderName printable(const ReaderName& claimed) {
 
 /// Nothing when the object is not a reader's.
 std::optional<RegisteredReader> read_object(int folder, const char* name, std::uint64_t pid) {
-    const File file{openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    const core::Descriptor file{openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     struct stat facts{};
-    if (file.number() < 0 || fstat(file.number(), &facts) != 0) return std::nullopt;
+    if (!file || fstat(file.get(), &facts) != 0) return std::nullopt;
     if (!S_ISREG(facts.st_mode) || facts.st_nlink != 1) return std::nullopt;
     if (facts.st_size < static_cast<off_t>(sizeof(ReaderRecord)) || facts.st_size > sysconf(_SC_PAGESIZE)) {
         return std::nullopt;
     }
     ReaderRecord record{};
-    if (pread(file.number(), static_cast<void*>(&record), sizeof record, 0) != sizeof record) return std::nullopt;
+    if (pread(file.get(), static_cast<void*>(&record), sizeof record, 0) != sizeof record) return std::nullopt;
     if (record.magic.load(std::memory_order_relaxed) != kReaderMagic) return std::nullopt;
     if (record.layout_version != kReaderLayoutVersion) return std::nullopt;
-    const bool alive = is_locked(file.number());
+    const bool alive = is_locked(file.get());
     if (alive && !may_be_of(pid, facts.st_uid)) return std::nullopt;
     std::array<std::uint64_t, 4> claimed{};
     for (std::size_t i = 0; i < claimed.size(); ++i) claimed[i] = record.name[i].load(std::memory_order_relaxed);
@@ -174,9 +160,9 @@ void remove_dead_readers(std::string_view ring_name) noexcept try {
         struct stat named{};
         if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(named.st_mode)) return true;
         if (named.st_uid != geteuid() && geteuid() != 0) return true;
-        const File file{openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+        const core::Descriptor file{openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
         // Only the holder of its lock removes an object, so that none is removed that a new reader has just taken over.
-        if (file.number() < 0 || !try_lock(file.number()) || !leads_to(folder, name, file.number())) return true;
+        if (!file || !try_lock(file.get()) || !leads_to(folder, name, file.get())) return true;
         unlinkat(folder, name, 0);
         return true;
     }));

@@ -53,12 +53,12 @@ bool on_huge_pages(const OpenObject& object) { return object.page_bytes > base_p
 /// Fills in what the descriptor tells.
 void inspect(OpenObject& object) {
     struct stat facts{};
-    if (fstat(object.descriptor.number(), &facts) != 0) fail(errno, object.path);
+    if (fstat(object.descriptor.get(), &facts) != 0) fail(errno, object.path);
     if (!S_ISREG(facts.st_mode)) fail(EINVAL, object.path + ": is not a regular file");
     object.bytes = static_cast<std::size_t>(facts.st_size);
     struct statfs place{};
     object.page_bytes = base_page_bytes();
-    if (fstatfs(object.descriptor.number(), &place) == 0 && place.f_type == HUGETLBFS_MAGIC) {
+    if (fstatfs(object.descriptor.get(), &place) == 0 && place.f_type == HUGETLBFS_MAGIC) {
         object.page_bytes = static_cast<std::size_t>(place.f_bsize);
     }
 }
@@ -83,7 +83,7 @@ std::string of_other_user(const std::string& path, uid_t owner) {
 void require_own(const OpenObject& object, const RegionOptions& options) {
     if (!options.own && !options.exclusive) return;
     struct stat facts{};
-    if (fstat(object.descriptor.number(), &facts) != 0) fail(errno, object.path);
+    if (fstat(object.descriptor.get(), &facts) != 0) fail(errno, object.path);
     if (!is_trusted(facts.st_uid)) fail(EPERM, of_other_user(object.path, facts.st_uid));
     if (facts.st_nlink > 1) {
         fail(EPERM, object.path + ": has " + std::to_string(facts.st_nlink) + " names (hard links); remove it");
@@ -94,7 +94,7 @@ void require_own(const OpenObject& object, const RegionOptions& options) {
 OpenObject open_existing(const std::string& path, Access access) {
     OpenObject object;
     const int flags = (access == Access::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    object.descriptor = Descriptor(open(path.c_str(), flags));
+    object.descriptor = core::Descriptor(open(path.c_str(), flags));
     if (!object.descriptor) {
         if (errno != ENOENT) refuse_to_open(path, errno);
         return object;
@@ -107,14 +107,14 @@ OpenObject open_existing(const std::string& path, Access access) {
 /// Gives the object the group and the mode that are asked for, where it has others. 0, or what the system said.
 int settle_permissions(const OpenObject& object, const RegionOptions& options) {
     struct stat facts{};
-    if (fstat(object.descriptor.number(), &facts) != 0) return errno;
+    if (fstat(object.descriptor.get(), &facts) != 0) return errno;
     // The group first: changing it may take bits of the mode away.
     if (options.group != kOwnGroup && facts.st_gid != options.group &&
-        fchown(object.descriptor.number(), static_cast<uid_t>(-1), options.group) != 0) {
+        fchown(object.descriptor.get(), static_cast<uid_t>(-1), options.group) != 0) {
         return errno;
     }
     const bool agrees = (facts.st_mode & 07777U) == options.mode;
-    return agrees || fchmod(object.descriptor.number(), static_cast<mode_t>(options.mode)) == 0 ? 0 : errno;
+    return agrees || fchmod(object.descriptor.get(), static_cast<mode_t>(options.mode)) == 0 ? 0 : errno;
 }
 
 constexpr const char* kPermissionsRefused =
@@ -131,7 +131,7 @@ void open_up(const OpenObject& object, const RegionOptions& options) {
 /// Empty descriptor when another process created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
-    object.descriptor = Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    object.descriptor = core::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!object.descriptor) {
         if (errno != EEXIST) fail(errno, path);
         return object;
@@ -155,7 +155,7 @@ void settle_size(OpenObject& object, std::size_t bytes) {
     const auto wanted = round_up(bytes, object.page_bytes);
     if (object.bytes == 0) {
         int error = EINTR;
-        while (error == EINTR) error = posix_fallocate(object.descriptor.number(), 0, static_cast<off_t>(wanted));
+        while (error == EINTR) error = posix_fallocate(object.descriptor.get(), 0, static_cast<off_t>(wanted));
         if (error != 0) {
             const bool huge = on_huge_pages(object);
             const auto why =
@@ -176,10 +176,10 @@ void settle_size(OpenObject& object, std::size_t bytes) {
 bool own(OpenObject& object, const RegionOptions& options) {
     require_own(object, options);
     if (!options.exclusive) return true;
-    if (!try_lock_descriptor(object.descriptor.number())) {
+    if (!try_lock_descriptor(object.descriptor.get())) {
         fail(EBUSY, object.path + ": another process owns it");
     }
-    if (!leads_to(object.path, object.descriptor.number())) return false;
+    if (!leads_to(object.path, object.descriptor.get())) return false;
     open_up(object, options);
     inspect(object);  // The owner before us may have given it its size since.
     return true;
@@ -203,17 +203,13 @@ OpenObject opened(OpenObject object, const std::string& name, const RegionOption
     if (object.bytes == 0) fail(EAGAIN, name + ": has no size yet; its creator has not finished, open it again");
     require_page_size(object, options);
     require_own(object, options);
-    if (options.exclusive && !try_lock_descriptor(object.descriptor.number())) {
+    if (options.exclusive && !try_lock_descriptor(object.descriptor.get())) {
         fail(EBUSY, name + ": another process owns it");
     }
     return object;
 }
 
 }  // namespace
-
-Descriptor::~Descriptor() {
-    if (number_ >= 0) close(number_);
-}
 
 OpenObject make_shared_object(std::string_view name, std::size_t bytes, const RegionOptions& options) {
     const auto paths = paths_of(name);

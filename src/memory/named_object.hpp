@@ -4,33 +4,15 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/memory/region_options.hpp>
 
 namespace millpond::memory {
 
-/// A file descriptor that closes itself.
-class Descriptor {
-public:
-    explicit Descriptor(int number = -1) noexcept : number_(number) {}
-    Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(number_, other.number_);
-        return *this;
-    }
-    ~Descriptor();
-    [[nodiscard]] int number() const noexcept { return number_; }
-    [[nodiscard]] explicit operator bool() const noexcept { return number_ >= 0; }
-    [[nodiscard]] int release() noexcept { return std::exchange(number_, -1); }
-
-private:
-    int number_;
-};
-
 /// A file, shared memory or hugetlbfs object that is open and has its size.
 struct OpenObject {
-    Descriptor descriptor;
+    core::Descriptor descriptor;
     std::string path;
     std::size_t bytes{0};
     std::size_t page_bytes{0};

@@ -12,6 +12,8 @@
 #include <climits>
 #include <stdexcept>
 
+#include <millpond/memory/residency.hpp>
+
 #include "kernel_pages.hpp"
 #include "named_object.hpp"
 
@@ -81,31 +83,6 @@ void bind_to_node(std::byte* data, std::size_t size, int node) {
     }
 }
 
-/// Touches each page without changing it; for kernels before 5.14, which cannot populate.
-void touch(std::byte* data, std::size_t size, bool writable) {
-    for (std::size_t at = 0; at < size; at += base_page_bytes()) {
-        auto* byte = reinterpret_cast<unsigned char*>(data + at);
-        if (writable) {
-            __atomic_fetch_or(byte, 0, __ATOMIC_RELAXED);
-        } else {
-            static_cast<void>(*static_cast<volatile unsigned char*>(byte));
-        }
-    }
-}
-
-void populate(std::byte* data, std::size_t size, bool writable) {
-    int result = 0;
-    do {
-        result = madvise(data, size, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
-    } while (result != 0 && errno == EINTR);
-    if (result == 0) return;
-    if (errno != EINVAL) {
-        fail(errno, "prefault: cannot make " + size_text(size) +
-                        " present; free memory, or raise the limit of the control group or of the node's huge pages");
-    }
-    touch(data, size, writable);
-}
-
 void lock_pages(std::byte* data, std::size_t size) {
     // By system call: the sanitizers replace mlock by a function that does nothing and reports success.
     if (syscall(SYS_mlock, data, size) == 0) return;
@@ -169,7 +146,7 @@ bool Region::unlink_shared(std::string_view name) { return unlink_shared_object(
 
 Region Region::of_object(OpenObject& object, Access access, const RegionOptions& options) {
     const int protection = access == Access::writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    void* at = mmap(nullptr, object.bytes, protection, MAP_SHARED, object.descriptor.number(), 0);
+    void* at = mmap(nullptr, object.bytes, protection, MAP_SHARED, object.descriptor.get(), 0);
     if (at == MAP_FAILED) {
         const int error = errno;
         if (object.created) unlink(object.path.c_str());
@@ -181,7 +158,7 @@ Region Region::of_object(OpenObject& object, Access access, const RegionOptions&
     region.mapping_ = region.data_;
     region.mapping_size_ = region.size_;
     region.page_bytes_ = object.page_bytes;
-    region.descriptor_ = object.descriptor.release();
+    region.descriptor_ = std::move(object.descriptor);
     region.access_ = access;
     region.created_ = object.created;
     region.path_ = std::move(object.path);
@@ -202,13 +179,12 @@ void Region::settle(const RegionOptions& options) {
     if (options.numa_node != kAnyNode) bind_to_node(data_, size_, options.numa_node);
     // A node may lack the huge pages that the machine has: bound ones are taken now, where that is an error code.
     const bool bound_huge = options.numa_node != kAnyNode && page_bytes_ == kHugePageBytes;
-    if (options.prefault || bound_huge) populate(data_, size_, writable());
+    if (options.prefault || bound_huge) make_present(bytes(), writable());
     if (options.lock) lock_pages(data_, size_);
 }
 
 Region::~Region() {
     if (mapping_ != nullptr) munmap(mapping_, mapping_size_);
-    if (descriptor_ >= 0) close(descriptor_);
 }
 
 void Region::swap(Region& other) noexcept {
@@ -224,13 +200,13 @@ void Region::swap(Region& other) noexcept {
     path_.swap(other.path_);
 }
 
-bool Region::try_lock_exclusive() noexcept { return descriptor_ >= 0 && try_lock_descriptor(descriptor_); }
+bool Region::try_lock_exclusive() noexcept { return descriptor_ && try_lock_descriptor(descriptor_.get()); }
 
 bool Region::owned_elsewhere() const noexcept {
-    return descriptor_ >= 0 && descriptor_is_locked_elsewhere(descriptor_);
+    return descriptor_ && descriptor_is_locked_elsewhere(descriptor_.get());
 }
 
-bool Region::name_is_current() const noexcept { return descriptor_ >= 0 && leads_to(path_, descriptor_); }
+bool Region::name_is_current() const noexcept { return descriptor_ && leads_to(path_, descriptor_.get()); }
 
 RegionReport Region::report() const {
     RegionReport report;
@@ -244,7 +220,7 @@ RegionReport Region::report() const {
     report.numa_node = facts.node;
     if (wish_ == HugePages::prefer && page_bytes_ != kHugePageBytes && facts.huge_bytes < facts.resident_bytes) {
         report.shortfall = huge_page_shortage(size_) + "; transparent ones (" +
-                           transparent_choice(descriptor_ >= 0 ? "shmem_enabled" : "enabled") + ") hold " +
+                           transparent_choice(descriptor_ ? "shmem_enabled" : "enabled") + ") hold " +
                            size_text(facts.huge_bytes) + " of " + size_text(facts.resident_bytes) + " in use";
     }
     return report;

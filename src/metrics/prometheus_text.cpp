@@ -1,4 +1,4 @@
-#include "prometheus_text.hpp"
+#include <millpond/metrics/prometheus_text.hpp>
 
 #include <algorithm>
 #include <array>

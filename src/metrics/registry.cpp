@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <variant>
 
-#include "prometheus_text.hpp"
+#include <millpond/metrics/prometheus_text.hpp>
 
 namespace millpond::metrics {
 namespace {

@@ -27,7 +27,7 @@ bool begins(std::span<const std::byte> bytes, const std::array<unsigned char, N>
 
 ByteStream::ByteStream(const std::string& path) : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
     struct stat status{};
-    if (!file_.valid() || fstat(file_.get(), &status) != 0)
+    if (!file_ || fstat(file_.get(), &status) != 0)
         throw std::system_error(errno, std::generic_category(), "cannot read '" + path + "'");
     if (S_ISDIR(status.st_mode)) throw std::system_error(EISDIR, std::generic_category(), "cannot read '" + path + "'");
     buffer_.resize(2 * kLongest);

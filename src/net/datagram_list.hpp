@@ -22,8 +22,8 @@ struct Message {
 /// The datagrams of a poll, made of the kernel's messages: trains are split, what was cut is counted and left out.
 class DatagramList {
 public:
-    DatagramList(std::size_t room, bool nic_time, ReceiveCounts& counts)
-        : list_(room), nic_time_(nic_time), counts_(&counts) {}
+    DatagramList(std::size_t room, bool nic_time, ReceiveCounters& counters)
+        : list_(room), nic_time_(nic_time), counters_(&counters) {}
 
     /// Lists what `next(message)` gives until it returns false or the list is full. A train that does not fit is
     /// continued by the next call; its bytes must stay until then.
@@ -41,9 +41,9 @@ public:
                 if (!next(message)) break;
                 at = 0;
                 if (message.cut) {
-                    counts_->truncated.add();
-                    counts_->longest_truncated.set(
-                        std::max<std::uint64_t>(counts_->longest_truncated.read(), message.bytes.size()));
+                    counters_->truncated.add();
+                    counters_->longest_truncated.set(
+                        std::max<std::uint64_t>(counters_->longest_truncated.read(), message.bytes.size()));
                     continue;
                 }
             }
@@ -59,14 +59,15 @@ public:
                 bytes += size;
             } while (at != length && out != room);
             rest = at != length;
-            if (nic_time_ && control.nic_ns == 0) counts_->without_nic_time.add(static_cast<std::size_t>(out - first));
+            if (nic_time_ && control.nic_ns == 0)
+                counters_->without_nic_time.add(static_cast<std::size_t>(out - first));
         }
         message_ = message;
         at_ = at;
         in_message_ = rest;
         const auto count = static_cast<std::size_t>(out - list_.data());
-        counts_->datagrams.add(count);
-        counts_->bytes.add(bytes);
+        counters_->datagrams.add(count);
+        counters_->bytes.add(bytes);
         return {list_.data(), count};
     }
 
@@ -79,7 +80,7 @@ private:
     std::size_t at_{0};
     bool in_message_{false};
     bool nic_time_;
-    ReceiveCounts* counts_;
+    ReceiveCounters* counters_;
 };
 
 /// Room in the list of a poll for each train.

@@ -155,11 +155,11 @@ constexpr const char* kCapabilities = " (needs CAP_BPF, CAP_NET_ADMIN and CAP_NE
 }  // namespace
 
 RedirectProgram::RedirectProgram(const RedirectRule& rule, std::uint32_t queues) {
-    map_ = Descriptor{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "millpond", sizeof(int), sizeof(int), queues, nullptr)};
-    if (!map_.valid()) throw SocketError(errno, std::string("cannot make a map of AF_XDP sockets") + kCapabilities);
-    counter_ =
-        Descriptor{bpf_map_create(BPF_MAP_TYPE_ARRAY, "millpond", sizeof(int), sizeof(std::uint64_t), 1, nullptr)};
-    if (!counter_.valid()) throw SocketError(errno, std::string("cannot make a map of a counter") + kCapabilities);
+    map_ = core::Descriptor{bpf_map_create(BPF_MAP_TYPE_XSKMAP, "millpond", sizeof(int), sizeof(int), queues, nullptr)};
+    if (!map_) throw SocketError(errno, std::string("cannot make a map of AF_XDP sockets") + kCapabilities);
+    counter_ = core::Descriptor{
+        bpf_map_create(BPF_MAP_TYPE_ARRAY, "millpond", sizeof(int), sizeof(std::uint64_t), 1, nullptr)};
+    if (!counter_) throw SocketError(errno, std::string("cannot make a map of a counter") + kCapabilities);
     const auto code = assemble(rule, map_.get(), counter_.get());
     std::array<char, 4096> log{};
     bpf_prog_load_opts options{};
@@ -167,9 +167,9 @@ RedirectProgram::RedirectProgram(const RedirectRule& rule, std::uint32_t queues)
     options.log_buf = log.data();
     options.log_size = log.size();
     options.log_level = 1;
-    program_ =
-        Descriptor{bpf_prog_load(BPF_PROG_TYPE_XDP, "millpond", "Dual MIT/GPL", code.data(), code.size(), &options)};
-    if (!program_.valid())
+    program_ = core::Descriptor{
+        bpf_prog_load(BPF_PROG_TYPE_XDP, "millpond", "Dual MIT/GPL", code.data(), code.size(), &options)};
+    if (!program_)
         throw SocketError(errno, std::string("cannot load the XDP program") + kCapabilities + ' ' + log.data());
 }
 
@@ -188,8 +188,9 @@ void RedirectProgram::attach(const std::string& interface, unsigned interface_in
             bpf_link_create_opts options{};
             options.sz = sizeof options;
             options.flags = mode;
-            link_ = Descriptor{bpf_link_create(program_.get(), static_cast<int>(interface_index), BPF_XDP, &options)};
-            if (link_.valid()) return;
+            link_ =
+                core::Descriptor{bpf_link_create(program_.get(), static_cast<int>(interface_index), BPF_XDP, &options)};
+            if (link_) return;
             error = errno;
             if (error == EBUSY || error == EEXIST) break;
         }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include <millpond/net/detail/descriptor.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 
 namespace millpond::net::detail {
@@ -37,10 +37,10 @@ public:
     void attach(const std::string& interface, unsigned interface_index);
 
 private:
-    Descriptor map_;
-    Descriptor counter_;
-    Descriptor program_;
-    Descriptor link_;
+    core::Descriptor map_;
+    core::Descriptor counter_;
+    core::Descriptor program_;
+    core::Descriptor link_;
 };
 
 }  // namespace millpond::net::detail

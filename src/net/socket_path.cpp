@@ -9,14 +9,14 @@
 namespace millpond::net::detail {
 
 SocketPath::SocketPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
-                       ReceiveCounts& counts)
+                       ReceiveCounters& counters)
     : socket_(socket),
       batch_(options.batch),
       vectors_(batch_),
       messages_(batch_),
-      list_(report.gro ? batch_ * kDatagramsPerTrain : batch_, report.nic_time, counts),
-      counts_(&counts),
-      drops_(counts.kernel_drops) {
+      list_(report.gro ? batch_ * kDatagramsPerTrain : batch_, report.nic_time, counters),
+      counters_(&counters),
+      drops_(counters.kernel_drops) {
     const auto longest = report.gro ? kLongestDatagram : options.max_datagram;
     const auto stride = (longest + core::kCacheLine - 1) / core::kCacheLine * core::kCacheLine;
     memory_ = memory::Region::anonymous(batch_ * (stride + kControlBytes), options.memory);
@@ -53,8 +53,8 @@ bool SocketPath::receive() noexcept {
     if (count < 0) {
         wanted_ = 1;
         if (errno != EAGAIN && errno != EINTR) {
-            counts_->errors.add();
-            counts_->last_error.set(static_cast<std::uint64_t>(errno));
+            counters_->errors.add();
+            counters_->last_error.set(static_cast<std::uint64_t>(errno));
         }
         return false;
     }

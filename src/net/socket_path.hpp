@@ -19,7 +19,7 @@ namespace millpond::net::detail {
 class SocketPath {
 public:
     SocketPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
-               ReceiveCounts& counts);
+               ReceiveCounters& counters);
 
     [[nodiscard]] std::span<const Datagram> poll() noexcept;
     [[nodiscard]] const memory::Region& memory() const noexcept { return memory_; }
@@ -35,7 +35,7 @@ private:
     std::vector<iovec> vectors_;
     std::vector<mmsghdr> messages_;
     DatagramList list_;
-    ReceiveCounts* counts_;
+    ReceiveCounters* counters_;
     KernelDrops drops_;
     std::size_t wanted_{1};    // messages the next receive call asks for
     std::size_t received_{0};  // messages of the latest receive call

@@ -79,9 +79,9 @@ void UdpReceiver::open_path(const Options& options) {
         options.path != ReceivePath::socket && detail::fulfil(path_want, what, report_, [&]() -> std::string {
             try {
                 if (options.path == ReceivePath::io_uring)
-                    by_uring_ = std::make_unique<detail::UringPath>(socket_.get(), options, report_, counts_);
+                    by_uring_ = std::make_unique<detail::UringPath>(socket_.get(), options, report_, counters_);
                 else
-                    by_xdp_ = std::make_unique<detail::XdpPath>(options, report_, counts_);
+                    by_xdp_ = std::make_unique<detail::XdpPath>(options, report_, counters_);
                 return {};
             } catch (const SocketError& error) {
                 return error.what();
@@ -90,7 +90,7 @@ void UdpReceiver::open_path(const Options& options) {
     if (special)
         report_.path = options.path;
     else
-        by_socket_ = std::make_unique<detail::SocketPath>(socket_.get(), options, report_, counts_);
+        by_socket_ = std::make_unique<detail::SocketPath>(socket_.get(), options, report_, counters_);
 }
 
 std::span<const Datagram> UdpReceiver::poll() noexcept {
@@ -130,7 +130,7 @@ std::uint64_t UdpReceiver::refresh_kernel_drops() noexcept {
             detail::get_option<std::array<std::uint32_t, SK_MEMINFO_VARS>>(socket_.get(), SOL_SOCKET, SO_MEMINFO);
         (by_uring_ ? by_uring_->drops() : by_socket_->drops()).note(memory[SK_MEMINFO_DROPS]);
     }
-    return counts_.kernel_drops.read();
+    return counters_.kernel_drops.read();
 }
 
 }  // namespace millpond::net

@@ -64,9 +64,9 @@ void UdpSender::set_up(const Options& options) {
     if (to.is_link_local_ipv6() && to.scope() == 0) to = to.with_scope(index);
     const bool ipv6 = to.family() == SocketAddress::Family::ipv6;
 
-    socket_ = detail::Descriptor{::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    socket_ = core::Descriptor{::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     const int fd = socket_.get();
-    if (!socket_.valid()) throw SocketError(errno, "cannot open a socket for " + to.to_string());
+    if (!socket_) throw SocketError(errno, "cannot open a socket for " + to.to_string());
     const auto must = [&](int result, const std::string& what) {
         if (result != 0) throw SocketError(errno, what);
     };
@@ -146,7 +146,7 @@ std::size_t UdpSender::send(std::span<const std::span<const std::byte>> datagram
             // The report of an earlier datagram's fate took the place of this one's: once more.
             if (errno == ECONNREFUSED && !peer_refused) {
                 peer_refused = true;
-                counts_.peer_refused.add();
+                counters_.peer_refused.add();
                 continue;
             }
             note_refusal(errno);
@@ -201,18 +201,18 @@ void UdpSender::account(std::size_t messages, std::size_t& taken) noexcept {
         bytes += messages_[i].msg_len;
     }
     taken += datagrams;
-    counts_.datagrams.add(datagrams);
-    counts_.bytes.add(bytes);
+    counters_.datagrams.add(datagrams);
+    counters_.bytes.add(bytes);
 }
 
 void UdpSender::note_refusal(int error) noexcept {
     if (error == EAGAIN) {
-        counts_.would_block.add();
+        counters_.would_block.add();
     } else if (error == ENOBUFS) {
-        counts_.no_buffers.add();
+        counters_.no_buffers.add();
     } else {
-        counts_.errors.add();
-        counts_.last_error.set(static_cast<std::uint64_t>(error));
+        counters_.errors.add();
+        counters_.last_error.set(static_cast<std::uint64_t>(error));
     }
 }
 

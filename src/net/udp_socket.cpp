@@ -63,15 +63,15 @@ int connect_udp_socket(int fd, const SocketAddress& peer) noexcept {
     return ::connect(fd, reinterpret_cast<const sockaddr*>(&address), length) == 0 ? 0 : errno;
 }
 
-Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
+core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report) {
     auto local = options.peer.empty() ? options.local : options.peer;
     const auto index = interface_index(options.interface);
     if (local.is_link_local_ipv6() && local.scope() == 0) local = local.with_scope(index);
     const bool ipv6 = local.family() == SocketAddress::Family::ipv6;
 
-    Descriptor socket{::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    core::Descriptor socket{::socket(ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     const int fd = socket.get();
-    if (!socket.valid()) throw SocketError(errno, "cannot open a socket for " + local.to_string());
+    if (!socket) throw SocketError(errno, "cannot open a socket for " + local.to_string());
 
     const auto must = [&](int result, const char* what) {
         if (result != 0) throw SocketError(errno, std::string(what) + " on " + local.to_string());

@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include <millpond/net/detail/descriptor.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/udp_receiver.hpp>
 
 namespace millpond::net::detail {
 
 /// Opens a socket as the options ask for it, bound and joined, and reports what the kernel gave. Throws SocketError.
-Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
+core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
 
 /// The error number, 0 for none.
 [[nodiscard]] int connect_udp_socket(int fd, const SocketAddress& peer) noexcept;

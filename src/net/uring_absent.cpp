@@ -8,7 +8,7 @@ namespace millpond::net::detail {
 class UringPath::Ring {};
 
 UringPath::UringPath(int /*socket*/, const UdpReceiver::Options& /*options*/, const UdpReceiver::Report& /*report*/,
-                     ReceiveCounts& /*counts*/) {
+                     ReceiveCounters& /*counters*/) {
     throw SocketError(ENOSYS, "built without liburing (Debian: liburing-dev)");
 }
 

@@ -30,16 +30,16 @@ std::size_t up_to(std::size_t bytes, std::size_t unit) { return (bytes + unit - 
 
 class UringPath::Ring {
 public:
-    Ring(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report, ReceiveCounts& counts)
+    Ring(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report, ReceiveCounters& counters)
         : socket_(socket),
           longest_(report.gro ? kLongestDatagram : options.max_datagram),
           buffers_(static_cast<unsigned>(std::bit_ceil(2 * options.batch))),
           stride_(up_to(kInFront + longest_, core::kCacheLine)),
           memory_(memory::Region::anonymous(up_to(buffers_ * sizeof(io_uring_buf), kPage) + buffers_ * stride_,
                                             options.memory)),
-          list_(report.gro ? options.batch * kDatagramsPerTrain : options.batch, report.nic_time, counts),
-          counts_(&counts),
-          drops_(counts.kernel_drops) {
+          list_(report.gro ? options.batch * kDatagramsPerTrain : options.batch, report.nic_time, counters),
+          counters_(&counters),
+          drops_(counters.kernel_drops) {
         held_.reserve(buffers_);
         request_.msg_controllen = kControlBytes;
         io_uring_params parameters{};
@@ -133,8 +133,8 @@ private:
     }
 
     bool failed(int error) noexcept {
-        counts_->errors.add();
-        counts_->last_error.set(static_cast<std::uint64_t>(error));
+        counters_->errors.add();
+        counters_->last_error.set(static_cast<std::uint64_t>(error));
         return false;
     }
 
@@ -175,7 +175,7 @@ private:
     std::size_t stride_;
     memory::Region memory_;  // the ring of buffers, then the buffers
     DatagramList list_;
-    ReceiveCounts* counts_;
+    ReceiveCounters* counters_;
     KernelDrops drops_;
     std::vector<std::uint16_t> held_;  // buffers of the latest poll
     msghdr request_{};
@@ -185,8 +185,8 @@ private:
 };
 
 UringPath::UringPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
-                     ReceiveCounts& counts)
-    : ring_(std::make_unique<Ring>(socket, options, report, counts)) {}
+                     ReceiveCounters& counters)
+    : ring_(std::make_unique<Ring>(socket, options, report, counters)) {}
 
 UringPath::~UringPath() = default;
 

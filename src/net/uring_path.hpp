@@ -17,7 +17,7 @@ class UringPath {
 public:
     /// Throws SocketError where the kernel refuses.
     UringPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
-              ReceiveCounts& counts);
+              ReceiveCounters& counters);
     UringPath(const UringPath&) = delete;
     UringPath& operator=(const UringPath&) = delete;
     ~UringPath();

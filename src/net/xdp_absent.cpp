@@ -7,7 +7,8 @@ namespace millpond::net::detail {
 
 class XdpPath::Queues {};
 
-XdpPath::XdpPath(const UdpReceiver::Options& /*options*/, UdpReceiver::Report& /*report*/, ReceiveCounts& /*counts*/) {
+XdpPath::XdpPath(const UdpReceiver::Options& /*options*/, UdpReceiver::Report& /*report*/,
+                 ReceiveCounters& /*counters*/) {
     throw SocketError(ENOSYS, "built without libxdp (Debian: libxdp-dev, libbpf-dev)");
 }
 

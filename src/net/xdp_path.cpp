@@ -37,7 +37,7 @@ ifreq request_for(const std::string& interface) {
 /// 2,048 or 4,096: the smaller one that holds a frame of the interface.
 std::uint32_t frame_bytes(const std::string& interface) {
     auto request = request_for(interface);
-    const Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     if (ioctl(socket.get(), SIOCGIFMTU, &request) != 0)
         throw SocketError(errno, "cannot read the MTU of interface '" + interface + '\'');
     const auto longest = static_cast<std::uint32_t>(request.ifr_mtu) + kLinkHeader + kFrontRoom;
@@ -52,7 +52,7 @@ std::uint32_t receive_queues(const std::string& interface) {
     channels.cmd = ETHTOOL_GCHANNELS;
     auto request = request_for(interface);
     request.ifr_data = reinterpret_cast<char*>(&channels);
-    const Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     if (ioctl(socket.get(), SIOCETHTOOL, &request) != 0) return 1;
     return std::max(1U, channels.rx_count + channels.combined_count);
 }
@@ -61,11 +61,11 @@ std::uint32_t receive_queues(const std::string& interface) {
 
 class XdpPath::Queues {
 public:
-    Queues(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounts& counts)
+    Queues(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters)
         : max_datagram_(options.max_datagram),
           verifies_(options.checksum == Checksum::verify),
-          list_(options.batch, false, counts),
-          counts_(&counts),
+          list_(options.batch, false, counters),
+          counters_(&counters),
           wait_(epoll_create1(EPOLL_CLOEXEC)) {
         const auto& interface = options.interface;
         if (interface.empty()) throw SocketError(EINVAL, "AF_XDP needs the interface's name");
@@ -119,8 +119,8 @@ public:
     void refresh_kernel_drops() noexcept {
         std::uint64_t total = 0;
         for (const auto& queue : queues_) total += queue->drops();
-        counts_->kernel_drops.set(total);
-        counts_->other_vlan.set(program_->other_vlan());
+        counters_->kernel_drops.set(total);
+        counters_->other_vlan.set(program_->other_vlan());
     }
 
 private:
@@ -135,12 +135,12 @@ private:
             }
             const auto packet = find_udp(LinkType::ethernet, *frame);
             if (!packet) {
-                counts_->errors.add();
-                counts_->last_error.set(EBADMSG);
+                counters_->errors.add();
+                counters_->last_error.set(EBADMSG);
                 continue;
             }
             if (verifies_ && !ipv4_checksums_match(*packet)) {
-                counts_->checksum_errors.add();
+                counters_->checksum_errors.add();
                 continue;
             }
             if (now_ == 0) now_ = core::utc_nanos();
@@ -157,15 +157,15 @@ private:
     memory::Region memory_;  // the frames of all queues
     std::vector<std::unique_ptr<XdpQueue>> queues_;
     DatagramList list_;
-    ReceiveCounts* counts_;
-    Descriptor wait_;
+    ReceiveCounters* counters_;
+    core::Descriptor wait_;
     std::optional<RedirectProgram> program_;
     std::size_t at_{0};
     std::int64_t now_{0};
 };
 
-XdpPath::XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounts& counts)
-    : queues_(std::make_unique<Queues>(options, report, counts)) {}
+XdpPath::XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters)
+    : queues_(std::make_unique<Queues>(options, report, counters)) {}
 
 XdpPath::~XdpPath() = default;
 

@@ -12,7 +12,7 @@ namespace millpond::net::detail {
 class XdpPath {
 public:
     /// Throws SocketError where the kernel, the driver or the lack of a capability forbids it.
-    XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounts& counts);
+    XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters);
     XdpPath(const XdpPath&) = delete;
     XdpPath& operator=(const XdpPath&) = delete;
     ~XdpPath();

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/fix/file_store.hpp>
 
 #include "fixd/admin_server.hpp"
 #include "tests/apps/http_page.hpp"
@@ -258,7 +259,9 @@ TEST(FixEngineStore, TheFileOfAnotherSessionIsRefusedByName) {
     EXPECT_THAT(other.err,
                 HasSubstr(store + " is the message store of the session FIX.4.4:V->A, not of FIX.4.4:V->OTHER"));
     EXPECT_THAT(run({"fix", "store", store}).out, HasSubstr("session FIX.4.4:V->A\n"));
-    for (const auto* end : {"", ".1"}) std::filesystem::remove(store + end);
+    for (const auto number : fix::FileStore::segment_numbers(store)) {
+        std::filesystem::remove(fix::FileStore::segment_path(store, number));
+    }
 }
 
 TEST(FixEngineStore, LostHistoryIsALogLineAMetricAndALineOfTheSessions) {
@@ -350,6 +353,56 @@ std::string framed(std::string body) {
     unsigned sum = 0;
     for (const char c : text) sum += static_cast<unsigned char>(c);
     return text + fmt::format("10={:03}\x01", sum % 256);
+}
+
+TEST(FixEngineStore, WithAFolderForStateAKilledVenueGoesOnWithItsNumbers) {
+    const auto state = ::testing::TempDir() + test::scratch_name("state");
+    const test::ScratchFile orders{test::scratch_name("orders.txt"), kOrders};
+    for (const auto* sequence : {"2", "6"}) {
+        Program venue{{"fix", "acceptor", "--fill", "--port", "0", "--state", state + "/venue", "--session",
+                       "sender=VENUE,target=DESK"}};
+        ASSERT_TRUE(venue.says("listening on"));
+        const auto port = venue.word_behind("listening on 127.0.0.1:");
+        const auto outcome =
+            run({"fix", "initiator", "--state", state + "/desk", "--session",
+                 "sender=DESK,target=VENUE,hosts=127.0.0.1:" + port, "--script", orders.path(), "--expect", "2"});
+        EXPECT_THAT(outcome.out, HasSubstr(std::string{"DESK->VENUE "} + sequence + " ExecutionReport")) << outcome.err;
+        venue.signal(SIGKILL);
+        static_cast<void>(venue.wait());
+    }
+    EXPECT_TRUE(std::filesystem::exists(state + "/venue/FIX.4.4-VENUE-DESK.store"));
+    EXPECT_EQ(std::filesystem::status(state + "/venue").permissions(), std::filesystem::perms{0750});
+    EXPECT_THAT(run({"fix", "store", state + "/desk/FIX.4.4-DESK-VENUE.store"}).out,
+                HasSubstr("session FIX.4.4:DESK->VENUE\n"));
+    std::filesystem::remove_all(state);
+}
+
+TEST(FixEngineStore, OrdersThatAreTooOldAreFilledAndOtherMessagesAreResent) {
+    const auto store = ::testing::TempDir() + test::scratch_name("old.store");
+    {
+        // What an initiator has sent long ago.
+        const fix::StoreIdentity desk{.begin_string = "FIX.4.4", .sender_comp_id = "DESK", .target_comp_id = "VENUE"};
+        fix::FileStore old{store, 0, {.data_bytes = std::size_t{8} << 20U, .identity = desk}};
+        const std::string header = "|49=DESK|52=20240102-03:04:05|56=VENUE|";
+        for (const auto& fields : {"35=A|34=1" + header + "98=0|108=30|", "35=D|34=2" + header + "11=a|55=MSFT|",
+                                   "35=8|34=3" + header + "37=x|", "35=D|34=4" + header + "11=b|55=MSFT|"}) {
+            ASSERT_TRUE(old.store(framed(fields)));
+        }
+    }
+    Program venue{{"fix", "acceptor", "--port", "0", "--session", "sender=VENUE,target=DESK"}};
+    ASSERT_TRUE(venue.says("listening on"));
+    Program desk{{"fix", "initiator", "--stay", "--script", "/dev/null", "--session",
+                  "sender=DESK,target=VENUE,resend_max_age_seconds=60,store=" + store +
+                      ",hosts=127.0.0.1:" + venue.word_behind("listening on 127.0.0.1:")}};
+    EXPECT_TRUE(desk.says("not resent: message 2 and others are older than 60 s"));
+    EXPECT_TRUE(venue.says("VENUE->DESK 3 ExecutionReport"));
+    desk.signal(SIGTERM);
+    EXPECT_EQ(desk.wait().exit_code, 0);
+    venue.signal(SIGTERM);
+    EXPECT_THAT(venue.wait().out, Not(HasSubstr("NewOrderSingle")));
+    for (const auto number : fix::FileStore::segment_numbers(store)) {
+        std::filesystem::remove(fix::FileStore::segment_path(store, number));
+    }
 }
 
 TEST(FixEcho, AnOrderComesBackAndQuickFixRepliesAreThereUnlessTheUserSaysOtherwise) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/apps/program.hpp"
@@ -17,14 +18,25 @@ constexpr const char* kAcceptor =
     "[SESSION]\nBeginString=FIX.4.2\nTargetCompID=DESK\nTargetSubID=ALGO\n"
     "StartTime=00:00:00\nEndTime=00:00:00\n";
 
+/// Where the engines keep their messages.
+class StateFolder {
+public:
+    ~StateFolder() { std::filesystem::remove_all(path_); }
+    [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+private:
+    std::string path_{::testing::TempDir() + test::scratch_name("state")};
+};
+
 TEST(FixImport, ImportedAcceptorAndInitiatorTradeWithEachOther) {
+    const StateFolder state;
     const test::ScratchFile quickfix{test::scratch_name("acceptor.cfg"), kAcceptor};
     const test::ScratchFile ours{test::scratch_name("acceptor.toml"), ""};
     const auto imported = run({"fix", "import", quickfix.path(), "--out", ours.path()});
     ASSERT_EQ(imported.exit_code, 0) << imported.err;
     EXPECT_EQ(imported.out, "");
     EXPECT_THAT(imported.err, HasSubstr(quickfix.path() + ":6: left out: ScreenLogShowEvents: "));
-    Program acceptor{{"fix", "acceptor", "--fill", "--config", ours.path()}};
+    Program acceptor{{"fix", "acceptor", "--fill", "--config", ours.path(), "--state", state.path()}};
     ASSERT_TRUE(acceptor.says("listening on")) << acceptor.said();
     const auto address = acceptor.word_behind("listening on ");
     const auto port = address.substr(address.rfind(':') + 1);
@@ -43,11 +55,19 @@ TEST(FixImport, ImportedAcceptorAndInitiatorTradeWithEachOther) {
     EXPECT_EQ(good.out, initiator.path() + ": good: acceptors 0, sessions 1 (1 connect)\n");
     const test::ScratchFile script{test::scratch_name("orders.txt"),
                                    "35=D|11=a|21=1|55=MSFT|54=1|38=100|40=2|44=10.5|60=20261121-09:30:00|\n"};
-    const auto traded =
-        run({"fix", "initiator", "--config", initiator.path(), "--expect", "1", "--script", script.path()});
+    const auto traded = run({"fix", "initiator", "--config", initiator.path(), "--state", state.path(), "--expect", "1",
+                             "--script", script.path()});
     EXPECT_EQ(traded.exit_code, 0) << traded.err;
     EXPECT_THAT(traded.out, HasSubstr("OrdStatus=2")) << traded.err;
     EXPECT_THAT(traded.out, HasSubstr("TargetSubID=ALGO")) << "the acceptor's header field";
+}
+
+TEST(FixImport, TheFileItselfIsNotOverwritten) {
+    const test::ScratchFile quickfix{test::scratch_name("acceptor.cfg"), kAcceptor};
+    const auto outcome = run({"fix", "import", quickfix.path(), "--out", quickfix.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("is the file to import; name another"));
+    EXPECT_EQ(run({"fix", "import", quickfix.path()}).exit_code, 0) << "it is still there";
 }
 
 TEST(FixImport, AFileThatIsNotQuickfixsIsNamedWithItsLine) {

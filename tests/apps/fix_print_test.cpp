@@ -2,11 +2,22 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <sys/stat.h>
+
+#include <millpond/net/pack_file.hpp>
+
+#include "apps/millpond/fix/file_follower.hpp"
+#include "apps/millpond/fix/fix_text.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/fix_dictionaries.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -167,15 +178,259 @@ TEST_F(FixPrint, WhatIsNoMessageIsShownWithTheReasonAndExitCodeOne) {
                                  bad + "\n" + kLogon.substr(0, 30) + "\n" + kLogon + "\n"};
     const auto outcome = run({"fix", "print", text.path()});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.out, HasSubstr("no message (bad CheckSum): 8=FIX.4.4|9="));
+    EXPECT_THAT(outcome.out, HasSubstr("- - - byte 0: no message (bad CheckSum): 8=FIX.4.4|9="));
+    EXPECT_THAT(outcome.out, HasSubstr("- - - byte " + std::to_string(bad.size() + 1) + ": no message ("));
     EXPECT_THAT(outcome.out, HasSubstr("1 Logon"));
-    EXPECT_THAT(outcome.err, HasSubstr("2 that begin like a message are none"));
+    EXPECT_THAT(outcome.err, HasSubstr("2 that begin like a message are none, the first at byte 0\n"));
+}
+
+TEST_F(FixPrint, TheByteOfABadMessageInARawLogCountsItsEscapes) {
+    auto bad = kLogon;
+    bad[bad.size() - 2] = bad[bad.size() - 2] == '0' ? '1' : '0';
+    // kFill has a backslash and a line end, each two bytes in the log.
+    const auto line = raw_line("20240102-03:04:05.000000001", '>', kFill + bad + kOrder);
+    const test::ScratchFile log{test::scratch_name("raw.log"), "# a remark\n" + line};
+    const auto place = std::string{"# a remark\n"}.size() + line.find("8=FIX", line.find("a\\\\b"));
+    const auto outcome = run({"fix", "print", log.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, HasSubstr("20240102-03:04:05.000000001 > FIX.4.4:HOUSE->CLIENT byte " +
+                                       std::to_string(place) + ": no message (bad CheckSum)"));
+    EXPECT_THAT(outcome.out, HasSubstr("2 NewOrderSingle"));
+}
+
+TEST_F(FixPrint, AFieldChoosesAlsoInAGroup) {
+    EXPECT_THAT(print({"--field", "448=me"}).out, HasSubstr("NewOrderSingle"));
+    EXPECT_THAT(print({"--field", "448=me"}).out, Not(HasSubstr("Logon")));
+    EXPECT_EQ(print({"--field", "448=me", "--field", "55=IBM"}).exit_code, 1);
+    EXPECT_EQ(print({"--field", "448=m"}).exit_code, 1);
+    EXPECT_EQ(print({"--field", "58=a\\b\nc"}).exit_code, 0);
+    for (const auto* wrong : {"55", "=1", "x=1", "0=1", "5 =1"}) {
+        const auto outcome = print({"--field", wrong});
+        EXPECT_EQ(outcome.exit_code, 2) << wrong;
+        EXPECT_THAT(outcome.err, HasSubstr("expects TAG=VALUE")) << wrong;
+    }
+}
+
+TEST_F(FixPrint, JsonIsTheEncodingOfTheFixTradingCommunity) {
+    const auto outcome = print({"--json"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                ::testing::StartsWith(
+                    R"({"Header":{"BeginString":"FIX.4.4","MsgType":"A","MsgSeqNum":"1","SenderCompID":"CLIENT",)"
+                    R"("SendingTime":"20240102-03:04:05.000","TargetCompID":"HOUSE"},)"
+                    R"("Body":{"EncryptMethod":"0","HeartBtInt":"30"},"Trailer":{}})"
+                    "\n"));
+    EXPECT_THAT(outcome.out, HasSubstr(R"("Text":"a\\b\u000ac")"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("lost")));  // a remark is no object
+}
+
+TEST_F(FixPrint, JsonHasGroupsAsArraysWithADictionary) {
+    const auto folder = test::fix_dictionaries();
+    if (folder.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
+    // The sample of the user guide, and a group in a group.
+    const auto sample = message_of(
+        "35=W|34=4567|49=SENDER|52=20160802-21:14:38.717|56=TARGET|22=8|48=ESU6|262=789|268=2|"
+        "269=0|270=1.50|271=75|273=21:14:38.688|269=1|270=1.75|271=25|273=21:14:38.688|");
+    const auto nested = message_of(
+        "35=D|34=2|49=CLIENT|52=20240102-03:04:06.000|56=HOUSE|11=a|453=2|448=me|447=D|452=1|802=2|523=s1|803=1|523=s2|"
+        "803=2|448=you|447=D|452=3|9001=mine|55=MSFT|453=0|");
+    const test::ScratchFile file{test::scratch_name("sample.log"), sample + nested};
+    const auto outcome = run({"fix", "print", file.path(), "--json", "--dictionary", folder + "/FIX44.xml"});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(
+        outcome.out,
+        R"({"Header":{"BeginString":"FIX.4.4","MsgType":"W","MsgSeqNum":"4567","SenderCompID":"SENDER",)"
+        R"("SendingTime":"20160802-21:14:38.717","TargetCompID":"TARGET"},)"
+        R"("Body":{"SecurityIDSource":"8","SecurityID":"ESU6","MDReqID":"789","NoMDEntries":[)"
+        R"({"MDEntryType":"0","MDEntryPx":"1.50","MDEntrySize":"75","MDEntryTime":"21:14:38.688"},)"
+        R"({"MDEntryType":"1","MDEntryPx":"1.75","MDEntrySize":"25","MDEntryTime":"21:14:38.688"}]},"Trailer":{}})"
+        "\n"
+        R"({"Header":{"BeginString":"FIX.4.4","MsgType":"D","MsgSeqNum":"2","SenderCompID":"CLIENT",)"
+        R"("SendingTime":"20240102-03:04:06.000","TargetCompID":"HOUSE"},)"
+        R"("Body":{"ClOrdID":"a","NoPartyIDs":[[{"PartyID":"me","PartyIDSource":"D","PartyRole":"1",)"
+        R"("NoPartySubIDs":[{"PartySubID":"s1","PartySubIDType":"1"},{"PartySubID":"s2","PartySubIDType":"2"}]},)"
+        R"({"PartyID":"you","PartyIDSource":"D","PartyRole":"3"}],[]],"9001":"mine","Symbol":"MSFT"},"Trailer":{}})"
+        "\n");
+}
+
+TEST_F(FixPrint, JsonWithoutADictionaryLosesNoValueAndBadMessagesGoToTheOtherStream) {
+    const auto repeated = message_of(
+        "35=D|34=2|49=A|52=20240102-03:04:06.000|56=B|453=2|448=\"me\"|448=\xe9|95=3|96=x\x01y|554=secret|89=z|");
+    const test::ScratchFile file{test::scratch_name("repeated.log"), repeated + "8=FIX.4.4|9=2|\n" + kLogon};
+    const auto outcome = run({"fix", "print", file.path(), "--json"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.out, HasSubstr(R"("NoPartyIDs":"2","PartyID":["\"me\"","\u00e9"],"RawDataLength":"3",)"
+                                       R"("RawData":"x\u0001y","Password":"******"},"Trailer":{"Signature":"z"}})"));
+    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2);
+    EXPECT_THAT(outcome.err, HasSubstr("- - - byte " + std::to_string(repeated.size()) + ": no message ("));
+    EXPECT_EQ(print({"--json", "--raw"}).exit_code, 2);
+    EXPECT_EQ(print({"--json", "--fields"}).exit_code, 2);
+}
+
+TEST_F(FixPrint, DelimitersOfManyKindsAreDetectedAndAValueMayHoldThem) {
+    const auto order = message_of("35=D|34=2|49=CLIENT|52=20240102-03:04:06.000|56=HOUSE|11=a|58=x^y;z #1|");
+    for (const std::string delimiter : {"\x01", "|", "^A", "^", "<SOH>", ";"}) {
+        std::string text;
+        for (const auto byte : order) text += byte == '\x01' ? delimiter : std::string{byte};
+        const test::ScratchFile file{test::scratch_name("delimited.log"), text + "\n" + text};
+        const auto outcome = run({"fix", "print", file.path()});
+        EXPECT_EQ(outcome.exit_code, 0) << delimiter << outcome.err << outcome.out;
+        EXPECT_EQ(outcome.out,
+                  "20240102-03:04:06.000 - FIX.4.4:CLIENT->HOUSE 2 NewOrderSingle ClOrdID=a Text=x^y;z #1\n"
+                  "20240102-03:04:06.000 - FIX.4.4:CLIENT->HOUSE 2 NewOrderSingle ClOrdID=a Text=x^y;z #1\n")
+            << delimiter;
+    }
+}
+
+TEST_F(FixPrint, ADataFieldMayHoldWhatLooksLikeAMessage) {
+    const auto news = message_of(
+        "35=B|34=2|49=A|52=20240102-03:04:06.000|56=B|95=19|96=8=FIX.4.4\x01"
+        "9=5\x01"
+        "35=0\x01|148=h|");
+    const test::ScratchFile file{test::scratch_name("data.log"), news + kLogon};
+    const auto outcome = run({"fix", "print", file.path()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2) << outcome.out;
+}
+
+TEST_F(FixPrint, EachCutOfTheTextIntoPiecesFindsTheSameMessages) {
+    std::string bars = kFill;
+    std::ranges::replace(bars, '\x01', '|');
+    const std::string text = kLogon + kOrder + "INFO " + bars + "\n8=FIX.4.4 torn\n" + kLogon + "\r\n# lost: 1\n" +
+                             raw_line("20240102-03:04:05.000000001", '<', kFill + kOrder) + kLogon;
+    const auto found_in = [&](std::size_t piece) {
+        std::string all;
+        MessageFinder finder{[&](const FoundMessage& found) {
+                                 all += std::to_string(found.at) + found.direction + found.session + found.bytes + "\n";
+                             },
+                             [&](std::string_view remark) { all.append("# ").append(remark); }};
+        for (std::size_t at = 0; at < text.size(); at += piece) finder.take(std::string_view{text}.substr(at, piece));
+        finder.finish();
+        return all;
+    };
+    const auto whole = found_in(text.size());
+    EXPECT_EQ(std::ranges::count(whole, '>'), 2);
+    EXPECT_THAT(whole, HasSubstr("# lost: 1"));
+    for (std::size_t piece = 1; piece < 90; ++piece) ASSERT_EQ(found_in(piece), whole) << piece;
+}
+
+/// A file with all that happens to one that is followed; what was read goes to `read`.
+class Followed : public ::testing::Test {
+protected:
+    test::ScratchFile file_{test::scratch_name("followed.log"), ""};
+    std::string read_;
+    FileFollower follower_{file_.path()};
+
+    void SetUp() override { std::filesystem::remove(file_.path()); }
+    void append(const std::string& text) const { std::ofstream{file_.path(), std::ios::app} << text; }
+    bool poll() {
+        return follower_.poll([this](std::string_view bytes) { read_ += bytes; },
+                              [this](FileFollower::Event event) {
+                                  read_ += event == FileFollower::Event::missing    ? "[missing]"
+                                           : event == FileFollower::Event::replaced ? "[replaced]"
+                                                                                    : "[truncated]";
+                              });
+    }
+};
+
+TEST_F(Followed, AFileThatComesLaterIsReadFromItsBeginning) {
+    EXPECT_FALSE(poll());
+    EXPECT_FALSE(poll());
+    EXPECT_EQ(read_, "[missing]");  // said once
+    append("one");
+    EXPECT_TRUE(poll());
+    EXPECT_FALSE(poll());
+    append("two");
+    EXPECT_TRUE(poll());
+    EXPECT_EQ(read_, "[missing]onetwo");
+}
+
+TEST_F(Followed, ARotationLosesNothingThatIsStillWrittenToTheOldFile) {
+    append("one");
+    poll();
+    const auto old = file_.path() + ".1";
+    std::filesystem::rename(file_.path(), old);
+    std::ofstream{old, std::ios::app} << "two";
+    poll();
+    EXPECT_EQ(read_, "onetwo");
+    std::ofstream{old, std::ios::app} << "three";
+    append("new");
+    while (poll()) {
+    }
+    EXPECT_EQ(read_, "onetwothree[replaced]new");
+    std::filesystem::remove(old);
+}
+
+TEST_F(Followed, ATruncatedFileIsReadFromItsBeginning) {
+    append("one two three");
+    poll();
+    std::filesystem::resize_file(file_.path(), 0);
+    append("four");
+    while (poll()) {
+    }
+    EXPECT_EQ(read_, "one two three[truncated]four");
+}
+
+TEST_F(Followed, AFileThatGoesAndComesAgainIsAnotherOne) {
+    append("one");
+    poll();
+    std::filesystem::remove(file_.path());
+    EXPECT_FALSE(poll());
+    append("two");
+    while (poll()) {
+    }
+    EXPECT_EQ(read_, "one[replaced]two");
+}
+
+TEST_F(Followed, AFolderOrAPipeIsRefusedWithoutWaiting) {
+    ASSERT_EQ(::mkfifo(file_.path().c_str(), 0600), 0);
+    EXPECT_THROW(poll(), std::runtime_error);
+    FileFollower folder{"/tmp"};
+    EXPECT_THROW(static_cast<void>(folder.poll([](std::string_view) {}, [](FileFollower::Event) {})),
+                 std::runtime_error);
+}
+
+TEST_F(Followed, TheProgramPrintsWhatIsAppendedAndEndsWithASignal) {
+    Program print{{"fix", "print", file_.path(), "--follow", "--type", "D,8"}};
+    ASSERT_TRUE(print.says("waiting for "));
+    append(kLogon + kOrder.substr(0, 40));
+    append(kOrder.substr(40));  // no line end: it is printed all the same
+    ASSERT_TRUE(print.says("2 NewOrderSingle"));
+    std::filesystem::rename(file_.path(), file_.path() + ".1");
+    append("8=FIX.4.4|9=5|35=D|\n" + raw_line("20240102-03:04:05.000000001", '>', kFill));
+    ASSERT_TRUE(print.says("2 ExecutionReport"));
+    print.signal(SIGINT);
+    const auto outcome = print.wait();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("is another file now"));
+    EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 2) << outcome.out;
+    std::filesystem::remove(file_.path() + ".1");
+}
+
+TEST_F(FixPrint, ACompressedLogIsReadAsThePlainOneIsAndOneThatIsCutOffIsAnError) {
+    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    std::string text;
+    for (int i = 0; i < 2'000; ++i) text += raw_line("20240102-03:04:06.000000000", '<', kOrder);
+    const test::ScratchFile plain{test::scratch_name("plain.raw"), text};
+    const test::ScratchFile packed{test::scratch_name("packed.raw"), text};
+    const std::atomic<bool> stop{false};
+    ASSERT_FALSE(net::pack_file(packed.path(), 0640, stop));
+    const auto file = packed.path() + ".zst";
+    EXPECT_LT(std::filesystem::file_size(file), text.size() / 10);
+    const auto outcome = run({"fix", "print", file});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run({"fix", "print", plain.path()}).out);
+    std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+    const auto cut = run({"fix", "print", file});
+    EXPECT_EQ(cut.exit_code, 1);
+    EXPECT_THAT(cut.err, HasSubstr("the file ends within its compressed data"));
+    std::filesystem::remove(file);
 }
 
 TEST_F(FixPrint, AMissingFileIsOneLineAndExitCodeOne) {
     const auto outcome = run({"fix", "print", "/nonexistent/raw.log"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_EQ(outcome.err, "millpond: cannot read /nonexistent/raw.log\n");
+    EXPECT_EQ(outcome.err, "millpond: cannot read '/nonexistent/raw.log': No such file or directory\n");
 }
 
 }  // namespace

@@ -96,14 +96,17 @@ protected:
         sender = "TLS"
         target = "*"
         acceptor = "tls"
+        store = "memory"
         [[session]]
         sender = "CLOSED"
         target = "*"
         acceptor = "closed"
+        store = "memory"
         [[session]]
         sender = "OPEN"
         target = "*"
         acceptor = "open"
+        store = "memory"
         max_dynamic = 1)"};
     Program venue_{{"fix", "acceptor", "--fill", "--config", file_.path()}};
     std::string ports_[3];

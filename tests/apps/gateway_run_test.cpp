@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -95,15 +97,26 @@ TEST(Gateway, ItsThreadsHaveTheNamesThatTheOperatorsPageLists) {
                         .format = "itch",
                         .feed = ",rebuild=true,rerequest=127.0.0.1:9",
                         .more = {"--tcp", "listen=127.0.0.1:0,name=lines", "--journal", "folder=" + folder.string()}}};
-    std::set<std::string> names;
-    for (const auto& task :
-         std::filesystem::directory_iterator{"/proc/" + std::to_string(gateway.program().pid()) + "/task"}) {
-        std::string name;
-        std::getline(std::ifstream{task.path() / "comm"}, name);
-        names.insert(name);
-    }
+    const auto names_now = [&gateway] {
+        std::set<std::string> names;
+        const auto tasks = "/proc/" + std::to_string(gateway.program().pid()) + "/task";
+        for (const auto& task : std::filesystem::directory_iterator{tasks}) {
+            std::string name;
+            std::getline(std::ifstream{task.path() / "comm"}, name);
+            names.insert(name);
+        }
+        return names;
+    };
+    // A thread names itself: the gateway may say that it is ready before the last of them has.
     const auto receiving = ("rx " + gateway.ring()).substr(0, 15);
-    EXPECT_THAT(names, IsSupersetOf({receiving.c_str(), "lines", "journal", "journal files", "books f", "metrics"}));
+    const auto all = IsSupersetOf({receiving.c_str(), "lines", "journal", "journal files", "books f", "metrics"});
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+    auto names = names_now();
+    while (!::testing::Matches(all)(names) && std::chrono::steady_clock::now() < patience) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        names = names_now();
+    }
+    EXPECT_THAT(names, all);
     EXPECT_EQ(gateway.end().exit_code, 0);
     std::filesystem::remove_all(folder);
 }

@@ -1,9 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <regex>
 #include <span>
 #include <string>
@@ -173,6 +179,44 @@ TEST(Generate, MisuseIsTwoAndNamesTheOption) {
     EXPECT_EQ(fraction.exit_code, 2);
     EXPECT_THAT(fraction.err, HasSubstr("--drop: expects a number from 0 to 1, found '1.5'"));
     EXPECT_EQ(run({"generate", "--to", "127.0.0.1:9", "--symbols", "0"}).exit_code, 2);
+}
+
+/// What `generate --out` writes there, of ten changes.
+Outcome generate_to(const std::string& path) { return run({"generate", "--quiet", "--count", "10", "--out", path}); }
+
+TEST(Generate, ADeviceIsWrittenAndNotReplaced) {
+    const auto full = ::testing::TempDir() + test::scratch_name("full");
+    std::filesystem::create_symlink("/dev/full", full);
+    const auto outcome = generate_to(full);
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("cannot write '" + full + "': No space left on device"));
+    EXPECT_TRUE(std::filesystem::is_symlink(full) && std::filesystem::is_character_file(full));
+    std::filesystem::remove(full);
+}
+
+TEST(Generate, APipeGetsTheCaptureAndStaysAPipe) {
+    const auto pipe = ::testing::TempDir() + test::scratch_name("pipe");
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ASSERT_GE(reader, 0);
+    EXPECT_EQ(generate_to(pipe).exit_code, 0);
+    std::array<char, 4> magic{};
+    EXPECT_EQ(read(reader, magic.data(), magic.size()), 4);
+    EXPECT_EQ(std::string(magic.data(), 4), std::string("\x4d\x3c\xb2\xa1", 4)) << "pcap, nanoseconds";
+    close(reader);
+    EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+    std::filesystem::remove(pipe);
+}
+
+TEST(Generate, ALinkStaysAndItsFileIsReplaced) {
+    const test::ScratchFile file{test::scratch_name("target.pcap"), "old"};
+    const auto link = ::testing::TempDir() + test::scratch_name("link.pcap");
+    std::filesystem::create_symlink(file.path(), link);
+    EXPECT_EQ(generate_to(link).exit_code, 0);
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_GT(std::filesystem::file_size(file.path()), 100U);
+    EXPECT_FALSE(std::filesystem::exists(file.path() + ".part"));
+    std::filesystem::remove(link);
 }
 
 }  // namespace

@@ -60,6 +60,45 @@ std::uint64_t incomplete_in(market::RingReader& reader) {
     return count;
 }
 
+/// A gzip file, and a frame of zstd, whose blocks hold the contents as they are (RFC 1952, RFC 8878).
+std::string as_gzip(std::string_view contents) {
+    constexpr std::size_t kBlock = 10'000;
+    std::string file{"\x1F\x8B\x08\0\0\0\0\0\0\xFF", 10};
+    std::uint32_t sum = ~0U;
+    for (const char each : contents) {
+        sum ^= static_cast<unsigned char>(each);
+        for (int bit = 0; bit < 8; ++bit) sum = sum >> 1U ^ (0xEDB8'8320U & (0U - (sum & 1U)));
+    }
+    const auto append = [&file](std::uint64_t value, int bytes) {
+        for (int i = 0; i < bytes; ++i) file += static_cast<char>(value >> 8 * i);
+    };
+    const auto total = contents.size();
+    while (!contents.empty()) {
+        const auto block = contents.substr(0, kBlock);
+        contents.remove_prefix(block.size());
+        append(contents.empty() ? 1 : 0, 1);
+        append(block.size(), 2);
+        append(~block.size(), 2);
+        file += block;
+    }
+    append(~sum, 4);
+    append(total, 4);
+    return file;
+}
+
+std::string as_zstd(std::string_view contents) {
+    constexpr std::size_t kBlock = 10'000;
+    std::string file{"\x28\xB5\x2F\xFD\0\x38", 6};  // a window of 128 KiB
+    while (!contents.empty()) {
+        const auto block = contents.substr(0, kBlock);
+        contents.remove_prefix(block.size());
+        const auto head = block.size() << 3U | (contents.empty() ? 1U : 0U);
+        for (int i = 0; i < 3; ++i) file += static_cast<char>(head >> 8 * i);
+        file += block;
+    }
+    return file;
+}
+
 class BookRebuild : public ::testing::Test {
 protected:
     /// Sends datagrams first..last - 1 but those of `lost`; true when the feed has decoded what came.
@@ -108,6 +147,20 @@ protected:
         return board_of(whole.reader());
     }
 
+    /// The books become complete while messages from `next` on come, and the board is that of a feed without a gap.
+    void expect_rebuilt(Lines& lines, std::size_t& next) {
+        // The attempt has started: what is sent from here on follows the file.
+        ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
+        // It is believed once the feed goes on without a contradiction.
+        ASSERT_TRUE(lines.read_until([&] {
+            send_next(lines, next);
+            return lines.count("rebuilds") == 1;
+        })) << lines.rebuild_failure();
+        ASSERT_TRUE(lines.read_until([&] { return lines.count("datagrams") >= sent_; }));
+        EXPECT_EQ(incomplete_in(lines.reader()), 0U);
+        EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    }
+
     ItchSession session_{1'200};
     std::uint64_t sent_{0};
 };
@@ -119,17 +172,8 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     EXPECT_EQ(lines.subscriber.gaps.size(), 1U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
-    // It is believed once the feed goes on without a contradiction.
-    // The attempt has started: what is sent from here on follows the file.
-    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     auto next = std::size_t{400};
-    ASSERT_TRUE(lines.read_until([&] {
-        send_next(lines, next);
-        return lines.count("rebuilds") == 1;
-    })) << lines.rebuild_failure();
-    ASSERT_TRUE(lines.read_until([&] { return lines.count("datagrams") >= sent_; }));
-    EXPECT_EQ(incomplete_in(lines.reader()), 0U);
-    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    expect_rebuilt(lines, next);
     ASSERT_TRUE(lines.read_until([&] { return lines.subscriber.quotes.back().flags == 0; }));
     const auto quotes = lines.subscriber.quotes.size();
     ASSERT_TRUE(send(lines, next, 1'200));
@@ -246,6 +290,37 @@ TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
     EXPECT_EQ(lines.count("rebuilds"), 0U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
     EXPECT_EQ(lines.subscriber.quotes.back().flags, feed::kIncomplete);
+}
+
+TEST_F(BookRebuild, ACompressedFileServesLikeAPlainOne) {
+    for (const auto& [ending, packed] :
+         {std::pair{".gz", as_gzip(session_.file())}, {".zst", as_zstd(session_.file())}}) {
+        const test::ScratchFile file{test::scratch_name("rebuild.itch").append(ending), packed};
+        Lines lines{std::string{"rebuild-packed"}.append(ending + 1),
+                    [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
+        sent_ = 0;
+        ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+        auto next = std::size_t{400};
+        expect_rebuilt(lines, next);
+    }
+}
+
+TEST_F(BookRebuild, ATruncatedCompressedFileLeavesTheBooksIncompleteAndNamesTheCompressedByte) {
+    for (const auto& [ending, packed] :
+         {std::pair{".gz", as_gzip(session_.file())}, {".zst", as_zstd(session_.file())}}) {
+        const auto size = packed.size() / 8;
+        const test::ScratchFile file{test::scratch_name("rebuild-cut.itch").append(ending), packed.substr(0, size)};
+        Lines lines{std::string{"rebuild-cut"}.append(ending + 1),
+                    [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
+        sent_ = 0;
+        ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+        ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 1; }));
+        EXPECT_THAT(lines.rebuild_failure(), HasSubstr("holds messages of session '" + session_.name + "' up to "));
+        EXPECT_THAT(lines.rebuild_failure(), HasSubstr("compressed byte " + std::to_string(size) +
+                                                       ": the file ends within its compressed data"));
+        EXPECT_EQ(lines.count("rebuilds"), 0U);
+        EXPECT_GT(incomplete_in(lines.reader()), 0U);
+    }
 }
 
 TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMakesThemComplete) {

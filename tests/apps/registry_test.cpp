@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/gateway/config_check.hpp"
 #include "apps/millpond/gateway/gateway_flags.hpp"
 #include "gateway/settings/read.hpp"
@@ -65,7 +65,13 @@ TEST_F(Registry, AKindIsInTheManualPage) {
 TEST_F(Registry, AKindIsCompleted) {
     const auto completion = completion_command(program_);
     parse({"completion", "bash"});
-    EXPECT_THAT(printed(completion.run), HasSubstr("--beacon"));
+    EXPECT_THAT(printed(completion.run), AllOf(HasSubstr("--beacon"), HasSubstr("place= bursts=")));
+}
+
+TEST_F(Registry, AFormatIsCompletedWithItsKeys) {
+    const auto completion = completion_command(program_);
+    parse({"completion", "bash"});
+    EXPECT_THAT(printed(completion.run), AllOf(HasSubstr("\"format=ticker "), HasSubstr(" lot_size=")));
 }
 
 TEST_F(Registry, AKindsFlagIsRead) {

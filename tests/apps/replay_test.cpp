@@ -51,7 +51,7 @@ TEST(Replay, DeliversEveryDatagramOfARealCaptureUnchanged) {
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.out, HasSubstr("sent 20560 datagrams, 1425216 bytes to "));
     EXPECT_THAT(outcome.out, HasSubstr("send errors 0"));
-    EXPECT_EQ(receiver.counts().truncated.read(), 0U);
+    EXPECT_EQ(receiver.counters().truncated.read(), 0U);
     EXPECT_EQ(receiver.refresh_kernel_drops(), 0U);
 }
 

@@ -44,19 +44,30 @@ std::string said_by(const std::string& command) {
     return text;
 }
 
-/// What bash offers behind `words`, the last of which is to be completed.
-std::string bash_offers(const std::string& words, int count) {
-    return said_by("bash -c 'source <(" MILLPOND_PROGRAM " completion bash); COMP_WORDS=(" + words +
-                   "); COMP_CWORD=" + std::to_string(count) + "; _millpond; echo \"${COMPREPLY[@]}\"'");
+/// What bash offers at the end of the line.
+std::string bash_offers(const std::string& line) {
+    return said_by("bash -c 'source <(" MILLPOND_PROGRAM " completion bash); COMP_LINE=\"" + line +
+                   "\"; COMP_POINT=${#COMP_LINE}; _millpond; echo \"${COMPREPLY[@]}\"'");
 }
 
 TEST(Completion, BashOffersSubcommandsOptionsAndWordsOfAFixedChoice) {
-    EXPECT_THAT(bash_offers("millpond ga", 1), HasSubstr("gateway"));
-    EXPECT_EQ(bash_offers("millpond config \"\"", 2), "check --help\n");
-    EXPECT_EQ(bash_offers("millpond tail --form", 2), "--format\n");
-    EXPECT_EQ(bash_offers("millpond tail --format \"\"", 3), "table json csv\n");
-    EXPECT_EQ(bash_offers("millpond gateway --quiet --poll s", 4), "spin\n");
-    EXPECT_EQ(bash_offers("millpond gateway --config \"\"", 3), "\n") << "bash completes names of files itself";
+    EXPECT_THAT(bash_offers("millpond ga"), HasSubstr("gateway"));
+    EXPECT_EQ(bash_offers("millpond config "), "check --help\n");
+    EXPECT_EQ(bash_offers("millpond tail --form"), "--format\n");
+    EXPECT_EQ(bash_offers("millpond tail --format "), "table json csv\n");
+    EXPECT_EQ(bash_offers("millpond gateway --quiet --poll s"), "spin\n");
+    EXPECT_EQ(bash_offers("millpond gateway --config "), "\n") << "bash completes names of files itself";
+}
+
+TEST(Completion, BashOffersTheKeysOfATableAndTheirWordsPartByPart) {
+    EXPECT_THAT(bash_offers("millpond gateway --feed "), AllOf(HasSubstr("listen= "), HasSubstr(" format=itch ")));
+    EXPECT_EQ(bash_offers("millpond gateway --feed form"), "format=quotes format=bbo28 format=miax-tom format=itch\n");
+    EXPECT_EQ(bash_offers("millpond gateway --receive io"), "io_uring\n");
+    EXPECT_EQ(bash_offers("millpond gateway --feed name=a,g"), "a,gro=true a,gro=false\n")
+        << "what is before = is a word of its own";
+    EXPECT_EQ(bash_offers("millpond gateway --feed listen=127.0.0.1:9000,line"), "9000,line_b=\n");
+    EXPECT_EQ(bash_offers("millpond gateway --quiet --tcp listen=127.0.0.1:9100,mode=c"), "conflate\n");
+    EXPECT_EQ(bash_offers("millpond gateway --tcp mode=every --po"), "--poll\n");
 }
 
 TEST(Completion, ZshReadsItsOwn) {

@@ -1,4 +1,4 @@
-#include "apps/millpond/utc_text.hpp"
+#include "apps/millpond/command_line/utc_text.hpp"
 
 #include <gtest/gtest.h>
 

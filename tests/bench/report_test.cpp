@@ -52,8 +52,6 @@ TEST(Report, JsonHoldsEverySampleAndTheDistribution) {
     EXPECT_THAT(text, HasSubstr(R"("measured":"from push to pop")"));
 }
 
-TEST(Report, JsonStringsAreEscaped) { EXPECT_EQ(json_string("a\"b\\c\nd"), R"("a\"b\\c\u000ad")"); }
-
 TEST(Report, FiguresKeepFourSignificantPlaces) {
     EXPECT_EQ(to_text(0.0), "0.000");
     EXPECT_EQ(to_text(0.0012345), "0.001234");

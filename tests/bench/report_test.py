@@ -60,8 +60,7 @@ class Report(unittest.TestCase):
         self.report(result("rate"))
         page = self.read("page.md")
         self.assertIn("**missed**", page)
-        self.assertIn("a \\| b (2 samples discarded)", page)
-        self.assertIn("2.000 [1.900..2.100]", page)
+        self.assertIn("| a \\| b | 2.000 (2 samples discarded) | 2.000 [1.900..2.100] |", page)
 
     def test_quick_results_are_not_quoted(self):
         run = self.report(result("rate", quick=True))
@@ -70,13 +69,16 @@ class Report(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path("page.md")))
 
     def test_the_page_starts_with_the_summary_of_those_benches_that_have_results(self):
-        ring = result("ring_throughput_bench")
-        ring["contenders"][1]["name"], ring["goals"][0]["text"] = "BroadcastRing", "BroadcastRing <= 2 x limit"
-        ring["contenders"][0]["name"] = ring["ratio_to"] = "cursor ring"
-        self.assertEqual(self.report(ring, result("rate")).returncode, 0)
+        ours, limit, rival = "journal: number, CRC-32C and commit word too", "memcpy to a mapped file", "write() a quote"
+        append = result("journal_append_bench", ratio_to=limit)
+        append["contenders"].append(dict(append["contenders"][1]))
+        for contender, name in zip(append["contenders"], (limit, ours, rival)):
+            contender["name"] = name
+        append["goals"][0]["text"] = f"{ours} <= 2 x limit"
+        self.assertEqual(self.report(append, result("rate")).returncode, 0)
         page = self.read("page.md")
-        row = ("| Messages through a shared-memory ring | ns | 2.000 | - | 2.000 [1.900..2.100] to cursor ring "
-               "| cursor ring: 2.000 | 1 missed | `x` |")
+        row = (f"| A quote in the journal | ns | 2.000 | 2.000 | 2.000 [1.900..2.100] to {limit} "
+               f"| {rival}: 2.000 | 1 missed | `x` |")
         self.assertIn(row, page)
         self.assertLess(page.index(row), page.index("## What of <"))
 
@@ -84,6 +86,31 @@ class Report(unittest.TestCase):
         run = self.report(result("ring_throughput_bench"))
         self.assertEqual(run.returncode, 1)
         self.assertIn("ring_throughput_bench has no contender 'BroadcastRing'", run.stderr)
+
+    def test_machines_are_columns_and_what_one_has_not_measured_is_a_dash(self):
+        for machine, results in (("amd", [result("rate"), result("other")]), ("intel", [result("rate")])):
+            os.mkdir(self.path(machine))
+            for one in results:
+                with open(self.path(f"{machine}/{one['name']}.json"), "w", encoding="utf-8") as file:
+                    json.dump(one, file)
+        with open(self.path("intel/rate.json"), "r+", encoding="utf-8") as file:
+            one = json.load(file)
+            del one["contenders"][0]
+            one["goals"][0]["verdict"] = "met"
+            file.seek(0)
+            file.truncate()
+            json.dump(one, file)
+        os.mkdir(self.path("soak"))
+        with open(self.path("soak/soak.json"), "w", encoding="utf-8") as file:
+            json.dump({"minutes": 30}, file)
+        self.assertEqual(self.report().returncode, 0)
+        page = self.read("page.md")
+        self.assertIn("| ns | amd: median | amd: ratio to limit [95 %] | intel: median | intel: ratio to limit [95 %] |", page)
+        self.assertIn("| limit | 2.000 | 1 | - | - |", page)
+        self.assertIn("a <= 2 x limit (amd): 2.000 [1.900..2.100], **missed**", page)
+        self.assertIn("a <= 2 x limit (intel): 2.000 [1.900..2.100], **met**", page)
+        self.assertIn("Goals of all benches on amd: 0 met, 2 missed", page)
+        self.assertEqual(self.read("report.html").count("<h3>"), 3)
 
     def test_a_folder_without_results_is_an_error(self):
         self.assertEqual(self.report().returncode, 1)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include <fcntl.h>
@@ -41,11 +42,10 @@ protected:
 TEST_F(CreatedFileTest, AFileGetsExactlyTheModeWhateverTheUmask) {
     for (const mode_t mask : {0000U, 0022U, 0077U}) {
         const auto before = umask(mask);
-        const int descriptor = open_or_create(path("new").c_str(), O_WRONLY, 0664);
+        const auto descriptor = open_or_create(path("new").c_str(), O_WRONLY, 0664);
         umask(before);
-        ASSERT_GE(descriptor, 0);
-        EXPECT_EQ(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-        close(descriptor);
+        ASSERT_TRUE(descriptor);
+        EXPECT_EQ(fcntl(descriptor.get(), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
         EXPECT_EQ(mode_of(path("new")), 0664U);
         std::filesystem::remove(path("new"));
     }
@@ -54,27 +54,23 @@ TEST_F(CreatedFileTest, AFileGetsExactlyTheModeWhateverTheUmask) {
 TEST_F(CreatedFileTest, AFileThatIsThereIsOpenedAsItIs) {
     std::ofstream{path("old")} << "before";
     chmod(path("old").c_str(), 0604);
-    const int descriptor = open_or_create(path("old").c_str(), O_WRONLY, 0640);
-    ASSERT_GE(descriptor, 0);
-    close(descriptor);
+    ASSERT_TRUE(open_or_create(path("old").c_str(), O_WRONLY, 0640));
     EXPECT_EQ(mode_of(path("old")), 0604U);
     EXPECT_EQ(text_of(path("old")), "before");
 }
 
 TEST_F(CreatedFileTest, ASymbolicLinkIsFollowedToADeviceOnly) {
     std::filesystem::create_symlink(path("nothing"), path("dangling"));
-    EXPECT_EQ(open_or_create(path("dangling").c_str(), O_WRONLY, 0640), -1);
+    EXPECT_FALSE(open_or_create(path("dangling").c_str(), O_WRONLY, 0640));
     EXPECT_EQ(errno, ELOOP);
     EXPECT_FALSE(std::filesystem::exists(path("nothing")));
     std::ofstream{path("file")} << "precious";
     std::filesystem::create_symlink(path("file"), path("link"));
-    EXPECT_EQ(open_or_create(path("link").c_str(), O_WRONLY | O_TRUNC, 0640), -1);
+    EXPECT_FALSE(open_or_create(path("link").c_str(), O_WRONLY | O_TRUNC, 0640));
     EXPECT_EQ(errno, ELOOP);
     EXPECT_EQ(text_of(path("file")), "precious");
     std::filesystem::create_symlink("/dev/null", path("device"));
-    const int descriptor = open_or_create(path("device").c_str(), O_WRONLY, 0640);
-    EXPECT_GE(descriptor, 0);
-    close(descriptor);
+    EXPECT_TRUE(open_or_create(path("device").c_str(), O_WRONLY, 0640));
 }
 
 TEST_F(CreatedFileTest, ARotatedFileHasOneWriterAlsoOverARotation) {
@@ -111,6 +107,26 @@ TEST_F(CreatedFileTest, ARotatedFileThatIsFullEndsInAWholeLine) {
     EXPECT_EQ(file.bytes(), 10U);
     EXPECT_EQ(file.write_lines("9abc\n"), 5U);
     EXPECT_EQ(text_of(path("log")), "1234\n5678\n9abc\n");
+}
+
+TEST_F(CreatedFileTest, TheHighestNumberIsTheNewestFilesAlsoAfterOthersWereRemovedOrCompressed) {
+    for (const auto* name : {"log.7", "log.8.zst", "log.9.zst.part", "log.x", "log.12x", "other.20"}) {
+        std::ofstream{path(name)} << name;
+    }
+    RotatedFile file{path("log")};
+    EXPECT_EQ(file.renamed(), (std::set<std::uint64_t>{7, 8}));
+    EXPECT_EQ(file.renamed(true), (std::set<std::uint64_t>{7}));
+    ASSERT_TRUE(file.open());
+    EXPECT_EQ(file.write("row\n"), 4U);
+    ASSERT_TRUE(file.rotate());
+    EXPECT_EQ(text_of(path("log.9")), "row\n");
+    file.keep_newest(2);
+    EXPECT_FALSE(std::filesystem::exists(path("log.7")));
+    EXPECT_TRUE(std::filesystem::exists(path("log.8.zst")));
+    file.keep_newest(1);
+    EXPECT_FALSE(std::filesystem::exists(path("log.8.zst")));
+    EXPECT_TRUE(std::filesystem::exists(path("log.9")));
+    EXPECT_TRUE(std::filesystem::exists(path("log.x")));
 }
 
 TEST_F(CreatedFileTest, AFileOfAnotherKindIsNotMovedAway) {

@@ -124,7 +124,7 @@ TEST_F(AcceptorTest, WhoeverMatchesNoSessionIsClosedWithoutAReply) {
     const auto browser = connect();
     give(browser, "GET / HTTP/1.1\r\n\r\n");
     EXPECT_TRUE(closed(browser));
-    EXPECT_EQ(acceptor_.tallies().unknown.read(), 3U);
+    EXPECT_EQ(acceptor_.counters().unknown.read(), 3U);
     EXPECT_EQ(desk_.logons, 0);
 }
 
@@ -134,7 +134,7 @@ TEST_F(AcceptorTest, ASessionThatIsConnectedAlreadyIsNotDisturbed) {
     const auto second = connect();
     give(second, message("FIX.4.4", "A", 1, "A", "98=0|108=30|"));
     EXPECT_TRUE(closed(second));
-    EXPECT_EQ(acceptor_.tallies().duplicate.read(), 1U);
+    EXPECT_EQ(acceptor_.counters().duplicate.read(), 1U);
     give(first, message("FIX.4.4", "1", 2, "A", "112=still|"));
     EXPECT_NE(take(first).find("112=still"), std::string::npos);
 }
@@ -201,8 +201,8 @@ TEST_F(AcceptorTest, MoreConnectionsThanAllowedAreClosed) {
         clients_.push_back(client);
     }
     for (int i = 0; i < 5; ++i) io_.poll(std::chrono::milliseconds{2});
-    EXPECT_EQ(small.tallies().accepted.read(), 2U);
-    EXPECT_EQ(small.tallies().full.read(), 1U);
+    EXPECT_EQ(small.counters().accepted.read(), 2U);
+    EXPECT_EQ(small.counters().full.read(), 1U);
 }
 
 TEST_F(AcceptorTest, APortInUseOrASessionTwiceIsRefusedByName) {

@@ -60,8 +60,8 @@ TEST_F(AsyncSenderTest, WhatIsHandedOverArrivesInOrderAndItsMessagesGoBackToTheP
         EXPECT_EQ(receipts_.sent[i].sequence, i + 2);  // the Logon was 1
         EXPECT_TRUE(receipts_.sent[i].written);
     }
-    EXPECT_EQ(sender.tallies().written.read(), ids.size());
-    EXPECT_EQ(sender.tallies().in_flight.read(), 0U);
+    EXPECT_EQ(sender.counters().written.read(), ids.size());
+    EXPECT_EQ(sender.counters().in_flight.read(), 0U);
 }
 
 TEST_F(AsyncSenderTest, TheMostUrgentLaneGoesFirst) {
@@ -109,7 +109,7 @@ TEST_F(AsyncSenderTest, AMessageWhoseDeadlineIsOverIsNotSent) {
     ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 1; }));
     EXPECT_EQ(pair_.house.orders, std::vector<std::uint64_t>{2});
     EXPECT_EQ(receipts_.failed[0].second, SendFailure::expired);
-    EXPECT_EQ(sender.tallies().expired.read(), 1U);
+    EXPECT_EQ(sender.counters().expired.read(), 1U);
 }
 
 TEST_F(AsyncSenderTest, ADeadlineEndsTheWaitForALogon) {
@@ -136,7 +136,7 @@ TEST_F(AsyncSenderTest, AFailedEncodeUsesUpNoSequenceNumber) {
     ASSERT_TRUE(run_until(pair_.io, [&] { return pair_.house.orders.size() == 2; }));
     EXPECT_EQ(pair_.house.orders, (std::vector<std::uint64_t>{1, 5}));
     EXPECT_EQ(receipts_.failed.size(), 3U);
-    EXPECT_EQ(sender.tallies().not_encoded.read(), 3U);
+    EXPECT_EQ(sender.counters().not_encoded.read(), 3U);
     EXPECT_EQ(pair_.initiated->status().next_sender, 4U);
     EXPECT_EQ(pool_.stats().in_use, 0U);
 }

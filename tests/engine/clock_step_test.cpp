@@ -47,11 +47,11 @@ TEST_P(ClockStepTest, TheTimeoutOfASilentConnectionNeitherEndsEarlyNorFreezes) {
     Acceptor acceptor{io, {.first_message_timeout = std::chrono::milliseconds{50}}};
     const auto begin = core::monotonic_nanos();
     RawClient client{acceptor.port()};
-    ASSERT_TRUE(run_until(io, [&] { return acceptor.tallies().accepted.read() == 1; }));
+    ASSERT_TRUE(run_until(io, [&] { return acceptor.counters().accepted.read() == 1; }));
     const test::ClockStep step{GetParam()};
     ASSERT_TRUE(run_until(io, [&] { return client.receive(), client.over(); }));
     EXPECT_GE(core::monotonic_nanos() - begin, 50'000'000);
-    EXPECT_EQ(acceptor.tallies().silent.read(), 1U);
+    EXPECT_EQ(acceptor.counters().silent.read(), 1U);
 }
 
 TEST_P(ClockStepTest, AMessageWithADeadlineThatHasBeenTakenIsNotExpiredByAStep) {
@@ -61,10 +61,10 @@ TEST_P(ClockStepTest, AMessageWithADeadlineThatHasBeenTakenIsNotExpiredByAStep) 
     // Taken while there is no session yet.
     ASSERT_EQ(sender.try_send(sender.try_make(Order{1, 100, {}}), {.deadline_utc_ns = core::utc_nanos() + kHour / 2}),
               Handed::queued);
-    ASSERT_TRUE(run_until(pair.io, [&] { return sender.tallies().taken.read() == 1; }));
+    ASSERT_TRUE(run_until(pair.io, [&] { return sender.counters().taken.read() == 1; }));
     const test::ClockStep step{GetParam()};
     ASSERT_TRUE(run_until(pair.io, [&] { return pair.house.orders.size() == 1; }));
-    EXPECT_EQ(sender.tallies().expired.read(), 0U);
+    EXPECT_EQ(sender.counters().expired.read(), 0U);
 }
 
 TEST_P(ClockStepTest, DrainingIsBoundedByTimeThatPasses) {

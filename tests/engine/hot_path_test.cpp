@@ -72,11 +72,11 @@ public:
     }
     /// All answers right?
     [[nodiscard]] bool run() {
-        const auto& tallies = desk_.session->tallies();
+        const auto& counters = desk_.session->counters();
         for (std::uint64_t step = 1; step <= kSteps; ++step) {
             const bool again = (at_ % kResendEvery) == 0;
             const auto orders = desk_.orders + (again ? 0 : 1);
-            const auto resent = tallies.resent.read() + (again ? 20 : 0);
+            const auto resent = counters.resent.read() + (again ? 20 : 0);
             send_next();
             if (step % kSendersEvery == 0) {
                 for (std::uint64_t i = 0; i < 3; ++i) {
@@ -84,8 +84,8 @@ public:
                     ++handed_;
                 }
             }
-            for (int turns = 0;
-                 desk_.orders < orders || tallies.resent.read() < resent || sender_.tallies().written.read() < handed_;
+            for (int turns = 0; desk_.orders < orders || counters.resent.read() < resent ||
+                                sender_.counters().written.read() < handed_;
                  ++turns) {
                 io_.poll(std::chrono::milliseconds{0});
                 if (turns > 1'000'000) return false;

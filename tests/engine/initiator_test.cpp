@@ -121,7 +121,7 @@ TEST_F(InitiatorTest, OutsideOfItsScheduleItDoesNotConnect) {
     closed.config.schedule = fix::Schedule::daily(0, 1, {false, false, false, false, false, false, false});
     initiator.add(closed, {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kSoon}, desk_);
     for (int i = 0; i < 20; ++i) io_.poll(std::chrono::milliseconds{2});
-    EXPECT_EQ(acceptor.tallies().accepted.read(), 0U);
+    EXPECT_EQ(acceptor.counters().accepted.read(), 0U);
 }
 
 TEST_F(InitiatorTest, ResetOnLogonResetsBothNumbers) {

@@ -48,7 +48,7 @@ TEST_F(LimitsTest, AddressesThatAreNotOnTheListAreClosedAtOnce) {
     add(acceptor, "A");
     RawClient client{acceptor.port()};
     EXPECT_TRUE(is_closed(client));
-    EXPECT_EQ(acceptor.tallies().not_allowed.read(), 1U);
+    EXPECT_EQ(acceptor.counters().not_allowed.read(), 1U);
 }
 
 TEST_F(LimitsTest, AnAllowListTakesRangesOfBothFamilies) {
@@ -73,10 +73,10 @@ TEST_F(LimitsTest, ConnectionsWithoutALogonAreBoundedInNumberAndTime) {
     add(acceptor, "A");
     std::vector<RawClient> clients;
     for (int i = 0; i < 3; ++i) clients.emplace_back(acceptor.port());
-    ASSERT_TRUE(run_until(io_, [&] { return acceptor.tallies().accepted.read() == 3; }));
-    EXPECT_EQ(acceptor.tallies().full.read(), 1U);
+    ASSERT_TRUE(run_until(io_, [&] { return acceptor.counters().accepted.read() == 3; }));
+    EXPECT_EQ(acceptor.counters().full.read(), 1U);
     EXPECT_TRUE(is_closed(clients[0]) && is_closed(clients[1]) && is_closed(clients[2]));
-    EXPECT_EQ(acceptor.tallies().silent.read(), 2U);
+    EXPECT_EQ(acceptor.counters().silent.read(), 2U);
 }
 
 TEST_F(LimitsTest, AFirstMessageThatNeverEndsIsClosed) {
@@ -89,7 +89,7 @@ TEST_F(LimitsTest, AFirstMessageThatNeverEndsIsClosed) {
         "35=A\x01" +
         std::string(600, 'x'));
     EXPECT_TRUE(is_closed(client));
-    EXPECT_EQ(acceptor.tallies().unknown.read(), 1U);
+    EXPECT_EQ(acceptor.counters().unknown.read(), 1U);
 }
 
 TEST_F(LimitsTest, APeerThatSendsMoreThanItsRateIsReadMoreSlowlyAndLosesNothing) {
@@ -193,16 +193,16 @@ TEST_F(LimitsTest, ADeadPeerNeverHoldsUpAProducer) {
     ASSERT_TRUE(run_until(io_, [&] {
         while (sender.try_send(sender.try_make(Order{++id, 1, text})) == Handed::queued) {
         }
-        return sender.tallies().retried.read() > 0 && sender.depth() == 256;
+        return sender.counters().retried.read() > 0 && sender.depth() == 256;
     }));
     EXPECT_GT(sender.refused(), 0U);
     EXPECT_EQ(acceptor.connected(), 1U);
     EXPECT_LE(handle.status().pending_bytes, 128U << 10U);
     // It wakes up: nothing is lost.
-    const auto handed_over = sender.tallies().taken.read() + 256;
+    const auto handed_over = sender.counters().taken.read() + 256;
     ASSERT_TRUE(run_until(io_, [&] {
         dead.receive();
-        return sender.tallies().written.read() == handed_over;
+        return sender.counters().written.read() == handed_over;
     }));
 }
 
@@ -229,9 +229,9 @@ TEST_F(LimitsTest, AMessageThatFindsTheConnectionBusyTooOftenFailsWithThatReason
         return reasons.busy >= 5;
     }));
     EXPECT_EQ(reasons.failed, reasons.busy);
-    EXPECT_EQ(sender.tallies().too_busy.read(), reasons.busy);
+    EXPECT_EQ(sender.counters().too_busy.read(), reasons.busy);
     // Each of them was looked at three times.
-    EXPECT_GE(sender.tallies().retried.read(), 3 * reasons.busy);
+    EXPECT_GE(sender.counters().retried.read(), 3 * reasons.busy);
     EXPECT_EQ(acceptor.connected(), 1U);
 }
 
@@ -248,8 +248,8 @@ TEST_F(LimitsTest, ADrainEndsWithinItsBoundThoughThePeerIsDead) {
     }
     EXPECT_FALSE(io_.drain(std::chrono::milliseconds{50}));
     EXPECT_EQ(acceptor.connected(), 0U);
-    EXPECT_GT(sender.tallies().shut_down.read(), 0U);
-    EXPECT_EQ(sender.tallies().taken.read(), sender.tallies().sent.read() + sender.tallies().shut_down.read());
+    EXPECT_GT(sender.counters().shut_down.read(), 0U);
+    EXPECT_EQ(sender.counters().taken.read(), sender.counters().sent.read() + sender.counters().shut_down.read());
     EXPECT_EQ(sender.try_send(sender.try_make(Order{1, 1, {}})), Handed::closed);
     EXPECT_EQ(pool.stats().in_use, 0U);
 }

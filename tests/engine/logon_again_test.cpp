@@ -51,7 +51,7 @@ TEST_F(LogonAgain, ANewLogonThatIsSeenBeforeTheEndOfTheFirstConnectionIsNoDuplic
         poll(running);
         poll(listening);
         EXPECT_NE(second.received().find("35=A"), std::string::npos) << by_logout;
-        EXPECT_EQ(acceptor.tallies().duplicate.read(), 0U);
+        EXPECT_EQ(acceptor.counters().duplicate.read(), 0U);
         EXPECT_EQ(acceptor.connected(), 1U);
     }
 }
@@ -74,7 +74,7 @@ TEST_F(LogonAgain, ASecondConnectionBesideALivingOneIsStillADuplicate) {
     second.receive();
     EXPECT_TRUE(second.over());
     EXPECT_EQ(second.received(), "");
-    EXPECT_EQ(acceptor.tallies().duplicate.read(), 1U);
+    EXPECT_EQ(acceptor.counters().duplicate.read(), 1U);
     first.forget();
     first.send(message("FIX.4.4", "1", 2, "A", "112=still|"));
     poll(running);
@@ -123,7 +123,7 @@ TEST_F(LogonAgain, AThousandTimesWithThreads) {
             ASSERT_TRUE(run_until(waiting, [&] { return client.received().find("35=5") != std::string::npos; }));
         }
     }
-    EXPECT_EQ(acceptor.tallies().duplicate.read(), 0U);
+    EXPECT_EQ(acceptor.counters().duplicate.read(), 0U);
     running.stop();
     listening.stop();
     EXPECT_EQ(house_.logons, 1'000);

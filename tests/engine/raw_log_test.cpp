@@ -1,15 +1,24 @@
+#include <atomic>
+#include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <millpond/core/clock.hpp>
+#include <millpond/core/rotated_file.hpp>
 #include <millpond/engine/raw_log.hpp>
+#include <millpond/net/file_contents.hpp>
+#include <millpond/net/pack_file.hpp>
 
 #include "tests/engine/engine_pair.hpp"
 #include "tests/support/free_of_cost.hpp"
@@ -111,8 +120,8 @@ TEST_F(RawLogTest, WhatFindsNoRoomIsCountedAndTheFileSaysWhere) {
     {
         RawLog log{{.file = file(), .ring_bytes = 4096, .interval = std::chrono::hours{1}}};
         // The writer looked once, or is about to; then it sleeps until the end.
-        while (log.tallies().lost_pieces.read() < 2) log.on_bytes("S", Direction::out, big, kTime);
-        EXPECT_EQ(log.tallies().lost_bytes.read(), 6000U);
+        while (log.counters().lost_pieces.read() < 2) log.on_bytes("S", Direction::out, big, kTime);
+        EXPECT_EQ(log.counters().lost_bytes.read(), 6000U);
     }
     EXPECT_EQ(lost_by(text_of(file())), 2U);
 }
@@ -129,8 +138,8 @@ TEST_F(RawLogTest, EveryPieceIsWrittenOrCountedAsLost) {
             log.on_bytes(kSession, Direction::in, bytes, kTime);
             if (i % 16 == 0) std::this_thread::yield();
         }
-        taken = log.tallies().pieces.read();
-        lost = log.tallies().lost_pieces.read();
+        taken = log.counters().pieces.read();
+        lost = log.counters().lost_pieces.read();
     }
     EXPECT_EQ(taken + lost, kPieces);
     std::uint64_t written = 0;
@@ -150,7 +159,7 @@ TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
     {
         RawLog log{{.file = file(), .rotate_bytes = 1}};
         log.on_bytes("S", Direction::in, "first", kTime);
-        while (log.tallies().rotations.read() == 0) std::this_thread::yield();
+        while (log.counters().rotations.read() == 0) std::this_thread::yield();
         log.on_bytes("S", Direction::in, "second", kTime);
     }
     EXPECT_EQ(text_of(file().string() + ".1"), "of an earlier run");
@@ -158,12 +167,120 @@ TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
     EXPECT_NE(text_of(file().string() + ".3").find("second"), std::string::npos);
 }
 
+/// What the file holds, decompressed.
+std::string contents_of(const std::filesystem::path& path) {
+    net::FileContents contents{path};
+    std::string text;
+    for (auto bytes = contents.next(); !bytes.empty(); bytes = contents.next()) {
+        text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return text;
+}
+
+TEST_F(RawLogTest, FullFilesAreCompressedWithTheirModeAndHideTheirSecrets) {
+    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    std::ofstream{file().string() + ".3"} << "plain, from a process that was killed";
+    std::ofstream{file().string() + ".3.zst.part"} << "what it had written";
+    std::ofstream{file().string() + ".2.zst"} << "of an earlier run";
+    {
+        RawLog log{{.file = file(), .rotate_bytes = 1, .compress = true, .file_mode = 0600}};
+        while (log.counters().compressed.read() == 0) std::this_thread::yield();
+        log.on_bytes(kSession, Direction::in,
+                     "8=FIX.4.4\x01"
+                     "9=20\x01"
+                     "35=A\x01"
+                     "554=secret\x01",
+                     kTime);
+        while (log.counters().compressed.read() == 1) std::this_thread::yield();
+        EXPECT_EQ(log.counters().compress_failures.read(), 0U);
+    }
+    EXPECT_EQ(contents_of(file().string() + ".3.zst"), "plain, from a process that was killed");
+    EXPECT_EQ(text_of(file().string() + ".2.zst"), "of an earlier run");
+    const auto newest = file().string() + ".4.zst";
+    EXPECT_EQ(contents_of(newest),
+              "20240102-03:04:05.123456789 < FIX.4.4:HOUSE->CLIENT "
+              "8=FIX.4.4\x01"
+              "9=20\x01"
+              "35=A\x01"
+              "554=******\x01"
+              "\n");
+    EXPECT_EQ(std::filesystem::status(newest).permissions(), std::filesystem::perms{0600});
+    for (const auto* gone : {".3", ".3.zst.part", ".4", ".4.zst.part"}) {
+        EXPECT_FALSE(std::filesystem::exists(file().string() + gone)) << gone;
+    }
+}
+
+TEST_F(RawLogTest, AFileThatIsOldIsFullAndOnlyTheNewestStay) {
+    RawLog log{{.file = file(), .rotate_after = std::chrono::nanoseconds{1}, .keep = 2}};
+    for (std::uint64_t i = 1; i <= 5; ++i) {
+        log.on_bytes("S", Direction::in, std::to_string(i), kTime);
+        while (log.counters().rotations.read() < i) std::this_thread::yield();
+    }
+    const auto numbers = [&] { return core::RotatedFile{file()}.renamed(); };
+    while (numbers().size() > 2) std::this_thread::yield();
+    EXPECT_EQ(numbers(), (std::set<std::uint64_t>{4, 5}));
+    EXPECT_NE(text_of(file().string() + ".5").find(" 5\n"), std::string::npos);
+}
+
+TEST_F(RawLogTest, AFileThatCannotBeCompressedStaysAndIsCounted) {
+    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    // The name of the compressed one is taken by a folder.
+    std::filesystem::create_directories(file().string() + ".1.zst/x");
+    {
+        std::ofstream{file().string() + ".1"} << "text";
+        RawLog log{{.file = file(), .compress = true}};
+        while (log.counters().compress_failures.read() == 0) std::this_thread::yield();
+    }
+    EXPECT_EQ(text_of(file().string() + ".1"), "text");
+    EXPECT_FALSE(std::filesystem::exists(file().string() + ".1.zst.part"));
+}
+
+TEST_F(RawLogTest, ADeathDuringCompressionLeavesThePlainFileOrTheWholeCompressedOne) {
+    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    const auto path = file().string() + ".1";
+    std::string text;
+    for (int i = 0; i < 200'000; ++i) text += std::to_string(i * 7919) + '\n';
+    for (int round = 0; round < 30; ++round) {
+        for (const auto* end : {"", ".zst", ".zst.part"}) std::filesystem::remove(path + end);
+        std::ofstream{path} << text;
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        const auto child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) {
+            const std::atomic<bool> stop{false};
+            static_cast<void>(::write(ends[1], "x", 1));
+            static_cast<void>(net::pack_file(path, 0640, stop));
+            _exit(0);
+        }
+        char started = 0;
+        ASSERT_EQ(::read(ends[0], &started, 1), 1);
+        const auto end = core::monotonic_nanos() + round * 500'000;
+        while (core::monotonic_nanos() < end) std::this_thread::yield();
+        kill(child, SIGKILL);
+        ASSERT_EQ(waitpid(child, nullptr, 0), child);
+        close(ends[0]), close(ends[1]);
+        if (std::filesystem::exists(path + ".zst")) {
+            ASSERT_EQ(contents_of(path + ".zst"), text);
+        } else {
+            ASSERT_EQ(text_of(path), text);
+        }
+        // The next one completes it.
+        const std::atomic<bool> stop{false};
+        if (std::filesystem::exists(path)) {
+            ASSERT_FALSE(net::pack_file(path, 0640, stop));
+        }
+        ASSERT_EQ(contents_of(path + ".zst"), text);
+        ASSERT_FALSE(std::filesystem::exists(path) || std::filesystem::exists(path + ".zst.part"));
+    }
+}
+
 TEST_F(RawLogTest, AFullDiskIsCountedAndHarmsNoSession) {
     RawLog log{{.file = "/dev/full"}};
     log.on_bytes("S", Direction::in, "bytes", kTime);
-    while (log.tallies().failed_bytes.read() == 0) std::this_thread::yield();
-    EXPECT_EQ(log.tallies().written_bytes.read(), 0U);
-    EXPECT_EQ(log.tallies().pieces.read(), 1U);
+    while (log.counters().failed_bytes.read() == 0) std::this_thread::yield();
+    EXPECT_EQ(log.counters().written_bytes.read(), 0U);
+    EXPECT_EQ(log.counters().pieces.read(), 1U);
 }
 
 TEST_F(RawLogTest, AFileThatCannotBeOpenedIsAnErrorThatNamesIt) {
@@ -184,7 +301,7 @@ TEST_F(RawLogTest, TheIoThreadNeitherAllocatesNorCallsTheSystem) {
         for (int i = 0; i < 1000; ++i) log.on_bytes(kSession, Direction::out, bytes, kTime);
         return true;
     });
-    EXPECT_GT(log.tallies().lost_pieces.read(), 0U);
+    EXPECT_GT(log.counters().lost_pieces.read(), 0U);
 }
 
 /// Notes direction and MsgType of each message that it sees.

@@ -182,8 +182,8 @@ TEST_F(RefusalTest, IdleConnectionsDoNotKeepALogonOut) {
     add(acceptor);
     std::vector<RawClient> idle;
     for (int i = 0; i < 80; ++i) idle.emplace_back(acceptor.port());
-    ASSERT_TRUE(run_until(io_, [&] { return acceptor.tallies().accepted.read() == 80; }));
-    EXPECT_EQ(acceptor.tallies().full.read(), 64U);  // 16 of one address stay
+    ASSERT_TRUE(run_until(io_, [&] { return acceptor.counters().accepted.read() == 80; }));
+    EXPECT_EQ(acceptor.counters().full.read(), 64U);  // 16 of one address stay
     RawClient good{acceptor.port()};
     EXPECT_TRUE(logs_on(good, "A"));
     EXPECT_TRUE(is_closed(idle.front()));
@@ -202,7 +202,7 @@ TEST_F(RefusalTest, ALogonThatHasComeIsReadBeforeItsConnectionCountsAsIdle) {
     }
     // All three are accepted in one go.
     EXPECT_TRUE(run_until(io_, [&] { return acceptor.connected() == 3; }));
-    EXPECT_EQ(acceptor.tallies().full.read(), 0U);
+    EXPECT_EQ(acceptor.counters().full.read(), 0U);
 }
 
 class Dynamic : public RefusalTest {
@@ -240,7 +240,7 @@ TEST_F(Dynamic, DisconnectedSessionsWithAFileMakeRoomAndLoseNothing) {
                                   "34=2\x01"),
               std::string::npos);
     EXPECT_EQ(watching_.reclaimed.back(), "FIX.4.4:HOUSE->TWO");
-    EXPECT_EQ(acceptor.tallies().reclaimed.read(), 2U);
+    EXPECT_EQ(acceptor.counters().reclaimed.read(), 2U);
 }
 
 TEST_F(Dynamic, ConnectedSessionsAndThoseThatWouldLoseTheirNumbersStay) {

@@ -46,7 +46,7 @@ protected:
         Initiator initiator{io_};
         initiator.add(session("DESK", "HOUSE"),
                       {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = kSoon, .tls = client}, desk_);
-        const auto tries = [&] { return acceptor.tallies().handshakes_failed.read() + desk_.closed.size(); };
+        const auto tries = [&] { return acceptor.counters().handshakes_failed.read() + desk_.closed.size(); };
         EXPECT_TRUE(run_until(io_, [&] { return desk_.logons != 0 || tries() >= 2; }));
         return desk_.logons != 0;
     }
@@ -154,7 +154,7 @@ TEST_F(TlsTest, APlainClientIsTurnedAway) {
         "35=A\x01"
         "10=000\x01");
     EXPECT_TRUE(run_until(io_, [&] { return client.receive(), client.over(); }));
-    EXPECT_EQ(acceptor.tallies().handshakes_failed.read(), 1U);
+    EXPECT_EQ(acceptor.counters().handshakes_failed.read(), 1U);
 }
 
 struct Told final : Counterparty, AcceptorObserver {

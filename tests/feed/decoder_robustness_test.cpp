@@ -31,7 +31,7 @@ struct Bench {
 
     static Decoder make(InstrumentTable& instruments) {
         if constexpr (std::is_same_v<Decoder, ItchDecoder>) {
-            return ItchDecoder{instruments, {.book = {.books = 50, .orders = 90, .level_chunks = 70}}};
+            return ItchDecoder{instruments, {.order_books = {.books = 50, .orders = 90, .level_chunks = 70}}};
         } else {
             return Decoder{instruments, {}};
         }

@@ -83,7 +83,7 @@ TEST(HotPath, MiaxTomNeedsNoHeapNoFaultAndNoSystemCall) {
 }
 TEST(HotPath, ItchNeedsNoHeapNoFaultAndNoSystemCall) {
     expect_no_cost<ItchDecoder>(WireFormat::itch,
-                                ItchDecoder::Options{.book = {.books = kInstruments, .level_chunks = 512}});
+                                ItchDecoder::Options{.order_books = {.books = kInstruments, .level_chunks = 512}});
 }
 
 }  // namespace

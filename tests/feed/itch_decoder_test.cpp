@@ -24,7 +24,7 @@ namespace millpond::feed {
 namespace {
 
 constexpr std::int64_t kMidnight = 1'580'360'400'000'000'000;
-constexpr ItchDecoder::Options kSmall{.book = {.books = 16, .orders = 1'000, .level_chunks = 64}};
+constexpr ItchDecoder::Options kSmall{.order_books = {.books = 16, .orders = 1'000, .level_chunks = 64}};
 
 class Itch : public testing::Test {
 protected:
@@ -333,7 +333,7 @@ TEST_F(Itch, AHeartbeatShowsATailLossAndTheEndOfASessionEmptiesTheBooksOnce) {
     }
     ASSERT_EQ(seen_.clears.size(), 1U);
     EXPECT_EQ(seen_.clears[0].reason, ClearReason::end_of_session);
-    EXPECT_EQ(decoder_.book().live_orders(), 0U);
+    EXPECT_EQ(decoder_.order_books().live_orders(), 0U);
 }
 
 TEST_F(Itch, AStrayHeartbeatFarAheadLeavesTheBooksCompleteAndASecondOneDoesNot) {
@@ -404,7 +404,7 @@ TEST_F(Itch, AFullInstrumentTableRefusesNewStocksAndServesTheOthers) {
 TEST_F(Itch, AFullTableCountsWhatItRefusesThoughTheBooksAreFullToo) {
     InstrumentTable table{1};
     auto options = kSmall;
-    options.book.books = 1;
+    options.order_books.books = 1;
     ItchDecoder decoder{table, options};
     const auto first = datagram(bid(1, 100, 1'000'000));
     itch_.set_head(14, 0);
@@ -527,7 +527,7 @@ TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {
     const auto bytes = datagram(bid(1, 100, 1'000'000), bid(2, 100, 1'000'100));
     for (std::size_t length = 0; length < bytes.size(); ++length) {
         InstrumentTable table{4};
-        ItchDecoder decoder{table, {.book = {.books = 1, .orders = 8, .level_chunks = 2}}};
+        ItchDecoder decoder{table, {.order_books = {.books = 1, .orders = 8, .level_chunks = 2}}};
         const ExactCopy cut{std::span{bytes}.first(length)};
         const auto result = decoder.decode(cut.span(), {}, seen_);
         ASSERT_FALSE(result.ok());
@@ -572,7 +572,7 @@ TEST_F(Itch, LateAndDuplicatedDatagramsAreCountedAndNotApplied) {
     EXPECT_EQ(decoder_.sequence().counters().late.read(), 1U);
     EXPECT_EQ(decoder_.sequence().counters().duplicates.read(), 1U);
     EXPECT_EQ(decoder_.counters().stale.read(), 2U);
-    EXPECT_EQ(decoder_.book().live_orders(), 2U);
+    EXPECT_EQ(decoder_.order_books().live_orders(), 2U);
 }
 
 TEST_F(Itch, AGeneratedFeedGivesTheMarketsOwnQuotes) {
@@ -580,7 +580,7 @@ TEST_F(Itch, AGeneratedFeedGivesTheMarketsOwnQuotes) {
     GeneratedFeed generated{options};
     GeneratedMarket market{options.market};
     InstrumentTable table{100};
-    ItchDecoder decoder{table, {.book = {.books = 100, .orders = 1'000, .level_chunks = 256}}};
+    ItchDecoder decoder{table, {.order_books = {.books = 100, .orders = 1'000, .level_chunks = 256}}};
     std::array<std::byte, GeneratedFeed::kMaxDatagramBytes> buffer;
     std::map<std::string, GeneratedMarket::Step> expected;
     for (int i = 0; i < 3'000; ++i) {
@@ -622,7 +622,7 @@ TEST(RealItch, TheTwoCapturedDatagramsAreWholeAndTheGapBetweenThemIsNamed) {
     const auto file = real_file("Multiple.Packets.pcap");
     if (file.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the capture";
     InstrumentTable table{64};
-    ItchDecoder decoder{table, {.book = {.books = 64, .orders = 1'000, .level_chunks = 128}}};
+    ItchDecoder decoder{table, {.order_books = {.books = 64, .orders = 1'000, .level_chunks = 128}}};
     Recorder seen;
     for (const auto& [utc_ns, bytes] : captured_datagrams(file)) {
         const ExactCopy exact{bytes};
@@ -648,7 +648,7 @@ protected:
     }
     std::vector<std::byte> file_;
     InstrumentTable table_{4};
-    ItchDecoder decoder_{table_, {.book = {.books = 4, .orders = 10'000, .level_chunks = 128}}};
+    ItchDecoder decoder_{table_, {.order_books = {.books = 4, .orders = 10'000, .level_chunks = 128}}};
     Recorder seen_;
 };
 
@@ -661,7 +661,7 @@ TEST_F(RealAapl, GivesTheKnownNumberOfChangesAndLiveOrders) {
     });
     EXPECT_EQ(sequence, 10'000U);
     EXPECT_EQ(seen_.quotes.size(), 2'792U);
-    EXPECT_EQ(decoder_.book().live_orders(), 215U);
+    EXPECT_EQ(decoder_.order_books().live_orders(), 215U);
     EXPECT_EQ(decoder_.counters().messages.read(), 10'000U);
     EXPECT_EQ(decoder_.counters().ignored.read(), 53U);  // L and Y
     EXPECT_EQ(decoder_.counters().applied.read(), 10'000U - 53);
@@ -682,8 +682,8 @@ TEST_F(RealAapl, AgreesQuoteForQuoteWithAPlainBookOfOrderedMaps) {
     };
     const auto u32 = [](const std::byte* at) { return core::load_be<std::uint32_t>(at); };
     const auto u64 = [](const std::byte* at) { return core::load_be<std::uint64_t>(at); };
-    OrderBook::Top published;
-    std::vector<OrderBook::Top> expected;
+    OrderBooks::Top published;
+    std::vector<OrderBooks::Top> expected;
     each([&](std::span<const std::byte> message) {
         const auto* const m = message.data();
         const auto take = [&](std::uint64_t number, std::uint32_t shares) {
@@ -713,7 +713,7 @@ TEST_F(RealAapl, AgreesQuoteForQuoteWithAPlainBookOfOrderedMaps) {
             }
             default: return;
         }
-        OrderBook::Top top;
+        OrderBooks::Top top;
         if (!levels[0].empty()) {
             top.bid_price = levels[0].rbegin()->first;
             top.bid_size = static_cast<std::uint64_t>(levels[0].rbegin()->second);

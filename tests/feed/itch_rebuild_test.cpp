@@ -26,7 +26,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-constexpr ItchDecoder::Options kBooks{.book = {.books = 64, .orders = 10'000, .level_chunks = 1'024}};
+constexpr ItchDecoder::Options kBooks{.order_books = {.books = 64, .orders = 10'000, .level_chunks = 1'024}};
 constexpr std::int64_t kMidnight = 1'699'920'000'000'000'000;
 constexpr std::size_t kInstruments = 32;
 
@@ -108,7 +108,7 @@ TEST_F(RebuiltBooks, AfterTheHandOverEveryQuoteIsByteForByteThatOfAnUninterrupte
     EXPECT_FALSE(rebuild_.hand_over(live_.decoder, kNow, live_.seen)) << "once is all";
     EXPECT_FALSE(live_.decoder.wants_rebuild());
     EXPECT_EQ(board_of(live_), board_of(whole_));
-    EXPECT_EQ(live_.decoder.book().live_orders(), whole_.decoder.book().live_orders());
+    EXPECT_EQ(live_.decoder.order_books().live_orders(), whole_.decoder.order_books().live_orders());
     const auto before = live_.seen.quotes.size();
     const auto before_whole = whole_.seen.quotes.size();
     whole_.decode(session_, 400, 600);

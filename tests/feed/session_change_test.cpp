@@ -63,7 +63,7 @@ protected:
     void expect_untouched(std::size_t live_orders) const {
         EXPECT_TRUE(seen_.clears.empty());
         EXPECT_TRUE(seen_.gaps.empty());
-        EXPECT_EQ(decoder_.book().live_orders(), live_orders);
+        EXPECT_EQ(decoder_.order_books().live_orders(), live_orders);
         EXPECT_EQ(seen_.quotes.back().flags, 0);
         expect_session("LIVE");
     }
@@ -72,7 +72,7 @@ protected:
         ASSERT_EQ(seen_.clears.size(), 1U);
         EXPECT_EQ(seen_.clears[0].reason, ClearReason::new_session);
         EXPECT_TRUE(seen_.gaps.empty());
-        EXPECT_EQ(decoder_.book().live_orders(), live_orders);
+        EXPECT_EQ(decoder_.order_books().live_orders(), live_orders);
         EXPECT_TRUE(decoder_.is_complete());
         expect_session("NEXT");
     }
@@ -80,7 +80,7 @@ protected:
     std::int64_t now_{1'700'000'000 * kSecond};
     std::uint64_t messages_{0};
     InstrumentTable table_{16};
-    ItchDecoder decoder_{table_, {.book = {.books = 16, .orders = 1'000, .level_chunks = 64}}};
+    ItchDecoder decoder_{table_, {.order_books = {.books = 16, .orders = 1'000, .level_chunks = 64}}};
     Recorder seen_;
 };
 
@@ -208,11 +208,11 @@ TEST_F(SessionChange, TheEndOfASessionNeedsNoConfirmationButThatOfAnotherOneDoes
     EXPECT_EQ(seen_.clears.size(), 1U);
     take(orders("NEXT", 3, 2));
     ASSERT_EQ(seen_.clears.size(), 2U);
-    EXPECT_EQ(decoder_.book().live_orders(), 4U);
+    EXPECT_EQ(decoder_.order_books().live_orders(), 4U);
     EXPECT_TRUE(decoder_.is_complete());
     EXPECT_TRUE(seen_.gaps.empty());
     take(end_of("LIVE", 4));
-    EXPECT_EQ(decoder_.book().live_orders(), 4U) << "the old session ends again";
+    EXPECT_EQ(decoder_.order_books().live_orders(), 4U) << "the old session ends again";
 }
 
 TEST_F(SessionChange, OfALongFirstDatagramNothingIsLost) {

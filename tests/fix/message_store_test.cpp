@@ -73,12 +73,12 @@ TEST(MemoryStore, TheOldestMakeRoomForTheNewestForEver) {
             }
         }
     }
-    const auto& tallies = store.tallies();
-    EXPECT_EQ(tallies.stored.read(), 20'000U);
-    EXPECT_EQ(tallies.refused.read(), 0U);
-    EXPECT_GT(tallies.overwritten.read(), 19'900U);
-    EXPECT_LE(tallies.peak_bytes.read(), store.capacity_bytes());
-    EXPECT_GT(tallies.peak_bytes.read(), store.capacity_bytes() / 2);
+    const auto& counters = store.counters();
+    EXPECT_EQ(counters.stored.read(), 20'000U);
+    EXPECT_EQ(counters.refused.read(), 0U);
+    EXPECT_GT(counters.overwritten.read(), 19'900U);
+    EXPECT_LE(counters.peak_bytes.read(), store.capacity_bytes());
+    EXPECT_GT(counters.peak_bytes.read(), store.capacity_bytes() / 2);
 }
 
 TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
@@ -87,7 +87,7 @@ TEST(MemoryStore, WhatTheSocketHasNotTakenIsNotOverwritten) {
     while (store.store(message(stored + 1, 200))) ++stored;
     EXPECT_GT(stored, 15U);
     EXPECT_EQ(store.next_sender(), stored + 1);
-    EXPECT_EQ(store.tallies().refused.read(), 1U);
+    EXPECT_EQ(store.counters().refused.read(), 1U);
     for (std::uint64_t i = 1; i <= stored; ++i) EXPECT_EQ(store.retrieve(i), message(i, 200));
     store.mark_written(2);
     EXPECT_TRUE(store.store(message(stored + 1, 200)));
@@ -136,7 +136,7 @@ TEST(MemoryStore, AResetForgetsMessagesAndBothNumbers) {
     for (std::uint64_t i = 0; i <= 51; ++i) EXPECT_EQ(store.retrieve(i), std::nullopt);
     ASSERT_TRUE(store.store("first"));
     EXPECT_EQ(store.retrieve(1), "first");
-    EXPECT_EQ(store.tallies().resets.read(), 1U);
+    EXPECT_EQ(store.counters().resets.read(), 1U);
 }
 
 TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
@@ -148,7 +148,7 @@ TEST(MemoryStore, NumbersMayBeSetBackAndAhead) {
     store.set_next_sender(1000);
     ASSERT_TRUE(store.store("far"));
     EXPECT_EQ(store.retrieve(1000), "far");
-    EXPECT_EQ(store.tallies().overwritten.read(), 0U);
+    EXPECT_EQ(store.counters().overwritten.read(), 0U);
 }
 
 TEST(MemoryStore, TheNextKeptNumberIsFoundBehindAnyGap) {

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -72,7 +75,7 @@ TEST(SessionResend, AJumpOfTheNumbersIsFilledAtOnceHoweverLongItIs) {
               "35=D|34=9007199254740981|43=Y|122=20240102-03:04:05.000|11=b|55=MSFT|\n");
     ASSERT_EQ(peer.lost_.size(), 1U);
     EXPECT_EQ(peer.lost_[0].messages, 9'007'199'254'740'978U);
-    EXPECT_EQ(peer.session_.tallies().lost.read(), 9'007'199'254'740'978U);
+    EXPECT_EQ(peer.session_.counters().lost.read(), 9'007'199'254'740'978U);
     // The same when nothing was sent since, and for a part of the jump.
     peer.store_.set_next_sender(9'007'199'254'740'990);
     peer.give("2", "7=9007199254740982|16=0|");
@@ -97,9 +100,9 @@ TEST(SessionResend, LostMessagesAreReportedOnceForEachRequestWithTheirSum) {
     peer.give("2", "7=21|16=0|");
     ASSERT_EQ(peer.lost_.size(), 2U);
     EXPECT_EQ(peer.lost_[1].messages, 9U);
-    EXPECT_EQ(peer.session_.tallies().lost.read(), 31U);
-    EXPECT_EQ(peer.session_.tallies().lost_fills.read(), 4U);
-    EXPECT_EQ(peer.session_.tallies().lost_requests.read(), 2U);
+    EXPECT_EQ(peer.session_.counters().lost.read(), 31U);
+    EXPECT_EQ(peer.session_.counters().lost_fills.read(), 4U);
+    EXPECT_EQ(peer.session_.counters().lost_requests.read(), 2U);
 }
 
 TEST(SessionResend, LostMessagesAreReportedWhenTheAnswerIsCutOffToo) {
@@ -137,10 +140,10 @@ TEST(SessionResend, AGapFillForLostHistoryIsReportedOnceAndOthersAreNot) {
     EXPECT_EQ(peer.lost_[0].gap_fills, 1U);
     EXPECT_TRUE(peer.store_.retrieve(peer.lost_[0].messages + 1));
     EXPECT_FALSE(peer.store_.retrieve(peer.lost_[0].messages));
-    EXPECT_EQ(peer.session_.tallies().lost.read(), peer.lost_[0].messages);
+    EXPECT_EQ(peer.session_.counters().lost.read(), peer.lost_[0].messages);
     ask();
     EXPECT_EQ(peer.lost_.size(), 2U);
-    EXPECT_EQ(peer.session_.tallies().lost_fills.read(), 2U);
+    EXPECT_EQ(peer.session_.counters().lost_fills.read(), 2U);
 }
 
 TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
@@ -153,8 +156,8 @@ TEST(SessionResend, WhatTheStoreHasLostIsFilled) {
     while (peer.session_.next_deadline_ns() <= peer.now_.monotonic_ns) peer.session_.on_timer(peer.now_);
     ASSERT_FALSE(peer.sent_.empty());
     EXPECT_TRUE(peer.sent_.front().starts_with("35=4|34=1|43=Y|")) << peer.sent_.front();
-    EXPECT_GT(peer.session_.tallies().resent.read(), 30U);
-    EXPECT_EQ(peer.session_.tallies().gap_fills.read(), 1U);
+    EXPECT_GT(peer.session_.counters().resent.read(), 30U);
+    EXPECT_EQ(peer.session_.counters().gap_fills.read(), 1U);
 }
 
 TEST(SessionResend, ALongResendGoesOnInBurstsAndWaitsForACongestedPeer) {
@@ -173,6 +176,123 @@ TEST(SessionResend, ALongResendGoesOnInBurstsAndWaitsForACongestedPeer) {
     EXPECT_EQ(peer.sent_.size(), 9U);
     peer.pass(0);
     EXPECT_EQ(peer.sent_.size(), 11U);
+}
+
+/// Refuses to resend the orders with these ids.
+class Choosy : public Peer {
+public:
+    using Peer::Peer;
+    bool may_resend(const Message& message) override {
+        asked_.emplace_back(message.text(11).value_or(""));
+        if (on_asked_) on_asked_();
+        return std::ranges::find(refused_, asked_.back()) == refused_.end();
+    }
+    void orders(std::initializer_list<const char*> ids) {
+        for (const auto* id : ids) ASSERT_TRUE(order(id));
+        static_cast<void>(sent());
+    }
+
+    std::vector<std::string> refused_;
+    std::vector<std::string> asked_;
+    std::function<void()> on_asked_;
+};
+
+TEST(SessionResend, WhatTheApplicationRefusesIsFilledTogetherWithSessionMessagesBesideIt) {
+    Choosy peer;
+    peer.log_on();
+    peer.refused_ = {"a", "b", "d"};
+    peer.orders({"a", "b"});
+    peer.give("1", "112=x|");
+    peer.orders({"c", "d"});
+    peer.give("2", "7=1|16=0|");
+    EXPECT_EQ(peer.sent(),
+              "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n"
+              "35=D|34=5|43=Y|122=20240102-03:04:05.000|11=c|55=MSFT|\n"
+              "35=4|34=6|43=Y|122=20240102-03:04:05.000|36=7|123=Y|\n");
+    EXPECT_EQ(peer.asked_, (std::vector<std::string>{"a", "b", "c", "d"}));
+    EXPECT_EQ(peer.session_.counters().withheld.read(), 3U);
+    EXPECT_EQ(peer.session_.counters().lost.read(), 0U);  // they are in the store
+    EXPECT_TRUE(peer.lost_.empty());
+    EXPECT_EQ(peer.store_.next_sender(), 7U);
+}
+
+TEST(SessionResend, AGapFillForRefusedMessagesEndsWithTheRangeThatWasAskedFor) {
+    Choosy peer;
+    peer.log_on();
+    peer.orders({"a", "b", "c", "d", "e"});  // 2 to 6
+    peer.refused_ = {"a", "b", "c", "d", "e"};
+    // In chunks, as a peer with a limit on its requests asks.
+    peer.give("2", "7=2|16=3|");
+    EXPECT_EQ(peer.sent(), "35=4|34=2|43=Y|122=20240102-03:04:05.000|36=4|123=Y|\n");
+    peer.give("2", "7=4|16=5|");
+    EXPECT_EQ(peer.sent(), "35=4|34=4|43=Y|122=20240102-03:04:05.000|36=6|123=Y|\n");
+    peer.give("2", "7=6|16=0|");
+    EXPECT_EQ(peer.sent(), "35=4|34=6|43=Y|122=20240102-03:04:05.000|36=7|123=Y|\n");
+}
+
+TEST(SessionResend, RefusedMessagesAreFilledOnceAlsoWhenTheAnswerGoesOnInBursts) {
+    Choosy peer{{.resend_burst = 1}};
+    peer.log_on();
+    peer.orders({"a", "b", "c", "d", "e"});
+    peer.refused_ = {"b", "c", "e"};
+    peer.give("2", "7=2|16=0|");
+    EXPECT_EQ(peer.sent(), "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n");
+    peer.pass(0);
+    EXPECT_EQ(peer.sent(),
+              "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n"
+              "35=D|34=5|43=Y|122=20240102-03:04:05.000|11=d|55=MSFT|\n"
+              "35=4|34=6|43=Y|122=20240102-03:04:05.000|36=7|123=Y|\n");
+    EXPECT_EQ(peer.session_.counters().withheld.read(), 3U);
+}
+
+TEST(SessionResend, ASecondRequestBehindTheFirstLeavesNothingOfTheFirstOut) {
+    Choosy peer{{.resend_burst = 1}};
+    peer.log_on();
+    peer.orders({"a", "b", "c", "d", "e"});
+    peer.refused_ = {"c"};
+    peer.give("2", "7=2|16=4|");
+    EXPECT_EQ(peer.sent(), "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n");
+    peer.congested_ = true;
+    peer.give("2", "7=5|16=6|");  // while 3 and 4 are not answered
+    EXPECT_EQ(peer.sent(), "");
+    peer.congested_ = false;
+    peer.pass(0);
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=3|43=Y|122=20240102-03:04:05.000|11=b|55=MSFT|\n"
+              "35=4|34=4|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n"
+              "35=D|34=5|43=Y|122=20240102-03:04:05.000|11=d|55=MSFT|\n"
+              "35=D|34=6|43=Y|122=20240102-03:04:05.000|11=e|55=MSFT|\n");
+}
+
+TEST(SessionResend, ASecondRequestForWhatWasAnsweredBeginsAgainAndFillsWhatIsRefusedByThen) {
+    Choosy peer{{.resend_burst = 1}};
+    peer.log_on();
+    peer.orders({"a", "b", "c"});
+    peer.give("2", "7=2|16=0|");
+    peer.pass(0);
+    EXPECT_EQ(peer.sent_.size(), 3U);
+    peer.give("2", "7=2|16=0|");
+    peer.refused_ = {"b", "c"};
+    static_cast<void>(peer.sent());
+    peer.give("2", "7=2|16=0|");
+    peer.pass(0);
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n"
+              "35=4|34=3|43=Y|122=20240102-03:04:05.000|36=5|123=Y|\n");
+}
+
+TEST(SessionResend, NothingIsSentWhileTheApplicationDecides) {
+    Choosy peer;
+    peer.log_on();
+    peer.orders({"a"});
+    peer.on_asked_ = [&] {
+        EXPECT_FALSE(peer.order("from within"));
+        peer.session_.logout("from within", peer.now_);
+    };
+    peer.give("2", "7=2|16=0|");
+    EXPECT_EQ(peer.sent(), "35=D|34=2|43=Y|122=20240102-03:04:05.000|11=a|55=MSFT|\n");
+    EXPECT_EQ(peer.session_.state(), Session::State::active);
+    EXPECT_TRUE(peer.order("afterwards"));
 }
 
 TEST(SessionResend, ARequestThatComesEarlyIsAnsweredBeforeTheOwnGapIsAskedFor) {

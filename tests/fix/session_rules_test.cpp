@@ -214,14 +214,14 @@ TEST(SessionMemory, SendingReceivingAndResendingNeedNoHeapNoPageFaultAndNoSystem
                                from_peer("D", 5, "11=c|") + from_peer("0", 7, "999=bad|") +
                                from_peer("2", 8, "7=1|16=0|") + from_peer("5", 9, "");
     test::expect_free_of_cost([&] {
-        const auto resent = session.tallies().resent.read();
+        const auto resent = session.counters().resent.read();
         session.on_connect(kStartMoment);
         auto taken = session.on_bytes(bytes_of(std::string_view{stream}.substr(0, 90)), kStartMoment);
         const bool placed = session.send("D", kStartMoment, [](Writer& writer) { writer.add<11>("a"); });
         taken += session.on_bytes(bytes_of(std::string_view{stream}.substr(taken)), kStartMoment);
         session.on_timer(kStartMoment.after(kSecond));
         session.on_disconnect(kStartMoment);
-        return placed && taken == stream.size() && session.tallies().resent.read() == resent + 1 &&
+        return placed && taken == stream.size() && session.counters().resent.read() == resent + 1 &&
                store.next_target() == 10U;
     });
 }

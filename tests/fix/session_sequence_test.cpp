@@ -35,7 +35,7 @@ TEST(SessionSequence, MessagesThatComeEarlyWaitUntilTheMissingOnesHaveCome) {
     // What the resend brings once more is had already.
     peer.give("D", 4, "11=c|", poss_dup(peer));
     EXPECT_EQ(peer.delivered_.size(), 4U);
-    EXPECT_EQ(peer.session_.tallies().duplicates.read(), 1U);
+    EXPECT_EQ(peer.session_.counters().duplicates.read(), 1U);
     EXPECT_EQ(peer.sent(), "");
 }
 
@@ -128,7 +128,7 @@ TEST(SessionSequence, WhatCannotBeHeldIsAskedForAgain) {
     peer.log_on();
     for (std::uint64_t i = 3; i <= 9; ++i) peer.give("D", i, "11=a|");
     EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");
-    EXPECT_GT(peer.session_.tallies().held_dropped.read(), 0U);
+    EXPECT_GT(peer.session_.counters().held_dropped.read(), 0U);
     peer.give("D", 2, "11=a|", poss_dup(peer));
     EXPECT_EQ(peer.sent(), "35=2|34=3|7=7|16=0|\n");
     for (std::uint64_t i = 7; i <= 9; ++i) peer.give("D", i, "11=a|", poss_dup(peer));
@@ -300,7 +300,7 @@ TEST(SessionGarbled, WhatIsGarbledIsIgnoredAndItsNumberAskedFor) {
     peer.give_bytes(bad);
     peer.give_bytes(message_of("FIX.4.4", "35=D|34=2|49garbled=YOU|52=" + peer.time() + "|56=WE|11=a|"));
     EXPECT_EQ(peer.sent(), "");
-    EXPECT_EQ(peer.session_.tallies().garbled.read(), 3U);
+    EXPECT_EQ(peer.session_.counters().garbled.read(), 3U);
     EXPECT_EQ(peer.store_.next_target(), 2U);
     peer.give("0", 3, "");
     EXPECT_EQ(peer.sent(), "35=2|34=2|7=2|16=0|\n");

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -11,14 +13,17 @@
 #include "fixd/host_text.hpp"
 #include "fixd/session_build.hpp"
 #include "fixd/weekdays.hpp"
+#include "service/settings/schema.hpp"
 #include "service/settings/value.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::fixd {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 EngineConfig from_toml(std::string_view text) {
     EngineConfig config;
@@ -263,10 +268,94 @@ TEST(FixEngineConfig, WhatIsCheckedAndWhatResetsReachTheSession) {
     EXPECT_TRUE(built.reset_on_error);
 }
 
+TEST(FixEngineConfig, ByDefaultOldOrdersAreResentAndAnAgeIsAboutOrdersAndQuotes) {
+    EXPECT_EQ(from_toml(session("")).sessions.at(0).resend_max_age_seconds, 0U);
+    const auto config = from_toml(session("resend_max_age_seconds = 30"));
+    EXPECT_EQ(config.sessions.at(0).resend_max_age_seconds, 30U);
+    EXPECT_THAT(config.sessions.at(0).resend_max_age_types, Contains("D"));
+    EXPECT_THAT(config.sessions.at(0).resend_max_age_types, Not(Contains("8")));
+    EXPECT_THAT(from_toml(session("resend_max_age_types = ['8']")).sessions.at(0).resend_max_age_types,
+                ElementsAre("8"));
+    EXPECT_THAT(error_of(session("resend_max_age_seconds = -1")), HasSubstr("an integer from 0 to 31622400"));
+}
+
+TEST(FixEngineConfig, ASessionWithoutAStoreHasOneInTheFolderForState) {
+    const auto config = from_toml("state = '/var/lib/x'\n" + session("") +
+                                  "[[session]]\nsender = 'A/B'\ntarget = '../C-D'\nversion = 'FIX.5.0'\n"
+                                  "[[session]]\nsender = 'HOUSE'\ntarget = '*'\n"
+                                  "[[session]]\nsender = 'M'\ntarget = 'N'\nstore = 'memory'\n"
+                                  "[[session]]\nsender = 'F'\ntarget = 'G'\nstore = 'mine'\n");
+    EXPECT_EQ(config.sessions.at(0).store, "/var/lib/x/FIX.4.4-HOUSE-DESK.store");
+    EXPECT_EQ(config.sessions.at(1).store, "/var/lib/x/FIXT.1.1-A%2FB-..%2FC%2DD.store");
+    EXPECT_EQ(config.sessions.at(2).store, "/var/lib/x/FIX.4.4-HOUSE");
+    EXPECT_TRUE(is_in_memory(config.sessions.at(3)));
+    EXPECT_EQ(config.sessions.at(4).store, "mine");
+    EXPECT_TRUE(is_in_memory(from_toml(session("")).sessions.at(0)));
+}
+
+TEST(FixEngineConfig, AStoreFileGrowsUnlessItHasASizeOfItsOwn) {
+    Dictionaries dictionaries{""};
+    const auto store_of = [&](const std::string& lines) {
+        return session_options(from_toml("state = '/var/lib/x'\n" + session(lines)).sessions.at(0), dictionaries).store;
+    };
+    const auto usual = store_of("");
+    EXPECT_EQ(usual.bytes, 4ULL << 30U);
+    EXPECT_EQ(usual.segments, 0U);
+    EXPECT_EQ(usual.keep, std::chrono::hours{7 * 24});
+    EXPECT_EQ(store_of("keep_bytes = '64MiB'\nkeep_days = 0").bytes, 64U << 20U);
+    EXPECT_EQ(store_of("keep_days = 0").keep.count(), 0);
+    const auto fixed = store_of("store_bytes = '16MiB'");
+    EXPECT_EQ(fixed.bytes, 16U << 20U);
+    EXPECT_EQ(fixed.segments, 4U);
+    EXPECT_TRUE(store_of("store = 'memory'").file.empty());
+    EXPECT_EQ(store_of("store = 'memory'").bytes, 8U << 20U);
+    const std::string who = "[[session]] 'HOUSE' to 'DESK'";
+    EXPECT_EQ(error_of(session("keep_bytes = '1MiB'")), who + ": keep_bytes expects 4MiB to 64GiB, found 1048576");
+    EXPECT_THAT(error_of(session("keep_bytes = '65GiB'")), HasSubstr("expects 4MiB to 64GiB, found 69793218560"));
+    EXPECT_THAT(error_of(session("store = 'x'\nkeep_bytes = '4MiB'\nmax_message_bytes = '1MiB'")),
+                HasSubstr(who + ": keep_bytes of 4194304 is too little for max_message_bytes of 1048576"));
+    EXPECT_THAT(error_of(session("keep_days = 4000")), HasSubstr("an integer from 0 to 3660"));
+}
+
 TEST(FixEngineConfig, AddressesOfASessionAreChecked) {
     EXPECT_EQ(error_of(session("allow = ['10.0.0.0/8']")), "");
     EXPECT_THAT(error_of(session("allow = ['10.0.0.0/33']")), HasSubstr("[[session]] 'HOUSE' to 'DESK': key 'allow'"));
     EXPECT_THAT(error_of(session("hosts = ['h:1']\nallow = ['10.0.0.0/8']")), HasSubstr("either 'allow' or 'hosts'"));
+}
+
+/// Each key's help without its default, and the value that is printed as the default read again as the user would
+/// write it: it must be the struct's.
+template <class Section>
+void expect_defaults_of_the_struct() {
+    for (const auto& key : settings::Schema<Section>::keys()) {
+        EXPECT_EQ(key.help.find("(default"), std::string_view::npos) << key.name;
+        if (key.show == nullptr) continue;
+        const auto shown = key.show(Section{});
+        const auto help = settings::help_with_default(key);
+        if (shown.empty()) {
+            EXPECT_EQ(help, key.help);
+            continue;
+        }
+        EXPECT_THAT(help, HasSubstr(" (default: " + shown + ")"));
+        Section read;
+        key.assign(read, settings::Value{"test", std::string{key.name}, settings::Value::Bare{shown}});
+        EXPECT_EQ(key.show(read), shown) << key.name;
+    }
+}
+
+TEST(FixEngineDefaults, HelpPrintsThoseOfTheStructs) {
+    expect_defaults_of_the_struct<EngineConfig>();
+    expect_defaults_of_the_struct<AcceptorConfig>();
+    expect_defaults_of_the_struct<SessionSettings>();
+    expect_defaults_of_the_struct<WebConfig>();
+    const auto texts = settings::texts_of(settings::Schema<SessionSettings>::keys(),
+                                          SessionSettings{.heartbeat_seconds = 17, .store_bytes = 3ULL << 20U});
+    const auto help_of = [&](std::string_view name) {
+        return std::ranges::find(texts, name, &settings::KeyText::name)->help;
+    };
+    EXPECT_THAT(help_of("heartbeat_seconds"), HasSubstr("(default: 17)"));
+    EXPECT_THAT(help_of("store_bytes"), HasSubstr("(default: 3MiB)"));
+    EXPECT_THAT(help_of("quickfix_replies"), HasSubstr("(default: false)"));
 }
 
 TEST(Weekdays, RangesMayGoRoundTheWeek) {

@@ -18,7 +18,7 @@
 
 #include <unistd.h>
 
-#include "fixd/fix_engine.hpp"
+#include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
 
 namespace millpond::fixd {
@@ -63,15 +63,6 @@ public:
 
 private:
     std::FILE* output_;
-};
-
-class Desk final : public engine::Application {
-public:
-    fix::Verdict on_message(engine::SessionLink&, const fix::Message&) override { return fix::Verdict::accepted; }
-    void on_logon(engine::SessionLink&) override { logons.fetch_add(1); }
-    void on_closed(engine::SessionLink&, engine::Closed) override { closed.fetch_add(1); }
-    std::atomic<int> logons{0};
-    std::atomic<int> closed{0};
 };
 
 class VenueExample : public ::testing::TestWithParam<std::string> {
@@ -135,12 +126,11 @@ protected:
                              const std::lock_guard guard{log_lock_};
                              log_ += line + "\n";
                          }};
-        FixEngine engine{config_,
-                         [&](const SessionSettings&, const fix::Dictionary*) -> engine::Application& { return desk_; },
-                         log};
+        FixEngine engine{
+            config_, [&](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<Counting>(desk_); },
+            log};
         engine.start();
-        for (int i = 0; i < 2'000 && !done(); ++i) engine.watch(std::chrono::milliseconds{10});
-        EXPECT_TRUE(done());
+        EXPECT_TRUE(comes_true(done));
         EXPECT_TRUE(engine.drain(std::chrono::seconds{20}));
     }
     [[nodiscard]] std::string raw_log() const { return text_of(folder_ / "raw.log"); }
@@ -159,7 +149,7 @@ protected:
                                   ("millpond_venue_" + std::to_string(::getpid()))};
     std::string example_;
     EngineConfig config_;
-    Desk desk_;
+    Counts desk_;
     std::mutex log_lock_;
     std::string log_;
 };

@@ -48,7 +48,8 @@ TEST_F(Descriptors, OfAWebSink) {
 
 TEST_F(Descriptors, OfAnHttpServer) {
     EXPECT_GE(failures_without_leak([&] {
-                  const http::Server server{"metrics", any_, [](const http::Request&) { return http::Page{}; }};
+                  const http::Server server{{.name = "metrics", .listen = any_},
+                                            [](const http::Request&) { return http::Page{}; }};
               }),
               2);
 }

@@ -19,7 +19,6 @@
 #include <millpond/core/rotated_file.hpp>
 #include <millpond/journal/journal_writer.hpp>
 
-#include "gateway/reloader.hpp"
 #include "gateway/settings/value.hpp"
 #include "gateway/sinks/csv/settings.hpp"
 #include "gateway/sinks/journal/settings.hpp"
@@ -361,7 +360,7 @@ TEST_F(Reconfigure, AReloadOnItsThreadAndHealthDoNotDisturbEachOther) {
 }
 
 TEST(ReloadDesk, AnAskerDoesNotWaitForADeskThatCloses) {
-    ReloadDesk desk;
+    service::ReloadDesk desk;
     std::thread asker{[&] { EXPECT_FALSE(desk.ask(std::chrono::hours{1})); }};
     while (!desk.is_wished()) std::this_thread::yield();
     desk.close();

@@ -154,10 +154,14 @@ TEST(Registry, AMetricIsListedAsLongAsItsRegistrationLives) {
 }
 
 TEST(Registry, ARegistrationMayOutliveTheRegistry) {
-    core::Tally tally;
+    const auto value = std::make_shared<double>(7);
     std::optional<Registry> registry(std::in_place);
-    const auto listed = registry->add_gauge({"g", "Help.", {}}, tally);
-    registry.reset();
+    {
+        const auto listed = registry->add_gauge({"g", "Help.", {}}, [value] { return *value; });
+        registry.reset();
+        EXPECT_EQ(value.use_count(), 2) << "what is listed is kept by its registration";
+    }
+    EXPECT_EQ(value.use_count(), 1);
 }
 
 TEST(Registry, MetricsComeAndGoWhileThePageIsWritten) {

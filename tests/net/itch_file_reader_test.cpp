@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "tests/net/datagrams.hpp"
@@ -97,9 +98,9 @@ TEST(ItchFileReader, ReadsAPipeThatIsLongerThanItsBuffer) {
     }
     std::array<int, 2> ends{};
     ASSERT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-    const detail::Descriptor read_end{ends[0]};
+    const core::Descriptor read_end{ends[0]};
     std::thread writer{[&file, end = ends[1]] {
-        const detail::Descriptor write_end{end};
+        const core::Descriptor write_end{end};
         for (std::size_t at = 0; at < file.size();) {
             const auto written =
                 ::write(write_end.get(), file.data() + at, std::min<std::size_t>(977, file.size() - at));

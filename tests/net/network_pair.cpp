@@ -24,12 +24,12 @@
 namespace millpond::net::test {
 namespace {
 
-detail::Descriptor current_namespace() {
+core::Descriptor current_namespace() {
     // Inherited by the command ip, which gets it by path.
-    return detail::Descriptor{open("/proc/thread-self/ns/net", O_RDONLY)};  // NOLINT(android-cloexec-open)
+    return core::Descriptor{open("/proc/thread-self/ns/net", O_RDONLY)};  // NOLINT(android-cloexec-open)
 }
 
-void enter(const detail::Descriptor& space) {
+void enter(const core::Descriptor& space) {
     if (setns(space.get(), CLONE_NEWNET) != 0) throw std::system_error(errno, std::generic_category(), "setns");
 }
 
@@ -99,7 +99,7 @@ std::unique_ptr<NetworkPair> NetworkPair::make(std::string& why) {
 }
 
 NetworkPair::~NetworkPair() {
-    if (home_.valid()) setns(home_.get(), CLONE_NEWNET);
+    if (home_) setns(home_.get(), CLONE_NEWNET);
 }
 
 bool NetworkPair::wait_for_ipv6() const {
@@ -115,7 +115,7 @@ bool NetworkPair::finish_checksums() const {
     ifreq request{};
     std::string_view{"far0"}.copy(request.ifr_name, IFNAMSIZ - 1);
     request.ifr_data = reinterpret_cast<char*>(&off);
-    const detail::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const bool done = ioctl(socket.get(), SIOCETHTOOL, &request) == 0;
     enter_near();
     return done;

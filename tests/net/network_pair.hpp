@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include <millpond/net/detail/descriptor.hpp>
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::net::test {
 
@@ -34,9 +34,9 @@ public:
     [[nodiscard]] bool wait_for_ipv6() const;
 
 private:
-    detail::Descriptor home_;
-    detail::Descriptor near_;
-    detail::Descriptor far_;
+    core::Descriptor home_;
+    core::Descriptor near_;
+    core::Descriptor far_;
 };
 
 }  // namespace millpond::net::test

@@ -99,7 +99,7 @@ TEST_P(UdpMulticastPaths, TenThousandDatagramsComeInOrderOrAreCountedAsDropped) 
     }
     EXPECT_GT(came, 0U);
     EXPECT_EQ(came + receiving->refresh_kernel_drops(), static_cast<std::uint64_t>(kSent));
-    EXPECT_EQ(receiving->counts().datagrams.read(), came);
+    EXPECT_EQ(receiving->counters().datagrams.read(), came);
 }
 
 TEST_P(UdpMulticastPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
@@ -109,8 +109,8 @@ TEST_P(UdpMulticastPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     EXPECT_TRUE(sending->send(bytes_of(std::string(513, 'b'))));
     EXPECT_TRUE(sending->send(bytes_of("good")));
     EXPECT_THAT(receive_texts(*receiving, 2), ElementsAre(std::string(512, 'a'), "good"));
-    EXPECT_EQ(receiving->counts().truncated.read(), 1U);
-    EXPECT_EQ(receiving->counts().longest_truncated.read(), 513U);
+    EXPECT_EQ(receiving->counters().truncated.read(), 1U);
+    EXPECT_EQ(receiving->counters().longest_truncated.read(), 513U);
 }
 
 TEST_F(UdpMulticast, AReceiverGetsItsOwnGroupOnlyThoughAnotherJoinedMoreOnTheSamePort) {
@@ -221,12 +221,12 @@ TEST_F(UdpMulticast, ADatagramThatTheBufferHasNoRoomForIsLeftWithTheCaller) {
     const auto taken = sending->send(spans);
     EXPECT_GT(taken, 0U);
     EXPECT_LT(taken, spans.size());
-    EXPECT_EQ(sending->counts().datagrams.read(), taken);
-    EXPECT_EQ(sending->counts().bytes.read(), taken * payload.size());
-    EXPECT_EQ(sending->counts().would_block.read(), 1U);
+    EXPECT_EQ(sending->counters().datagrams.read(), taken);
+    EXPECT_EQ(sending->counters().bytes.read(), taken * payload.size());
+    EXPECT_EQ(sending->counters().would_block.read(), 1U);
     EXPECT_FALSE(sending->send(bytes_of(payload)));
-    EXPECT_EQ(sending->counts().would_block.read(), 2U);
-    EXPECT_EQ(sending->counts().errors.read(), 0U);
+    EXPECT_EQ(sending->counters().would_block.read(), 2U);
+    EXPECT_EQ(sending->counters().errors.read(), 0U);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
@@ -65,7 +66,7 @@ TEST_P(UdpReceiverPaths, WithAPeerOnlyItsDatagramsComeAndSendReachesIt) {
         static_cast<void>(attacker->send(bytes_of("forged again")));
     }
     EXPECT_THAT(receiver.poll(), IsEmpty());
-    EXPECT_EQ(receiver.counts().datagrams.read(), 0U);
+    EXPECT_EQ(receiver.counters().datagrams.read(), 0U);
 }
 
 TEST(UdpReceiver, APeerThatDoesNotListenCostsNothingButACount) {
@@ -118,9 +119,9 @@ TEST_P(UdpReceiverPaths, DeliversDatagramsInOrderAsTheyWereSent) {
     EXPECT_TRUE(sender.send(bytes_of("third")));
     EXPECT_THAT(receive_texts(receiver, 3), ElementsAre("first", "", "third"));
     EXPECT_THAT(receiver.poll(), IsEmpty());
-    EXPECT_EQ(receiver.counts().datagrams.read(), 3U);
-    EXPECT_EQ(receiver.counts().bytes.read(), 10U);
-    EXPECT_EQ(receiver.counts().errors.read(), 0U);
+    EXPECT_EQ(receiver.counters().datagrams.read(), 3U);
+    EXPECT_EQ(receiver.counters().bytes.read(), 10U);
+    EXPECT_EQ(receiver.counters().errors.read(), 0U);
 }
 
 TEST_P(UdpReceiverPaths, ItsPortIsFreeWhenItIsGone) {
@@ -205,9 +206,9 @@ TEST_P(UdpReceiverPaths, CountsADatagramThatDoesNotFitAndDeliversTheNext) {
     EXPECT_TRUE(sender.send(bytes_of(std::string(150, 'd'))));
     EXPECT_TRUE(sender.send(bytes_of("good")));
     EXPECT_THAT(receive_texts(receiver, 2), ElementsAre(std::string(100, 'a'), "good"));
-    EXPECT_EQ(receiver.counts().truncated.read(), 3U);
-    EXPECT_EQ(receiver.counts().longest_truncated.read(), 9000U);
-    EXPECT_EQ(receiver.counts().datagrams.read(), 2U);
+    EXPECT_EQ(receiver.counters().truncated.read(), 3U);
+    EXPECT_EQ(receiver.counters().longest_truncated.read(), 9000U);
+    EXPECT_EQ(receiver.counters().datagrams.read(), 2U);
 }
 
 TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
@@ -222,10 +223,10 @@ TEST_P(UdpReceiverPaths, CountsWhatTheKernelDroppedWithoutAPoll) {
     const auto queued = receive(receiver, kSent, 0).size();
     EXPECT_GT(queued, 0U);
     EXPECT_LT(queued, kSent);
-    EXPECT_EQ(receiver.counts().kernel_drops.read(), 0U);
+    EXPECT_EQ(receiver.counters().kernel_drops.read(), 0U);
     EXPECT_TRUE(sender.send(bytes_of("news")));
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("news"));
-    EXPECT_EQ(receiver.counts().kernel_drops.read(), kSent - queued);
+    EXPECT_EQ(receiver.counters().kernel_drops.read(), kSent - queued);
 }
 
 TEST_P(UdpReceiverPaths, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
@@ -241,7 +242,7 @@ TEST_P(UdpReceiverPaths, AskedForItsDropsTellsThemAtOnceAndCountsNoneTwice) {
     EXPECT_EQ(queued + drops, 500U);
     EXPECT_TRUE(sender.send(bytes_of("news")));
     EXPECT_EQ(receive(receiver, 1).size(), 1U);
-    EXPECT_EQ(receiver.counts().kernel_drops.read(), drops);
+    EXPECT_EQ(receiver.counters().kernel_drops.read(), drops);
     EXPECT_EQ(receiver.refresh_kernel_drops(), drops);
 }
 
@@ -266,8 +267,8 @@ TEST_P(UdpReceiverPaths, SplitsTrainsBackIntoTheDatagramsThatWereSent) {
     EXPECT_EQ(sender.send(spans), texts.size());
 
     EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
-    EXPECT_EQ(receiver.counts().datagrams.read(), texts.size());
-    EXPECT_EQ(receiver.counts().truncated.read(), 0U);
+    EXPECT_EQ(receiver.counters().datagrams.read(), texts.size());
+    EXPECT_EQ(receiver.counters().truncated.read(), 0U);
 }
 
 TEST_P(UdpReceiverPaths, ContinuesATrainThatIsLongerThanTheListOfOnePoll) {
@@ -328,7 +329,7 @@ TEST(UdpReceiver, ABufferBeyondTheLimitIsReportedAndWhenRequiredAnErrorThatNames
 TEST(UdpReceiver, BusyPollingIsReadBackAndItsRefusalReportedAndWhenRequiredAnError) {
     const WithoutNetAdmin unprivileged;
     const int micros = 50;
-    const detail::Descriptor probe{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    const core::Descriptor probe{socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
     const bool allowed = setsockopt(probe.get(), SOL_SOCKET, SO_BUSY_POLL, &micros, sizeof micros) == 0;
 
     auto options = on_loopback();

@@ -36,8 +36,8 @@ TEST(UdpSender, SendsMoreThanABatchInOrderAndCountsIt) {
     for (const auto& text : texts) spans.push_back(bytes_of(text));
     EXPECT_EQ(sender.send(spans), texts.size());
     EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
-    EXPECT_EQ(sender.counts().datagrams.read(), 30U);
-    EXPECT_EQ(sender.counts().bytes.read(), 10U * 8 + 20U * 9);
+    EXPECT_EQ(sender.counters().datagrams.read(), 30U);
+    EXPECT_EQ(sender.counters().bytes.read(), 10U * 8 + 20U * 9);
     EXPECT_NE(sender.report().local.port(), 0);
 }
 
@@ -46,9 +46,9 @@ TEST(UdpSender, GoesOnWithoutAListenerAndSaysSo) {
     std::uint64_t sent = 0;
     for (int i = 0; i < 20; ++i) sent += sender.send(bytes_of("anybody?")) ? 1U : 0U;
     EXPECT_EQ(sent, 20U);
-    EXPECT_EQ(sender.counts().datagrams.read(), 20U);
-    EXPECT_GT(sender.counts().peer_refused.read(), 0U);
-    EXPECT_EQ(sender.counts().errors.read(), 0U);
+    EXPECT_EQ(sender.counters().datagrams.read(), 20U);
+    EXPECT_GT(sender.counters().peer_refused.read(), 0U);
+    EXPECT_EQ(sender.counters().errors.read(), 0U);
 }
 
 TEST(UdpSender, TrainsCarryDatagramsOfEveryLengthUnchanged) {
@@ -71,8 +71,8 @@ TEST(UdpSender, ADatagramThatIsTooLongIsRefusedAndTheNextIsSent) {
     UdpReceiver receiver{{.local = SocketAddress::parse("127.0.0.1:0")}};
     UdpSender sender{{.to = receiver.report().local}};
     EXPECT_FALSE(sender.send(bytes_of(std::string(65'508, 'x'))));
-    EXPECT_EQ(sender.counts().errors.read(), 1U);
-    EXPECT_EQ(sender.counts().last_error.read(), static_cast<std::uint64_t>(EMSGSIZE));
+    EXPECT_EQ(sender.counters().errors.read(), 1U);
+    EXPECT_EQ(sender.counters().last_error.read(), static_cast<std::uint64_t>(EMSGSIZE));
     EXPECT_TRUE(sender.send(bytes_of("next")));
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("next"));
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/udp_receiver.hpp>
 #include <millpond/net/udp_sender.hpp>
 
@@ -86,7 +87,7 @@ TEST_F(XdpReceiver, DatagramsOfAnySizeThatAFrameHoldsAreDeliveredWhole) {
         texts.emplace_back(size, static_cast<char>('a' + size % 26));
     for (const auto& text : texts) EXPECT_TRUE(sending->send(bytes_of(text)));
     EXPECT_EQ(receive_texts(receiver, texts.size()), texts);
-    EXPECT_EQ(receiver.counts().errors.read(), 0U);
+    EXPECT_EQ(receiver.counters().errors.read(), 0U);
 }
 
 TEST_F(XdpReceiver, FlowsThatTheInterfaceSpreadsOverItsQueuesAllArriveEachInOrder) {
@@ -185,7 +186,7 @@ public:
         to_ = hardware_address("near0");
         pair.enter_far();
         interface_ = static_cast<int>(if_nametoindex("far0"));
-        socket_ = detail::Descriptor{::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)};
+        socket_ = core::Descriptor{::socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)};
         pair.enter_near();
     }
     void send(const Frame& frame) const {
@@ -202,7 +203,7 @@ private:
     static std::array<std::uint8_t, 6> hardware_address(const char* interface) {
         ifreq request{};
         std::string_view{interface}.copy(request.ifr_name, IFNAMSIZ - 1);
-        const detail::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+        const core::Descriptor socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
         EXPECT_EQ(ioctl(socket.get(), SIOCGIFHWADDR, &request), 0);
         std::array<std::uint8_t, 6> address{};
         std::memcpy(address.data(), request.ifr_hwaddr.sa_data, address.size());
@@ -211,7 +212,7 @@ private:
 
     std::array<std::uint8_t, 6> to_{};
     int interface_{0};
-    detail::Descriptor socket_;
+    core::Descriptor socket_;
 };
 
 TEST_F(XdpReceiver, AWrongChecksumIsDroppedAndCountedWhereverTheFlippedBitIs) {
@@ -231,9 +232,9 @@ TEST_F(XdpReceiver, AWrongChecksumIsDroppedAndCountedWhereverTheFlippedBitIs) {
     far.send(Frame{"none"}.without_udp_checksum());
     far.send(Frame{"last"});
     EXPECT_EQ(receive_texts(receiver, 3), (std::vector<std::string>{payload, "none", "last"}));
-    EXPECT_EQ(receiver.counts().checksum_errors.read(), wrong);
-    EXPECT_EQ(receiver.counts().datagrams.read(), 3U);
-    EXPECT_EQ(receiver.counts().errors.read(), 0U);
+    EXPECT_EQ(receiver.counters().checksum_errors.read(), wrong);
+    EXPECT_EQ(receiver.counters().datagrams.read(), 3U);
+    EXPECT_EQ(receiver.counters().errors.read(), 0U);
 }
 
 TEST_F(XdpReceiver, TrustedChecksumsAreNotLookedAt) {
@@ -243,7 +244,7 @@ TEST_F(XdpReceiver, TrustedChecksumsAreNotLookedAt) {
     const FrameSender far{*pair_};
     far.send(Frame{"wrong"}.flip_udp_byte(6));
     EXPECT_THAT(receive_texts(receiver, 1), ElementsAre("wrong"));
-    EXPECT_EQ(receiver.counts().checksum_errors.read(), 0U);
+    EXPECT_EQ(receiver.counters().checksum_errors.read(), 0U);
 }
 
 TEST_F(XdpReceiver, FramesOfAnotherVlanGoOnToTheKernelAndAreCounted) {
@@ -259,7 +260,7 @@ TEST_F(XdpReceiver, FramesOfAnotherVlanGoOnToTheKernelAndAreCounted) {
         send_all();
         EXPECT_THAT(receive_texts(untagged, 2), ElementsAre("a priority only", "untagged"));
         untagged.refresh_kernel_drops();
-        EXPECT_EQ(untagged.counts().other_vlan.read(), 2U);
+        EXPECT_EQ(untagged.counters().other_vlan.read(), 2U);
         EXPECT_THAT(untagged.poll(), IsEmpty());
     }
     auto options = by_xdp();
@@ -268,7 +269,7 @@ TEST_F(XdpReceiver, FramesOfAnotherVlanGoOnToTheKernelAndAreCounted) {
     send_all();
     EXPECT_THAT(receive_texts(eight, 1), ElementsAre("eight with a priority"));
     eight.refresh_kernel_drops();
-    EXPECT_EQ(eight.counts().other_vlan.read(), 3U);
+    EXPECT_EQ(eight.counters().other_vlan.read(), 3U);
     EXPECT_THAT(eight.poll(), IsEmpty());
 }
 

@@ -15,7 +15,7 @@ namespace millpond::queue {
 namespace {
 
 TEST(SpscRing, TakesItsMemoryOnceFromTheGivenResource) {
-    alignas(128) std::array<std::byte, std::size_t{64} * 8> bytes{};
+    alignas(128) std::array<std::byte, 64 * SpscRing<std::uint64_t>::slot_bytes()> bytes{};
     std::pmr::monotonic_buffer_resource memory{bytes.data(), bytes.size(), std::pmr::null_memory_resource()};
     SpscRing<std::uint64_t> ring{64, &memory};
     std::uint64_t popped = 0;

@@ -42,7 +42,7 @@ protected:
         }
         return client.text();
     }
-    http::Server server_{"metrics", net::SocketAddress::parse("127.0.0.1:0"), page_of};
+    http::Server server_{{.name = "metrics", .listen = net::SocketAddress::parse("127.0.0.1:0")}, page_of};
 };
 
 TEST_F(HttpServerTest, APageIsServedWithItsTypeAndState) {
@@ -135,7 +135,7 @@ TEST_F(HttpServerTest, AnUnfinishedRequestIsAnsweredWith408) {
 
 TEST_F(HttpServerTest, AnAddressInUseIsRefusedByName) {
     try {
-        const http::Server second{"metrics", server_.address(), page_of};
+        const http::Server second{{.name = "metrics", .listen = server_.address()}, page_of};
         FAIL() << "no error";
     } catch (const std::system_error& error) {
         EXPECT_EQ(std::string{error.what()},

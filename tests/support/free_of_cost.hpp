@@ -2,17 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "tests/support/allocation_counter.hpp"
 #include "tests/support/page_fault_counter.hpp"
 #include "tests/support/syscall_guard.hpp"
 
 namespace millpond::test {
 
-/// Fails the test unless `work` needs no heap, no page fault and no system call, the first time included. It returns
-/// whether its answers were right, and is called twice: where allocations and faults are counted, and in a forked child
-/// where a system call is death. Skips the last where no seccomp filter may be installed.
-template <class Work>
-void expect_free_of_cost_at_once(Work&& work) {
+/// Fails the test unless `work` needs no heap, no page fault and no system call but those in `allowed`, the first time
+/// included. It returns whether its answers were right, and is called twice, each time after `prepare`, which may cost
+/// anything: where allocations and faults are counted, and in a forked child where a system call is death. Skips the
+/// last where no seccomp filter may be installed.
+template <class Prepare, class Work>
+void expect_no_cost_but(std::span<const long> allowed, Prepare&& prepare, Work&& work) {
+    prepare();
     const AllocationCounter heap;
     const PageFaultCounter pages;
     const bool right = work();
@@ -27,11 +31,18 @@ void expect_free_of_cost_at_once(Work&& work) {
 #endif
     EXPECT_TRUE(right);
     const auto outcome = run_guarded([&](SyscallGuard& guard) {
-        guard.forbid_all();
+        prepare();
+        guard.allow_only(allowed);
         return work();
     });
     if (outcome.end == GuardedOutcome::End::unavailable) GTEST_SKIP() << "this machine allows no seccomp filter";
     EXPECT_EQ(outcome.end, GuardedOutcome::End::done) << outcome;
+}
+
+/// The same without system calls.
+template <class Work>
+void expect_free_of_cost_at_once(Work&& work) {
+    expect_no_cost_but({}, [] {}, work);
 }
 
 /// The same of `work` that was called once before, to warm it up.

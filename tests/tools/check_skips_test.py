@@ -19,10 +19,12 @@ class CheckSkips(unittest.TestCase):
         """(exit code, lines of standard output)."""
         with tempfile.TemporaryDirectory() as folder:
             names = [os.path.join(folder, name) for name in ("expected", "results.xml")]
-            for name, text in zip(names, (expected, RESULTS)):
+            cpu = os.path.join(folder, "cpuinfo")
+            names.append(cpu)
+            for name, text in zip(names, (expected, RESULTS, "flags\t\t: sse4_2 avx2 avx512bw\n")):
                 with open(name, "w", encoding="utf-8") as file:
                     file.write(text)
-            run = subprocess.run([sys.executable, TOOL, *arguments, *names], stdout=subprocess.PIPE,
+            run = subprocess.run([sys.executable, TOOL, *arguments, "--cpu", cpu, *names[:2]], stdout=subprocess.PIPE,
                                  stderr=subprocess.DEVNULL, text=True, check=False)
         return run.returncode, run.stdout.splitlines()
 
@@ -34,6 +36,11 @@ class CheckSkips(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("net.C.Skips", lines[0])
         self.assertEqual(lines[-1], "1 passed, 1 failed, 1 skipped")
+
+    def test_what_needs_a_flag_may_be_skipped_only_where_the_processor_lacks_it(self):
+        self.assertEqual(self.check("net.C.*  [without amx_bf16]  # why\n")[0], 0)
+        for flag in ("avx2", "avx512bw"):
+            self.assertEqual(self.check(f"net.C.*  [without {flag}]\n")[0], 1)
 
     def test_counts_of_another_run_are_added(self):
         self.assertEqual(self.check("net.*\n", "--add", "1400 passed, 0 failed, 20 skipped"),

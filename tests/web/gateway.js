@@ -22,12 +22,12 @@ export async function freePort() {
   }
 }
 
-/** Starts a gateway with one feed and one web sink; more: further arguments; web: those of the web sink. */
-export async function startGateway(more = [], web = ["--web", "listen=127.0.0.1:0"]) {
+/** Starts a gateway with one feed and one web sink; more: further arguments; web: what the web sink is given. */
+export async function startGateway(more = [], { web = "listen=127.0.0.1:0", program = PROGRAM, format = "quotes" } = {}) {
   const ring = `test-web-${process.pid}-${Math.random().toString(36).slice(2, 8)}`;
-  const child = spawn(PROGRAM, [
-    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", "name=planted,listen=127.0.0.1:0,format=quotes",
-    ...web, "--metrics", "off", ...more,
+  const child = spawn(program, [
+    "gateway", "--ring", `name=${ring},huge_pages=none`, "--feed", `name=planted,listen=127.0.0.1:0,format=${format}`,
+    "--web", web, "--metrics", "off", ...more,
   ]);
   let said = "";
   const told = new Promise((done, failed) => {

@@ -334,9 +334,8 @@ test("a sink whose broker is not there is shown", async (t) => {
 });
 
 test("a lost gateway: data is grey and dated, and comes back by itself", async () => {
-  const port = await freePort();
-  const web = ["--web", `listen=127.0.0.1:${port}`];
-  let other = await startGateway([], web);
+  const web = `listen=127.0.0.1:${await freePort()}`;
+  let other = await startGateway([], { web });
   let feed = new Sender(other.feedPort);
   const view = await open(other.url, { viewport: { width: 1280, height: 900 } });
   try {
@@ -352,7 +351,7 @@ test("a lost gateway: data is grey and dated, and comes back by itself", async (
     assert.deepEqual(await faults(view), []);
     await picture("lost", view);
     feed.close();
-    other = await startGateway([], web);
+    other = await startGateway([], { web });
     feed = new Sender(other.feedPort);
     await view.locator("body[data-link=live]").waitFor();
     await view.getByText("No quotes yet.").waitFor();
@@ -403,7 +402,7 @@ test("findings are a list, newest first, with age, meaning and advice", async ()
 test("a wrong token is refused in words, and the right one opens the page", async () => {
   const file = `${screenshots}/token.txt`;
   writeFileSync(file, "a-secret-of-some-length\n", { mode: 0o600 });
-  const other = await startGateway([], ["--web", `listen=127.0.0.1:0,token_file=${file}`]);
+  const other = await startGateway([], { web: `listen=127.0.0.1:0,token_file=${file}` });
   const view = await open(other.url, { viewport: { width: 390, height: 844 } });
   try {
     await view.getByRole("dialog").waitFor();
@@ -438,14 +437,14 @@ test("a wrong token is refused in words, and the right one opens the page", asyn
 test("a token of any accepted characters opens the page; one that is changed on the gateway is asked for again", async () => {
   const file = `${screenshots}/token-changed.txt`;
   const port = 20_000 + Math.floor(Math.random() * 20_000);
-  const web = ["--web", `listen=127.0.0.1:${port},token_file=${file}`];
+  const web = `listen=127.0.0.1:${port},token_file=${file}`;
   const signIn = async (view, text) => {
     await view.getByLabel("Token").fill(text);
     await view.getByRole("dialog").getByRole("button", { name: "Sign in" }).click();
     await view.locator("body[data-link=live]").waitFor();
   };
   writeFileSync(file, "c2VjcmV0/dG9rZW4+MTIzNA==,(~)\n", { mode: 0o600 });
-  let other = await startGateway([], web);
+  let other = await startGateway([], { web });
   const view = await open(other.url, { viewport: { width: 1280, height: 800 } });
   try {
     await view.getByRole("dialog").waitFor();
@@ -454,7 +453,7 @@ test("a token of any accepted characters opens the page; one that is changed on 
     await view.locator("body[data-link=live]").waitFor();
     await other.stop();
     writeFileSync(file, "another-secret-of-some-length\n", { mode: 0o600 });
-    other = await startGateway([], web);
+    other = await startGateway([], { web });
     await view.getByRole("dialog").waitFor();
     assert.match(await view.locator("#health").textContent(), /^Token required\. Data as of \d\d:\d\d:\d\d$/);
     assert.equal(await view.evaluate(() => sessionStorage.getItem("millpond-token")), null);

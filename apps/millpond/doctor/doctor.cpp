@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/json_string.hpp>
+
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/doctor/machine.hpp"
 #include "apps/millpond/doctor/observe.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/read.hpp"
 #include "service/http/get.hpp"
@@ -44,25 +45,12 @@ doctor::Needs needs_of(const gateway::Config& config) {
     return needs;
 }
 
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\';
-        if (static_cast<unsigned char>(c) < 0x20) {
-            fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-            out += c;
-        }
-    }
-    return out;
-}
-
 void print_json(const std::vector<Finding>& findings) {
     std::string out = "{\"findings\":[";
     for (const auto& one : findings) {
-        out += fmt::format("{}{{\"check\":\"{}\",\"level\":\"{}\",\"what\":\"{}\",\"fix\":\"{}\"}}",
-                           &one == findings.data() ? "" : ",", escaped(one.check), to_string(one.level),
-                           escaped(one.what), escaped(one.fix));
+        out += fmt::format("{}{{\"check\":{},\"level\":\"{}\",\"what\":{},\"fix\":{}}}",
+                           &one == findings.data() ? "" : ",", core::json_string(one.check), to_string(one.level),
+                           core::json_string(one.what), core::json_string(one.fix));
     }
     fmt::print("{}]}}\n", out);
 }

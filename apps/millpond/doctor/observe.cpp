@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/feed/decode_result.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/net/udp_packet.hpp>
@@ -58,25 +59,13 @@ std::string said_by(const char* command) {
     return text;
 }
 
-/// A file descriptor that closes itself.
-class Socket {
-public:
-    Socket(int family, int type, int protocol)
-        : number_(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol)) {}
-    ~Socket() {
-        if (number_ >= 0) close(number_);
-    }
-    Socket(const Socket&) = delete;
-    Socket& operator=(const Socket&) = delete;
-    [[nodiscard]] int get() const noexcept { return number_; }
-
-private:
-    int number_;
-};
+core::Descriptor open_socket(int family, int type, int protocol) {
+    return core::Descriptor{::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol)};
+}
 
 void look_at_interface(FeedFacts& facts) {
     if (facts.interface.empty()) return;
-    const Socket socket{AF_INET, SOCK_DGRAM, 0};
+    const auto socket = open_socket(AF_INET, SOCK_DGRAM, 0);
     ifreq request{};
     facts.interface.copy(request.ifr_name, IFNAMSIZ - 1);
     facts.interface_exists = ioctl(socket.get(), SIOCGIFFLAGS, &request) == 0;
@@ -119,10 +108,10 @@ private:
 /// Frames of all interfaces, before any filter of the kernel's.
 class LinkWatch {
 public:
-    explicit LinkWatch(const FeedFacts& facts) : socket_(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)) {
+    explicit LinkWatch(const FeedFacts& facts) : socket_(open_socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL))) {
         interface_ = facts.interface.empty() ? 0 : static_cast<int>(if_nametoindex(facts.interface.c_str()));
         const int on = 1;
-        if (socket_.get() >= 0) setsockopt(socket_.get(), SOL_PACKET, PACKET_AUXDATA, &on, sizeof on);
+        if (socket_) setsockopt(socket_.get(), SOL_PACKET, PACKET_AUXDATA, &on, sizeof on);
     }
     [[nodiscard]] int get() const noexcept { return socket_.get(); }
 
@@ -176,11 +165,11 @@ private:
         if (tag != 0) facts.vlan = tag;
     }
 
-    Socket socket_;
+    core::Descriptor socket_;
     int interface_{0};
 };
 
-void open_socket(const gateway::FeedConfig& feed, std::optional<net::UdpReceiver>& receiver, FeedFacts& facts) try {
+void open_receiver(const gateway::FeedConfig& feed, std::optional<net::UdpReceiver>& receiver, FeedFacts& facts) try {
     receiver.emplace(gateway::receiver_options(feed));
     facts.socket_opened = true;
 } catch (const std::exception& error) {
@@ -211,7 +200,7 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     LinkWatch link{facts};
     facts.link_watched = link.get() >= 0;
     std::optional<net::UdpReceiver> receiver;
-    open_socket(feed, receiver, facts);
+    open_receiver(feed, receiver, facts);
     Judge judge{*feed.format};
     const auto begin = core::monotonic_nanos();
     const auto end = begin + std::chrono::nanoseconds{longest}.count();

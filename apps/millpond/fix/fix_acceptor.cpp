@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_echo.hpp"
 #include "apps/millpond/fix/fix_flags.hpp"
 #include "apps/millpond/fix/fix_run.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "fixd/fill_application.hpp"
 #include "fixd/fix_engine.hpp"
 #include "fixd/print_application.hpp"
@@ -81,23 +81,20 @@ fixd::EngineConfig config_of(const Options& options) {
 int run(const Options& options) {
     const auto config = config_of(options);
     service::Log log{config.log_level, config.log_format};
-    std::vector<std::unique_ptr<engine::Application>> applications;
     fixd::FixEngine engine{
         config,
-        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
+        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
             if (options.echo) {
                 if (dictionary == nullptr) throw UsageError{"fix acceptor: --echo needs dictionaries"};
-                applications.push_back(std::make_unique<EchoApplication>(*dictionary));
-            } else if (options.fill) {
-                applications.push_back(std::make_unique<fixd::FillApplication>());
-            } else {
-                applications.push_back(std::make_unique<fixd::PrintApplication>(
-                    fixd::FixPrinter{fixd::FixPrinter::Form::one_line, dictionary, fix::SecretTags{config.mask_tags}}));
+                return std::make_unique<EchoApplication>(*dictionary);
             }
-            return *applications.back();
+            if (options.fill) return std::make_unique<fixd::FillApplication>();
+            return std::make_unique<fixd::PrintApplication>(
+                fixd::FixPrinter{fixd::FixPrinter::Form::one_line, dictionary, fix::SecretTags{config.mask_tags}});
         },
         log};
-    run_engine(engine, log);
+    const ReadAgain read = options.flags.has_file() ? ReadAgain{[&] { return config_of(options); }} : ReadAgain{};
+    run_engine(engine, log, read);
     return 0;
 }
 
@@ -109,8 +106,11 @@ Command fix_acceptor_command(Arguments& fix) {
     options->flags.add_to(*command);
     command->add_flag("--echo", options->echo, "send orders, security definitions and emails back, for tests");
     command->add_flag("--fill", options->fill, "fill every order at its price, for tests");
-    command->add_option("--address", options->address, "address of the first acceptor (127.0.0.1)");
-    command->add_option("--port", options->port, "its port (5001); 0 for any free port")
+    const auto listen = fixd::AcceptorConfig{}.listen;
+    command->add_option("--address", options->address,
+                        fmt::format("address of the first acceptor (default: {})", listen.host()));
+    command
+        ->add_option("--port", options->port, fmt::format("its port; 0 for any free port (default: {})", listen.port()))
         ->check(whole_number(0, UINT16_MAX));
     command->footer(
         "Without --echo and --fill it accepts and prints all messages.\n"

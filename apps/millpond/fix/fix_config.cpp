@@ -10,6 +10,8 @@
 #include "fixd/engine_config.hpp"
 #include "fixd/session_build.hpp"
 #include "service/settings/value.hpp"
+#include "service/tls.hpp"
+#include "service/token.hpp"
 
 namespace millpond::app {
 namespace {
@@ -20,6 +22,10 @@ void check_files(const fixd::EngineConfig& config) {
     for (const auto& session : config.sessions) {
         static_cast<void>(fixd::session_options(session, dictionaries));
         if (session.tls_on) engine::TlsContext{engine::TlsRole::client, fixd::tls_options(session.tls)};
+    }
+    for (const auto& web : config.webs) {
+        static_cast<void>(service::Token{web.token});
+        static_cast<void>(service::TlsContext{web.tls});
     }
     for (const auto& acceptor : config.acceptors) {
         if (acceptor.tls.certificate.empty()) continue;

@@ -1,10 +1,30 @@
 #include "apps/millpond/fix/fix_flags.hpp"
 
-#include "apps/millpond/arguments.hpp"
+#include <cstdlib>
+#include <string>
+
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {
+namespace {
+
+/// Where the daemon of a user or of systemd keeps what must survive it; empty when the environment names no place.
+std::string usual_state_folder(bool has_file) {
+    const auto value = [](const char* name) {
+        const auto* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread
+        return std::string{text == nullptr ? "" : text};
+    };
+    // systemd separates several by colons.
+    if (const auto given = value("STATE_DIRECTORY"); !given.empty()) return given.substr(0, given.find(':'));
+    if (!has_file) return {};
+    if (const auto given = value("XDG_STATE_HOME"); given.starts_with('/')) return given + "/millpond";
+    const auto home = value("HOME");
+    return home.starts_with('/') ? home + "/.local/state/millpond" : std::string{};
+}
+
+}  // namespace
 
 void FixFlags::add_to(Arguments& options) {
     options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
@@ -12,6 +32,7 @@ void FixFlags::add_to(Arguments& options) {
     add_table_flag<fixd::AcceptorConfig>(options, tables_,
                                          "an address for counterparties, as [[acceptor]] in the file");
     add_table_flag<fixd::SessionSettings>(options, tables_, "a session, as [[session]]");
+    add_table_flag<fixd::WebConfig>(options, tables_, "the web page, as [[web]]");
 }
 
 fixd::EngineConfig FixFlags::read() const {
@@ -23,6 +44,7 @@ fixd::EngineConfig FixFlags::read() const {
     } catch (const settings::ConfigError& error) {
         throw UsageError(error.what());
     }
+    if (config.state.empty()) config.state = usual_state_folder(!file_.empty());
     return config;
 }
 

@@ -18,6 +18,8 @@ public:
     /// The file first, then the flags over it. Not completed. Throws config::ConfigError for the file and UsageError
     /// for the flags.
     [[nodiscard]] fixd::EngineConfig read() const;
+    /// Whether there is a file, which may change.
+    [[nodiscard]] bool has_file() const noexcept { return !file_.empty(); }
 
 private:
     std::string file_;

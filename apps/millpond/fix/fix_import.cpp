@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <stdexcept>
@@ -18,6 +19,10 @@ struct Options {
 };
 
 int run(const Options& options) {
+    std::error_code neither;
+    if (std::filesystem::equivalent(options.file, options.out, neither)) {
+        throw std::runtime_error(fmt::format("--out: '{}' is the file to import; name another", options.out));
+    }
     const auto result = fixd::import_quickfix(settings::text_of(options.file), options.file);
     if (options.out.empty()) {
         fmt::print("{}", result.toml);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -21,14 +22,15 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/engine/async_sender.hpp>
 #include <millpond/memory/message_pool.hpp>
 
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_flags.hpp"
 #include "apps/millpond/fix/fix_run.hpp"
 #include "apps/millpond/fix/fix_script.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "fixd/fix_engine.hpp"
 #include "fixd/print_application.hpp"
 
@@ -73,8 +75,8 @@ public:
 
     Script(const std::string& file, engine::SessionHandle& session)
         : sender_(session, pool_, {}, {.lane_capacity = kMessages}, &listener_),
-          file_(file == "-" ? STDIN_FILENO : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-        if (file_ < 0) throw std::system_error(errno, std::system_category(), "cannot read " + file);
+          file_(file == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+        if (!file_) throw std::system_error(errno, std::system_category(), "cannot read " + file);
     }
     ~Script() {
         stop_.store(true, std::memory_order_relaxed);
@@ -111,9 +113,9 @@ private:
     bool read_more(std::string& text) {
         std::array<char, 4096> buffer;
         while (!stop_.load(std::memory_order_relaxed)) {
-            pollfd waiting{.fd = file_, .events = POLLIN, .revents = 0};
+            pollfd waiting{.fd = file_.get(), .events = POLLIN, .revents = 0};
             if (::poll(&waiting, 1, kLookForStopMs) <= 0) continue;
-            const auto got = ::read(file_, buffer.data(), buffer.size());
+            const auto got = ::read(file_.get(), buffer.data(), buffer.size());
             if (got > 0) text.append(buffer.data(), static_cast<std::size_t>(got));
             return got > 0;
         }
@@ -146,7 +148,7 @@ private:
     memory::MessagePool<ScriptMessage> pool_{kMessages};
     Listener listener_;
     Sender sender_;
-    int file_;
+    core::Descriptor file_;
     std::atomic<bool> stop_{false};
     std::atomic<bool> over_{false};
     std::atomic<std::uint64_t> handed_{0};
@@ -154,36 +156,50 @@ private:
     std::thread thread_;
 };
 
-int run(const Options& options) {
+fixd::EngineConfig config_of(const Options& options) {
     auto config = options.flags.read();
     complete(config);
-    const fixd::SessionSettings* first = nullptr;
-    for (const auto& session : config.sessions) {
-        if (!session.hosts.empty() && first == nullptr) first = &session;
-    }
-    if (first == nullptr) {
+    config.quiet = true;  // the application prints logons and logouts; what is wrong is logged
+    return config;
+}
+
+/// The session that the script goes to.
+const fixd::SessionSettings& scripted(const fixd::EngineConfig& config) {
+    const auto first =
+        std::ranges::find_if(config.sessions, [](const auto& session) { return !session.hosts.empty(); });
+    if (first == config.sessions.end()) {
         throw UsageError{"fix initiator: no session with hosts: give --config with a [[session]], or --session"};
     }
-    config.quiet = true;  // the application prints logons and logouts; what is wrong is logged
+    return *first;
+}
+
+int run(const Options& options) {
+    const auto config = config_of(options);
+    const auto first = scripted(config);
     service::Log log{config.log_level, config.log_format};
-    std::vector<std::unique_ptr<fixd::PrintApplication>> applications;
+    std::atomic<std::uint64_t> printed{0};
     fixd::FixEngine engine{
         config,
-        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> engine::Application& {
+        [&](const fixd::SessionSettings&, const fix::Dictionary* dictionary) -> std::unique_ptr<engine::Application> {
             const auto form = options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line;
-            return *applications.emplace_back(std::make_unique<fixd::PrintApplication>(
-                fixd::FixPrinter{form, dictionary, fix::SecretTags{config.mask_tags}}));
+            return std::make_unique<fixd::PrintApplication>(
+                fixd::FixPrinter{form, dictionary, fix::SecretTags{config.mask_tags}}, &printed);
         },
         log};
     Script script{options.script, *engine.sessions().front()};
     script.start();
     std::optional<std::int64_t> since;
     const auto linger_ns = static_cast<std::int64_t>(options.linger * 1e9);
-    run_engine(engine, log, [&] {
+    const auto read_again = [&] {
+        auto next = config_of(options);
+        auto session = scripted(next);
+        session.enabled = first.enabled;
+        if (!(session == first)) throw UsageError{"the session that the script goes to cannot change"};
+        return next;
+    };
+    run_engine(engine, log, options.flags.has_file() ? ReadAgain{read_again} : ReadAgain{}, [&] {
         if (options.stay || !script.done()) return false;
-        std::uint64_t printed = 0;
-        for (const auto& application : applications) printed += application->printed();
-        if (options.expect != 0) return printed >= options.expect;
+        if (options.expect != 0) return printed.load(std::memory_order_acquire) >= options.expect;
         if (!since) since = core::monotonic_nanos();
         return core::monotonic_nanos() - *since >= linger_ns;
     });
@@ -196,10 +212,12 @@ Command fix_initiator_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("initiator", "Connect FIX sessions, send a script and print what arrives.");
     options->flags.add_to(*command);
-    command->add_option("--script", options->script, "file with one message on each line; - is stdin (-)")
-        ->type_name("FILE");
-    command->add_option("--linger", options->linger, "time to wait for answers after the script, before the Logout (1)")
+    command->add_option("--script", options->script, "file with one message on each line; - is stdin")
+        ->type_name("FILE")
+        ->capture_default_str();
+    command->add_option("--linger", options->linger, "time to wait for answers after the script, before the Logout")
         ->type_name("SECONDS")
+        ->capture_default_str()
         ->check(number_between(0, 1e6));
     command->add_option("--expect", options->expect, "wait for this many messages instead")
         ->type_name("N")

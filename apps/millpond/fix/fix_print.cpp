@@ -1,37 +1,50 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-#include <millpond/fix/utc_time.hpp>
+#include <poll.h>
 
+#include <millpond/fix/utc_time.hpp>
+#include <millpond/net/file_contents.hpp>
+
+#include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_text.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "fixd/fix_printer.hpp"
+#include "service/stop_signal.hpp"
 
 namespace millpond::app {
 namespace {
+
+/// How soon what is appended to a followed file is seen.
+constexpr int kLookEveryMs = 100;
 
 struct Options {
     std::string file;
     std::string dictionary;
     std::string session;
     std::vector<std::string> types;
+    std::vector<std::string> fields_wanted;
     std::string from;
     std::string to;
     std::string direction;
     std::vector<fix::Tag> mask;
     bool fields{false};
     bool raw{false};
+    bool json{false};
+    bool follow{false};
 };
 
 std::optional<std::int64_t> time_of(const std::string& text, const char* option) {
@@ -40,6 +53,24 @@ std::optional<std::int64_t> time_of(const std::string& text, const char* option)
     if (const auto date = fix::parse_utc_date(text)) return date;
     throw UsageError(
         fmt::format("fix print: {} expects a UTC time like 20261121-09:30:00 or a day, found '{}'", option, text));
+}
+
+struct WantedField {
+    fix::Tag tag;
+    std::string value;
+};
+
+/// "55=MSFT"
+WantedField wanted_field(const std::string& text) {
+    const auto equals = text.find('=');
+    fix::Tag tag = 0;
+    const auto* const begin = text.data();
+    const auto* const end = begin + std::min(equals, text.size());
+    const auto [stop, error] = std::from_chars(begin, end, tag);
+    if (equals == std::string::npos || error != std::errc{} || stop != end || tag == 0) {
+        throw UsageError(fmt::format("fix print: --field expects TAG=VALUE like 55=MSFT, found '{}'", text));
+    }
+    return {.tag = tag, .value = text.substr(equals + 1)};
 }
 
 /// What of the messages is wanted.
@@ -52,12 +83,19 @@ public:
           to_(time_of(options.to, "--to")),
           direction_(options.direction == "in"    ? '<'
                      : options.direction == "out" ? '>'
-                                                  : '\0') {}
+                                                  : '\0') {
+        for (const auto& text : options.fields_wanted) fields_.push_back(wanted_field(text));
+    }
 
     [[nodiscard]] bool wants(const FoundMessage& found, const std::optional<fix::Message>& message) const {
         if (direction_ != '\0' && found.direction != direction_) return false;
         if (!session_.empty() && !is_of_session(found, message)) return false;
-        if (!types_.empty() && (!message || !is_of_type(message->msg_type()))) return false;
+        if (!types_.empty() && (!message || std::ranges::find(types_, message->msg_type()) == types_.end())) {
+            return false;
+        }
+        for (const auto& field : fields_) {
+            if (!message || !has(*message, field)) return false;
+        }
         if (!from_ && !to_) return true;
         auto time = found.utc_ns;
         if (!time && message) time = message->utc_timestamp_ns(fix::tag::kSendingTime);
@@ -70,15 +108,16 @@ private:
         return message && (message->text(fix::tag::kSenderCompId) == session_ ||
                            message->text(fix::tag::kTargetCompId) == session_);
     }
-    [[nodiscard]] bool is_of_type(std::string_view type) const {
-        for (const auto& wanted : types_) {
-            if (wanted == type) return true;
-        }
-        return false;
+    /// In any instance of a group, too.
+    [[nodiscard]] static bool has(const fix::Message& message, const WantedField& wanted) {
+        return std::ranges::any_of(message.fields(), [&](const fix::Field& field) {
+            return field.tag == wanted.tag && message.value(field) == wanted.value;
+        });
     }
 
     std::string session_;
     std::vector<std::string> types_;
+    std::vector<WantedField> fields_;
     std::optional<std::int64_t> from_;
     std::optional<std::int64_t> to_;
     char direction_;
@@ -99,53 +138,121 @@ std::string heading(const FoundMessage& found, const std::optional<fix::Message>
             fmt::format("{}:{}->{}", message->begin_string(), message->text(fix::tag::kSenderCompId).value_or("?"),
                         message->text(fix::tag::kTargetCompId).value_or("?"));
     }
-    return fmt::format("{} {} {}", time, found.direction == ' ' ? '-' : found.direction, session);
+    return fmt::format("{} {} {}", time, found.direction == ' ' ? '-' : found.direction,
+                       session.empty() ? "-" : session);
+}
+
+/// Prints the messages that are wanted and counts all.
+class Printing {
+public:
+    explicit Printing(const Options& options)
+        : options_(&options),
+          dictionary_(options.dictionary.empty() ? std::nullopt
+                                                 : std::optional{fixd::read_dictionary_file(options.dictionary)}),
+          filter_(options),
+          printer_(options.json     ? fixd::FixPrinter::Form::json
+                   : options.fields ? fixd::FixPrinter::Form::fields
+                                    : fixd::FixPrinter::Form::one_line,
+                   dictionary_ ? &*dictionary_ : nullptr, fix::SecretTags{options.mask}) {}
+
+    void print(const FoundMessage& found) {
+        ++messages_;
+        const auto message = printer_.parse(found.bytes);
+        if (!filter_.wants(found, message)) return;
+        ++printed_;
+        if (!message && faulty_++ == 0) first_faulty_at_ = found.at;
+        if (options_->raw) {
+            if (printer_.was_masked()) {
+                ++masked_;
+            } else {
+                std::fwrite(found.bytes.data(), 1, found.bytes.size(), stdout);
+            }
+            return;
+        }
+        const auto in_front = heading(found, message);  // the message ends with the next one that is parsed
+        const auto text = printer_.text(found.bytes);
+        if (!message) {
+            // An object is a message: what is none has another place.
+            fmt::print(options_->json ? stderr : stdout, "{} byte {}: {}", in_front, found.at, text);
+        } else if (options_->json) {
+            fmt::print("{}", text);
+        } else {
+            fmt::print("{}{}{}", in_front, options_->fields ? "\n" : " ", text);
+        }
+    }
+    void remark(std::string_view text) const {
+        if (!options_->raw && !options_->json) fmt::print("# {}\n", text);
+    }
+    /// Says what is wrong and gives the exit code. complete: the text is at its end.
+    [[nodiscard]] int result(bool complete) const {
+        const auto fail = [&](const std::string& what) {
+            fmt::print(stderr, "millpond: {}: {}\n", options_->file, what);
+        };
+        if (faulty_ != 0) {
+            fail(fmt::format("{} that begin like a message are none, the first at byte {}", faulty_, first_faulty_at_));
+        }
+        if (masked_ != 0) {
+            fail(fmt::format("{} masked: their bytes are not those of the wire, so --raw leaves them out", masked_));
+        }
+        const bool nothing = complete && printed_ == 0;
+        if (nothing) {
+            fail(messages_ == 0 ? "no FIX message found" : fmt::format("none of the {} messages is wanted", messages_));
+        }
+        return faulty_ != 0 || masked_ != 0 || nothing ? 1 : 0;
+    }
+
+private:
+    const Options* options_;
+    std::optional<fix::Dictionary> dictionary_;
+    Filter filter_;
+    fixd::FixPrinter printer_;
+    std::uint64_t faulty_{0};
+    std::uint64_t first_faulty_at_{0};
+    std::uint64_t masked_{0};
+    std::uint64_t messages_{0};
+    std::uint64_t printed_{0};
+};
+
+/// Until a signal comes.
+void follow(const std::string& path, MessageFinder& finder) {
+    const auto& stop = service::stop_on_signal();
+    FileFollower file{path};
+    const auto event = [&](FileFollower::Event what) {
+        finder.finish();
+        switch (what) {
+            case FileFollower::Event::missing: return fmt::print(stderr, "millpond: waiting for {}\n", path);
+            case FileFollower::Event::replaced: return fmt::print(stderr, "millpond: {} is another file now\n", path);
+            case FileFollower::Event::truncated: return fmt::print(stderr, "millpond: {} was truncated\n", path);
+        }
+    };
+    while (!stop.load(std::memory_order_relaxed)) {
+        const bool any = file.poll([&](std::string_view bytes) { finder.take(bytes); }, event);
+        std::fflush(stdout);
+        if (std::ferror(stdout) != 0) return;  // a reader like `head` has enough
+        if (!any) ::poll(nullptr, 0, kLookEveryMs);
+    }
+    finder.finish();
+}
+
+void read_all(const std::string& path, MessageFinder& finder) {
+    net::FileContents contents{path == "-" ? "/dev/stdin" : path};
+    for (auto bytes = contents.next(); !bytes.empty(); bytes = contents.next()) {
+        finder.take({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    }
+    finder.finish();
 }
 
 int run(const Options& options) {
-    std::optional<fix::Dictionary> dictionary;
-    if (!options.dictionary.empty()) dictionary = fixd::read_dictionary_file(options.dictionary);
-    const Filter filter{options};
-    fixd::FixPrinter printer{options.fields ? fixd::FixPrinter::Form::fields : fixd::FixPrinter::Form::one_line,
-                             dictionary ? &*dictionary : nullptr, fix::SecretTags{options.mask}};
-    std::ifstream file;
-    if (options.file != "-") {
-        file.open(options.file, std::ios::binary);
-        if (!file) throw std::runtime_error("cannot read " + options.file);
+    if (options.follow && options.file == "-") throw UsageError{"fix print: --follow needs a file"};
+    Printing printing{options};
+    MessageFinder finder{[&](const FoundMessage& found) { printing.print(found); },
+                         [&](std::string_view text) { printing.remark(text); }};
+    if (options.follow) {
+        follow(options.file, finder);
+    } else {
+        read_all(options.file, finder);
     }
-    std::uint64_t faulty = 0;
-    std::uint64_t masked = 0;
-    std::uint64_t messages = 0;
-    std::uint64_t printed = 0;
-    find_messages(
-        options.file == "-" ? std::cin : file,
-        [&](const FoundMessage& found) {
-            ++messages;
-            const auto message = printer.parse(found.bytes);
-            if (!filter.wants(found, message)) return;
-            if (!message) ++faulty;
-            ++printed;
-            if (options.raw && printer.was_masked()) {
-                ++masked;
-                return;
-            }
-            if (options.raw) {
-                std::fwrite(found.bytes.data(), 1, found.bytes.size(), stdout);
-                return;
-            }
-            const auto in_front = heading(found, message);  // the message ends with the next one that is parsed
-            fmt::print("{}{}{}", in_front, options.fields ? "\n" : " ", printer.text(found.bytes));
-        },
-        [&](std::string_view remark) {
-            if (!options.raw) fmt::print("# {}\n", remark);
-        });
-    const auto fail = [&](const std::string& what) { fmt::print(stderr, "millpond: {}: {}\n", options.file, what); };
-    if (faulty != 0) fail(fmt::format("{} that begin like a message are none", faulty));
-    if (masked != 0)
-        fail(fmt::format("{} masked: their bytes are not those of the wire, so --raw leaves them out", masked));
-    if (messages == 0) fail("no FIX message found");
-    if (messages != 0 && printed == 0) fail(fmt::format("none of the {} messages is wanted", messages));
-    return faulty != 0 || masked != 0 || printed == 0 ? 1 : 0;
+    return printing.result(!options.follow);
 }
 
 }  // namespace
@@ -154,7 +261,9 @@ Command fix_print_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command =
         fix.add_subcommand("print", "Print the FIX messages of a raw log, or of any text with FIX messages.");
-    command->add_option("FILE", options->file, "raw log of the engine, another log, or a captured stream; - is stdin")
+    command
+        ->add_option("FILE", options->file,
+                     "raw log of the engine, another log, or a captured stream, also .zst and .gz; - is stdin")
         ->required();
     command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
         ->type_name("FILE");
@@ -166,18 +275,34 @@ Command fix_print_command(Arguments& fix) {
     command->add_option("--to", options->to, "only before this UTC time")->type_name("TIME");
     command->add_option("--direction", options->direction, "only received or sent messages (raw logs)")
         ->one_of({"in", "out"});
+    command
+        ->add_option("--field", options->fields_wanted,
+                     "only messages that have this field, in a group too; may be given several times")
+        ->type_name("TAG=VALUE")
+        ->allow_extra_args(false);
     command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));
     auto* fields = command->add_flag("--fields", options->fields, "one line for each field, with its name and meaning");
-    command->add_flag("--raw", options->raw, "the original bytes, one message after the other")->excludes(fields);
+    auto* raw =
+        command->add_flag("--raw", options->raw, "the original bytes, one message after the other")->excludes(fields);
+    command
+        ->add_flag("--json", options->json,
+                   "one object for each message, in FIX's JSON encoding; --dictionary makes groups arrays of objects")
+        ->excludes(fields)
+        ->excludes(raw);
+    command->add_flag(
+        "--follow", options->follow,
+        "go on with what is appended, through rotation and truncation, until a signal; FILE may come later");
     command->footer(
         "A line shows time, direction (< in, > out), session, number and type. [masked]: secrets are hidden.\n"
-        "Exit code 1: bytes that are not a message, no message at all, or masked messages with --raw.\n"
+        "Bytes that begin like a message and are none are printed with their place in FILE and the reason.\n"
+        "Exit code 1: such bytes, no message at all, or masked messages with --raw.\n"
         "Examples:\n"
         "  millpond fix print raw.log --type D,8 --from 20261121-09:30:00 --to 20261121-09:31:00\n"
         "  millpond fix print raw.log --fields --dictionary FIX44.xml --session CLIENT\n"
+        "  millpond fix print raw.log --follow --type 8 --field 55=MSFT --json --dictionary FIX44.xml\n"
         "  millpond fix print raw.log --direction in --raw | nc 127.0.0.1 5001     send received messages again\n"
         "  echo '8=FIX.4.4|9=5|35=0|10=163|' | millpond fix print - --fields");
     return {command, [options] { return run(*options); }};

@@ -4,7 +4,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <thread>
 
+#include <millpond/core/clock.hpp>
+
+#include "service/service_notice.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -13,20 +19,51 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr std::chrono::seconds kFarewell{10};
 
+/// What is in force stays when the new configuration is faulty.
+service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read) try {
+    if (!read) throw std::runtime_error("there is no --config to read again");
+    return engine.reconfigure(read());
+} catch (const std::exception& error) {
+    const auto text = fmt::format("nothing is changed: {}", error.what());
+    log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
+    return {.done = {}, .refused = {text}};
+}
+
+/// On the reloader's thread: whatever it waits for, the engine is watched.
+void reload_if_wished(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
+                      service::ServiceNotice& service) {
+    auto& reloader = engine.reloader();
+    if (reloader.take_finished()) service.ready();
+    if (reloader.is_running()) return;
+    const bool hung_up = read && service::reload_on_signal().exchange(false);
+    if (!hung_up && !reloader.desk().is_wished()) return;
+    service.reloading(std::chrono::nanoseconds{core::monotonic_nanos()});
+    reloader.begin([&] { return reload(engine, log, read); });
+}
+
 }  // namespace
 
-void run_engine(fixd::FixEngine& engine, service::Log& log, const std::function<bool()>& done) {
+void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read, const std::function<bool()>& done) {
     const auto& stop = service::stop_on_signal();
+    if (read) service::reload_on_signal();  // from here on a hang-up ends nothing
     engine.start();
     for (const auto& place : engine.listening()) fmt::print("listening on {}\n", place);
     if (const auto metrics = engine.metrics_address(); !metrics.empty()) {
         fmt::print("metrics at http://{}/metrics\n", metrics);
     }
+    for (const auto& page : engine.page_addresses()) fmt::print("page: {}\n", page);
     std::fflush(stdout);
+    service::ServiceNotice service;
+    service.ready();
     while (!stop.load(std::memory_order_relaxed) && !(done && done())) {
-        engine.watch(kLookEvery);
+        std::this_thread::sleep_for(kLookEvery);
+        engine.watch();
+        reload_if_wished(engine, log, read, service);
+        service.beat(true, std::chrono::nanoseconds{core::monotonic_nanos()});
         log.tell_suppressed();
     }
+    service.stopping();
+    engine.reloader().stop();
     if (!engine.drain(kFarewell)) log.warning("drain", "not all sessions ended by a Logout");
 }
 

@@ -1,14 +1,17 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 
 #include "fixd/fix_engine.hpp"
 
 namespace millpond::app {
 
+/// Reads the configuration again and completes it. Throws what is wrong with it.
+using ReadAgain = std::function<fixd::EngineConfig()>;
+
 /// Runs the engine until `done` says so or a signal comes: says where it listens, watches it, and logs its sessions out
-/// at the end.
-void run_engine(fixd::FixEngine& engine, service::Log& log, const std::function<bool()>& done = {});
+/// at the end. read: for reloads, by SIGHUP and on request; none: there is nothing to read again, and SIGHUP ends it.
+void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
+                const std::function<bool()>& done = {});
 
 }  // namespace millpond::app

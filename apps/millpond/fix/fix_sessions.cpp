@@ -12,8 +12,8 @@
 
 #include <millpond/fix/wire_bounds.hpp>
 
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "fixd/admin_server.hpp"
 #include "fixd/session_admin.hpp"
 
@@ -102,9 +102,9 @@ int list(const Options& options) {
             return found != session.end() ? found->second : std::string{};
         };
         if (!session.contains("name")) continue;  // what holds the list
-        fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), value("state"),
-                   value("peer"), value("next_sender"), value("next_target"), value("sent"), value("received"),
-                   value("last_closed"));
+        const auto state = value("enabled") == "false" ? "disabled" : value("state");
+        fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), state, value("peer"),
+                   value("next_sender"), value("next_target"), value("sent"), value("received"), value("last_closed"));
         if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
                 "  ! history lost: {} messages that the counterparty asked for were not in the store; it got {} "
@@ -133,6 +133,7 @@ Command fix_sessions_command(Arguments& fix) {
         "The engine runs with --admin SOCKET. SESSION is a name as `list` shows it, or a part that only one name has.\n"
         "Examples:\n"
         "  millpond fix sessions list --admin /run/millpond/fix.sock\n"
+        "  millpond fix sessions disable DESK --admin /run/millpond/fix.sock\n"
         "  millpond fix sessions logout DESK --reason 'end of the day' --admin /run/millpond/fix.sock\n"
         "  millpond fix sessions set-seq DESK --next-in 1057 --admin /run/millpond/fix.sock");
     const auto add = [&](const char* name, const char* help) {
@@ -149,6 +150,9 @@ Command fix_sessions_command(Arguments& fix) {
     auto* logout = add_session(add("logout", "log out; an initiator does not connect again until `logon`"));
     logout->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
     auto* logon = add_session(add("logon", "allow logons again after `logout`"));
+    auto* disable = add_session(add("disable", "the same as `logout`: the session stays out until `enable`"));
+    disable->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
+    auto* enable = add_session(add("enable", "the same as `logon`"));
     auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
     auto* set = add_session(add("set-seq", "set the sequence numbers of a session that is not connected"));
     set->add_option("--next-out", options->next_sender, "of the next message that we send")
@@ -159,13 +163,13 @@ Command fix_sessions_command(Arguments& fix) {
         ->check(whole_number(1, fix::kMaxSequence));
     return {command, [=] {
                 if (list_command->parsed()) return list(*options);
-                if (logout->parsed()) {
+                if (logout->parsed() || disable->parsed()) {
                     if (const auto fault = fixd::fault_of_reason(options->reason); !fault.empty()) {
                         throw UsageError{"fix sessions logout: --reason: " + fault};
                     }
                     return done(*options, "logout\t" + options->session + "\t" + options->reason);
                 }
-                if (logon->parsed()) return done(*options, "logon\t" + options->session);
+                if (logon->parsed() || enable->parsed()) return done(*options, "logon\t" + options->session);
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
                 if (set->parsed() && !options->next_sender && !options->next_target) {
                     throw UsageError{"fix sessions set-seq: give --next-out, --next-in or both, from 1 on"};

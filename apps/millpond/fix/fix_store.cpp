@@ -10,8 +10,8 @@
 #include <millpond/fix/store_reader.hpp>
 #include <millpond/fix/utc_time.hpp>
 
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "fixd/fix_printer.hpp"
 
 namespace millpond::app {

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
+#include <utility>
+#include <vector>
 
+#include <millpond/fix/frame.hpp>
 #include <millpond/fix/utc_time.hpp>
 
 namespace millpond::app {
@@ -10,6 +14,8 @@ namespace {
 
 constexpr char kSoh = '\x01';
 constexpr std::string_view kBegin = "8=FIX";
+constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
+constexpr std::size_t kLongestMessage = std::size_t{1} << 20U;
 
 /// What our raw log writes in front of the bytes; `rest` is what stands behind. False when it is no line of a raw log.
 bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_view& rest) {
@@ -27,13 +33,14 @@ bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_v
     return true;
 }
 
-/// Undoes what the raw log does to line ends.
-std::string unescaped(std::string_view text) {
+/// Undoes what the raw log does to line ends. escapes: places in the result that took one byte more.
+std::string unescaped(std::string_view text, std::vector<std::size_t>& escapes) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] != '\\' || i + 1 == text.size()) {
             plain += text[i];
         } else {
+            escapes.push_back(plain.size());
             plain += text[++i] == 'n' ? '\n' : text[i];
         }
     }
@@ -50,29 +57,38 @@ std::string_view delimiter_of(std::string_view text) {
     return length == std::string_view::npos ? std::string_view{} : text.substr(end, length);
 }
 
-/// Where the message at the front ends.
-std::size_t end_of(std::string_view text, std::string_view delimiter) {
+/// Where the message at the front ends; npos where more of it is to come.
+std::size_t end_of(std::string_view text, std::string_view delimiter, bool whole) {
+    if (delimiter == std::string_view{&kSoh, 1}) {
+        // Its length counts: a data field may hold anything.
+        const auto frame = fix::next_frame(std::as_bytes(std::span{text}), kLongestMessage);
+        if (frame) return frame->bytes.size();
+        if (!whole && frame.error().error == fix::FrameError::incomplete) return std::string_view::npos;
+    }
     const auto next = std::min(text.find(kBegin, 1), text.size());
     const std::string check_sum = std::string{delimiter} + "10=";
     const auto trailer = text.find(check_sum);
-    if (trailer == std::string_view::npos || trailer > next) return next;
+    if (trailer == std::string_view::npos || trailer > next) {
+        return whole || next != text.size() ? next : std::string_view::npos;
+    }
     auto end = trailer + check_sum.size();
     while (end < next && std::isdigit(static_cast<unsigned char>(text[end])) != 0) ++end;
-    return text.substr(end).starts_with(delimiter) ? end + delimiter.size() : end;
+    if (text.substr(end).starts_with(delimiter)) return end + delimiter.size();
+    return whole || text.size() - end >= delimiter.size() ? end : std::string_view::npos;
 }
 
-/// Whether a field begins here, or nothing does any more. A blank in a value is none.
+/// Whether a field begins here, or nothing does any more. A delimiter in a value is none.
 bool begins_field(std::string_view text) {
     const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
     return text.empty() || (digits != 0 && digits < text.size() && text[digits] == '=');
 }
 
 std::string with_soh(std::string_view text, std::string_view delimiter) {
+    if (delimiter == std::string_view{&kSoh, 1}) return std::string{text} + (text.ends_with(kSoh) ? "" : "\x01");
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
         const auto rest = text.substr(i);
-        const bool here =
-            rest.starts_with(delimiter) && (delimiter != " " || begins_field(rest.substr(delimiter.size())));
+        const bool here = rest.starts_with(delimiter) && begins_field(rest.substr(delimiter.size()));
         out += here ? kSoh : text[i];
         i += here ? delimiter.size() : 1;
     }
@@ -80,45 +96,86 @@ std::string with_soh(std::string_view text, std::string_view delimiter) {
     return out;
 }
 
-void find_in(std::string_view text, FoundMessage& message, const std::function<void(const FoundMessage&)>& found) {
+}  // namespace
+
+/// Reports the messages of `text` and gives how many bytes are done with. whole: nothing follows. place: of a byte of
+/// `text` in what was given.
+std::size_t MessageFinder::find_in(std::string_view text, bool whole, FoundMessage& message,
+                                   const std::function<std::uint64_t(std::size_t)>& place) const {
+    std::size_t done = 0;
     for (;;) {
-        const auto begin = text.find(kBegin);
-        if (begin == std::string_view::npos) return;
-        text.remove_prefix(begin);
-        const auto delimiter = delimiter_of(text);
-        if (delimiter.empty()) {
-            const auto end = std::min(text.find(kBegin, kBegin.size()), text.size());
-            message.bytes = text.substr(0, end);
-            found(message);
-            text.remove_prefix(end);
-            continue;
+        const auto begin = text.find(kBegin, done);
+        if (begin == std::string_view::npos) return done;
+        const auto rest = text.substr(begin);
+        const auto delimiter = delimiter_of(rest);
+        auto end = std::string_view::npos;
+        if (!delimiter.empty()) {
+            end = end_of(rest, delimiter, whole);
+        } else if (const auto next = rest.find(kBegin, kBegin.size()); next != std::string_view::npos || whole) {
+            end = std::min(next, rest.size());
         }
-        const auto end = end_of(text, delimiter);
-        message.bytes = with_soh(text.substr(0, end), delimiter);
-        found(message);
-        text.remove_prefix(end);
+        if (end == std::string_view::npos) return begin;
+        const auto bytes = rest.substr(0, end);
+        message.bytes = delimiter.empty() ? std::string{bytes} : with_soh(bytes, delimiter);
+        message.at = place(begin);
+        found_(message);
+        done = begin + end;
     }
 }
 
-}  // namespace
-
-void find_messages(std::istream& in, const std::function<void(const FoundMessage&)>& found,
-                   const std::function<void(std::string_view)>& remark) {
-    std::uint64_t number = 0;
-    for (std::string line; std::getline(in, line);) {
-        if (line.ends_with('\r')) line.pop_back();
-        FoundMessage message{.bytes = {}, .line = ++number};
-        if (line.starts_with("# ")) {
-            remark(std::string_view{line}.substr(2));
-            continue;
-        }
-        std::string_view rest;
-        if (read_raw_prefix(line, message, rest)) {
-            find_in(unescaped(rest), message, found);
-        } else {
-            find_in(line, message, found);
-        }
+void MessageFinder::take_line(std::string_view line) {
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    FoundMessage message;
+    std::string_view rest;
+    if (!is_rest_of_line_ && line.starts_with("# ")) {
+        remark_(line.substr(2));
+    } else if (!is_rest_of_line_ && read_raw_prefix(line, message, rest)) {
+        std::vector<std::size_t> escapes;
+        const auto plain = unescaped(rest, escapes);
+        const auto begin = line_at_ + (line.size() - rest.size());
+        find_in(plain, true, message, [&](std::size_t at) {
+            return begin + at + static_cast<std::uint64_t>(std::ranges::lower_bound(escapes, at) - escapes.begin());
+        });
+    } else {
+        find_in(line, true, message, [&](std::size_t at) { return line_at_ + at; });
     }
+}
+
+/// What is there of a line that goes on.
+void MessageFinder::take_part() {
+    if (line_.empty()) return;
+    FoundMessage message;
+    std::string_view rest;
+    const bool waits_for_end = !is_rest_of_line_ && (line_.starts_with('#') || read_raw_prefix(line_, message, rest));
+    auto done = waits_for_end ? 0 : find_in(line_, false, message, [&](std::size_t at) { return line_at_ + at; });
+    if (line_.size() - done > kLongestLine) {
+        take_line(line_);
+        done = line_.size();
+    }
+    if (done == 0) return;
+    line_.erase(0, done);
+    line_at_ += done;
+    is_rest_of_line_ = true;
+}
+
+void MessageFinder::take(std::string_view bytes) {
+    for (auto end = bytes.find('\n'); end != std::string_view::npos; end = bytes.find('\n')) {
+        line_ += bytes.substr(0, end);
+        bytes.remove_prefix(end + 1);
+        take_line(line_);
+        line_at_ += line_.size() + 1;
+        line_.clear();
+        is_rest_of_line_ = false;
+    }
+    line_ += bytes;
+    take_part();
+}
+
+void MessageFinder::finish() {
+    take_line(line_);
+    line_.clear();
+    line_at_ = 0;
+    is_rest_of_line_ = false;
 }
 
 }  // namespace millpond::app

@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/net/udp_sender.hpp>
 
-#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
@@ -63,12 +64,10 @@ std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double 
 bool is_free(const net::SocketAddress& address) {
     sockaddr_storage raw{};
     const auto length = address.to_kernel(raw);
-    const int probe = socket(raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const core::Descriptor probe{socket(raw.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     const int on = 1;
-    setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const bool free = bind(probe, reinterpret_cast<const sockaddr*>(&raw), length) == 0;
-    close(probe);
-    return free;
+    setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    return bind(probe.get(), reinterpret_cast<const sockaddr*>(&raw), length) == 0;
 }
 
 /// The address, or one with the next port that no process has, nor is `given` to another; says so then.

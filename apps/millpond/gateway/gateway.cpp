@@ -23,7 +23,7 @@
 #include "apps/millpond/gateway/gateway_flags.hpp"
 #include "apps/millpond/gateway/gateway_hints.hpp"
 #include "apps/millpond/gateway/port_turn.hpp"
-#include "apps/millpond/status_line.hpp"
+#include "apps/millpond/gateway/status_line.hpp"
 #include "gateway/gateway.hpp"
 #include "gateway/settings/config.hpp"
 #include "service/log.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/gateway/section_flags.hpp"
 #include "gateway/settings/read.hpp"
 #include "gateway/settings/schema.hpp"

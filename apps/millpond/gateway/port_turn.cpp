@@ -9,7 +9,6 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 namespace millpond::app {
 
@@ -21,12 +20,10 @@ PortTurn::PortTurn() : socket_{socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
     std::ranges::copy(kName, name.sun_path + 1);
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + kName.size());
     const auto until = std::chrono::steady_clock::now() + kPatience;
-    while (bind(socket_, reinterpret_cast<const sockaddr*>(&name), length) != 0 && errno == EADDRINUSE &&
+    while (bind(socket_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 && errno == EADDRINUSE &&
            std::chrono::steady_clock::now() < until) {
         std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
 }
-
-PortTurn::~PortTurn() { close(socket_); }
 
 }  // namespace millpond::app

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <millpond/core/descriptor.hpp>
+
 namespace millpond::app {
 
 /// Demos that begin at once choose their ports one after the other: who has the turn has it until this goes. A demo
@@ -7,12 +9,9 @@ namespace millpond::app {
 class PortTurn {
 public:
     PortTurn();
-    ~PortTurn();
-    PortTurn(const PortTurn&) = delete;
-    PortTurn& operator=(const PortTurn&) = delete;
 
 private:
-    int socket_{-1};
+    core::Descriptor socket_;
 };
 
 }  // namespace millpond::app

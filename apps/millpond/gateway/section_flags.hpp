@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "apps/millpond/arguments.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
 #include "service/settings/schema.hpp"
 
 /// Flags of the command line that stand for the keys of a configuration.
@@ -39,13 +39,18 @@ void add_key_flags(Arguments& options, const WrittenFlags& written) {
 inline void add_table_flag(Arguments& options, const WrittenFlags& written, const std::string& name,
                            const std::string& help, const std::vector<settings::KeyText>& keys) {
     auto text = help + "; keys:";
+    std::vector<std::pair<std::string, std::string>> pairs;
     for (const auto& key : keys) {
         text += fmt::format("\n  {:<16} {}: {}", key.name, key.shape, key.help);
+        pairs.emplace_back(key.name, key.shape);
     }
     const auto keep = [name, written](const std::vector<std::string>& tables) {
         for (const auto& one : tables) written->emplace_back(name, one);
     };
-    options.add_option("--" + name, keep, text)->type_name("KEY=VALUE,...")->allow_extra_args(false);
+    options.add_option("--" + name, keep, text)
+        ->type_name("KEY=VALUE,...")
+        ->takes_pairs(std::move(pairs))
+        ->allow_extra_args(false);
 }
 
 template <class Section>

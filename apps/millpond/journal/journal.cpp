@@ -8,9 +8,9 @@
 #include <millpond/journal/catalog.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
-#include "apps/millpond/utc_text.hpp"
 
 namespace millpond::app {
 namespace {

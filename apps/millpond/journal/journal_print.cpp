@@ -16,12 +16,12 @@
 #include <millpond/journal/journal_reader.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
-#include "apps/millpond/number_checks.hpp"
 #include "apps/millpond/top/event_lines.hpp"
 #include "apps/millpond/traffic/progress.hpp"
-#include "apps/millpond/utc_text.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {

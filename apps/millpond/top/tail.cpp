@@ -20,7 +20,7 @@
 #include <millpond/market/ring_reader.hpp>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/top/event_lines.hpp"
 #include "service/stop_signal.hpp"
 

@@ -15,7 +15,7 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/top/terminal.hpp"
 #include "apps/millpond/top/text_table.hpp"
 #include "apps/millpond/top/top_text.hpp"

@@ -11,7 +11,7 @@
 #include <millpond/feed/generated_feed.hpp>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
 #include "apps/millpond/traffic/sending.hpp"
 #include "apps/millpond/traffic/speed.hpp"

@@ -16,7 +16,8 @@
 #include <millpond/net/socket_address.hpp>
 
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
@@ -25,7 +26,6 @@
 #include "apps/millpond/traffic/request_server.hpp"
 #include "apps/millpond/traffic/sending.hpp"
 #include "apps/millpond/traffic/speed.hpp"
-#include "apps/millpond/utc_text.hpp"
 
 namespace millpond::app {
 namespace {

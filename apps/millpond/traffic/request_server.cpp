@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -35,21 +34,16 @@ RequestServer::RequestServer(const net::SocketAddress& listen, const std::string
     session.copy(session_.data(), session_.size());
     sockaddr_storage address{};
     auto length = listen.to_kernel(address);
-    socket_ = ::socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (socket_ < 0 || ::bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
-        const std::system_error error{errno, std::generic_category(), "cannot serve requests at " + listen.to_string()};
-        if (socket_ >= 0) ::close(socket_);
-        throw error;
-    }
+    socket_ = core::Descriptor{::socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    if (!socket_ || ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0)
+        throw std::system_error(errno, std::generic_category(), "cannot serve requests at " + listen.to_string());
     length = sizeof address;
-    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length);
+    ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &length);
     address_ = net::SocketAddress::from_kernel(address);
 }
 
-RequestServer::~RequestServer() { ::close(socket_); }
-
 std::size_t RequestServer::poll(int timeout_ms) {
-    pollfd wait{socket_, POLLIN, 0};
+    pollfd wait{socket_.get(), POLLIN, 0};
     if (::poll(&wait, 1, timeout_ms) <= 0) return 0;
     std::size_t taken = 0;
     for (;; ++taken) {
@@ -57,7 +51,7 @@ std::size_t RequestServer::poll(int timeout_ms) {
         sockaddr_storage from{};
         socklen_t length = sizeof from;
         const auto got =
-            ::recvfrom(socket_, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
+            ::recvfrom(socket_.get(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&from), &length);
         if (got < 0) return taken;
         requests_.fetch_add(1, std::memory_order_relaxed);
         const auto request = feed::MoldUdp64Request::read(std::span{bytes}.first(static_cast<std::size_t>(got)));
@@ -80,8 +74,8 @@ void RequestServer::answer(const feed::MoldUdp64Request& request, const net::Soc
         if (next == first) return;  // longer than a datagram
         const auto bytes = encoder.finish();
         // What the kernel takes not is asked for again.
-        if (::sendto(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&address),
-                     length) < 0)
+        if (::sendto(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL,
+                     reinterpret_cast<const sockaddr*>(&address), length) < 0)
             return;
         answered_.fetch_add(next - first, std::memory_order_relaxed);
     }

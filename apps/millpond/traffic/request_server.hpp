@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_request.hpp>
 #include <millpond/net/socket_address.hpp>
@@ -37,9 +38,6 @@ public:
 
     /// messages: stay the caller's. Throws std::system_error that names the address.
     RequestServer(const net::SocketAddress& listen, const std::string& session, const SessionMessages& messages);
-    ~RequestServer();
-    RequestServer(const RequestServer&) = delete;
-    RequestServer& operator=(const RequestServer&) = delete;
 
     /// Answers what has been asked, waiting for at most `timeout_ms` for the first request; how many there were.
     std::size_t poll(int timeout_ms);
@@ -51,7 +49,7 @@ public:
 private:
     void answer(const feed::MoldUdp64Request& request, const net::SocketAddress& to);
 
-    int socket_{-1};
+    core::Descriptor socket_;
     net::SocketAddress address_;
     std::string session_name_;
     feed::moldudp64_layout::Session session_{};

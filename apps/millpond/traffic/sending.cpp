@@ -10,9 +10,9 @@
 
 #include <millpond/net/socket_address.hpp>
 
-#include "apps/millpond/arguments.hpp"
 #include "apps/millpond/command.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -121,7 +121,7 @@ void Sending::finish(bool with_messages) {
         sent.failed, sent.waits, sent.late, static_cast<double>(sent.latest_by_ns) * 1e-6);
     if (sent.failed != 0)
         fmt::print("last send error: {}\n",
-                   std::generic_category().message(static_cast<int>(sender_.counts().last_error.read())));
+                   std::generic_category().message(static_cast<int>(sender_.counters().last_error.read())));
     const auto& faults = options_.faults;
     if (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0)
         fmt::print("planted: dropped {}, duplicated {}, swapped {}\n",

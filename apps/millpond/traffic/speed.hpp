@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "apps/millpond/arguments.hpp"
-#include "apps/millpond/number_checks.hpp"
+#include "apps/millpond/command_line/arguments.hpp"
+#include "apps/millpond/command_line/number_checks.hpp"
 
 namespace millpond::app {
 

@@ -16,11 +16,21 @@
 namespace millpond::traffic {
 namespace {
 
-/// A file beside the one that it becomes when it is whole.
+/// Where the bytes of a file go until it is whole: beside it, where a symbolic link leads. A device or a pipe is
+/// written at once: a rename would put a file in its place.
+std::string place_of(const std::string& path) {
+    std::error_code unknown;
+    const auto status = std::filesystem::status(path, unknown);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) return path;
+    const auto target = std::filesystem::canonical(path, unknown);
+    return (unknown ? path : target.string()) + ".part";
+}
+
+/// A file that is there when it is whole.
 class NewFile {
 public:
     explicit NewFile(std::string path)
-        : path_(std::move(path)), part_(path_ + ".part"), file_(std::fopen(part_.c_str(), "wbe")) {
+        : path_(std::move(path)), part_(place_of(path_)), file_(std::fopen(part_.c_str(), "wbe")) {
         if (!file_) fail();
     }
     NewFile(const NewFile&) = delete;
@@ -28,6 +38,7 @@ public:
     ~NewFile() {
         if (!file_) return;
         file_.reset();
+        if (part_ == path_) return;
         std::error_code ignored;
         std::filesystem::remove(part_, ignored);
     }
@@ -36,7 +47,7 @@ public:
     }
     void finish() {
         if (std::fclose(file_.release()) != 0) fail();
-        std::filesystem::rename(part_, path_);
+        if (part_ != path_) std::filesystem::rename(part_, part_.substr(0, part_.rfind('.')));
     }
 
 private:

@@ -20,8 +20,8 @@ struct Written {
     bool complete{false};  ///< False when `stop` ended it.
 };
 
-/// Writes all of a source to a file, without waiting. A file of that name is replaced once the new one is whole.
-/// Throws std::system_error that names the file.
+/// Writes all of a source to a file, without waiting. A file of that name, or to which it links, is replaced once the
+/// new one is whole; a device or a pipe is written to. Throws std::system_error that names the file.
 Written write_traffic(Source& source, const std::string& path, const FileOptions& options,
                       const std::atomic<bool>& stop);
 

@@ -77,7 +77,7 @@ bool Transmitter::flush(const std::atomic<bool>& stop) {
     }
     std::size_t done = 0;
     while (done < spans_.size() && !stop.load(std::memory_order_relaxed)) {
-        const auto refused_for_good = sender_.counts().errors.read();
+        const auto refused_for_good = sender_.counters().errors.read();
         const auto taken = sender_.send(std::span(spans_).subspan(done));
         account(done, taken, clock_.now());
         done += taken;
@@ -103,7 +103,7 @@ void Transmitter::account(std::size_t first, std::size_t count, std::int64_t now
 }
 
 void Transmitter::make_room(std::uint64_t refusals_for_good, std::size_t& done) noexcept {
-    if (sender_.counts().errors.read() != refusals_for_good) {
+    if (sender_.counters().errors.read() != refusals_for_good) {
         ++sent_.failed;
         ++done;
         return;

@@ -110,7 +110,7 @@ void BookRebuild::attempt() {
 }
 
 void BookRebuild::read_files() {
-    read_history(options_.history, session_, goal_, [this](std::span<const std::byte> datagram) {
+    file_damage_ = read_history(options_.history, session_, goal_, [this](std::span<const std::byte> datagram) {
         books_.take(datagram);
         const bool goes_on = !stopping_.load(std::memory_order_relaxed) && !unwanted_.load(std::memory_order_relaxed);
         return goes_on && books_.is_sound() && books_.next() < goal_;
@@ -156,8 +156,9 @@ bool BookRebuild::take_live() {
 /// come.
 bool BookRebuild::ask(std::uint64_t last) {
     if (!server_) {
-        return gave_up(fmt::format("'{}' holds messages of session '{}' up to {}, the feed was at {}",
-                                   options_.history.path, text_of(session_), books_.next() - 1, last + 1));
+        return gave_up(fmt::format("'{}' holds messages of session '{}' up to {}, the feed was at {}{}{}",
+                                   options_.history.path, text_of(session_), books_.next() - 1, last + 1,
+                                   file_damage_.empty() ? "" : "; ", file_damage_));
     }
     const auto now = core::ticks();
     server_->beat();

@@ -123,7 +123,8 @@ private:
     // The builder's.
     std::int64_t until_ns_{0};
     std::uint64_t believed_from_{0};
-    bool unnamed_{false};  // the file does not say of which session it is
+    bool unnamed_{false};      // the file does not say of which session it is
+    std::string file_damage_;  // why a file ended early
     std::thread thread_;
 };
 

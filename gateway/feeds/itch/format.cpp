@@ -47,9 +47,9 @@ feed::ItchDecoder::Options decoder_options(const Settings& settings, std::uint64
     constexpr std::uint64_t kMostBooks = 65'536;
     constexpr std::size_t kMoreChunks = 8'192;
     feed::ItchDecoder::Options options;
-    options.book.books = std::min(instruments, kMostBooks);
-    options.book.orders = settings.max_orders;
-    options.book.level_chunks = 2 * options.book.books + kMoreChunks;
+    options.order_books.books = std::min(instruments, kMostBooks);
+    options.order_books.orders = settings.max_orders;
+    options.order_books.level_chunks = 2 * options.order_books.books + kMoreChunks;
     return options;
 }
 

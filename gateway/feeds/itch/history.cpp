@@ -66,17 +66,20 @@ std::vector<std::filesystem::path> captures_in(const std::filesystem::path& fold
     return paths;
 }
 
-bool read_capture(const std::filesystem::path& path, const std::vector<std::uint16_t>& ports, const Take& take) {
+/// False when no more is wanted. Adds to `damage` why the file ends early, unless there is a reason already.
+bool read_capture(const std::filesystem::path& path, const std::vector<std::uint16_t>& ports, const Take& take,
+                  std::string& damage) {
     net::PcapReader reader{path.string()};
     for (net::CapturedDatagram datagram; reader.next(datagram);) {
         if (std::ranges::find(ports, datagram.destination.port()) == ports.end()) continue;
         if (!take(datagram.payload)) return false;
     }
+    if (damage.empty()) damage = reader.error();
     return true;
 }
 
-void read_messages(const std::string& path, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                   const Take& take) {
+std::string read_messages(const std::string& path, const feed::moldudp64_layout::Session& session, std::uint64_t end,
+                          const Take& take) {
     net::ItchFileReader reader{path};
     feed::MoldUdp64Encoder encoder{std::string_view{session.data(), session.size()}};
     std::array<std::byte, 1'400> buffer;
@@ -84,11 +87,12 @@ void read_messages(const std::string& path, const feed::moldudp64_layout::Sessio
     encoder.begin(buffer);
     while (encoder.next_sequence() < end && reader.next(message)) {
         if (encoder.add(message)) continue;
-        if (!take(encoder.finish())) return;
+        if (!take(encoder.finish())) return {};
         encoder.begin(buffer);
-        if (!encoder.add(message)) return;  // no ITCH message is so long
+        if (!encoder.add(message)) return {};  // no ITCH message is so long
     }
     take(encoder.finish());
+    return reader.error();
 }
 
 }  // namespace
@@ -97,16 +101,15 @@ bool has_no_session(const History& history) {
     return !std::filesystem::is_directory(history.path) && !is_capture(history.path);
 }
 
-void read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                  const Take& take) {
+std::string read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
+                         const Take& take) {
     if (has_no_session(history)) return read_messages(history.path, session, end, take);
-    if (!std::filesystem::is_directory(history.path)) {
-        read_capture(history.path, history.ports, take);
-        return;
+    const bool is_folder = std::filesystem::is_directory(history.path);
+    std::string damage;
+    for (const auto& path : is_folder ? captures_in(history.path) : std::vector<std::filesystem::path>{history.path}) {
+        if (!read_capture(path, history.ports, take, damage)) break;
     }
-    for (const auto& path : captures_in(history.path)) {
-        if (!read_capture(path, history.ports, take)) return;
-    }
+    return damage;
 }
 
 }  // namespace millpond::gateway::itch

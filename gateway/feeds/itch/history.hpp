@@ -25,8 +25,8 @@ struct History {
 /// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
 /// `*.pcap.2`, ... and `*.pcap`, in this order; of a file of ITCH messages, which count from 1, those before `end` as
 /// of `session`. Throws std::system_error, net::FileFormatError; a file that goes on growing, or is cut off, ends at
-/// its last whole datagram.
-void read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                  const std::function<bool(std::span<const std::byte>)>& take);
+/// its last whole datagram. Returns why the first such file ends there; empty when each is whole.
+std::string read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
+                         const std::function<bool(std::span<const std::byte>)>& take);
 
 }  // namespace millpond::gateway::itch

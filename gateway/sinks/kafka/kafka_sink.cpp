@@ -11,10 +11,10 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/pinning.hpp>
+#include <millpond/core/start_thread.hpp>
 #include <millpond/core/thread_name.hpp>
 
 #include "gateway/sinks/sink_idle.hpp"
-#include "service/start_thread.hpp"
 
 namespace millpond::gateway::kafka {
 namespace {
@@ -75,7 +75,7 @@ void KafkaSink::start() {
         }
         ask_for_short_sleeps();
     };
-    service::start_thread(thread_, prepare, [this](const std::stop_token& stop) { run(stop); });
+    core::start_thread(thread_, prepare, [this](const std::stop_token& stop) { run(stop); });
 }
 
 void KafkaSink::stop() {

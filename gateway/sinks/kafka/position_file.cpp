@@ -45,27 +45,18 @@ std::optional<std::string> refusal_of(int file) {
 }  // namespace
 
 PositionFile::PositionFile(const std::filesystem::path& path, mode_t mode)
-    : path_(path), fd_(core::open_or_create(path.c_str(), O_RDWR | O_NONBLOCK, mode)) {
-    if (fd_ < 0) fail(path_, "open it");
-    if (const auto refusal = refusal_of(fd_)) {
-        ::close(fd_);
+    : path_(path), file_(core::open_or_create(path.c_str(), O_RDWR | O_NONBLOCK, mode)) {
+    if (!file_) fail(path_, "open it");
+    if (const auto refusal = refusal_of(file_.get()))
         throw std::runtime_error("position file '" + path_.string() + "': " + *refusal);
-    }
-    if (flock(fd_, LOCK_EX | LOCK_NB) != 0) {
-        const int error = errno;
-        ::close(fd_);
-        errno = error;
-        fail(path_, "lock it");
-    }
+    if (flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail(path_, "lock it");
     read();
 }
-
-PositionFile::~PositionFile() { ::close(fd_); }
 
 void PositionFile::read() {
     for (std::size_t i = 0; i < kSlots; ++i) {
         Slot slot{};
-        const auto got = ::pread(fd_, slot.data(), sizeof(slot), static_cast<off_t>(i * sizeof(slot)));
+        const auto got = ::pread(file_.get(), slot.data(), sizeof(slot), static_cast<off_t>(i * sizeof(slot)));
         if (got != static_cast<ssize_t>(sizeof(slot))) continue;
         if (slot[0] != kMagic || slot[3] != checksum(slot) || slot[1] <= writes_) continue;
         writes_ = slot[1];
@@ -77,7 +68,8 @@ void PositionFile::save(std::uint64_t record) {
     Slot slot{kMagic, writes_ + 1, record, 0};
     slot[3] = checksum(slot);
     const auto at = static_cast<off_t>((writes_ + 1) % kSlots * sizeof(slot));
-    if (::pwrite(fd_, slot.data(), sizeof(slot), at) != static_cast<ssize_t>(sizeof(slot))) fail(path_, "write it");
+    if (::pwrite(file_.get(), slot.data(), sizeof(slot), at) != static_cast<ssize_t>(sizeof(slot)))
+        fail(path_, "write it");
     ++writes_;
     record_ = record;
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <millpond/core/created_file.hpp>
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::gateway::kafka {
 
@@ -26,9 +27,6 @@ public:
     /// Makes the file, with the permissions `mode`, where it is missing. Throws std::system_error that names it; also
     /// when another process has it.
     explicit PositionFile(const std::filesystem::path& path, mode_t mode = core::kFileMode);
-    ~PositionFile();
-    PositionFile(const PositionFile&) = delete;
-    PositionFile& operator=(const PositionFile&) = delete;
 
     /// 0 when none was ever saved.
     [[nodiscard]] std::uint64_t record() const noexcept { return record_; }
@@ -40,7 +38,7 @@ private:
     void read();
 
     std::filesystem::path path_;
-    int fd_;
+    core::Descriptor file_;
     std::uint64_t writes_{0};
     std::uint64_t record_{0};
 };

@@ -16,7 +16,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/thread_name.hpp>
@@ -46,21 +45,15 @@ constexpr int kFirstErrorCode = 128;  ///< From here on a reason code of MQTT 5 
 
 Link::Link(const Options& options, service::Say say)
     : options_(options), say_(std::move(say)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), offered_(options.window) {
-    if (wake_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-    try {
-        static_cast<void>(connectable());  // whether the settings are good
-        thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
-    } catch (...) {
-        ::close(wake_);
-        throw;
-    }
+    if (!wake_) throw std::system_error(errno, std::generic_category(), "eventfd");
+    static_cast<void>(connectable());  // whether the settings are good
+    thread_ = std::jthread{[this](const std::stop_token& stop) { run(stop); }};
 }
 
 Link::~Link() {
     thread_.request_stop();
     wake();
     thread_.join();
-    ::close(wake_);
 }
 
 std::size_t Link::room() const noexcept {
@@ -77,7 +70,7 @@ void Link::offer(const Message& message) noexcept {
     if (message.event) ++offered_events_;
 }
 
-void Link::wake() const noexcept { static_cast<void>(eventfd_write(wake_, 1)); }
+void Link::wake() const noexcept { static_cast<void>(eventfd_write(wake_.get(), 1)); }
 
 Client Link::connectable() {
     auto client = make_client(options_, kLost, this);
@@ -118,9 +111,9 @@ void Link::run(const std::stop_token& stop) {
 void Link::rest(std::chrono::milliseconds time, const std::stop_token& stop) const {
     const auto until = core::monotonic_nanos() + std::chrono::nanoseconds{time}.count();
     while (!stop.stop_requested() && core::monotonic_nanos() < until) {
-        pollfd woken{wake_, POLLIN, 0};
+        pollfd woken{wake_.get(), POLLIN, 0};
         eventfd_t count = 0;
-        if (::poll(&woken, 1, kTickMs) > 0) static_cast<void>(eventfd_read(wake_, &count));
+        if (::poll(&woken, 1, kTickMs) > 0) static_cast<void>(eventfd_read(wake_.get(), &count));
     }
 }
 
@@ -168,11 +161,11 @@ bool Link::exchange(mosquitto* client) {
     std::array<pollfd, 2> ready{};
     ready[0] = {mosquitto_socket(client), static_cast<short>(mosquitto_want_write(client) ? POLLIN | POLLOUT : POLLIN),
                 0};
-    ready[1] = {wake_, POLLIN, 0};
+    ready[1] = {wake_.get(), POLLIN, 0};
     if (ready[0].fd < 0) return false;
     static_cast<void>(::poll(ready.data(), ready.size(), kTickMs));
     eventfd_t count = 0;
-    if (ready[1].revents != 0) static_cast<void>(eventfd_read(wake_, &count));
+    if (ready[1].revents != 0) static_cast<void>(eventfd_read(wake_.get(), &count));
     const bool was_accepted = accepted_;
     int error = MOSQ_ERR_SUCCESS;
     if ((ready[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) error = mosquitto_loop_read(client, kPacketsAtOnce);

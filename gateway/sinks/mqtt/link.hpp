@@ -10,6 +10,7 @@
 #include <string_view>
 #include <thread>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/queue/spsc_ring.hpp>
 
 #include "gateway/sinks/mqtt/client.hpp"
@@ -94,7 +95,7 @@ private:
 
     Options options_;
     service::Say say_;
-    int wake_;
+    core::Descriptor wake_;
     Counters counters_;
     queue::SpscRing<Message> offered_;
     std::uint64_t offered_messages_{0};  // the offering thread's

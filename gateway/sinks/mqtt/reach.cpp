@@ -9,9 +9,9 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::gateway::mqtt {
 namespace {
@@ -23,25 +23,10 @@ struct FreeAddresses {
     void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
 };
 
-/// A descriptor that is closed.
-class Descriptor {
-public:
-    explicit Descriptor(int fd) noexcept : fd_(fd) {}
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
-
 /// What a connection to it comes to: 0, or an errno.
 int try_connect(const addrinfo& address, const std::stop_token& stop) {
-    const Descriptor socket{::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    if (socket.get() < 0) return errno;
+    const core::Descriptor socket{::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (!socket) return errno;
     if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
     const auto until = core::monotonic_nanos() + kPatience.count();

@@ -1,7 +1,5 @@
 #include "gateway/sinks/tcp/applicant.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -14,6 +12,7 @@
 #include <sys/uio.h>
 
 #include "gateway/json_lines/request.hpp"
+#include "gateway/json_lines/subscriber.hpp"
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -32,7 +31,7 @@ Applicant::Applicant(const Options& options, int epoll, Stream stream, std::stri
 Applicant::Verdict Applicant::refuse(std::string_view reason, bool tell) {
     reason_ = reason;
     if (tell) {
-        auto line = fmt::format("{{\"type\":\"bye\",\"text\":\"{}\"}}\n", reason);
+        auto line = json_lines::text_line("bye", reason);
         const iovec part{line.data(), line.size()};
         // A client that does not take it at once gets no reason.
         if (stream_.send(&part, 1) > 0) static_cast<void>(stream_.flush());
@@ -65,12 +64,12 @@ Applicant::Verdict Applicant::look_at_token() {
     }
     bool knows = false;
     try {
-        const auto request = lines::parse_request(std::string_view{input_}.substr(0, end));
+        const auto request = json_lines::parse_request(std::string_view{input_}.substr(0, end));
         knows = request.token && options_.token.admits(*request.token);
-    } catch (const lines::RequestError&) {
+    } catch (const json_lines::RequestError&) {
         knows = false;
     }
-    if (!knows) return refuse("a token is needed: {\\\"token\\\":\\\"...\\\"} as the first line", true);
+    if (!knows) return refuse(R"(a token is needed: {"token":"..."} as the first line)", true);
     input_.erase(0, end + 1);
     return Verdict::admitted;
 }

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <sys/epoll.h>
+#include <sys/uio.h>
 
 #include "gateway/json_lines/request.hpp"
 
@@ -25,34 +26,37 @@ constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 constexpr std::int64_t kLooksAStall = 8;  // whether the client takes anything, in the time that it may take nothing
 
+Flow refused() { return errno == EAGAIN || errno == EWOULDBLOCK ? Flow::blocked : Flow::broken; }
+
 }  // namespace
 
 Connection::Connection(const Shared& shared, Stream stream, std::string said, std::string peer,
-                       const lines::LineLog& log, const lines::Standing& standing, std::int64_t now_ns)
+                       const json_lines::LineLog& log, const json_lines::Standing& standing, std::int64_t now_ns)
     : shared_(shared),
-      client_(std::move(stream), shared.options.mode, log, standing, now_ns),
+      stream_(std::move(stream)),
+      subscriber_(shared.options.mode, log, standing),
       peer_(std::move(peer)),
       input_(std::move(said)),
+      alive_ns_(now_ns),
       allowance_(kRequestsPerSecond, kMostRequestsAtOnce) {
     readable_ = true;  // a TLS stream may hold what its socket tells of no more
-    watch(shared_.epoll, EPOLL_CTL_ADD, client_.stream().socket(), EPOLLIN);
+    watch(shared_.epoll, EPOLL_CTL_ADD, stream_.socket(), EPOLLIN);
 }
 
 bool Connection::serve(std::int64_t now_ns) {
     const bool goes_on = pass_on(now_ns);
-    counted_.count(shared_.counters, client_.subscriber().account(), client_.bytes_sent());
+    counted_.count(shared_.counters, subscriber_.account(), bytes_sent_);
     if (goes_on) watch_socket();
     return goes_on;
 }
 
 bool Connection::pass_on(std::int64_t now_ns) {
-    if (readable_ && !deaf_ && !client_.subscriber().ending() && !client_.subscriber().overfull())
-        read_requests(now_ns);
+    if (readable_ && !deaf_ && !subscriber_.ending() && !subscriber_.overfull()) read_requests(now_ns);
     if (broken_) return false;
-    const auto flow = writable_ || client_.subscriber().ending() ? client_.pump(now_ns) : Flow::blocked;
+    const auto flow = writable_ || subscriber_.ending() ? pump(now_ns) : Flow::blocked;
     writable_ = flow == Flow::idle;
     if (flow == Flow::broken) return false;
-    if (client_.subscriber().ending()) {
+    if (subscriber_.ending()) {
         if (ending_since_ns_ == 0) ending_since_ns_ = now_ns;
         const auto patience = std::min<std::int64_t>(kLeastGoodbyeNs, shared_.options.stall.count());
         return flow == Flow::blocked && now_ns - ending_since_ns_ < patience;
@@ -61,11 +65,64 @@ bool Connection::pass_on(std::int64_t now_ns) {
     return true;
 }
 
+Flow Connection::pump(std::int64_t now_ns) {
+    if (subscriber_.rests(now_ns) && !subscriber_.ending()) {
+        const auto flow = stream_.flush();
+        if (flow == Flow::idle) alive_ns_ = now_ns;
+        return flow;
+    }
+    const auto before = bytes_sent_;
+    auto flow = Flow::idle;
+    for (;;) {
+        if (subscriber_.text().empty() && !subscriber_.ending()) subscriber_.write_owed();
+        flow = send_text();
+        if (flow != Flow::idle || subscriber_.ending()) break;
+        if (subscriber_.owes()) continue;
+        flow = send_lines();
+        if (flow != Flow::idle || !subscriber_.owes()) break;  // a gap among the lines owes quotes behind it
+    }
+    if (flow == Flow::idle) flow = stream_.flush();
+    if (flow == Flow::idle || bytes_sent_ != before) alive_ns_ = now_ns;
+    if (bytes_sent_ != before) sent_since_rest_ = true;
+    // A full socket is no end of what waits: the rest follows as soon as there is room.
+    if (flow == Flow::idle && std::exchange(sent_since_rest_, false)) subscriber_.rest_from(now_ns);
+    return flow;
+}
+
+Flow Connection::send_text() {
+    for (auto text = subscriber_.text(); !text.empty(); text = subscriber_.text()) {
+        const iovec part{const_cast<char*>(text.data()), text.size()};
+        const auto sent = stream_.send(&part, 1);
+        if (sent < 0) return refused();
+        subscriber_.text_went_out(static_cast<std::size_t>(sent));
+        bytes_sent_ += static_cast<std::uint64_t>(sent);
+    }
+    return Flow::idle;
+}
+
+Flow Connection::send_lines() {
+    while (subscriber_.has_lines()) {
+        json_lines::Subscriber::Gathered gathered;
+        subscriber_.gather(gathered);
+        std::array<iovec, json_lines::Subscriber::kMostLines> parts;
+        for (std::size_t i = 0; i < gathered.count; ++i) parts[i] = gathered.items[i].bytes;
+        ssize_t sent = 0;
+        if (gathered.count != 0) {
+            sent = stream_.send(parts.data(), gathered.count);
+            if (sent < 0) return refused();
+        }
+        bytes_sent_ += static_cast<std::uint64_t>(sent);
+        subscriber_.settle(gathered, static_cast<std::size_t>(sent));
+        if (!subscriber_.text().empty()) return Flow::blocked;  // a line went out in part: the socket is full
+    }
+    return Flow::idle;
+}
+
 void Connection::read_requests(std::int64_t now_ns) {
     if (!input_.empty()) obey_lines(now_ns);
     std::array<char, kLongestRequest> buffer;
-    const auto got = client_.stream().receive(buffer.data(), buffer.size());
-    readable_ = client_.stream().has_unread();
+    const auto got = stream_.receive(buffer.data(), buffer.size());
+    readable_ = stream_.has_unread();
     if (got > 0) {
         input_.append(buffer.data(), static_cast<std::size_t>(got));
         obey_lines(now_ns);
@@ -86,21 +143,21 @@ void Connection::obey_lines(std::int64_t now_ns) {
         if (overlong) break;
         if (!allowance_.admit(now_ns)) {
             shared_.counters.bad_requests.add();
-            client_.subscriber().end("too many requests");
+            subscriber_.end("too many requests");
             break;
         }
         try {
-            client_.subscriber().obey(lines::parse_request(line));
-        } catch (const lines::RequestError& error) {
+            subscriber_.obey(json_lines::parse_request(line));
+        } catch (const json_lines::RequestError& error) {
             shared_.counters.bad_requests.add();
-            client_.subscriber().tell("error", error.what());
+            subscriber_.tell("error", error.what());
         }
     }
     input_.erase(0, begin);
     if (overlong || input_.size() > kLongestRequest) {
         shared_.counters.overlong.add();
         input_.clear();
-        client_.subscriber().end(fmt::format("a request line may have at most {} bytes", kLongestRequest));
+        subscriber_.end(fmt::format("a request line may have at most {} bytes", kLongestRequest));
         shared_.say(service::Severity::warning, shared_.options.name + ".overlong",
                     fmt::format("tcp sink '{}': client {}: over-long request line", shared_.options.name, peer_));
     }
@@ -109,21 +166,20 @@ void Connection::obey_lines(std::int64_t now_ns) {
 void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     const auto stall = shared_.options.stall;
     if (flow != Flow::blocked) return;
-    if (taken_.is_due(now_ns, stall.count() / kLooksAStall) && taken_.moved(client_.stream().socket())) {
-        client_.note_alive(now_ns);
+    if (taken_.is_due(now_ns, stall.count() / kLooksAStall) && taken_.moved(stream_.socket())) {
+        alive_ns_ = now_ns;
     }
-    if (now_ns - client_.alive_ns() <= stall.count()) return;
+    if (now_ns - alive_ns_ <= stall.count()) return;
     shared_.counters.stalled.add();
-    client_.subscriber().end(
-        fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
+    subscriber_.end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
     shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
                 fmt::format("tcp sink '{}': client {} accepted no data for too long and is disconnected",
                             shared_.options.name, peer_));
 }
 
 void Connection::watch_socket() noexcept {
-    watch(shared_.epoll, EPOLL_CTL_MOD, client_.stream().socket(),
-          (deaf_ || client_.subscriber().overfull() || client_.subscriber().ending() ? 0U : std::uint32_t{EPOLLIN}) |
+    watch(shared_.epoll, EPOLL_CTL_MOD, stream_.socket(),
+          (deaf_ || subscriber_.overfull() || subscriber_.ending() ? 0U : std::uint32_t{EPOLLIN}) |
               (writable_ ? 0U : std::uint32_t{EPOLLOUT}));
 }
 

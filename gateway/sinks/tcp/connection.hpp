@@ -4,9 +4,9 @@
 #include <string>
 
 #include "gateway/json_lines/counters.hpp"
+#include "gateway/json_lines/subscriber.hpp"
 #include "gateway/json_lines/taken_watch.hpp"
 #include "gateway/sinks/sink.hpp"
-#include "gateway/sinks/tcp/client.hpp"
 #include "gateway/sinks/tcp/options.hpp"
 #include "gateway/sinks/tcp/stream.hpp"
 #include "gateway/sinks/tcp/watched.hpp"
@@ -17,7 +17,7 @@ namespace millpond::gateway::tcp {
 /// What every connection of a sink needs, and the sink owns.
 struct Shared {
     const Options& options;
-    lines::Counters& counters;
+    json_lines::Counters& counters;
     const service::Say& say;
     int epoll;
 };
@@ -29,8 +29,8 @@ struct Shared {
 class Connection : public Watched {
 public:
     /// Waits for requests. said: what the client has said already.
-    Connection(const Shared& shared, Stream stream, std::string said, std::string peer, const lines::LineLog& log,
-               const lines::Standing& standing, std::int64_t now_ns);
+    Connection(const Shared& shared, Stream stream, std::string said, std::string peer, const json_lines::LineLog& log,
+               const json_lines::Standing& standing, std::int64_t now_ns);
     ~Connection() = default;
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -38,26 +38,34 @@ public:
     /// Does what can be done without blocking and counts it. False when the connection is over.
     [[nodiscard]] bool serve(std::int64_t now_ns);
 
-    [[nodiscard]] Client& client() noexcept { return client_; }
-    [[nodiscard]] const Client& client() const noexcept { return client_; }
+    [[nodiscard]] json_lines::Subscriber& subscriber() noexcept { return subscriber_; }
+    [[nodiscard]] const json_lines::Subscriber& subscriber() const noexcept { return subscriber_; }
     [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
 private:
     [[nodiscard]] bool pass_on(std::int64_t now_ns);
     void read_requests(std::int64_t now_ns);
     void obey_lines(std::int64_t now_ns);
+    /// Sends what the socket takes.
+    [[nodiscard]] Flow pump(std::int64_t now_ns);
+    [[nodiscard]] Flow send_text();
+    [[nodiscard]] Flow send_lines();
     void end_if_stalled(Flow flow, std::int64_t now_ns);
     void watch_socket() noexcept;
 
     const Shared& shared_;
-    Client client_;
+    Stream stream_;
+    json_lines::Subscriber subscriber_;
     std::string peer_;
     std::string input_;
-    bool deaf_{false};  // it sends no more requests
+    bool deaf_{false};       // it sends no more requests
+    std::int64_t alive_ns_;  // when bytes went out last, or the peer took some, or there was nothing to send
+    std::uint64_t bytes_sent_{0};
+    bool sent_since_rest_{false};
     std::int64_t ending_since_ns_{0};
-    lines::TakenWatch taken_;
+    json_lines::TakenWatch taken_;
     http::Allowance allowance_;
-    lines::Counted counted_;
+    json_lines::Counted counted_;
 };
 
 }  // namespace millpond::gateway::tcp

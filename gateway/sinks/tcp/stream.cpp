@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace millpond::gateway::tcp {
 namespace {
@@ -19,45 +18,32 @@ constexpr std::size_t kLongestRecord = 16'384;  // RFC 8446 5.1
 
 }  // namespace
 
-Stream::Stream(int socket, const service::TlsContext& tls) : socket_(socket) {
+void Stream::FreeSsl::operator()(ssl_st* ssl) const noexcept { SSL_free(ssl); }
+
+Stream::Stream(core::Descriptor socket, const service::TlsContext& tls) : socket_(std::move(socket)) {
     if (!tls.on()) return;
-    ssl_ = SSL_new(tls.get());
-    if (ssl_ == nullptr || SSL_set_fd(ssl_, socket) != 1) {
-        SSL_free(ssl_);
-        close(socket_);
-        throw std::bad_alloc{};
-    }
-    SSL_set_accept_state(ssl_);
+    ssl_.reset(SSL_new(tls.get()));
+    if (ssl_ == nullptr || SSL_set_fd(ssl_.get(), socket_.get()) != 1) throw std::bad_alloc{};
+    SSL_set_accept_state(ssl_.get());
     record_.reserve(kLongestRecord);
 }
 
-Stream::Stream(Stream&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)),
-      ssl_(std::exchange(other.ssl_, nullptr)),
-      record_(std::move(other.record_)),
-      record_sent_(other.record_sent_) {}
-
-Stream::~Stream() {
-    SSL_free(ssl_);
-    if (socket_ >= 0) close(socket_);
-}
-
 Flow Stream::flow_of(int result) const noexcept {
-    const int error = SSL_get_error(ssl_, result);
+    const int error = SSL_get_error(ssl_.get(), result);
     return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? Flow::blocked : Flow::broken;
 }
 
 Flow Stream::shake_hands() {
-    if (ssl_ == nullptr || SSL_is_init_finished(ssl_) == 1) return Flow::idle;
+    if (ssl_ == nullptr || SSL_is_init_finished(ssl_.get()) == 1) return Flow::idle;
     ERR_clear_error();
-    const int result = SSL_do_handshake(ssl_);
+    const int result = SSL_do_handshake(ssl_.get());
     return result == 1 ? Flow::idle : flow_of(result);
 }
 
 Flow Stream::flush() {
     while (record_sent_ < record_.size()) {
         ERR_clear_error();
-        const int sent = SSL_write(ssl_, &record_[record_sent_], static_cast<int>(record_.size() - record_sent_));
+        const int sent = SSL_write(ssl_.get(), &record_[record_sent_], static_cast<int>(record_.size() - record_sent_));
         if (sent <= 0) return flow_of(sent);
         record_sent_ += static_cast<std::size_t>(sent);
     }
@@ -72,7 +58,7 @@ ssize_t Stream::send(const iovec* parts, std::size_t count) {
         message.msg_iov = const_cast<iovec*>(parts);
         message.msg_iovlen = count;
         ssize_t sent = 0;
-        do sent = sendmsg(socket_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        do sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         while (sent < 0 && errno == EINTR);
         return sent;
     }
@@ -91,15 +77,15 @@ ssize_t Stream::send(const iovec* parts, std::size_t count) {
 }
 
 ssize_t Stream::receive(char* into, std::size_t most) {
-    if (ssl_ == nullptr) return recv(socket_, into, most, MSG_DONTWAIT);
+    if (ssl_ == nullptr) return recv(socket_.get(), into, most, MSG_DONTWAIT);
     ERR_clear_error();
-    const int got = SSL_read(ssl_, into, static_cast<int>(most));
+    const int got = SSL_read(ssl_.get(), into, static_cast<int>(most));
     if (got > 0) return got;
-    if (SSL_get_error(ssl_, got) == SSL_ERROR_ZERO_RETURN) return 0;
+    if (SSL_get_error(ssl_.get(), got) == SSL_ERROR_ZERO_RETURN) return 0;
     errno = flow_of(got) == Flow::blocked ? EAGAIN : EPIPE;
     return -1;
 }
 
-bool Stream::has_unread() const noexcept { return ssl_ != nullptr && SSL_pending(ssl_) > 0; }
+bool Stream::has_unread() const noexcept { return ssl_ != nullptr && SSL_pending(ssl_.get()) > 0; }
 
 }  // namespace millpond::gateway::tcp

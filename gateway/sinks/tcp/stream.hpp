@@ -2,10 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include <sys/types.h>
 #include <sys/uio.h>
+
+#include <millpond/core/descriptor.hpp>
 
 #include "service/tls.hpp"
 
@@ -26,13 +29,10 @@ enum class Flow : std::uint8_t {
 /// Memory:  with TLS what OpenSSL takes for a connection, and one record of at most 16 KiB.
 class Stream {
 public:
-    /// Owns the socket from here on. tls: not on() is plain.
-    Stream(int socket, const service::TlsContext& tls);
-    ~Stream();
-    Stream(Stream&& other) noexcept;
-    Stream& operator=(Stream&&) = delete;
+    /// tls: not on() is plain.
+    Stream(core::Descriptor socket, const service::TlsContext& tls);
 
-    [[nodiscard]] int socket() const noexcept { return socket_; }
+    [[nodiscard]] int socket() const noexcept { return socket_.get(); }
     /// Goes on with the handshake: idle when it is over, or there is none to do.
     [[nodiscard]] Flow shake_hands();
 
@@ -45,10 +45,13 @@ public:
     [[nodiscard]] bool has_unread() const noexcept;
 
 private:
+    struct FreeSsl {
+        void operator()(ssl_st* ssl) const noexcept;
+    };
     [[nodiscard]] Flow flow_of(int result) const noexcept;
 
-    int socket_;
-    ssl_st* ssl_{nullptr};
+    core::Descriptor socket_;
+    std::unique_ptr<ssl_st, FreeSsl> ssl_;
     std::string record_;  // bytes taken for TLS: once sending has started, they must not change
     std::size_t record_sent_{0};
 };

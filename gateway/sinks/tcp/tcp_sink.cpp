@@ -16,7 +16,6 @@
 
 #include <sys/epoll.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 
@@ -32,16 +31,13 @@ constexpr int kMostAccepted = 64;
 /// Who have neither shaken hands nor shown a token; when there is one more, the oldest goes.
 constexpr std::size_t kMostApplicants = 64;
 
-int epoll_with(int listener) {
-    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+core::Descriptor epoll_with(int listener) {
+    core::Descriptor epoll{epoll_create1(EPOLL_CLOEXEC)};
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
-    if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) != 0) {
-        const int error = errno;
-        if (epoll >= 0) close(epoll);
-        throw std::system_error(error, std::generic_category(), "epoll");
-    }
+    if (!epoll || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, listener, &event) != 0)
+        throw std::system_error(errno, std::generic_category(), "epoll");
     return epoll;
 }
 
@@ -53,19 +49,13 @@ TcpSink::TcpSink(const Options& options, service::Say say)
       say_(std::move(say)),
       listener_(options),
       epoll_(epoll_with(listener_.descriptor())),
-      shared_{options_, counters_, say_, epoll_} {}
-
-TcpSink::~TcpSink() {
-    applicants_.clear();
-    connections_.clear();
-    close(epoll_);
-}
+      shared_{options_, counters_, say_, epoll_.get()} {}
 
 void TcpSink::accept_all(std::int64_t now_ns) {
     for (int i = 0; i < kMostAccepted; ++i) {
-        const auto accepted = listener_.accept();
-        if (accepted.socket >= 0) {
-            take(accepted, now_ns);
+        auto accepted = listener_.accept();
+        if (accepted.socket) {
+            take(std::move(accepted), now_ns);
             continue;
         }
         if (accepted.error != 0) {
@@ -84,25 +74,25 @@ void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
          fmt::format("tcp sink '{}': refused {}: {}", options_.name, peer, reason));
 }
 
-void TcpSink::take(const Listener::Accepted& accepted, std::int64_t now_ns) {
-    Stream stream{accepted.socket, options_.tls};
+void TcpSink::take(Listener::Accepted accepted, std::int64_t now_ns) {
+    Stream stream{std::move(accepted.socket), options_.tls};
     const auto peer = accepted.peer.to_string();
     if (is_full()) {
         const auto reason = fmt::format("{} clients are connected already", options_.max_clients);
         if (!options_.tls.on()) {
-            auto bye = fmt::format("{{\"type\":\"bye\",\"text\":\"{}\"}}\n", reason);
+            auto bye = json_lines::text_line("bye", reason);
             const iovec part{bye.data(), bye.size()};
             [[maybe_unused]] const auto sent = stream.send(&part, 1);
         }
         return say_refused(peer, reason);
     }
-    lines::set_client_options(stream.socket(), options_.send_buffer);
+    json_lines::set_client_options(stream.socket(), options_.send_buffer);
     if (!options_.tls.on() && !options_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
     if (applicants_.size() == kMostApplicants) {
         say_refused(applicants_.front()->peer(), "too many clients without handshake and token");
         applicants_.erase(applicants_.begin());
     }
-    applicants_.push_back(std::make_unique<Applicant>(options_, epoll_, std::move(stream), peer, now_ns));
+    applicants_.push_back(std::make_unique<Applicant>(options_, epoll_.get(), std::move(stream), peer, now_ns));
 }
 
 void TcpSink::look_at_applicants(std::int64_t now_ns) {
@@ -122,7 +112,7 @@ void TcpSink::look_at_applicants(std::int64_t now_ns) {
 void TcpSink::admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns) {
     connections_.push_back(
         std::make_unique<Connection>(shared_, std::move(stream), std::move(said), peer, log(), standing(), now_ns));
-    join(connections_.back()->client().subscriber());
+    join(connections_.back()->subscriber());
     counters_.accepted.add();
     say_(service::Severity::info, options_.name + ".connect",
          fmt::format("tcp sink '{}': client {} connected", options_.name, peer));
@@ -141,9 +131,9 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     look_at_applicants(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
-        if (!connection->client().subscriber().ending()) counters_.left.add();
-        leave(connection->client().subscriber());
-        const auto last = connection->client().subscriber().account();
+        if (!connection->subscriber().ending()) counters_.left.add();
+        leave(connection->subscriber());
+        const auto last = connection->subscriber().account();
         say_(service::Severity::info, options_.name + ".disconnect",
              fmt::format("tcp sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
                          "missed {} + queued {}",
@@ -159,7 +149,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
 void TcpSink::wait(std::chrono::nanoseconds longest) {
     std::array<epoll_event, 64> events;
     const timespec timeout{longest.count() / 1'000'000'000, longest.count() % 1'000'000'000};
-    const int count = epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), &timeout, nullptr);
+    const int count = epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()), &timeout, nullptr);
     for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
         if (event.data.ptr == nullptr) {
@@ -190,9 +180,9 @@ void TcpSink::finish() {
     step(begin);
     serve_while([this] {
         return std::any_of(connections_.begin(), connections_.end(),
-                           [](const auto& connection) { return connection->client().subscriber().has_more(); });
+                           [](const auto& connection) { return connection->subscriber().has_more(); });
     });
-    for (const auto& connection : connections_) connection->client().subscriber().end("the gateway ends");
+    for (const auto& connection : connections_) connection->subscriber().end("the gateway ends");
     serve_while([this] { return !connections_.empty(); });
 }
 

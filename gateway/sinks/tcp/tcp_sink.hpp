@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 
 #include "gateway/json_lines/counters.hpp"
@@ -22,15 +23,14 @@ namespace millpond::gateway::tcp {
 
 /// One JSON line an event to every TCP client; lines/request.hpp says what clients may ask for, lines/subscriber.hpp
 /// what they get when they are slow.
-class TcpSink final : public lines::LineSink {
+class TcpSink final : public json_lines::LineSink {
 public:
     /// Listens at once. Throws std::system_error that names the address.
     TcpSink(const Options& options, service::Say say);
-    ~TcpSink() override;
 
     /// With the port that the kernel chose.
     [[nodiscard]] net::SocketAddress address() const override { return listener_.address(); }
-    [[nodiscard]] const lines::Counters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const json_lines::Counters& counters() const noexcept { return counters_; }
 
     void step(std::int64_t monotonic_ns) override;
     void wait(std::chrono::nanoseconds longest) override;
@@ -40,7 +40,7 @@ public:
 
 private:
     void accept_all(std::int64_t now_ns);
-    void take(const Listener::Accepted& accepted, std::int64_t now_ns);
+    void take(Listener::Accepted accepted, std::int64_t now_ns);
     void look_at_applicants(std::int64_t now_ns);
     void admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns);
     void say_refused(std::string_view peer, std::string_view reason);
@@ -51,12 +51,12 @@ private:
     Options options_;
     service::Say say_;
     Listener listener_;
-    int epoll_;
+    core::Descriptor epoll_;
     bool somebody_knocks_{false};
     bool called_{false};         // a client's socket has something to say
     std::int64_t served_ns_{0};  // when all clients were looked at last
     std::uint64_t served_{0};    // up to which line
-    lines::Counters counters_;
+    json_lines::Counters counters_;
     Shared shared_;
     std::vector<std::unique_ptr<Applicant>> applicants_;  // the oldest first
     std::vector<std::unique_ptr<Connection>> connections_;

@@ -161,7 +161,7 @@ void UdpSink::finish() {
 }
 
 void UdpSink::visit_metrics(const MetricVisitor& visit) const {
-    const auto& counts = sender_.counts();
+    const auto& counts = sender_.counters();
     visit("datagrams_total", "Datagrams sent.", counts.datagrams);
     visit("bytes_total", "Bytes sent.", counts.bytes);
     visit("heartbeats_total", "Datagrams without quotes.", heartbeats_);

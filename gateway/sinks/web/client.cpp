@@ -38,7 +38,8 @@ std::string peer_of(http::Stream& stream) {
 
 }  // namespace
 
-Client::Client(const Shared& shared, http::Stream&& stream, const lines::LineLog& log, const lines::Standing& standing)
+Client::Client(const Shared& shared, http::Stream&& stream, const json_lines::LineLog& log,
+               const json_lines::Standing& standing)
     : shared_(shared),
       socket_(std::move(stream)),
       subscriber_(shared.options.mode, log, standing),
@@ -50,7 +51,7 @@ Client::Client(const Shared& shared, http::Stream&& stream, const lines::LineLog
     socket_.read_message_max(kLongestRequest);
     socket_.auto_fragment(false);
     socket_.text(true);
-    lines::set_client_options(socket_.next_layer().tcp().socket().native_handle(), shared.options.send_buffer);
+    json_lines::set_client_options(socket_.next_layer().tcp().socket().native_handle(), shared.options.send_buffer);
 }
 
 void Client::accept(const http::Listener::Head& head) {
@@ -101,8 +102,8 @@ void Client::obey(std::int64_t now_ns) {
         return end("too many requests");
     }
     try {
-        subscriber_.obey(lines::parse_request(text));
-    } catch (const lines::RequestError& error) {
+        subscriber_.obey(json_lines::parse_request(text));
+    } catch (const json_lines::RequestError& error) {
         shared_.counters.bad_requests.add();
         subscriber_.tell("error", error.what());
     }

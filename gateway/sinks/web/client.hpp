@@ -24,7 +24,7 @@ namespace millpond::gateway::web {
 /// What every client of a sink needs, and the sink owns.
 struct Shared {
     const Options& options;
-    lines::Counters& counters;
+    json_lines::Counters& counters;
     const service::Say& say;
     bool& called;  ///< Set when a client has something to do that no event calls for.
 };
@@ -38,7 +38,8 @@ struct Shared {
 class Client : public std::enable_shared_from_this<Client> {
 public:
     /// The subscriber begins at the log's end.
-    Client(const Shared& shared, http::Stream&& stream, const lines::LineLog& log, const lines::Standing& standing);
+    Client(const Shared& shared, http::Stream&& stream, const json_lines::LineLog& log,
+           const json_lines::Standing& standing);
 
     /// Agrees to the WebSocket; the first message follows.
     void accept(const http::Listener::Head& head);
@@ -50,7 +51,7 @@ public:
     /// Closes the connection at once; nothing happens on it any more.
     void close();
 
-    [[nodiscard]] lines::Subscriber& subscriber() noexcept { return subscriber_; }
+    [[nodiscard]] json_lines::Subscriber& subscriber() noexcept { return subscriber_; }
     [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
     [[nodiscard]] bool ending() const noexcept { return !reason_.empty(); }
     /// Whether something waits to be sent, the board aside.
@@ -67,10 +68,10 @@ private:
 
     const Shared& shared_;
     boost::beast::websocket::stream<http::Stream, false> socket_;
-    lines::Subscriber subscriber_;
+    json_lines::Subscriber subscriber_;
     std::string peer_;
     boost::beast::flat_buffer input_;
-    lines::TakenWatch taken_;
+    json_lines::TakenWatch taken_;
     http::Allowance allowance_;
     bool open_{false};     // the WebSocket is agreed
     bool asked_{false};    // a whole request waits in input_
@@ -81,7 +82,7 @@ private:
     std::int64_t ending_since_ns_{0};
     std::string reason_;
     std::uint64_t bytes_sent_{0};
-    lines::Counted counted_;
+    json_lines::Counted counted_;
 };
 
 }  // namespace millpond::gateway::web

@@ -17,7 +17,7 @@ namespace millpond::gateway::web {
 
 /// Lines to WebSocket clients at /ws, standing quotes at /api/quotes, names at /api/symbols, and the page's files.
 /// lines/request.hpp says what clients may ask for, lines/subscriber.hpp what they get when they are slow.
-class WebSink final : public lines::LineSink {
+class WebSink final : public json_lines::LineSink {
 public:
     /// Listens at once. pages: what else it serves; called on the sink's thread. Throws std::system_error that names
     /// the address.
@@ -26,7 +26,7 @@ public:
 
     /// With the port that the kernel chose.
     [[nodiscard]] net::SocketAddress address() const override;
-    [[nodiscard]] const lines::Counters& counters() const noexcept { return counters_; }
+    [[nodiscard]] const json_lines::Counters& counters() const noexcept { return counters_; }
 
     void step(std::int64_t monotonic_ns) override;
     void wait(std::chrono::nanoseconds longest) override;
@@ -47,7 +47,7 @@ private:
     Options options_;
     http::Pages pages_;
     service::Say say_;
-    lines::Counters counters_;
+    json_lines::Counters counters_;
     bool called_{false};
     std::int64_t served_ns_{0};
     std::uint64_t served_{0};

@@ -32,10 +32,6 @@ public:
     /// long as this does; a file at PATH that begins otherwise is not moved away. Empty: any file is.
     explicit RotatedFile(std::string path, mode_t mode = kFileMode, std::string_view begins_with = {})
         : path_(std::move(path)), mode_(mode), begins_with_(begins_with) {}
-    ~RotatedFile() {
-        close_it(descriptor_);
-        close_it(before_);
-    }
     RotatedFile(const RotatedFile&) = delete;
     RotatedFile& operator=(const RotatedFile&) = delete;
 
@@ -46,8 +42,11 @@ public:
     /// Closes and renames the file, if it is a regular one. False with errno; the file is then still open. hold: what
     /// write_before writes goes there until the next rotation.
     [[nodiscard]] bool rotate(bool hold = false) noexcept;
-    /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay.
+    /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay. Compressed ones
+    /// (PATH.N.zst) count too. May run on another thread.
     void keep_newest(std::uint64_t most) const;
+    /// Numbers of the renamed files that are there. plain: only of those that are not compressed.
+    [[nodiscard]] std::set<std::uint64_t> renamed(bool plain = false) const;
 
     /// Bytes written, fewer than asked for when the disk or pipe is full; 0 with errno when none. Never waits for the
     /// reader of a pipe: EAGAIN when it is full.
@@ -56,55 +55,52 @@ public:
     /// file is a regular one.
     [[nodiscard]] std::size_t write_lines(std::string_view text) noexcept;
     /// The same, of the file that was renamed last, where that was held.
-    [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept { return write_to(before_, text); }
+    [[nodiscard]] std::size_t write_before(std::string_view text) const noexcept {
+        return write_to(before_.get(), text);
+    }
 
     /// Whether the file at `path` begins with these bytes, at most 256, or is a beginning of them, as a writer that was
     /// killed leaves it. False with errno: EEXIST when it begins otherwise, or why it cannot be read.
     [[nodiscard]] static bool begins_with(const std::string& path, std::string_view bytes) noexcept;
 
-    [[nodiscard]] bool is_open() const noexcept { return descriptor_ >= 0; }
-    [[nodiscard]] bool is_held() const noexcept { return before_ >= 0; }
+    [[nodiscard]] bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
+    [[nodiscard]] bool is_held() const noexcept { return static_cast<bool>(before_); }
     /// Bytes in the open file.
     [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
+    static constexpr const char* kPacked = ".zst";
+
     [[nodiscard]] bool move_away() noexcept;
     /// Takes the file's lock. False with errno, also when PATH leads elsewhere by now.
     [[nodiscard]] bool take(int descriptor) const noexcept;
     [[nodiscard]] static std::size_t write_to(int descriptor, std::string_view text) noexcept;
-    static void close_it(int& descriptor) noexcept {
-        if (descriptor >= 0) ::close(descriptor);
-        descriptor = -1;
-    }
 
     std::string path_;
     mode_t mode_;
     std::string_view begins_with_;
-    int descriptor_{-1};
-    int before_{-1};  // the file that was renamed last
+    Descriptor descriptor_;
+    Descriptor before_;  // the file that was renamed last
     std::uint64_t bytes_{0};
-    std::uint64_t next_number_{1};
+    std::uint64_t next_number_{0};  // 0: what is there was not looked at
 };
 
 inline bool RotatedFile::open() noexcept {
     bytes_ = 0;
     // Twice at most: the file of an earlier run is moved away, which no other process does while its lock is held.
     for (int attempt = 0; attempt < 2; ++attempt) {
-        const int opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK, mode_);
-        if (opened < 0) return false;
+        auto opened = open_or_create(path_.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK, mode_);
+        if (!opened) return false;
         struct stat status{};
-        bool good = fstat(opened, &status) == 0;
+        bool good = fstat(opened.get(), &status) == 0;
         const bool regular = good && S_ISREG(status.st_mode);
-        if (regular) good = take(opened);
+        if (regular) good = take(opened.get());
         if (good && (!regular || status.st_size == 0)) {
-            descriptor_ = opened;
+            descriptor_ = std::move(opened);
             return true;
         }
         if (good) good = (begins_with_.empty() || begins_with(path_, begins_with_)) && move_away();
-        const int error = errno;
-        ::close(opened);
-        errno = error;
         if (!good) return false;
     }
     errno = EBUSY;
@@ -115,10 +111,9 @@ inline bool RotatedFile::begins_with(const std::string& path, std::string_view b
     constexpr std::size_t kMostBytes = 256;
     std::array<char, kMostBytes> found{};
     bytes = bytes.substr(0, kMostBytes);
-    const int readable = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (readable < 0) return false;
-    const auto got = ::read(readable, found.data(), bytes.size());
-    ::close(readable);
+    const Descriptor readable{::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)};
+    if (!readable) return false;
+    const auto got = ::read(readable.get(), found.data(), bytes.size());
     if (got >= 0 && bytes.starts_with(std::string_view{found.data(), static_cast<std::size_t>(got)})) return true;
     errno = EEXIST;
     return false;
@@ -139,34 +134,49 @@ inline bool RotatedFile::take(int descriptor) const noexcept {
 
 inline bool RotatedFile::rotate(bool hold) noexcept {
     struct stat status{};
-    if (fstat(descriptor_, &status) != 0) return false;
+    if (fstat(descriptor_.get(), &status) != 0) return false;
     if (S_ISREG(status.st_mode) && !move_away()) return false;
-    close_it(before_);
-    if (hold) before_ = std::exchange(descriptor_, -1);
-    close_it(descriptor_);
+    auto full = std::move(descriptor_);
+    before_ = hold ? std::move(full) : Descriptor{};
     return true;
 }
 
-inline void RotatedFile::keep_newest(std::uint64_t most) const {
-    if (most == 0) return;
+inline std::set<std::uint64_t> RotatedFile::renamed(bool plain) const {
     const std::filesystem::path path{path_};
     const auto prefix = path.filename().string() + ".";
     std::set<std::uint64_t> numbers;
-    std::error_code error;  // who cannot be listed or removed stays
+    std::error_code error;  // what cannot be listed counts as not there
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
-    for (const auto& entry : std::filesystem::directory_iterator{folder, error}) {
-        const auto name = entry.path().filename().string();
+    const std::filesystem::directory_iterator none;
+    for (std::filesystem::directory_iterator at{folder, error}; !error && at != none; at.increment(error)) {
+        const auto name = at->path().filename().string();
         if (!name.starts_with(prefix)) continue;
         std::uint64_t number = 0;
         const auto* const end = name.data() + name.size();
         const auto read = std::from_chars(name.data() + prefix.size(), end, number);
-        if (read.ec == std::errc{} && read.ptr == end) numbers.insert(number);
+        const std::string_view rest{read.ptr, static_cast<std::size_t>(end - read.ptr)};
+        if (read.ec == std::errc{} && (rest.empty() || (!plain && rest == kPacked))) numbers.insert(number);
     }
-    for (; numbers.size() > most; numbers.erase(numbers.begin()))
-        std::filesystem::remove(path_ + "." + std::to_string(*numbers.begin()), error);
+    return numbers;
+}
+
+inline void RotatedFile::keep_newest(std::uint64_t most) const {
+    if (most == 0) return;
+    auto numbers = renamed();
+    std::error_code stays;
+    for (; numbers.size() > most; numbers.erase(numbers.begin())) {
+        const auto name = path_ + "." + std::to_string(*numbers.begin());
+        std::filesystem::remove(name, stays);
+        std::filesystem::remove(name + kPacked, stays);
+    }
 }
 
 inline bool RotatedFile::move_away() noexcept {
+    // The highest number is the newest file's, also when the first ones were removed.
+    if (next_number_ == 0) {
+        const auto known = renamed();
+        next_number_ = known.empty() ? 1 : *known.rbegin() + 1;
+    }
     // A hard link refuses to replace what is there, which rename does not.
     std::string name;
     do {
@@ -177,7 +187,7 @@ inline bool RotatedFile::move_away() noexcept {
 }
 
 inline std::size_t RotatedFile::write(std::string_view text) noexcept {
-    const auto written = write_to(descriptor_, text);
+    const auto written = write_to(descriptor_.get(), text);
     bytes_ += written;
     return written;
 }
@@ -188,8 +198,8 @@ inline std::size_t RotatedFile::write_lines(std::string_view text) noexcept {
     const auto whole = text.substr(0, written).rfind('\n') + 1;  // npos + 1 is 0
     if (whole == written) return written;
     struct stat status{};
-    if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) ||
-        ftruncate(descriptor_, status.st_size - static_cast<off_t>(written - whole)) != 0) {
+    if (fstat(descriptor_.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        ftruncate(descriptor_.get(), status.st_size - static_cast<off_t>(written - whole)) != 0) {
         return written;
     }
     bytes_ -= written - whole;

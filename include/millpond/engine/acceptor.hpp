@@ -75,6 +75,12 @@ public:
     /// one file an id; ids with other characters than letters, digits, '-', '_' and '.' are refused.
     void add_template(SessionOptions model, Application& application, std::size_t most);
 
+    /// Takes a session away; its connection is closed without a Logout. Its senders must be gone. Its handle answers
+    /// no request any more. Nothing happens where it is not there.
+    void remove(const SessionHandle& session);
+    /// Makes no further session by the template of these ids. Gives those that it has made: they stay until `remove`.
+    std::vector<std::shared_ptr<SessionHandle>> remove_template(const fix::SessionConfig& ids);
+
     [[nodiscard]] std::uint16_t port() const noexcept;
     /// Sessions that have a connection.
     [[nodiscard]] std::size_t connected() const;
@@ -83,7 +89,7 @@ public:
     /// Begins the Logout handshake of every session that is logged on.
     void logout_all(std::string_view reason);
 
-    struct Tallies {
+    struct Counters {
         core::Tally accepted;           ///< Connections.
         core::Tally not_allowed;        ///< Closed: the address is not on the list.
         core::Tally unknown;            ///< Closed: the first message was no Logon of ours.
@@ -94,7 +100,7 @@ public:
         core::Tally no_store;           ///< Closed: the store of a session by template could not be opened.
         core::Tally reclaimed;          ///< Sessions by template that made room for others.
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept;
+    [[nodiscard]] const Counters& counters() const noexcept;
     [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 
 private:

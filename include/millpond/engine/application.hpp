@@ -25,6 +25,8 @@ public:
     [[nodiscard]] virtual fix::Session& session() noexcept = 0;
     /// The same session for other threads.
     [[nodiscard]] virtual SessionHandle& handle() noexcept = 0;
+    /// Monotonic time at which the engine took up what it is doing: found that the message's bytes had come, for one.
+    [[nodiscard]] virtual std::int64_t began_ns() const noexcept = 0;
     /// The peer's address; none while disconnected.
     [[nodiscard]] virtual const net::SocketAddress& peer() const noexcept = 0;
 
@@ -58,6 +60,14 @@ public:
     /// is, and IoThread::poll.
     virtual void on_closed(SessionLink& link, Closed reason) { static_cast<void>(link), static_cast<void>(reason); }
     [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
+    /// The peer asks again for an application message that this side has sent, given as it was stored. False: its
+    /// number is filled instead, and the peer never gets it; a stale order, say. Comes on the I/O thread for each
+    /// message of a resend, up to SessionConfig::resend_burst in a row, so it holds up all sessions of the thread: look
+    /// something up, wait for nothing. Nothing can be sent from within this call, and the message ends with it.
+    [[nodiscard]] virtual bool may_resend(SessionLink& link, const fix::Message& message) {
+        static_cast<void>(link), static_cast<void>(message);
+        return true;
+    }
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {
         static_cast<void>(link), static_cast<void>(reject);
     }

@@ -57,7 +57,7 @@ public:
     }
 
     [[nodiscard]] std::size_t depth() const noexcept override {
-        const auto taken = tallies().taken.read();
+        const auto taken = counters().taken.read();
         return static_cast<std::size_t>(published_.load(std::memory_order_relaxed) - taken);
     }
 

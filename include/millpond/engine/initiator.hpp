@@ -54,6 +54,9 @@ public:
     /// twice, a store that is too small for its messages.
     SessionHandle& add(SessionOptions session, Options options, Application& application, IoThread* on = nullptr);
 
+    /// As Acceptor::remove.
+    void remove(const SessionHandle& session);
+
     /// Sessions that have a connection.
     [[nodiscard]] std::size_t connected() const;
     [[nodiscard]] std::vector<std::shared_ptr<SessionHandle>> sessions() const;

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/core/idle.hpp>
 #include <millpond/core/moment.hpp>
 #include <millpond/core/tally.hpp>
@@ -25,7 +26,7 @@ namespace millpond::engine {
 /// initiators put their sessions on it; several of them may share one, and several threads share the sessions of one
 /// acceptor. It must outlive them.
 ///
-/// Threads: run by `start` on a thread of its own, or by `poll` on the caller's; post, call, drain and the tallies on
+/// Threads: run by `start` on a thread of its own, or by `poll` on the caller's; post, call, drain and the counters on
 ///          any thread.
 /// Memory:  lists of its participants; nothing a message.
 /// Source:  epoll(7), eventfd(2).
@@ -68,12 +69,12 @@ public:
     /// Has `work` done on the I/O thread and waits for it; at once where no thread runs or on that thread.
     void call(const std::function<void()>& work);
 
-    struct Tallies {
+    struct Counters {
         core::Tally rounds;  ///< Looks at everything there is to do.
         core::Tally sleeps;  ///< Waits that could last.
         core::Tally wakes;   ///< Sleeps that another thread ended.
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
 
     /// For acceptors, initiators and sessions, on the I/O thread but for `signal`.
@@ -110,8 +111,8 @@ private:
     [[nodiscard]] bool all_drained() const noexcept;
 
     Options options_;
-    int epoll_{-1};
-    int event_{-1};
+    core::Descriptor epoll_;
+    core::Descriptor event_;
     std::vector<detail::Participant*> participants_;  // null: a free slot
     std::vector<std::int64_t> deadlines_;             // by slot
     std::int64_t next_deadline_{detail::kNever};      // not later than the earliest of them
@@ -119,7 +120,7 @@ private:
     std::vector<std::unique_ptr<detail::Watcher>> retired_;
     core::MomentClock clock_;
     core::Idle idle_;
-    Tallies tallies_;
+    Counters counters_;
 
     detail::ReadySet ready_;
     alignas(core::kFalseSharingRange) std::atomic<bool> asleep_{false};

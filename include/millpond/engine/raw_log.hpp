@@ -21,6 +21,8 @@
 
 namespace millpond::engine {
 
+class LogArchive;
+
 /// Writes down every byte that sessions receive and send, on a thread of its own. The I/O thread only copies into a
 /// ring: it never waits and makes no system call. What finds no room there is lost and counted, and the file says so at
 /// that place. A line a piece of the stream, with '\n' and '\\' in it written as two characters:
@@ -32,17 +34,23 @@ namespace millpond::engine {
 /// Secret values are written as '*', their length kept; CheckSum is that of the original. After a loss all is hidden
 /// until the next message of the stream begins.
 ///
-/// Threads: on_bytes on one I/O thread; the tallies on any. It must outlive the sessions that it is a tap of.
+/// Another thread compresses full files and removes the oldest. A process that is killed meanwhile leaves the plain
+/// file or the whole compressed one; the next one compresses what it finds plain.
+///
+/// Threads: on_bytes on one I/O thread; the counters on any. It must outlive the sessions that it is a tap of.
 /// Memory:  the ring, taken in the constructor, and two buffers of the writer's.
 class RawLog final : public WireTap {
 public:
     struct Options {
-        std::filesystem::path file{};             ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
-        std::size_t ring_bytes{4U << 20U};        ///< A power of two.
-        std::uint64_t rotate_bytes{1ULL << 30U};  ///< A file of so many bytes is full.
-        mode_t file_mode{core::kFileMode};        ///< Permissions of the files.
-        std::chrono::milliseconds interval{2};    ///< How long the writer sleeps when there is nothing to do.
-        fix::SecretTags secrets{};                ///< Values that are not written.
+        std::filesystem::path file{};              ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
+        std::size_t ring_bytes{4U << 20U};         ///< A power of two.
+        std::uint64_t rotate_bytes{1ULL << 30U};   ///< A file of so many bytes is full.
+        std::chrono::nanoseconds rotate_after{0};  ///< One that was opened so long ago is full too; 0: at no age.
+        std::uint64_t keep{0};                     ///< Full files that may stay, the newest ones; 0: all.
+        bool compress{false};                      ///< FILE.N becomes FILE.N.zst.
+        mode_t file_mode{core::kFileMode};         ///< Permissions of the files.
+        std::chrono::milliseconds interval{2};     ///< How long the writer sleeps when there is nothing to do.
+        fix::SecretTags secrets{};                 ///< Values that are not written.
     };
 
     /// Opens the file. Throws std::system_error that names it, std::invalid_argument: ring_bytes is no power of two.
@@ -55,7 +63,7 @@ public:
     void on_bytes(std::string_view session, Direction direction, std::string_view bytes,
                   std::int64_t utc_ns) noexcept override;
 
-    struct Tallies {
+    struct Counters {
         core::Tally pieces;         ///< Taken into the ring.
         core::Tally bytes;          ///< Of these.
         core::Tally lost_pieces;    ///< The ring was full.
@@ -63,8 +71,10 @@ public:
         core::Tally written_bytes;  ///< Of the file, with times and names.
         core::Tally failed_bytes;   ///< Of the file: the disk did not take them.
         core::Tally rotations;
+        core::Tally compressed;         ///< Files.
+        core::Tally compress_failures;  ///< Files that stay as they are until the next run.
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
 private:
     struct Piece;
@@ -79,9 +89,10 @@ private:
 
     Options options_;
     core::RotatedFile file_;
+    std::chrono::steady_clock::time_point opened_;
     std::unique_ptr<char[]> ring_;
     std::uint64_t mask_;
-    Tallies tallies_;
+    Counters counters_;
     std::string line_;  // of the writer: text that waits for one write
     std::string piece_;
     struct Stream {
@@ -103,6 +114,7 @@ private:
     std::condition_variable stop_;
     bool stopping_{false};
     std::thread writer_;
+    std::unique_ptr<LogArchive> archive_;  // where files are compressed or removed
 };
 
 }  // namespace millpond::engine

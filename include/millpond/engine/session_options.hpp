@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include <millpond/engine/allow_list.hpp>
@@ -17,11 +18,15 @@ namespace millpond::engine {
 /// Where a session keeps what it has sent.
 struct StoreOptions {
     std::size_t bytes{8U << 20U};
-    std::filesystem::path file{};  ///< Empty: the messages are kept in memory.
-    std::size_t segments{4};       ///< Of the file, as fix::FileStore has them.
+    std::filesystem::path file{};      ///< Empty: the messages are kept in memory.
+    std::size_t segments{4};           ///< Of the file, as fix::FileStore has them; 0: it grows up to `bytes`.
+    std::chrono::nanoseconds keep{0};  ///< Older parts of the file are given up; 0: when `bytes` are full.
+    std::size_t resident_bytes{std::numeric_limits<std::size_t>::max()};  ///< As fix::FileStore has them.
     fix::Durability durability{fix::Durability::process};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
     std::uint32_t file_mode{0640};  ///< Permissions of the files.
+    std::uint64_t next_sender{1};   ///< Number that a store in memory begins with.
+    std::uint64_t next_target{1};   ///< Likewise.
 };
 
 /// What a peer may cost.
@@ -43,6 +48,7 @@ struct SessionOptions {
     AllowList allowed{};  ///< Addresses that may log on, of those that the acceptor lets connect.
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
+    bool enabled{true};  ///< False: as after SessionHandle::request_logout, until request_logon.
 };
 
 }  // namespace millpond::engine

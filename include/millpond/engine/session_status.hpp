@@ -39,7 +39,11 @@ struct SessionStatus {
     std::string name;  ///< "FIX.4.4:HOUSE->CLIENT"
     fix::Role role{fix::Role::acceptor};
     fix::Session::State state{fix::Session::State::disconnected};
-    std::string peer{};  ///< Address and port; empty while disconnected.
+    std::string peer{};         ///< Address and port; empty while disconnected.
+    bool enabled{true};         ///< False between request_logout and request_logon.
+    bool open{true};            ///< Its schedule is open now.
+    bool resending{false};      ///< A ResendRequest of the peer is being answered.
+    bool awaits_resend{false};  ///< Our ResendRequest is not answered yet.
     std::uint64_t next_sender{0};
     std::uint64_t next_target{0};
     std::int64_t last_received_utc_ns{0};
@@ -51,9 +55,10 @@ struct SessionStatus {
     std::uint64_t sent{0};
     std::uint64_t resent{0};
     std::uint64_t rejected{0};
-    std::uint64_t pending_bytes{0};  ///< Sent and not yet taken by the socket.
-    std::uint64_t lost_fills{0};     ///< Gap fills in place of messages that are not in the store.
-    std::uint64_t lost{0};           ///< These messages.
+    std::uint64_t pending_bytes{0};   ///< Sent and not yet taken by the socket.
+    std::uint64_t lost_fills{0};      ///< Gap fills in place of messages that are not in the store.
+    std::uint64_t lost{0};            ///< These messages.
+    std::uint64_t store_failures{0};  ///< Times that the next file of the store could not be prepared.
 };
 
 /// "disconnected", "awaiting logon", "active", "awaiting logout".

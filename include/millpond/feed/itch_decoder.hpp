@@ -18,7 +18,7 @@
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
-#include <millpond/feed/order_book.hpp>
+#include <millpond/feed/order_books.hpp>
 #include <millpond/feed/sequence_tracker.hpp>
 #include <millpond/feed/sequenced_datagram.hpp>
 #include <millpond/feed/sequencing.hpp>
@@ -41,19 +41,19 @@ namespace millpond::feed {
 /// (ConfirmedSession).
 ///
 /// Threads: one; counters() and sequence() may be read on any.
-/// Memory:  an OrderBook and an ItchBooks, taken and touched once in the constructor.
+/// Memory:  OrderBooks and ItchBooks, taken and touched once in the constructor.
 class ItchDecoder {
 public:
     struct Options {
         Venue venue{"XNAS"};
-        OrderBook::Options book{};
+        OrderBooks::Options order_books{};
     };
 
     ItchDecoder(InstrumentTable& instruments, const Options& options,
                 std::pmr::memory_resource* memory = std::pmr::get_default_resource())
         : market_(market_of(options.venue)),
-          book_(options.book, memory),
-          books_(instruments, options.venue, options.book.books, memory),
+          order_books_(options.order_books, memory),
+          books_(instruments, options.venue, options.order_books.books, memory),
           sessions_(memory) {}
 
     /// UTC nanoseconds of the exchange's midnight, from which messages count. Exchange times are 0 without it.
@@ -107,7 +107,7 @@ public:
     template <class Newest, EventHandler Handler>
     [[nodiscard]] bool adopt(ItchDecoder& rebuilt, const Newest& newest, const Arrival& arrival, Handler& handler);
 
-    [[nodiscard]] const OrderBook& book() const noexcept { return book_; }
+    [[nodiscard]] const OrderBooks& order_books() const noexcept { return order_books_; }
     [[nodiscard]] const core::Tally& unknown_orders() const noexcept { return unknown_orders_; }
     [[nodiscard]] const core::Tally& inconsistent_orders() const noexcept { return inconsistent_; }
     [[nodiscard]] const DecodeCounters& counters() const noexcept { return counters_; }
@@ -180,7 +180,7 @@ private:
     template <class Handler>
     void publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler);
     template <class Handler>
-    void settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
+    void settle(OrderBooks::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                 Handler& handler);
 
     template <class Event>
@@ -197,7 +197,7 @@ private:
     bool complete_{false};
     bool ended_{false};
     bool begun_again_{false};  // at a lower number, in this session
-    OrderBook book_;
+    OrderBooks order_books_;
     ItchBooks books_;
     Sessions sessions_;
     SequenceTracker tracker_;

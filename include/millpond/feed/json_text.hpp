@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <millpond/core/json_string.hpp>
 #include <millpond/feed/event.hpp>
 
 namespace millpond::feed {
@@ -41,20 +42,9 @@ private:
 };
 
 inline JsonSymbol::JsonSymbol(const Symbol& symbol) noexcept {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    auto put = [this](char c) { text_[size_++] = c; };
+    const auto put = [this](char c) { text_[size_++] = c; };
     put('"');
-    for (const char c : symbol.view()) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (byte < 0x20 || byte > 0x7E) {
-            for (const char escape : std::string_view{"\\u00"}) put(escape);
-            put(kHex[byte >> 4]);
-            put(kHex[byte & 0xF]);
-        } else {
-            if (c == '"' || c == '\\') put('\\');
-            put(c);
-        }
-    }
+    for (const char c : symbol.view()) core::put_json_byte(c, put);
     put('"');
 }
 

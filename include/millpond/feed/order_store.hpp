@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory_resource>
 #include <stdexcept>
 #include <string>
@@ -14,7 +15,7 @@ namespace millpond::feed {
 /// The live orders of one channel by the venue's order number.
 ///
 /// Threads: one.
-/// Memory:  48 to 96 bytes an order of the capacity, taken and touched once in the constructor.
+/// Memory:  48 to 96 bytes an order of the capacity, taken and touched once in the constructor, and in try_grow.
 /// Source:  open addressing with linear probing and deletion by shifting back (Knuth, TAOCP 3, 6.4, algorithm R), at
 ///          most half full: no tombstones, so the cost does not grow with the orders that came and went.
 class OrderStore {
@@ -49,6 +50,10 @@ public:
         size_ = 0;
     }
 
+    /// Makes room for `capacity` orders in all; their places change. False, with nothing changed, when the capacity is
+    /// above 2^28 or there is no memory. O(capacity), and it allocates: for readers of files, not for receive paths.
+    [[nodiscard]] bool try_grow(std::size_t capacity) noexcept;
+
     /// Asks for the memory of that order ahead of its use.
     void prefetch(std::uint64_t number) const noexcept { __builtin_prefetch(&slots_[home_of(number)], 1); }
 
@@ -59,6 +64,10 @@ private:
     static constexpr std::size_t kLeastSlots = 16;
 
     [[nodiscard]] static std::size_t checked(std::size_t capacity);
+    [[nodiscard]] static std::size_t slots_for(std::size_t capacity) noexcept {
+        return std::bit_ceil(std::max(capacity * 2, kLeastSlots));
+    }
+    [[nodiscard]] static int shift_of(std::size_t mask) noexcept { return 64 + 3 - std::countr_one(mask); }
     [[nodiscard]] bool is_empty(const Order& slot) const noexcept { return slot.generation != generation_; }
     [[nodiscard]] std::size_t home_of(std::uint64_t number) const noexcept {
         // Fibonacci hashing of runs of eight: venues count up, so orders that come together stand together.
@@ -90,8 +99,8 @@ inline std::size_t OrderStore::checked(std::size_t capacity) {
 
 inline OrderStore::OrderStore(std::size_t capacity, std::pmr::memory_resource* memory)
     : capacity_(checked(capacity)),
-      mask_(std::bit_ceil(std::max(capacity * 2, kLeastSlots)) - 1),
-      shift_(64 + 3 - std::countr_one(mask_)),
+      mask_(slots_for(capacity) - 1),
+      shift_(shift_of(mask_)),
       slots_(mask_ + 1, Order{}, memory) {}
 
 inline bool OrderStore::put(Order order) noexcept {
@@ -102,6 +111,23 @@ inline bool OrderStore::put(Order order) noexcept {
     slot = order;
     ++size_;
     return true;
+}
+
+inline bool OrderStore::try_grow(std::size_t capacity) noexcept {
+    if (capacity <= capacity_) return true;
+    try {
+        std::pmr::vector<Order> before(slots_for(checked(capacity)), Order{}, slots_.get_allocator());
+        before.swap(slots_);
+        capacity_ = capacity;
+        mask_ = slots_.size() - 1;
+        shift_ = shift_of(mask_);
+        for (const auto& order : before) {
+            if (!is_empty(order)) slots_[place_of(order.number)] = order;
+        }
+        return true;
+    } catch (const std::exception&) {  // std::bad_alloc, or what `checked` throws
+        return false;
+    }
 }
 
 inline void OrderStore::erase(Order* order) noexcept {

@@ -25,7 +25,7 @@ struct ByteCount {
 /// to overwrite what has not been handed to the socket yet.
 /// It has one segment, which is then the ring, or several, of which the oldest is used again.
 ///
-/// Threads: one uses it; the tallies may be read on any.
+/// Threads: one uses it; the counters may be read on any.
 /// Memory:  the caller's (MemoryStore and FileStore bring their own).
 class MessageStore {
 public:
@@ -91,15 +91,16 @@ public:
     virtual void refresh() noexcept {}
     [[nodiscard]] std::int64_t creation_utc_ns() const noexcept { return current_.header->creation_utc_ns; }
 
-    struct Tallies {
+    struct Counters {
         core::Tally stored;       ///< Messages committed.
         core::Tally overwritten;  ///< Messages evicted; may lag behind by those that one long message evicted.
         core::Tally refused;      ///< Claims refused.
         core::Tally resets;
+        core::Tally failures;    ///< Attempts to prepare more room that failed: the disk is full, say.
         core::Tally used_bytes;  ///< Bytes of the ring that hold messages.
         core::Tally peak_bytes;
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     /// Of messages; those of a FileStore's segments that are there.
     [[nodiscard]] virtual std::size_t capacity_bytes() const noexcept { return current_.data.size(); }
 
@@ -157,9 +158,10 @@ protected:
     /// Highest number that the socket has taken.
     [[nodiscard]] std::uint64_t written_to() const noexcept { return written_to_; }
     void set_written_to(std::uint64_t sequence) noexcept { written_to_ = sequence; }
+    void count_failure() noexcept { counters_.failures.add(); }
     void count_elsewhere(std::uint64_t bytes, std::uint64_t overwritten) noexcept {
         elsewhere_bytes_ = bytes;
-        tallies_.overwritten.add(overwritten);
+        counters_.overwritten.add(overwritten);
     }
 
 private:
@@ -181,7 +183,7 @@ private:
     std::uint64_t jump_from_{0};    // numbers from here to jump_to_ were left out
     std::uint64_t jump_to_{0};
     std::uint64_t elsewhere_bytes_{0};  // of messages in other segments
-    Tallies tallies_;
+    Counters counters_;
 };
 
 /// A MessageStore in memory that lasts as long as the object.

@@ -103,10 +103,14 @@ public:
     /// Why the connection is about to end though it is still there: the peer may answer our Logout, or close the
     /// connection after we answered its Logout.
     [[nodiscard]] std::optional<Disconnect> ending() const noexcept { return ending_; }
+    /// A ResendRequest of the peer is being answered.
+    [[nodiscard]] bool is_resending() const noexcept { return !resend_.empty(); }
+    /// Our ResendRequest is not answered yet.
+    [[nodiscard]] bool awaits_resend() const noexcept { return requested_to_ != 0; }
     [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
     [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
 
-    struct Tallies {
+    struct Counters {
         core::Tally received;       ///< Messages that were whole.
         core::Tally sent;           ///< Messages with a number of their own.
         core::Tally garbled;        ///< Stretches of bytes that were no message, ignored.
@@ -120,8 +124,9 @@ public:
         core::Tally lost_fills;     ///< Of these, those in place of messages that are not in the store.
         core::Tally lost;           ///< Messages that were asked for and are not in the store.
         core::Tally lost_requests;  ///< ResendRequests that asked for such messages.
+        core::Tally withheld;       ///< Messages that were asked for and that the handler refused to resend.
     };
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
 private:
     struct Inbound {
@@ -150,8 +155,8 @@ private:
 
     // What comes in: session_inbound.cpp, and until the Logon is complete session_logon.cpp
     void on_frame(const Frame& frame, core::Moment now);
-    void on_message(const Message& message, core::Moment now, bool was_held);
-    void on_message_before_logon(const Message& message, core::Moment now);
+    void on_parsed(const Message& message, core::Moment now, bool was_held);
+    void on_parsed_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);
     [[nodiscard]] std::optional<LogonFault> fault_of_logon(const Inbound& in) noexcept;
     [[nodiscard]] static std::optional<LogonFault> fault_of_next_expected(const Message& logon,
@@ -165,15 +170,15 @@ private:
     [[nodiscard]] bool passes_identity(const Inbound& in);
     [[nodiscard]] bool passes_poss_dup(const Inbound& in);
     [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept;
-    void on_numbered(const Inbound& in);
+    void sort_by_number(const Inbound& in);
     void on_too_high(const Inbound& in);
     void on_too_low(const Inbound& in);
-    void on_in_turn(const Inbound& in);
+    void process_in_turn(const Inbound& in);
     void on_test_request(const Inbound& in);
     void on_resend_request(const Inbound& in);
     void on_sequence_reset(const Inbound& in);
     void on_logout_message(const Inbound& in);
-    void on_application(const Inbound& in);
+    void deliver(const Inbound& in);
     void take_number(std::uint64_t sequence) noexcept;
     void process_held(core::Moment now);
     void request_missing(std::uint64_t first_held, core::Moment now);
@@ -192,6 +197,7 @@ private:
     void continue_resend(core::Moment now);
     void resend_gap(std::uint64_t from, std::uint64_t next, core::Moment now);
     [[nodiscard]] bool resend_message(const Message& message, core::Moment now);
+    [[nodiscard]] bool is_worth_resending(const Message& message);
     void begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now);
     void end_resend();
     [[nodiscard]] std::string_view echoed(std::string_view value) const noexcept;
@@ -287,7 +293,7 @@ private:
     std::uint64_t highest_seen_{0};  // highest number that came too early
     std::uint64_t early_logon_{0};   // number of the Logon that came before what it was behind; 0: it came in turn
     Range resend_;
-    Tallies tallies_;
+    Counters counters_;
 };
 
 }  // namespace millpond::fix

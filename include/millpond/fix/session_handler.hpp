@@ -86,7 +86,8 @@ public:
     /// A session message is about to be sent, gap fills included: the handler may add and replace fields, and refuse a
     /// Logon. Nothing can be sent from within this call.
     virtual void on_send_admin(AdminDraft& draft) { static_cast<void>(draft); }
-    /// Whether a message that the peer asks for again is still worth sending; else its number is filled.
+    /// Whether an application message that the peer asks for again is still worth sending; else its number is filled.
+    /// It is as it was stored. Nothing can be sent from within this call.
     [[nodiscard]] virtual bool may_resend(const Message& message) {
         static_cast<void>(message);
         return true;

@@ -49,7 +49,8 @@ struct StoreHeader {
     std::atomic<std::uint64_t> sealed_end{0};       ///< Position behind them.
     /// Counts in the current segment only. In a line that sending does not touch.
     alignas(64) std::atomic<std::uint64_t> next_target{1};
-    std::uint64_t reserved[47]{};
+    std::atomic<std::int64_t> sealed_utc_ns{0};  ///< When it was left; 0: not known.
+    std::uint64_t reserved[46]{};
     std::uint32_t identity_bytes{0};           ///< 0: the store belongs to no session yet.
     char identity[kStoreIdentityBytes - 4]{};  ///< As StoreIdentity::text.
 };

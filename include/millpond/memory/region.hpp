@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/memory/region_options.hpp>
 
 namespace millpond::memory {
@@ -101,7 +102,7 @@ private:
     std::byte* mapping_{nullptr};  // What munmap takes: the bytes and the unreachable pages around them.
     std::size_t mapping_size_{0};
     std::size_t page_bytes_{0};
-    int descriptor_{-1};
+    core::Descriptor descriptor_;
     HugePages wish_{HugePages::none};
     Access access_{Access::writable};
     bool created_{false};

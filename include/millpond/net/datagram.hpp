@@ -16,7 +16,7 @@ struct Datagram {
 };
 
 /// What became of the datagrams of a receiver. Written by its polling thread, read by any.
-struct ReceiveCounts {
+struct ReceiveCounters {
     core::Tally datagrams;          ///< Delivered.
     core::Tally bytes;              ///< Payload delivered.
     core::Tally truncated;          ///< Longer than max_datagram: not delivered.

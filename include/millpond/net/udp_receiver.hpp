@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/memory/region.hpp>
 #include <millpond/net/datagram.hpp>
-#include <millpond/net/detail/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/socket_error.hpp>
 
@@ -42,7 +42,7 @@ enum class Checksum : std::uint8_t {
 
 /// Receives the datagrams of one UDP port, unicast or one multicast group.
 ///
-/// Threads: poll and refresh_kernel_drops on one thread (it may be another than the constructor's); counts on any.
+/// Threads: poll and refresh_kernel_drops on one thread (it may be another than the constructor's); counters on any.
 /// Memory:  a Region of buffers of max_datagram bytes (65,536 with GRO) and lists, all in the constructor: `batch`
 ///          buffers for a socket, twice as many for io_uring, 4,096 frames a queue for AF_XDP.
 /// Source:  recvmsg(2), recvmmsg(2), socket(7), ip(7), udp(7), RFC 3678 (joins), io_uring_prep_recvmsg_multishot(3),
@@ -115,22 +115,22 @@ public:
     [[nodiscard]] int fd() const noexcept;
 
     [[nodiscard]] const Report& report() const noexcept { return report_; }
-    [[nodiscard]] const ReceiveCounts& counts() const noexcept { return counts_; }
+    [[nodiscard]] const ReceiveCounters& counters() const noexcept { return counters_; }
 
     /// What the buffers stand on: its report tells of huge pages, node and locking.
     [[nodiscard]] const memory::Region& memory() const noexcept;
 
-    /// Asks the kernel for its drop counter, and for other_vlan (a system call each). Without it counts().kernel_drops
-    /// learns of a drop only from the next datagram that was queued after it.
+    /// Asks the kernel for its drop counter, and for other_vlan (a system call each). Without it
+    /// counters().kernel_drops learns of a drop only from the next datagram that was queued after it.
     std::uint64_t refresh_kernel_drops() noexcept;
 
 private:
     void open_path(const Options& options);
 
-    detail::Descriptor socket_;
+    core::Descriptor socket_;
     SocketAddress peer_;
     Report report_;
-    ReceiveCounts counts_;
+    ReceiveCounters counters_;
     // One of them, as report_.path says.
     std::unique_ptr<detail::SocketPath> by_socket_;
     std::unique_ptr<detail::UringPath> by_uring_;

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/descriptor.hpp>
 #include <millpond/core/tally.hpp>
-#include <millpond/net/detail/descriptor.hpp>
 #include <millpond/net/socket_address.hpp>
 #include <millpond/net/socket_error.hpp>
 
@@ -18,7 +18,7 @@ namespace millpond::net {
 
 /// Sends datagrams to one UDP address, unicast or multicast.
 ///
-/// Threads: send on one thread; counts on any.
+/// Threads: send on one thread; counters on any.
 /// Memory:  taken in the constructor, about 100 bytes for each datagram of a batch.
 /// Source:  sendmmsg(2), ip(7), udp(7) (UDP_SEGMENT).
 class UdpSender {
@@ -44,7 +44,7 @@ public:
     };
 
     /// Written by the sending thread. Refused datagrams are not sent later: the caller still has them.
-    struct Counts {
+    struct Counters {
         core::Tally datagrams;     ///< Taken by the kernel.
         core::Tally bytes;         ///< Payload of those.
         core::Tally would_block;   ///< Calls refused because the send buffer is full (EAGAIN).
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
     [[nodiscard]] const Report& report() const noexcept { return report_; }
-    [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
 private:
     struct alignas(cmsghdr) Control {
@@ -84,14 +84,14 @@ private:
     void account(std::size_t messages, std::size_t& taken) noexcept;
     void note_refusal(int error) noexcept;
 
-    detail::Descriptor socket_;
+    core::Descriptor socket_;
     std::size_t batch_;
     std::size_t longest_in_train_{0};  // datagrams of a train must pass without fragments
     std::vector<iovec> vectors_;
     std::vector<Control> controls_;
     std::vector<mmsghdr> messages_;
     Report report_;
-    Counts counts_;
+    Counters counters_;
 };
 
 }  // namespace millpond::net

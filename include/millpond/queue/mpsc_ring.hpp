@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <memory_resource>
-#include <new>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/queue/detail/ring_slots.hpp>
 #include <millpond/queue/sequenced_words.hpp>
 
 namespace millpond::queue {
@@ -26,10 +22,8 @@ namespace millpond::queue {
 /// the two holds up what was reserved after it: try_pop says false until it goes on. Pushes of others are not held up.
 ///
 /// Threads: the push functions on any; the pop functions on one; size on any.
-/// Memory:  capacity slots of a message and a 64-bit mark, taken once from `memory` in the constructor.
-/// Source:  the marks follow D. Vyukov, "Bounded MPMC queue" (1024cores.net); the consumer's index, by which producers
-/// know
-///          that slots are free, and its cached copy are those of SpscRing.
+/// Memory:  capacity * slot_bytes() bytes, taken once from `memory` and written in the constructor.
+/// Source:  the slots and the consumer's index, by which producers know that slots are free, are those of SpscRing.
 template <class T, class Step = NoStep>
 class MpscRing {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>);
@@ -37,9 +31,10 @@ class MpscRing {
 public:
     /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
     explicit MpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
-                      Step step = {});
+                      Step step = {})
+        : slots_("MpscRing", capacity, memory), step_(std::move(step)) {}
     /// Destroys what was not popped.
-    ~MpscRing();
+    ~MpscRing() { slots_.destroy_from(head_.load(std::memory_order_relaxed)); }
 
     MpscRing(const MpscRing&) = delete;
     MpscRing& operator=(const MpscRing&) = delete;
@@ -60,20 +55,15 @@ public:
     [[nodiscard]] std::size_t try_pop_batch(std::span<T> into) noexcept;
 
     /// Whether try_pop would give a message. Consumer's thread only.
-    [[nodiscard]] bool ready() const noexcept { return is_filled(head_.load(std::memory_order_relaxed)); }
+    [[nodiscard]] bool ready() const noexcept { return slots_.is_filled(head_.load(std::memory_order_relaxed)); }
 
     /// Slots that are reserved or filled at some moment during the call.
     [[nodiscard]] std::size_t size() const noexcept;
-    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+    /// As SpscRing's.
+    [[nodiscard]] static constexpr std::size_t slot_bytes() noexcept { return detail::RingSlots<T>::slot_bytes(); }
 
 private:
-    struct Slot {  // NOLINT(cppcoreguidelines-pro-type-member-init): the bytes become a message when one is pushed
-        std::atomic<std::uint64_t> filled;  // position + 1 of the message inside, from when it is there; older before
-        alignas(T) std::byte bytes[sizeof(T)];
-
-        T* message() noexcept { return std::launder(reinterpret_cast<T*>(bytes)); }
-    };
-
     struct Reserved {
         std::uint64_t first;
         std::size_t count;
@@ -82,40 +72,14 @@ private:
     [[nodiscard]] Reserved reserve(std::size_t wanted) noexcept;
     template <class Message>
     void fill(std::uint64_t position, Message&& message) noexcept;
-    [[nodiscard]] bool is_filled(std::uint64_t position) const noexcept {
-        // sync "slot filled": the store in fill
-        return slots_[position & (capacity_ - 1)].filled.load(std::memory_order_acquire) == position + 1;
-    }
 
-    static constexpr std::size_t kSlotAlignment = std::max(alignof(Slot), core::kFalseSharingRange);
-
-    Slot* slots_;
-    std::size_t capacity_;
-    std::pmr::memory_resource* memory_;
+    detail::RingSlots<T> slots_;
     [[no_unique_address]] Step step_;
     // The producers' lines, then the consumer's.
     alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> tail_{0};
     std::atomic<std::uint64_t> head_seen_{0};
     alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> head_{0};
 };
-
-template <class T, class Step>
-MpscRing<T, Step>::MpscRing(std::size_t capacity, std::pmr::memory_resource* memory, Step step)
-    : capacity_(capacity), memory_(memory), step_(std::move(step)) {
-    if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("MpscRing: capacity " + std::to_string(capacity) + " is no power of two");
-    }
-    slots_ = static_cast<Slot*>(memory_->allocate(capacity_ * sizeof(Slot), kSlotAlignment));
-    for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(&slots_[i].filled, 0U);
-}
-
-template <class T, class Step>
-MpscRing<T, Step>::~MpscRing() {
-    for (auto head = head_.load(std::memory_order_relaxed); is_filled(head); ++head) {
-        std::destroy_at(slots_[head & (capacity_ - 1)].message());
-    }
-    memory_->deallocate(slots_, capacity_ * sizeof(Slot), kSlotAlignment);
-}
 
 template <class T, class Step>
 typename MpscRing<T, Step>::Reserved MpscRing<T, Step>::reserve(std::size_t wanted) noexcept {
@@ -125,12 +89,12 @@ typename MpscRing<T, Step>::Reserved MpscRing<T, Step>::reserve(std::size_t want
         auto head = head_seen_.load(std::memory_order_acquire);
         // A head newer than the tail that was read leaves all slots to take; the exchange then fails and reads again.
         if (static_cast<std::int64_t>(tail - head) + static_cast<std::int64_t>(wanted) >
-            static_cast<std::int64_t>(capacity_)) {
+            static_cast<std::int64_t>(capacity())) {
             head = head_.load(std::memory_order_acquire);  // sync "slot freed": the store in try_pop_batch
             head_seen_.store(head, std::memory_order_release);
         }
         const auto used = static_cast<std::int64_t>(tail - head);
-        const auto room = used < 0 ? capacity_ : capacity_ - static_cast<std::size_t>(used);
+        const auto room = used < 0 ? capacity() : capacity() - static_cast<std::size_t>(used);
         const auto count = std::min(wanted, room);
         if (count == 0) return {tail, 0};  // full when the head was read: the tail can only have grown since it was
         step_();
@@ -141,11 +105,10 @@ typename MpscRing<T, Step>::Reserved MpscRing<T, Step>::reserve(std::size_t want
 template <class T, class Step>
 template <class Message>
 void MpscRing<T, Step>::fill(std::uint64_t position, Message&& message) noexcept {
-    auto& slot = slots_[position & (capacity_ - 1)];
     step_();
-    std::construct_at(reinterpret_cast<T*>(slot.bytes), std::forward<Message>(message));
+    slots_.put(position, std::forward<Message>(message));
     step_();
-    slot.filled.store(position + 1, std::memory_order_release);  // sync "slot filled": the load in is_filled
+    slots_.mark(position);
 }
 
 template <class T, class Step>
@@ -173,18 +136,17 @@ std::size_t MpscRing<T, Step>::try_push_batch(std::span<T> messages) noexcept {
 
 template <class T, class Step>
 bool MpscRing<T, Step>::try_pop(T& into) noexcept {
-    return try_pop_batch({&into, 1}) == 1;
+    const auto head = head_.load(std::memory_order_relaxed);
+    if (!slots_.take(head, into)) return false;
+    head_.store(head + 1, std::memory_order_release);  // sync "slot freed": the load in reserve
+    return true;
 }
 
 template <class T, class Step>
 std::size_t MpscRing<T, Step>::try_pop_batch(std::span<T> into) noexcept {
     const auto head = head_.load(std::memory_order_relaxed);
     std::size_t count = 0;
-    for (; count < into.size() && is_filled(head + count); ++count) {
-        auto* message = slots_[(head + count) & (capacity_ - 1)].message();
-        into[count] = std::move(*message);
-        std::destroy_at(message);
-    }
+    while (count < into.size() && slots_.take(head + count, into[count])) ++count;
     if (count != 0) head_.store(head + count, std::memory_order_release);  // sync "slot freed": the load in reserve
     return count;
 }
@@ -193,7 +155,7 @@ template <class T, class Step>
 std::size_t MpscRing<T, Step>::size() const noexcept {
     // The head first: a tail read later is never behind it.
     const auto head = head_.load(std::memory_order_acquire);  // sync "slot freed": orders the load of the tail after it
-    return std::min<std::size_t>(tail_.load(std::memory_order_relaxed) - head, capacity_);
+    return std::min<std::size_t>(tail_.load(std::memory_order_relaxed) - head, capacity());
 }
 
 }  // namespace millpond::queue

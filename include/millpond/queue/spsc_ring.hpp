@@ -2,164 +2,122 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstddef>
-#include <memory>
+#include <cstdint>
 #include <memory_resource>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <type_traits>
 #include <utility>
 
 #include <millpond/core/cache_line.hpp>
+#include <millpond/queue/detail/ring_slots.hpp>
 
 namespace millpond::queue {
 
 /// First-in first-out ring from one producer thread to one consumer thread.
 ///
 /// Threads: the push functions on one thread, the pop functions on one other; size on any.
-/// Memory:  capacity * sizeof(T) bytes, taken once from `memory` in the constructor.
-/// Source:  Lamport 1983; the cached opposite index follows rigtorp/SPSCQueue.
+/// Memory:  capacity * slot_bytes() bytes, taken once from `memory` and written in the constructor.
+/// Source:  Lamport 1983; that a slot says itself whether it is filled follows D. Vyukov, "Bounded MPMC queue"
+///          (1024cores.net), the producer's cached copy of the consumer's index rigtorp/SPSCQueue.
 template <class T>
 class SpscRing {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>);
 
 public:
     /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
-    explicit SpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+    explicit SpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+        : slots_("SpscRing", capacity, memory) {}
     /// Destroys what was not popped.
-    ~SpscRing();
+    ~SpscRing() { slots_.destroy_from(head_.load(std::memory_order_relaxed)); }
 
     SpscRing(const SpscRing&) = delete;
     SpscRing& operator=(const SpscRing&) = delete;
 
     /// False when full; `message` is then left as it was.
-    [[nodiscard]] bool try_push(T&& message) noexcept;
+    [[nodiscard]] bool try_push(T&& message) noexcept { return push(std::move(message)); }
     [[nodiscard]] bool try_push(const T& message) noexcept
-        requires std::is_nothrow_copy_constructible_v<T>;
+        requires std::is_nothrow_copy_constructible_v<T>
+    {
+        return push(message);
+    }
 
     /// Moves as many of `messages` as there is room for, in order, and makes them visible at once. Returns how many;
     /// the rest are left as they were.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> messages) noexcept;
 
     /// False when empty; `into` is then left as it was.
-    [[nodiscard]] bool try_pop(T& into) noexcept;
+    [[nodiscard]] bool try_pop(T& into) noexcept {
+        const auto head = head_.load(std::memory_order_relaxed);
+        if (!slots_.take(head, into)) return false;
+        head_.store(head + 1, std::memory_order_release);  // sync "slot freed": the load in room
+        return true;
+    }
 
     /// Moves up to into.size() messages, oldest first, and frees their slots at once. Returns how many.
     [[nodiscard]] std::size_t try_pop_batch(std::span<T> into) noexcept;
 
-    /// Messages inside at some moment during the call.
+    /// Messages inside at some moment during the call; those of a push that has not returned may be missing.
     [[nodiscard]] std::size_t size() const noexcept;
-    [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+    [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
+    /// A message and a 64-bit mark; from half a cache line on rounded up to whole lines.
+    [[nodiscard]] static constexpr std::size_t slot_bytes() noexcept { return detail::RingSlots<T>::slot_bytes(); }
 
 private:
+    // Where it is called: a call costs a fifth of a hop between processors.
     template <class Message>
-    bool push(Message&& message) noexcept;
-    std::size_t room(std::size_t tail, std::size_t wanted) noexcept;
-    std::size_t filled(std::size_t head, std::size_t wanted) noexcept;
-    T& slot(std::size_t index) noexcept { return slots_[index & (capacity_ - 1)]; }
-
-    static constexpr std::size_t kSlotAlignment = std::max(alignof(T), core::kFalseSharingRange);
-
-    T* slots_;
-    std::size_t capacity_;
-    std::pmr::memory_resource* memory_;
-    // Lines of their own for each writing thread: the producer's two fields, then the consumer's two.
-    alignas(core::kFalseSharingRange) std::atomic<std::size_t> tail_{0};
-    std::size_t head_seen_{0};
-    alignas(core::kFalseSharingRange) std::atomic<std::size_t> head_{0};
-    std::size_t tail_seen_{0};
-};
-
-template <class T>
-SpscRing<T>::SpscRing(std::size_t capacity, std::pmr::memory_resource* memory) : capacity_(capacity), memory_(memory) {
-    if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("SpscRing: capacity " + std::to_string(capacity) + " is no power of two");
+    [[gnu::always_inline]] bool push(Message&& message) noexcept {
+        const auto tail = tail_.load(std::memory_order_relaxed);
+        if (room(tail, 1) == 0) return false;
+        slots_.put(tail, std::forward<Message>(message));
+        slots_.mark(tail);
+        tail_.store(tail + 1, std::memory_order_relaxed);  // last: between the two above it delays their common line
+        return true;
     }
-    slots_ = static_cast<T*>(memory_->allocate(capacity_ * sizeof(T), kSlotAlignment));
-}
+    std::size_t room(std::uint64_t tail, std::size_t wanted) noexcept;
 
-template <class T>
-SpscRing<T>::~SpscRing() {
-    const auto tail = tail_.load(std::memory_order_relaxed);
-    for (auto head = head_.load(std::memory_order_relaxed); head != tail; ++head) std::destroy_at(&slot(head));
-    memory_->deallocate(slots_, capacity_ * sizeof(T), kSlotAlignment);
-}
-
-template <class T>
-bool SpscRing<T>::try_push(T&& message) noexcept {
-    return push(std::move(message));
-}
-
-template <class T>
-bool SpscRing<T>::try_push(const T& message) noexcept
-    requires std::is_nothrow_copy_constructible_v<T>
-{
-    return push(message);
-}
-
-template <class T>
-template <class Message>
-bool SpscRing<T>::push(Message&& message) noexcept {
-    const auto tail = tail_.load(std::memory_order_relaxed);
-    if (room(tail, 1) == 0) return false;
-    std::construct_at(&slot(tail), std::forward<Message>(message));
-    tail_.store(tail + 1, std::memory_order_release);  // sync "slot filled": the load in filled
-    return true;
-}
+    detail::RingSlots<T> slots_;
+    // Lines of their own for each writing thread: the producer's two fields, then the consumer's.
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> tail_{0};
+    std::uint64_t head_seen_{0};
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> head_{0};
+};
 
 template <class T>
 std::size_t SpscRing<T>::try_push_batch(std::span<T> messages) noexcept {
     const auto tail = tail_.load(std::memory_order_relaxed);
     const auto count = room(tail, messages.size());
-    for (std::size_t i = 0; i < count; ++i) std::construct_at(&slot(tail + i), std::move(messages[i]));
-    tail_.store(tail + count, std::memory_order_release);  // sync "slot filled": the load in filled
+    for (std::size_t i = 0; i < count; ++i) slots_.put(tail + i, std::move(messages[i]));
+    // The oldest last: a consumer that finds it, and it looks there first, finds all.
+    for (auto i = count; i-- > 0;) slots_.mark(tail + i);
+    tail_.store(tail + count, std::memory_order_relaxed);
     return count;
-}
-
-template <class T>
-bool SpscRing<T>::try_pop(T& into) noexcept {
-    return try_pop_batch({&into, 1}) == 1;
 }
 
 template <class T>
 std::size_t SpscRing<T>::try_pop_batch(std::span<T> into) noexcept {
     const auto head = head_.load(std::memory_order_relaxed);
-    const auto count = filled(head, into.size());
-    if (count == 0) return 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        into[i] = std::move(slot(head + i));
-        std::destroy_at(&slot(head + i));
-    }
-    head_.store(head + count, std::memory_order_release);  // sync "slot freed": the load in room
+    std::size_t count = 0;
+    while (count < into.size() && slots_.take(head + count, into[count])) ++count;
+    if (count != 0) head_.store(head + count, std::memory_order_release);  // sync "slot freed": the load in room
     return count;
 }
 
 template <class T>
 std::size_t SpscRing<T>::size() const noexcept {
-    // The head first: a tail read later is never behind it.
+    // The head first: a tail read later is behind it only while the consumer has what a push has not yet counted.
     const auto head = head_.load(std::memory_order_acquire);  // sync "slot freed": orders the load of the tail after it
-    return std::min(tail_.load(std::memory_order_relaxed) - head, capacity_);
+    const auto tail = tail_.load(std::memory_order_relaxed);
+    return tail < head ? 0 : std::min<std::size_t>(tail - head, capacity());
 }
 
 /// How many of `wanted` slots the producer may fill. Looks at the consumer's line only when what it knew is too little.
 template <class T>
-std::size_t SpscRing<T>::room(std::size_t tail, std::size_t wanted) noexcept {
-    if (capacity_ - (tail - head_seen_) < wanted) {
+std::size_t SpscRing<T>::room(std::uint64_t tail, std::size_t wanted) noexcept {
+    if (capacity() - (tail - head_seen_) < wanted) {
         head_seen_ = head_.load(std::memory_order_acquire);  // sync "slot freed": the store in try_pop_batch
     }
-    return std::min(wanted, capacity_ - (tail - head_seen_));
-}
-
-/// How many of `wanted` slots the consumer may empty. Looks at the producer's line only when what it knew is too
-/// little.
-template <class T>
-std::size_t SpscRing<T>::filled(std::size_t head, std::size_t wanted) noexcept {
-    if (tail_seen_ - head < wanted) {
-        tail_seen_ = tail_.load(std::memory_order_acquire);  // sync "slot filled": the stores in push, try_push_batch
-    }
-    return std::min(wanted, tail_seen_ - head);
+    return std::min(wanted, capacity() - (tail - head_seen_));
 }
 
 }  // namespace millpond::queue

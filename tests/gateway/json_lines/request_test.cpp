@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(Request, ASymbolHoldsNoControlCharacters) {
 }
 
 }  // namespace
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

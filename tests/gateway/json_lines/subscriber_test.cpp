@@ -13,7 +13,7 @@
 
 #include "tests/gateway/sinks/events.hpp"
 
-namespace millpond::gateway::lines {
+namespace millpond::gateway::json_lines {
 namespace {
 
 TEST(Subscriber, InstrumentsThatAreOwedAgainAndAgainTakeTurns) {
@@ -46,4 +46,4 @@ TEST(Subscriber, InstrumentsThatAreOwedAgainAndAgainTakeTurns) {
 }
 
 }  // namespace
-}  // namespace millpond::gateway::lines
+}  // namespace millpond::gateway::json_lines

@@ -130,7 +130,7 @@ TEST(Capture, FilesAreRotatedAndHoldEveryDatagramOnce) {
         for (std::int64_t i = 0; i < kCount; ++i) {
             capture.put(0, i, datagram(static_cast<std::uint64_t>(i)));
             if (i % 100 == 0) {
-                while (capture.counts().datagrams.read() < static_cast<std::uint64_t>(i)) std::this_thread::yield();
+                while (capture.counters().datagrams.read() < static_cast<std::uint64_t>(i)) std::this_thread::yield();
             }
         }
         EXPECT_EQ(capture.lost().read(), 0U);
@@ -182,7 +182,7 @@ TEST(Capture, OnlySoManyFullFilesAreKept) {
                         kSilent};
         for (std::int64_t i = 0; i < 500; ++i) {
             capture.put(0, i, datagram(static_cast<std::uint64_t>(i)));
-            while (capture.counts().datagrams.read() < static_cast<std::uint64_t>(i)) std::this_thread::yield();
+            while (capture.counters().datagrams.read() < static_cast<std::uint64_t>(i)) std::this_thread::yield();
         }
     }
     std::size_t full = 0;
@@ -206,7 +206,7 @@ TEST(Capture, AFullDiskIsToldAndWhatDoesNotFitTheRingIsCounted) {
     while (told == 0) std::this_thread::yield();
     const std::vector<std::byte> bytes(1'000);
     while (capture.lost().read() == 0) capture.put(0, 0, bytes);
-    EXPECT_GE(capture.counts().write_errors.read(), 1U);
+    EXPECT_GE(capture.counters().write_errors.read(), 1U);
 }
 
 }  // namespace

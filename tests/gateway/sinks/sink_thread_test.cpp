@@ -18,6 +18,7 @@
 
 #include "gateway/sinks/account.hpp"
 #include "gateway/sinks/conflator.hpp"
+#include "gateway/sinks/sink_idle.hpp"
 #include "tests/gateway/sinks/events.hpp"
 #include "tests/gateway/sinks/ring_fixture.hpp"
 
@@ -56,7 +57,11 @@ public:
     void step(std::int64_t) override {}
     void finish() override { finished = true; }
     void wait(std::chrono::nanoseconds longest) override {
-        if (longest.count() != 0) shortest_sleep_ns = std::min(shortest_sleep_ns.load(), longest.count());
+        if (longest.count() != 0) {
+            shortest_sleep_ns = std::min(shortest_sleep_ns.load(), longest.count());
+            ++sleeps;
+            sleeps.notify_all();
+        }
         Sink::wait(longest);
     }
     [[nodiscard]] std::uint64_t held() const noexcept override { return held_now; }
@@ -75,6 +80,7 @@ public:
     bool finished{false};
     std::function<void()> at_quote;
     std::atomic<std::int64_t> shortest_sleep_ns{1'000'000'000};
+    std::atomic<int> sleeps{0};
 
 private:
     Delivery mode_;
@@ -311,21 +317,22 @@ TEST(SinkThread, TheAccountClosesAtEveryMomentForAnotherThread) {
     EXPECT_TRUE(run.sink->finished);
 }
 
-TEST(SinkThread, ABlockingSinkSleepsShortlyUnlessItMayHoldEvents) {
+TEST(SinkThread, ABlockingSinkSleepsShortlyAfterAnEventUnlessItMayHoldEvents) {
     TestRing ring{"sleeps"};
     Reading prompt{ring, Delivery::every, core::Poll::block};
     Reading patient{ring, Delivery::every, core::Poll::block, std::nullopt, std::chrono::milliseconds{200}};
     prompt.thread->start();
     patient.thread->start();
-    constexpr int kMost = 5'000;
-    for (int i = 0; i < kMost && prompt.sink->shortest_sleep_ns != 50'000; ++i) {
+    constexpr std::chrono::nanoseconds kLong = kLongSleep;
+    constexpr int kMost = 5'000;  // a thread that gets no processor for a while takes that for silence
+    for (int i = 0; i < kMost && prompt.sink->shortest_sleep_ns >= kLong.count(); ++i) {
         ring.publish_quotes(1);
-        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+        for (auto* sink : {prompt.sink, patient.sink}) sink->sleeps.wait(sink->sleeps.load());
     }
     prompt.thread->stop();
     patient.thread->stop();
-    EXPECT_EQ(prompt.sink->shortest_sleep_ns, 50'000);
-    EXPECT_EQ(patient.sink->shortest_sleep_ns, 1'000'000);
+    EXPECT_LT(prompt.sink->shortest_sleep_ns, kLong.count());
+    EXPECT_EQ(patient.sink->shortest_sleep_ns, kLong.count());
     EXPECT_EQ(patient.thread->account(), prompt.thread->account());
 }
 

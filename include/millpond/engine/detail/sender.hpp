@@ -41,12 +41,13 @@ protected:
 /// The part of a sender that works on the I/O thread and knows nothing of the message's type: takes what is most
 /// urgent, has it encoded into the session's store, follows it until the socket has it.
 ///
-/// Threads: close, count_refused, refused and closed on any; the tallies and histograms may be read on any; the rest on
+/// Threads: close, count_refused, refused and closed on any; the counters and histograms may be read on any; the rest
+/// on
 ///          the I/O thread.
 /// Memory:  one entry for each message in flight, and four histograms, taken in the constructor.
 class Sender {
 public:
-    struct Tallies {
+    struct Counters {
         core::Tally taken;          ///< Messages taken from the lanes.
         core::Tally sent;           ///< Messages with a number.
         core::Tally written;        ///< Messages that the socket took.
@@ -86,7 +87,7 @@ public:
     void close() noexcept { closed_.store(true, std::memory_order_release); }
     [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
 
-    [[nodiscard]] const Tallies& tallies() const noexcept { return tallies_; }
+    [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
     [[nodiscard]] const Latencies& latencies() const noexcept { return latencies_; }
     /// Messages that found their lane full, or the sender closed.
     [[nodiscard]] std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
@@ -141,7 +142,7 @@ private:
     std::size_t first_{0};
     std::size_t last_{0};
     core::TickRate rate_;
-    Tallies tallies_;
+    Counters counters_;
     Latencies latencies_;
     std::atomic<bool> closed_{false};
     std::atomic<std::uint64_t> refused_{0};

@@ -7,7 +7,7 @@
 namespace millpond::feed {
 
 inline void ItchDecoder::restart() noexcept {
-    book_.clear();
+    order_books_.clear();
     books_.clear();
     live_orders_.set(0);
     sessions_.restart();
@@ -25,9 +25,9 @@ bool ItchDecoder::adopt(ItchDecoder& rebuilt, const Newest& newest, const Arriva
     for (const auto& entry : rebuilt.books_.entries()) {
         if (books_.translate(rebuilt.books_, entry.instrument) == kNoInstrument) return false;
     }
-    std::swap(book_, rebuilt.book_);
+    std::swap(order_books_, rebuilt.order_books_);
     books_.swap_entries(rebuilt.books_);
-    live_orders_.set(book_.live_orders());
+    live_orders_.set(order_books_.live_orders());
     complete_ = true;
     rebuilt.complete_ = false;
 

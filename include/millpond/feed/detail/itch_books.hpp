@@ -10,7 +10,7 @@
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/name_text.hpp>
-#include <millpond/feed/order_book.hpp>
+#include <millpond/feed/order_books.hpp>
 
 namespace millpond::feed {
 
@@ -30,7 +30,7 @@ public:
         core::FixedString<4> reason{};  ///< Of that action.
         bool halted_here{false};        ///< By an operational halt of this market.
         bool published{false};
-        OrderBook::Top top{};  ///< The last published.
+        OrderBooks::Top top{};  ///< The last published.
 
         /// A halt of all markets counts before one of this market only; trading when neither is known.
         [[nodiscard]] TradingState state() const noexcept {

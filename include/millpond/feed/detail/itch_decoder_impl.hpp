@@ -13,7 +13,8 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
     // Orders are scattered over memory: ask for all of the datagram's while its blocks are being checked.
     const auto packet = MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) {
         constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
-        if (message.size() >= kOrderAt + 8) book_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
+        if (message.size() >= kOrderAt + 8)
+            order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
     });
     if (packet.error) {
         counters_.add_malformed(datagram.size() - packet.end);
@@ -99,7 +100,7 @@ template <class Handler>
 void ItchDecoder::clear(ClearReason reason, const Arrival& arrival, Handler& handler) {
     emit(counters_, handler, make_clear(arrival, reason));
     forget_states(reason, arrival, handler);
-    book_.clear();
+    order_books_.clear();
     books_.clear();
     live_orders_.set(0);
 }
@@ -156,16 +157,16 @@ void ItchDecoder::on_order_added(Bytes message, const Context& context, Handler&
     const char side = static_cast<char>(message[at::kSideAt]);
     const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
     if (shares == 0 || (side != 'B' && side != 'S')) return reject(book, message, context, handler);
-    const auto outcome = book_.add(book, core::load_be<std::uint64_t>(message + at::kOrderAt), side == 'B', shares,
-                                   core::load_be<std::uint32_t>(message + at::kPriceAt));
+    const auto outcome = order_books_.add(book, core::load_be<std::uint64_t>(message + at::kOrderAt), side == 'B',
+                                          shares, core::load_be<std::uint32_t>(message + at::kPriceAt));
     settle(outcome, book, message, context, handler);
 }
 
 template <class Handler>
 void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handler& handler) {
-    using enum OrderBook::Outcome;
+    using enum OrderBooks::Outcome;
     const auto number = core::load_be<std::uint64_t>(message + itch_layout::order_deleted::kOrderAt);
-    const auto* const order = book_.find(number);
+    const auto* const order = order_books_.find(number);
     if (order == nullptr) {
         const auto book = books_.find(locate_of(message));
         if (book == ItchBooks::kNone) {
@@ -177,24 +178,24 @@ void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handle
     const auto book = order->book;
     auto outcome = done;
     switch (static_cast<char>(message[0])) {
-        case 'D': outcome = book_.remove(number); break;
+        case 'D': outcome = order_books_.remove(number); break;
         case 'X': {
             namespace at = itch_layout::order_reduced;
-            outcome = book_.reduce(number, core::load_be<std::uint32_t>(message + at::kSharesAt));
+            outcome = order_books_.reduce(number, core::load_be<std::uint32_t>(message + at::kSharesAt));
             break;
         }
         case 'U': {
             namespace at = itch_layout::order_replaced;
             const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
             if (shares == 0) return reject(book, message, context, handler);
-            outcome = book_.replace(number, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
-                                    core::load_be<std::uint32_t>(message + at::kPriceAt));
+            outcome = order_books_.replace(number, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
+                                           core::load_be<std::uint32_t>(message + at::kPriceAt));
             break;
         }
         default:
             on_execution(message, *order, context, handler);
-            outcome =
-                book_.reduce(number, core::load_be<std::uint32_t>(message + itch_layout::order_executed::kSharesAt));
+            outcome = order_books_.reduce(
+                number, core::load_be<std::uint32_t>(message + itch_layout::order_executed::kSharesAt));
     }
     settle(outcome, book, message, context, handler);
 }
@@ -239,12 +240,12 @@ void ItchDecoder::on_trade(Bytes message, const Context& context, Handler& handl
 
 /// Counts what became of the order and publishes the quote.
 template <class Handler>
-void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
+void ItchDecoder::settle(OrderBooks::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                          Handler& handler) {
-    using enum OrderBook::Outcome;
-    live_orders_.set(book_.live_orders());
+    using enum OrderBooks::Outcome;
+    live_orders_.set(order_books_.live_orders());
     if (outcome != done) [[unlikely]] {
-        book_.mark_incomplete(book);
+        order_books_.mark_incomplete(book);
         switch (outcome) {
             case unknown_order: unknown_orders_.add(); break;
             case no_room: refused_orders_.add(); break;
@@ -260,8 +261,8 @@ void ItchDecoder::settle(OrderBook::Outcome outcome, std::uint16_t book, Bytes m
 template <class Handler>
 void ItchDecoder::publish_top(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
     auto& entry = books_[book];
-    const auto top = book_.top(book);
-    const bool incomplete = !complete_ || !book_.is_complete(book);
+    const auto top = order_books_.top(book);
+    const bool incomplete = !complete_ || !order_books_.is_complete(book);
     const auto flags = static_cast<std::uint16_t>((incomplete ? kIncomplete : 0) | (entry.is_halted() ? kHalted : 0));
     if (top == entry.top && (flags == entry.flags || !entry.published)) return;
     entry.top = top;

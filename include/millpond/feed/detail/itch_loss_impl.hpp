@@ -19,7 +19,7 @@ void ItchDecoder::lose(core::Tally& counter, const Context& context, Handler& ha
 template <class Handler>
 void ItchDecoder::reject(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
     counters_.rejected.add();
-    book_.mark_incomplete(book);
+    order_books_.mark_incomplete(book);
     publish_top(book, message, context, handler);
 }
 

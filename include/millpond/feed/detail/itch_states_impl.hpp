@@ -82,7 +82,7 @@ void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler
     switch (event) {
         case 'O':
             status.state = TradingState::start_of_messages;
-            complete_ = complete_ || book_.live_orders() == 0;
+            complete_ = complete_ || order_books_.live_orders() == 0;
             break;
         case 'S': status.state = TradingState::start_of_system_hours; break;
         case 'Q': status.state = TradingState::start_of_market_hours; break;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
+#include <new>
 #include <numeric>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct LevelChunk {
 /// The chunks that all sides of all books share.
 ///
 /// Threads: one.
-/// Memory:  776 bytes a chunk, taken and touched once in the constructor.
+/// Memory:  776 bytes a chunk, taken and touched once in the constructor, and in try_grow.
 class LevelPool {
 public:
     static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
@@ -48,6 +49,12 @@ public:
         free_count_ = free_.size();
     }
 
+    [[nodiscard]] std::size_t chunks() const noexcept { return chunks_.size(); }
+    [[nodiscard]] bool is_exhausted() const noexcept { return free_count_ == 0; }
+    /// Makes it a pool of `chunks` in all; references to chunks are void then. False, with nothing changed, when there
+    /// is no memory.
+    [[nodiscard]] bool try_grow(std::size_t chunks) noexcept;
+
     [[nodiscard]] LevelChunk& operator[](std::uint32_t index) noexcept { return chunks_[index]; }
     [[nodiscard]] const LevelChunk& operator[](std::uint32_t index) const noexcept { return chunks_[index]; }
 
@@ -56,6 +63,20 @@ private:
     std::pmr::vector<std::uint32_t> free_;
     std::size_t free_count_{0};
 };
+
+inline bool LevelPool::try_grow(std::size_t chunks) noexcept {
+    const auto before = chunks_.size();
+    if (chunks <= before) return true;
+    try {
+        free_.reserve(chunks);
+        chunks_.resize(chunks);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    free_.resize(chunks);  // never allocates: reserved above
+    for (auto index = before; index < chunks; ++index) free_[free_count_++] = static_cast<std::uint32_t>(index);
+    return true;
+}
 
 /// The price levels of one side of a book, ordered by a key whose largest is the best: the price of a bid, the
 /// complement of an ask's.

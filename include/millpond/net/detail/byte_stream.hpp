@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <millpond/net/detail/descriptor.hpp>
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::net::detail {
 
@@ -49,7 +49,7 @@ private:
     void begin_expanding();
     void expand();
 
-    Descriptor file_;
+    core::Descriptor file_;
     std::vector<std::byte> buffer_;
     std::span<const std::byte> window_;
     std::vector<std::byte> packed_buffer_;

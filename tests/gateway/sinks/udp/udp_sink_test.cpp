@@ -82,7 +82,7 @@ TEST_F(UdpSinkTest, TheNextGatewayReadsEveryQuoteInOrder) {
     }
     sink_.step(kSecondNs);
     EXPECT_EQ(sink_.held(), 0U);
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     ASSERT_EQ(bids_.size(), kQuotes);
     for (std::uint64_t i = 0; i < kQuotes; ++i) EXPECT_EQ(bids_[i], static_cast<feed::Price>(i + 1));
     EXPECT_EQ(gaps_, 0);
@@ -103,7 +103,7 @@ TEST_F(UdpSinkTest, AClearReachesReceiversBeforeTheNextQuote) {
     sink_.step(kSecondNs);
     EXPECT_EQ(sink_.on(feed::Clear{}, 2), Taken::kept);
     sink_.step(kSecondNs + 1);
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     EXPECT_EQ(clears_, 1);
 }
 
@@ -112,14 +112,14 @@ TEST_F(UdpSinkTest, WhatTheSinkMissedIsAGapDownstreamEvenWhenNothingFollows) {
     sink_.missed(2, 11);
     sink_.on(quote_of(0, 6), 12);
     sink_.step(kSecondNs);
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     EXPECT_EQ(bids_, (std::vector<feed::Price>{5, 6}));
     EXPECT_EQ(gaps_, 1);
     EXPECT_EQ(lost_, 10U);
-    const auto before = sink_.sender().counts().datagrams.read();
+    const auto before = sink_.sender().counters().datagrams.read();
     sink_.missed(13, 15);
     sink_.step(kSecondNs + 1);
-    receive(sink_.sender().counts().datagrams.read() - before);
+    receive(sink_.sender().counters().datagrams.read() - before);
     EXPECT_EQ(gaps_, 2);
     EXPECT_EQ(lost_, 13U);
 }
@@ -134,7 +134,7 @@ TEST_F(UdpSinkTest, AGapSendsTheQuotesOfItsChannelOnceMoreAsIncompleteOnes) {
     EXPECT_EQ(sink_.held(), 1U);
     sink_.step(2 * kSecondNs);
     EXPECT_EQ(sink_.held(), 0U);
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     EXPECT_EQ(bids_, (std::vector<feed::Price>{5, 6, 5}));
     EXPECT_EQ(flags_, (std::vector<std::uint16_t>{0, 0, feed::kIncomplete}));
     EXPECT_EQ(gaps_, 0) << "nothing of its own is missing";
@@ -148,21 +148,21 @@ TEST_F(UdpSinkTest, WhatIsSentOnceMoreIsPacedAndAQuoteThatIsNewerGoesAlone) {
         sink_.on(quote_of(id, 100 + id), id + 1U);
         sink_.step(kSecondNs);
     }
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     bids_.clear();
     flags_.clear();
     sink_.on(feed::Gap{.channel = 0}, 101);
     sink_.on(quote_of(99, 7), 102);
     auto now = 2 * kSecondNs;
-    auto before = sink_.sender().counts().datagrams.read();
+    auto before = sink_.sender().counters().datagrams.read();
     sink_.step(now);
     sink_.step(now + 1);
     EXPECT_EQ(sink_.held(), 1U);
-    receive(sink_.sender().counts().datagrams.read() - before);
+    receive(sink_.sender().counters().datagrams.read() - before);
     EXPECT_EQ(bids_.size(), 17U) << "the newer one, and a portion";
-    before = sink_.sender().counts().datagrams.read();
+    before = sink_.sender().counters().datagrams.read();
     while (sink_.held() != 0) sink_.step(now += 100'000);
-    receive(sink_.sender().counts().datagrams.read() - before);
+    receive(sink_.sender().counters().datagrams.read() - before);
     ASSERT_EQ(bids_.size(), 100U);
     EXPECT_EQ(bids_[0], 7);
     EXPECT_EQ(flags_[0], 0);
@@ -179,7 +179,7 @@ TEST_F(UdpSinkTest, AClearDropsWhatWasToBeSentOnceMore) {
     EXPECT_EQ(sink_.held(), 0U);
     sink_.on(feed::Gap{.channel = 0}, 4);
     sink_.step(3 * kSecondNs);
-    receive(sink_.sender().counts().datagrams.read());
+    receive(sink_.sender().counters().datagrams.read());
     EXPECT_EQ(bids_.size(), 1U);
     EXPECT_EQ(clears_, 1);
 }
@@ -194,9 +194,9 @@ TEST_F(UdpSinkTest, SilenceBringsHeartbeats) {
     const auto now = core::monotonic_nanos();
     sink_.step(now);
     sink_.step(now + 1);
-    EXPECT_EQ(sink_.sender().counts().datagrams.read(), 1U);
+    EXPECT_EQ(sink_.sender().counters().datagrams.read(), 1U);
     sink_.step(now + 2 * kSecondNs);
-    EXPECT_EQ(sink_.sender().counts().datagrams.read(), 2U);
+    EXPECT_EQ(sink_.sender().counters().datagrams.read(), 2U);
     receive(2);
     EXPECT_EQ(decoder_.counters().heartbeats.read(), 2U);
 }

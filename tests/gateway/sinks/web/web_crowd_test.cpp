@@ -102,8 +102,8 @@ public:
     /// Everything that was sent has come, and was decoded and published.
     void expect_untouched() const {
         pipeline_.for_each_feed([&](const auto& line) {
-            EXPECT_EQ(line.receiver().counts().datagrams.read(), sent_);
-            EXPECT_EQ(line.receiver().counts().kernel_drops.read(), 0U);
+            EXPECT_EQ(line.receiver().counters().datagrams.read(), sent_);
+            EXPECT_EQ(line.receiver().counters().kernel_drops.read(), 0U);
             EXPECT_EQ(line.counters().quotes.read(), sent_);
             EXPECT_EQ(line.counters().malformed.read(), 0U);
             line.visit_counters([](std::string_view name, std::string_view, const core::Tally& count) {

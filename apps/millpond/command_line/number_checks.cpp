@@ -1,0 +1,76 @@
+#include "apps/millpond/command_line/number_checks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "apps/millpond/command_line/arguments.hpp"
+#include "service/settings/nearest.hpp"
+
+namespace millpond::app {
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// good: whether a finite number will do. The text of the result says what was expected; empty when all is good.
+template <class Good>
+Check number_where(std::string expected, Good good) {
+    return [expected, good](const std::string& text) {
+        const auto number = parse<double>(text);
+        if (number && std::isfinite(*number) && good(*number)) return std::string{};
+        return fmt::format("expects {}, found '{}'", expected, text);
+    };
+}
+
+}  // namespace
+
+Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
+    return [lowest, highest](const std::string& text) -> std::string {
+        const auto number = parse<std::uint64_t>(text);
+        // A 0 in front would be read as octal.
+        const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
+        if (is_decimal && *number >= lowest && *number <= highest) return {};
+        return highest == UINT64_MAX
+                   ? fmt::format("expects a whole number from {} on, found '{}'", lowest, text)
+                   : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
+    };
+}
+
+Check number_between(double least, double most) {
+    return number_where(fmt::format("a number from {} to {}", least, most),
+                        [least, most](double number) { return number >= least && number <= most; });
+}
+
+// Here, and not beside the parser, which knows no service.
+Option* Option::one_of(std::initializer_list<std::string> words) {
+    const std::vector<std::string> known{words};
+    check([known](const std::string& text) -> std::string {
+        if (std::ranges::find(known, text) != known.end()) return {};
+        const auto hint = settings::did_you_mean(text, std::vector<std::string_view>{known.begin(), known.end()});
+        return fmt::format("'{}' is none of {}{}{}", text, fmt::join(known, ", "), hint.empty() ? "" : "; ", hint);
+    });
+    return type_name(fmt::format("{}:{{{}}}", type(), fmt::join(known, ",")));
+}
+
+void check_unsigned_options(const Arguments& program) {
+    for (auto& option : program.options()) {
+        if (option.type().starts_with("UINT")) option.check(whole_number());
+    }
+    for (const auto& command : program.subcommands()) check_unsigned_options(command);
+}
+
+}  // namespace millpond::app

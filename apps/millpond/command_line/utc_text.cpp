@@ -1,0 +1,52 @@
+#include "apps/millpond/command_line/utc_text.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <millpond/fix/utc_time.hpp>
+
+#include "apps/millpond/command.hpp"
+
+namespace millpond::app {
+namespace {
+
+/// FIX writes 20261120-14:30:00 where ISO 8601 writes 2026-11-20T14:30:00.
+constexpr std::size_t kIsoDateChars = 10;
+constexpr std::size_t kHourAndMinuteChars = 5;
+
+std::optional<std::int64_t> parse_iso(std::string_view text) {
+    if (text.size() < kIsoDateChars || text[4] != '-' || text[7] != '-') return std::nullopt;
+    auto fix = std::string{text.substr(0, 4)}.append(text.substr(5, 2)).append(text.substr(8, 2));
+    if (text.size() == kIsoDateChars) return fix::parse_utc_date(fix);
+    if (text[kIsoDateChars] != 'T') return std::nullopt;
+    const auto time = text.substr(kIsoDateChars + 1);
+    fix.append("-").append(time);
+    if (time.size() == kHourAndMinuteChars) fix.append(":00");
+    return fix::parse_utc_timestamp(fix);
+}
+
+}  // namespace
+
+std::string utc_text(std::int64_t utc_ns) {
+    std::array<char, fix::kMaxTimestampChars> buffer{};
+    const std::string_view text{buffer.data(),
+                                fix::write_utc_timestamp(buffer.data(), utc_ns, fix::TimePrecision::millis)};
+    return std::string{text.substr(0, 4)}
+        .append("-")
+        .append(text.substr(4, 2))
+        .append("-")
+        .append(text.substr(6, 2))
+        .append("T")
+        .append(text.substr(9));
+}
+
+std::int64_t parse_utc(const std::string& flag, const std::string& text) {
+    if (const auto time = parse_iso(text)) return *time;
+    throw UsageError(flag + ": '" + text + "' is no time like 2026-11-20T14:30:00 (UTC)");
+}
+
+}  // namespace millpond::app

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string_view>
+
+#include "service/http/asset.hpp"
+
+namespace millpond::fixd {
+
+/// Null when there is none of that path; "/" is the page itself.
+[[nodiscard]] const http::Asset* find_asset(std::string_view path) noexcept;
+
+}  // namespace millpond::fixd

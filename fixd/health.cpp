@@ -1,0 +1,166 @@
+#include "fixd/health.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <millpond/core/json_string.hpp>
+#include <millpond/fix/utc_time.hpp>
+
+namespace millpond::fixd {
+namespace {
+
+using core::json_string;
+
+constexpr std::uint64_t kMuchPending = 64ULL * 1024;
+
+struct Words {
+    std::string_view stage;
+    service::Severity severity;
+    std::string_view meaning;
+    std::string_view advice;
+};
+
+const Words& words_of(Finding::Kind kind) noexcept {
+    using enum service::Severity;
+    static constexpr Words kWords[] = {
+        {"not_connected", error, "The session has no connection that is logged on, and its schedule is open.",
+         "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
+        {"history_lost", warning,
+         "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
+         "Agree with the counterparty on what it missed. A larger `store_bytes` keeps more."},
+        {"raw_log_lost", warning, "Pieces of the byte stream found no room in the raw log or could not be written.",
+         "Look for a slow or full disk. A larger `raw_log_ring` waits longer."},
+        {"slow_consumer", warning, "The counterparty reads more slowly than it is sent to.",
+         "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
+        {"resend", info, "Messages are being sent again, or were asked for and have not come.",
+         "Nothing, unless it lasts."},
+        {"disabled", info, "Logons to this session are refused.",
+         "`millpond fix sessions enable` ends that, or `enabled = true` in the configuration and a reload."},
+    };
+    return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(service::Severity severity) noexcept {
+    switch (severity) {
+        case service::Severity::error: return "error";
+        case service::Severity::warning: return "warning";
+        default: return "info";
+    }
+}
+
+void find_in(const SessionReport& session, std::vector<Finding>& found) {
+    const auto& status = session.status;
+    const auto add = [&](Finding::Kind kind, std::string text) {
+        found.push_back({.kind = kind, .of = fmt::format("session '{}'", status.name), .text = std::move(text)});
+    };
+    const bool is_active = status.state == fix::Session::State::active;
+    if (!status.enabled) {
+        add(Finding::Kind::disabled, "it is disabled");
+    } else if (status.role == fix::Role::initiator && status.open && !is_active) {
+        add(Finding::Kind::not_connected,
+            session.error.utc_ns != 0 ? session.error.text : std::string{"it is not logged on"});
+    }
+    if (status.lost != 0) {
+        add(Finding::Kind::history_lost, fmt::format("{} messages were asked for and not in the store", status.lost));
+    }
+    if (status.pending_bytes > kMuchPending) {
+        add(Finding::Kind::slow_consumer, fmt::format("{} bytes wait to be read", status.pending_bytes));
+    }
+    if (status.resending || status.awaits_resend) {
+        add(Finding::Kind::resend, status.resending ? "messages are sent again" : "missing messages were asked for");
+    }
+}
+
+std::string or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
+
+std::string json_of(const SessionReport& session) {
+    const auto& status = session.status;
+    const auto& latency = session.latency;
+    return fmt::format(
+        R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
+        R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
+        R"("history_lost":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
+        R"("last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}}}})",
+        json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
+        engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
+        status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
+        status.resending, status.awaits_resend, status.lost, status.connections, or_null(status.connected_utc_ns),
+        or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns), engine::name(status.last_closed),
+        session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
+        latency.count, latency.p50, latency.p90, latency.p99, latency.max);
+}
+
+std::string json_of(const Finding& finding) {
+    const auto& words = words_of(finding.kind);
+    return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
+                       words.stage, name(words.severity), json_string(finding.of), finding.since_utc_ns,
+                       json_string(finding.text), json_string(words.meaning), json_string(words.advice));
+}
+
+template <class List, class Text>
+std::string list_of(const List& list, const Text& text) {
+    std::string out{'['};
+    for (const auto& one : list) {
+        if (out.size() > 1) out += ',';
+        out += text(one);
+    }
+    return out += ']';
+}
+
+}  // namespace
+
+service::Severity severity_of(Finding::Kind kind) noexcept { return words_of(kind).severity; }
+
+std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
+                                    std::int64_t utc_ns) {
+    std::vector<Finding> found;
+    for (const auto& session : sessions) find_in(session, found);
+    if (raw_log.pieces != 0 || raw_log.bytes != 0) {
+        found.push_back(
+            {.kind = Finding::Kind::raw_log_lost,
+             .of = "the raw log",
+             .text = fmt::format("{} pieces found no room, {} bytes were not written", raw_log.pieces, raw_log.bytes)});
+    }
+    std::map<std::string, std::int64_t> since;
+    const std::lock_guard guard{lock_};
+    for (auto& finding : found) {
+        const auto key = fmt::format("{} {}", static_cast<int>(finding.kind), finding.of);
+        const auto known = since_.find(key);
+        finding.since_utc_ns = known != since_.end() ? known->second : utc_ns;
+        since.emplace(key, finding.since_utc_ns);
+    }
+    since_ = std::move(since);
+    std::ranges::stable_sort(found, {}, [](const Finding& finding) {
+        return std::tuple{-static_cast<int>(severity_of(finding.kind)), finding.since_utc_ns};
+    });
+    return found;
+}
+
+bool is_good(const std::vector<Finding>& findings) {
+    return std::ranges::none_of(
+        findings, [](const Finding& finding) { return severity_of(finding.kind) == service::Severity::error; });
+}
+
+std::string health_line(const std::vector<Finding>& findings) {
+    if (findings.empty()) return "good\n";
+    const auto& first = findings.front();
+    char time[fix::kMaxTimestampChars];
+    const std::string_view since{time, fix::write_utc_timestamp(time, first.since_utc_ns, fix::TimePrecision::seconds)};
+    return fmt::format("{}{}: {}: {} (since {} UTC)\n", is_good(findings) ? "good, but " : "",
+                       words_of(first.kind).stage, first.of, first.text, since);
+}
+
+std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
+                        const std::vector<std::string>& listening, std::int64_t started_utc_ns, std::int64_t utc_ns) {
+    return fmt::format(R"({{"now":{},"started":{},"good":{},"findings":{},"acceptors":{},"sessions":{}}})"
+                       "\n",
+                       utc_ns, started_utc_ns, is_good(findings),
+                       list_of(findings, [](const Finding& finding) { return json_of(finding); }),
+                       list_of(listening, [](const std::string& place) { return json_string(place); }),
+                       list_of(sessions, [](const SessionReport& session) { return json_of(session); }));
+}
+
+}  // namespace millpond::fixd

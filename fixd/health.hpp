@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/session_status.hpp>
+
+#include "fixd/session_records.hpp"
+#include "service/log.hpp"
+
+namespace millpond::fixd {
+
+/// A session as the page shows it.
+struct SessionReport {
+    engine::SessionStatus status;
+    SessionRecord::Error error{};
+    LastLatencies::Percentiles latency{};
+};
+
+/// Something that an operator should know.
+struct Finding {
+    enum class Kind : std::uint8_t {
+        not_connected,  ///< An initiator has no session though its schedule is open.
+        history_lost,   ///< A counterparty asked for messages that the store no longer has.
+        raw_log_lost,   ///< Pieces of the stream are not in the raw log.
+        slow_consumer,  ///< A counterparty leaves much output unread.
+        resend,         ///< A resend is in progress.
+        disabled,       ///< An operator or the configuration keeps the session out.
+    };
+    Kind kind;
+    std::string of;  ///< "session 'FIX.4.4:HOUSE->DESK'"
+    std::string text;
+    std::int64_t since_utc_ns{0};
+};
+
+[[nodiscard]] service::Severity severity_of(Finding::Kind kind) noexcept;
+
+/// Sums over the raw logs.
+struct RawLogLosses {
+    std::uint64_t pieces{0};
+    std::uint64_t bytes{0};
+};
+
+/// Finds what is wrong and since when.
+///
+/// Threads: any.
+class Findings {
+public:
+    /// The findings of this moment: errors first, then warnings, then the rest; among equals the oldest.
+    [[nodiscard]] std::vector<Finding> look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
+                                            std::int64_t utc_ns);
+
+private:
+    std::mutex lock_;
+    std::map<std::string, std::int64_t> since_;  // by kind and what it is of
+};
+
+/// What /health answers, with a line's end: "good", or the first finding.
+[[nodiscard]] std::string health_line(const std::vector<Finding>& findings);
+/// Whether none of them is an error.
+[[nodiscard]] bool is_good(const std::vector<Finding>& findings);
+/// What /api/health answers.
+[[nodiscard]] std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
+                                      const std::vector<std::string>& listening, std::int64_t started_utc_ns,
+                                      std::int64_t utc_ns);
+
+}  // namespace millpond::fixd

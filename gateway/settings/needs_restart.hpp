@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "gateway/settings/config.hpp"
+
+namespace millpond::gateway {
+
+/// What of `next` cannot change while the gateway runs, each as a sentence.
+[[nodiscard]] std::vector<std::string> what_needs_a_restart(const Config& now, const Config& next);
+
+}  // namespace millpond::gateway

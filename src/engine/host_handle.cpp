@@ -1,0 +1,59 @@
+#include "host_handle.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "session_host.hpp"
+
+namespace millpond::engine {
+
+const std::string& HostHandle::name() const noexcept { return host_->name(); }
+
+SessionStatus HostHandle::status() const { return host_->gauges().status(); }
+
+void HostHandle::post(std::function<void(SessionHost&)> work) {
+    io_->post([weak = host_->weak_from_this(), work = std::move(work)] {
+        if (const auto host = weak.lock(); host != nullptr && !host->ended()) work(*host);
+    });
+}
+
+void HostHandle::request_logout(std::string reason) {
+    post([reason = std::move(reason)](SessionHost& host) { host.disable(reason); });
+}
+
+void HostHandle::request_logon() {
+    post([](SessionHost& host) { host.enable(); });
+}
+
+void HostHandle::request_reset() {
+    post([](SessionHost& host) { host.reset(); });
+}
+
+void HostHandle::request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
+                                 std::function<void(bool done)> done) {
+    post([next_sender, next_target, done = std::move(done)](SessionHost& host) {
+        const bool free = host.set_numbers(next_sender, next_target);
+        if (done) done(free);
+    });
+}
+
+void HostHandle::set_tap(WireTap* tap) {
+    io_->call([&] { host_->set_tap(tap); });
+}
+
+std::vector<metrics::Registration> HostHandle::add_metrics(metrics::Registry& registry) const {
+    return host_->gauges().add_metrics(registry);
+}
+
+void HostHandle::attach(detail::Sender& sender) {
+    io_->call([&] { host_->senders().add(sender); });
+}
+
+void HostHandle::detach(detail::Sender& sender) noexcept {
+    io_->call([&] {
+        sender.on_disconnect();
+        host_->senders().remove(sender);
+    });
+}
+
+}  // namespace millpond::engine

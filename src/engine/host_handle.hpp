@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/engine/session_handle.hpp>
+
+namespace millpond::engine {
+
+class SessionHost;
+
+/// A session for other threads: hands what they ask for to its I/O thread.
+///
+/// Threads: any.
+class HostHandle final : public SessionHandle {
+public:
+    /// A part of `host`.
+    HostHandle(SessionHost& host, IoThread& io) noexcept : host_(&host), io_(&io) {}
+    ~HostHandle() = default;
+    /// The host's place on its I/O thread.
+    void set_slot(std::size_t slot) noexcept { slot_ = slot; }
+    [[nodiscard]] std::size_t slot() const noexcept { return slot_; }
+
+    const std::string& name() const noexcept override;
+    SessionStatus status() const override;
+    IoThread& io() const noexcept override { return *io_; }
+    void request_logout(std::string reason) override;
+    void request_logon() override;
+    void request_reset() override;
+    void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
+                         std::function<void(bool done)> done) override;
+    void set_tap(WireTap* tap) override;
+    std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const override;
+    void attach(detail::Sender& sender) override;
+    void detach(detail::Sender& sender) noexcept override;
+    void signal() noexcept override { io_->signal(slot_); }
+
+private:
+    /// Has `work` done on the I/O thread if the session is still there then.
+    void post(std::function<void(SessionHost&)> work);
+
+    SessionHost* host_;
+    IoThread* io_;
+    std::size_t slot_{0};
+};
+
+}  // namespace millpond::engine

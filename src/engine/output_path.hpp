@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <millpond/core/moment.hpp>
+#include <millpond/engine/session_options.hpp>
+#include <millpond/engine/wire_tap.hpp>
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/message_store.hpp>
+
+#include "host_connection.hpp"
+#include "output_queue.hpp"
+
+namespace millpond::engine {
+
+/// What a session sends, on its way from the store, or as a copy, through a queue to the socket.
+///
+/// Threads: the I/O thread's.
+/// Memory:  the queue, taken in the constructor.
+class OutputPath {
+public:
+    /// All must outlive it. file: the store where it is in files, else null. stamp: the newest time known.
+    OutputPath(HostConnection& connection, fix::MessageStore& store, fix::FileStore* file, const std::string& name,
+               const SessionLimits& limits, std::size_t longest_message, const core::Moment& stamp);
+
+    /// A connection begins, or has ended.
+    void clear() noexcept;
+    /// Takes whole messages: one of the store, by its number, or with 0 a copy. False: there is no room, and the
+    /// connection cannot go on.
+    [[nodiscard]] bool add(std::uint64_t sequence, std::string_view bytes);
+    /// Writes what the socket takes; calls written(sequence) with the newest message that it took.
+    template <class Written>
+    void flush(Written&& written);
+
+    /// Whether so much waits that it is written before the end of the action.
+    [[nodiscard]] bool is_due() const noexcept { return queue_.pieces() >= kWriteAtOnce || is_too_much(); }
+    [[nodiscard]] bool is_too_much() const noexcept { return queue_.bytes() > pending_bytes_; }
+    [[nodiscard]] bool is_congested() const noexcept {
+        return queue_.bytes() > pending_bytes_ / 2 || queue_.pieces() > queue_.most_pieces() / 2 ||
+               queue_.copies_are_half_full() || connection_->is_broken();
+    }
+    /// When the socket has taken nothing for too long; kNever: nothing waits.
+    [[nodiscard]] std::int64_t stalled_at_ns() const noexcept {
+        return moved_ns_ == 0 ? detail::kNever : moved_ns_ + stalled_ns_;
+    }
+    [[nodiscard]] const OutputQueue& queue() const noexcept { return queue_; }
+    /// An action ended by an exception, maybe within `flush`.
+    void abandon_flush() noexcept { flushing_ = false; }
+    /// Null: none.
+    void set_tap(WireTap* tap) noexcept { tap_ = tap; }
+
+private:
+    static constexpr std::size_t kWriteAtOnce = 16;  // messages that wait for the end of an action at most
+
+    void make_durable() noexcept;
+    [[nodiscard]] bool survive_reset();
+
+    HostConnection* connection_;
+    fix::MessageStore* store_;
+    fix::FileStore* durable_;  // null: the disk is not waited for
+    const std::string* name_;
+    const core::Moment* stamp_;
+    WireTap* tap_{nullptr};
+    std::size_t pending_bytes_;
+    std::int64_t stalled_ns_;
+    OutputQueue queue_;
+    bool flushing_{false};
+    std::uint64_t resets_seen_{0};  // of the store, when the queue began to hold its messages
+    std::int64_t moved_ns_{0};      // monotonic: when the socket last took something; 0: nothing waits
+};
+
+inline bool OutputPath::add(std::uint64_t sequence, std::string_view bytes) {
+    if (tap_ != nullptr) tap_->on_bytes(*name_, Direction::out, bytes, stamp_->utc_ns);
+    if (sequence != 0 && durable_ != nullptr) make_durable();
+    if (store_->counters().resets.read() != resets_seen_ && !survive_reset()) return false;
+    if (moved_ns_ == 0) moved_ns_ = stamp_->monotonic_ns;
+    return sequence != 0 ? queue_.add_stored(sequence, bytes) : queue_.add_copy(bytes);
+}
+
+template <class Written>
+void OutputPath::flush(Written&& written) {
+    if (flushing_ || !connection_->is_open()) return;
+    flushing_ = true;
+    bool blocked = false;
+    do {
+        std::uint64_t last = 0;
+        const auto before = queue_.bytes();
+        if (!(*connection_)->send(queue_, [&](std::uint64_t sequence) { last = sequence; })) connection_->set_broken();
+        blocked = !queue_.empty();
+        if (!blocked) {
+            moved_ns_ = 0;
+        } else if (queue_.bytes() != before) {
+            moved_ns_ = stamp_->monotonic_ns;
+        }
+        if (last == 0) break;
+        store_->mark_written(last);
+        written(last);
+    } while (!blocked && !connection_->is_broken() && !queue_.empty());  // the called object may have sent more
+    flushing_ = false;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <millpond/engine/detail/sender.hpp>
+#include <millpond/engine/send_outcome.hpp>
+#include <millpond/fix/session.hpp>
+
+#include "output_path.hpp"
+
+namespace millpond::engine {
+
+/// The senders of a session: lets each send some messages in turn, and reports to them what the socket took.
+///
+/// Threads: the I/O thread's.
+class SenderPump final : public detail::SenderHost {
+public:
+    /// All must outlive it. stamp: the newest time known.
+    SenderPump(fix::Session& session, const OutputPath& output, const core::Moment& stamp) noexcept
+        : session_(&session), output_(&output), stamp_(&stamp) {}
+    ~SenderPump() = default;
+
+    void add(detail::Sender& sender) { senders_.push_back(&sender); }
+    void remove(detail::Sender& sender) noexcept { std::erase(senders_, &sender); }
+    [[nodiscard]] bool empty() const noexcept { return senders_.empty(); }
+
+    /// Calls flush() where something waits to be written. True: there may be more to send at once.
+    template <class Flush>
+    [[nodiscard]] bool run(core::Moment now, Flush&& flush) {
+        constexpr std::size_t kMessagesATurn = 64;  // of a sender, before others get theirs
+        bool more = false;
+        for (std::size_t i = 0; i < senders_.size(); ++i) {
+            more = senders_[i]->pump(*this, now, kMessagesATurn) || more;
+            // What a sender waits for may be out already.
+            if (!output_->queue().empty()) flush();
+        }
+        return more;
+    }
+    /// The socket has every message up to this number.
+    void on_written(std::uint64_t sequence) noexcept {
+        for (auto* sender : senders_) sender->on_written(sequence);
+    }
+    void on_disconnect() noexcept {
+        for (auto* sender : senders_) sender->on_disconnect();
+    }
+
+    /// Refuses the producers from now on.
+    void close() noexcept {
+        for (auto* sender : senders_) sender->close();
+    }
+    void fail_all(SendFailure failure) noexcept {
+        for (auto* sender : senders_) sender->fail_all(failure);
+    }
+    /// Whether nothing waits and nothing is in flight.
+    [[nodiscard]] bool idle() const noexcept {
+        return std::ranges::all_of(senders_, [](auto* sender) { return sender->idle(); });
+    }
+    /// When a message that waits expires; kNever: none does.
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept {
+        auto next = detail::kNever;
+        for (const auto* sender : senders_) next = std::min(next, sender->next_deadline_ns());
+        return next;
+    }
+
+    // SenderHost
+    fix::Session& session() noexcept override { return *session_; }
+    bool congested() const override { return output_->is_congested(); }
+    core::Moment stamp() const noexcept override { return *stamp_; }
+
+private:
+    fix::Session* session_;
+    const OutputPath* output_;
+    const core::Moment* stamp_;
+    std::vector<detail::Sender*> senders_;
+};
+
+}  // namespace millpond::engine

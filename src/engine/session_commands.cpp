@@ -1,0 +1,74 @@
+#include "session_action.hpp"
+#include "session_host.hpp"
+
+namespace millpond::engine {
+
+void SessionHost::set_enabled(bool enabled) noexcept {
+    enabled_ = enabled;
+    gauges_.enabled.store(enabled, std::memory_order_relaxed);
+}
+
+void SessionHost::disable(std::string_view reason) {
+    const auto now = io_->now();
+    act(now, [&] {
+        set_enabled(false);
+        if (observer_ != nullptr) observer_->on_host_enabled(false, now);
+        session_.logout(reason, now);
+    });
+}
+
+void SessionHost::enable() {
+    set_enabled(true);
+    if (observer_ != nullptr) observer_->on_host_enabled(true, io_->now());
+}
+
+void SessionHost::reset() {
+    const auto now = io_->now();
+    act(now, [&] { session_.reset(now); });
+}
+
+bool SessionHost::set_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target) {
+    const bool free = !connection_.exists() && !claimed();
+    if (free && next_sender) store_->set_next_sender(*next_sender);
+    if (free && next_target) store_->set_next_target(*next_target);
+    gauges_.show_store();
+    return free;
+}
+
+void SessionHost::set_tap(WireTap* tap) noexcept {
+    input_.set_tap(tap);
+    output_.set_tap(tap);
+}
+
+void SessionHost::on_drain(core::Moment now, std::int64_t deadline_ns) {
+    draining_ = true;
+    drain_deadline_ns_ = deadline_ns;
+    senders_.close();
+    act(now, [&] { pump(now); });
+}
+
+void SessionHost::continue_drain(core::Moment now) {
+    if (now.monotonic_ns >= drain_deadline_ns_) {
+        senders_.fail_all(SendFailure::shut_down);
+        if (connection_.exists()) {
+            cut(Closed::shut_down);
+            let_go(now);
+        }
+        return;
+    }
+    if (!connection_.exists() || !senders_.idle() || !output_.queue().empty()) return;
+    if (session_.state() == fix::Session::State::active) {
+        session_.logout("the engine ends", now);
+        flush();
+    } else if (session_.state() == fix::Session::State::awaiting_logon) {
+        cut(Closed::shut_down);
+        let_go(now);
+    } else if (const auto ending = session_.ending()) {
+        cut(closed_by(*ending));
+        let_go(now);
+    }
+}
+
+bool SessionHost::drained() const noexcept { return !connection_.exists() && senders_.idle(); }
+
+}  // namespace millpond::engine

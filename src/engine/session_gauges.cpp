@@ -1,0 +1,107 @@
+#include <algorithm>
+
+#include "session_gauges.hpp"
+
+#include <millpond/core/clock.hpp>
+
+namespace millpond::engine {
+
+void SessionGauges::show_peer(const net::SocketAddress& peer) {
+    const std::lock_guard guard{peer_lock_};
+    peer_text_ = peer.to_string();
+}
+
+void SessionGauges::forget_peer() {
+    const std::lock_guard guard{peer_lock_};
+    peer_text_.clear();
+}
+
+void SessionGauges::show_store() noexcept {
+    const auto& store = session_->store();
+    next_sender.set(store.next_sender());
+    next_target.set(store.next_target());
+    capacity_bytes.set(store.capacity_bytes());
+}
+
+SessionStatus SessionGauges::status() const {
+    SessionStatus status{.name = *name_, .role = session_->config().role};
+    status.state = state.load(std::memory_order_relaxed);
+    {
+        const std::lock_guard guard{peer_lock_};
+        status.peer = peer_text_;
+    }
+    const auto& schedule = session_->config().schedule;
+    status.open = !schedule || schedule->is_open(core::utc_nanos());
+    status.enabled = enabled.load(std::memory_order_relaxed);
+    status.resending = resending.load(std::memory_order_relaxed);
+    status.awaits_resend = awaits_resend.load(std::memory_order_relaxed);
+    status.next_sender = next_sender.read();
+    status.next_target = next_target.read();
+    status.last_received_utc_ns = static_cast<std::int64_t>(last_received_ns.read());
+    status.last_sent_utc_ns = static_cast<std::int64_t>(last_sent_ns.read());
+    status.connected_utc_ns = static_cast<std::int64_t>(connected_ns.read());
+    status.connections = connections.read();
+    status.last_closed = last_closed.load(std::memory_order_relaxed);
+    const auto& counters = session_->counters();
+    status.received = counters.received.read();
+    status.sent = counters.sent.read();
+    status.resent = counters.resent.read();
+    status.rejected = counters.rejected.read();
+    status.pending_bytes = pending_bytes.read();
+    status.lost_fills = counters.lost_fills.read();
+    status.lost = counters.lost.read();
+    status.store_failures = session_->store().counters().failures.read();
+    return status;
+}
+
+std::vector<metrics::Registration> SessionGauges::add_metrics(metrics::Registry& registry) const {
+    std::vector<metrics::Registration> list;
+    const metrics::Labels labels{{"session", *name_}};
+    const auto counter = [&](const char* name, const char* help, const core::Tally& tally) {
+        list.push_back(registry.add_counter({name, help, labels}, tally));
+    };
+    const auto gauge = [&](const char* name, const char* help, const core::Tally& tally) {
+        list.push_back(registry.add_gauge({name, help, labels}, tally));
+    };
+    const auto& counters = session_->counters();
+    counter("millpond_fix_received_total", "Messages that came whole.", counters.received);
+    counter("millpond_fix_sent_total", "Messages with a number of their own.", counters.sent);
+    counter("millpond_fix_garbled_total", "Stretches of bytes that were no message.", counters.garbled);
+    counter("millpond_fix_rejected_total", "Rejects sent.", counters.rejected);
+    counter("millpond_fix_duplicates_total", "PossDup messages that were had already.", counters.duplicates);
+    counter("millpond_fix_held_total", "Messages that came early and were kept.", counters.held);
+    counter("millpond_fix_held_dropped_total", "Messages that came early and found no room.", counters.held_dropped);
+    counter("millpond_fix_resend_requests_total", "ResendRequests sent.", counters.requests);
+    counter("millpond_fix_resent_total", "Messages resent.", counters.resent);
+    counter("millpond_fix_withheld_total",
+            "Messages that the application refused to resend: their numbers were filled.", counters.withheld);
+    counter("millpond_fix_gap_fills_total", "Gap fills sent.", counters.gap_fills);
+    counter("millpond_fix_history_lost_fills_total", "Gap fills in place of messages that are not in the store.",
+            counters.lost_fills);
+    counter("millpond_fix_history_lost_total", "Messages that the peer asked for and the store no longer has.",
+            counters.lost);
+    counter("millpond_fix_connections_total", "Connections of the session.", connections);
+    counter("millpond_fix_logons_total", "Logons that were complete.", logons);
+    counter("millpond_fix_slow_consumer_total", "Connections cut off: the peer took too little.", slow_consumers);
+    counter("millpond_fix_paused_total", "Times the peer was read more slowly: it sent more than its rate.",
+            paused_times);
+    list.push_back(registry.add_gauge(
+        {"millpond_fix_state", "0 disconnected, 1 awaiting logon, 2 active, 3 awaiting logout.", labels},
+        [this] { return static_cast<double>(state.load(std::memory_order_relaxed)); }));
+    gauge("millpond_fix_next_sender", "The number of the next message to send.", next_sender);
+    gauge("millpond_fix_next_target", "The number of the next message expected.", next_target);
+    gauge("millpond_fix_pending_bytes", "Bytes sent that the socket has not taken.", pending_bytes);
+    const auto& store = session_->store().counters();
+    counter("millpond_fix_store_messages_total", "Messages stored.", store.stored);
+    counter("millpond_fix_store_overwritten_total", "Messages evicted for newer ones.", store.overwritten);
+    counter("millpond_fix_store_refused_total", "Messages that found no room.", store.refused);
+    counter("millpond_fix_store_resets_total", "Resets of the sequence numbers.", store.resets);
+    counter("millpond_fix_store_failures_total",
+            "Attempts to prepare the next file of the store that failed: the disk is full, say.", store.failures);
+    gauge("millpond_fix_store_used_bytes", "Bytes of messages kept.", store.used_bytes);
+    gauge("millpond_fix_store_peak_bytes", "Most bytes of messages kept.", store.peak_bytes);
+    gauge("millpond_fix_store_capacity_bytes", "Bytes of messages that the store keeps.", capacity_bytes);
+    return list;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,218 @@
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <millpond/memory/residency.hpp>
+
+#include "file_store_link.hpp"
+#include "store_upgrade.hpp"
+
+// Opening: the files that are there, the session they belong to, and the sizes of new ones.
+namespace millpond::fix {
+namespace {
+
+constexpr std::size_t kMostEqualSegments = 64;
+constexpr std::size_t kUsualMostBytes = std::size_t{16} << 20U;  // of a growing store's segment
+constexpr std::size_t kSegmentsOfGrowing = 512;                  // at most, when all have their full size
+constexpr std::size_t kLeastSegmentsOfGrowing = 4;
+
+FileStore::Options checked(FileStore::Options options) {
+    if (options.segments > kMostEqualSegments) {
+        throw std::invalid_argument("a message store of " + std::to_string(options.segments) + " segments; at most " +
+                                    std::to_string(kMostEqualSegments));
+    }
+    return options;
+}
+
+/// Of a growing store's first segment.
+std::size_t first_bytes(const FileStore::Options& options, std::size_t most) {
+    return StoreSegment::checked_bytes(std::min(std::max(FileStore::kFirstBytes, options.least_bytes), most));
+}
+
+}  // namespace
+
+std::filesystem::path FileStore::segment_path(const std::filesystem::path& path, std::size_t number) {
+    return number == 0 ? path : std::filesystem::path{path.string() + "." + std::to_string(number)};
+}
+
+std::vector<std::size_t> FileStore::segment_numbers(const std::filesystem::path& path) {
+    std::vector<std::size_t> numbers;
+    const auto prefix = path.filename().string() + ".";
+    const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
+    std::error_code none;  // there is no such folder
+    if (std::filesystem::exists(path, none)) numbers.push_back(0);
+    for (const auto& entry : std::filesystem::directory_iterator{folder, none}) {
+        const auto name = entry.path().filename().string();
+        if (!name.starts_with(prefix) || name.size() == prefix.size() || name[prefix.size()] == '0') continue;
+        std::size_t number = 0;
+        const auto* const end = name.data() + name.size();
+        const auto read = std::from_chars(name.data() + prefix.size(), end, number);
+        if (read.ec == std::errc{} && read.ptr == end && number < kMostSegments) numbers.push_back(number);
+    }
+    std::ranges::sort(numbers);
+    return numbers;
+}
+
+std::size_t FileStore::segment_bytes(const Options& options) {
+    if (options.segments != 0) return StoreSegment::checked_bytes(options.data_bytes / checked(options).segments);
+    const auto part = options.data_bytes / kLeastSegmentsOfGrowing;
+    return StoreSegment::checked_bytes(std::max({std::min(part, kUsualMostBytes), std::min(part, options.least_bytes),
+                                                 options.data_bytes / kSegmentsOfGrowing}));
+}
+
+FileStore::FileStore(const std::filesystem::path& path, std::int64_t utc_ns, const Options& options)
+    : path_(path), options_(options), most_bytes_(segment_bytes(options)), created_utc_ns_(utc_ns), utc_ns_(utc_ns) {
+    upgrade_store(path, options_);
+    chain_.reserve(kMostSegments + 1);
+    recovered_ = std::filesystem::exists(path);
+    try {
+        open_all();
+    } catch (...) {
+        remove_new_files();
+        throw;
+    }
+}
+
+FileStore::~FileStore() = default;
+
+void FileStore::remove_new_files() noexcept {
+    if (recovered_) return;
+    std::error_code ignored;
+    for (const auto& link : links_) {
+        if (link->is_new) std::filesystem::remove(segment_path(path_, link->number), ignored);
+    }
+}
+
+StoreIdentity FileStore::identity_of(const StoreHeader& header) {
+    return StoreIdentity::of_text({header.identity, header.identity_bytes});
+}
+
+/// The segment is this session's from now on. Throws when it is another's.
+void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) const {
+    if (options_.identity.empty()) return;
+    if (header.identity_bytes == 0) {
+        const auto text = options_.identity.text();
+        std::memcpy(header.identity, text.data(), text.size());
+        std::atomic_ref{header.identity_bytes}.store(static_cast<std::uint32_t>(text.size()),
+                                                     std::memory_order_release);
+        return;
+    }
+    const auto owner = identity_of(header);
+    if (owner != options_.identity) {
+        throw std::invalid_argument(file.string() + " is the message store of the session " + owner.name() +
+                                    ", not of " + options_.identity.name());
+    }
+}
+
+/// The file with this number, made with new_bytes of messages where there is none. Null, and the file is removed, when
+/// a process died before it was a segment; the first file is then completed.
+std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::size_t new_bytes) const {
+    const auto file = segment_path(path_, number);
+    std::error_code none;
+    const auto there = std::filesystem::file_size(file, none);
+    const bool exists = !none;
+    if (exists && there == 0 && number != 0) {
+        std::filesystem::remove(file);
+        return nullptr;
+    }
+    const bool has_size = exists && there != 0;
+    auto link = std::make_unique<Link>();
+    link->number = number;
+    link->is_new = !exists;
+    link->region = memory::Region::file(file, has_size ? there : memory_bytes(new_bytes),
+                                        {.prefault = options_.prefault && !has_size,
+                                         .exclusive = number == 0,
+                                         .own = true,
+                                         .mode = options_.file_mode});
+    const auto memory = link->region.bytes();
+    if (const auto segment = StoreSegment::open(memory)) {
+        link->segment = *segment;
+    } else {
+        const auto& header = *reinterpret_cast<const StoreHeader*>(memory.data());
+        if (header.magic == kStoreMagic && header.version != kStoreVersion) {
+            throw std::invalid_argument(file.string() + " is a message store of layout version " +
+                                        std::to_string(header.version) + "; this build reads " +
+                                        std::to_string(kStoreVersion));
+        }
+        // A file that begins with anything but zeros belongs to another program.
+        const auto magic = memory.first(sizeof(StoreHeader::magic));
+        if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
+            throw std::invalid_argument(file.string() + " is no message store of this layout");
+        }
+        if (has_size && number != 0) {
+            std::filesystem::remove(file);
+            return nullptr;
+        }
+        if (memory_bytes(new_bytes) > memory.size()) {
+            throw std::invalid_argument(file.string() + " is an empty file of " + std::to_string(memory.size()) +
+                                        " bytes; a new store needs " + std::to_string(memory_bytes(new_bytes)) +
+                                        ": remove it");
+        }
+        link->segment = StoreSegment::create(memory, new_bytes, created_utc_ns_);
+    }
+    bind(*link->segment.header, file);
+    return link;
+}
+
+void FileStore::open_all() {
+    const bool grows = options_.segments == 0;
+    const auto smallest = grows ? first_bytes(options_, most_bytes_) : most_bytes_;
+    // The first file has the lock: before it is ours the others are not touched.
+    links_.push_back(open_link(0, smallest));
+    for (const auto number : segment_numbers(path_)) {
+        if (number == 0) continue;
+        if (auto link = open_link(number, smallest)) links_.push_back(std::move(link));
+    }
+    for (const auto& link : links_) {
+        if (link->generation() != 0) chain_.push_back(link.get());
+    }
+    if (chain_.empty()) {
+        links_.front()->segment.header->generation.store(1, std::memory_order_release);
+        chain_.push_back(links_.front().get());
+    }
+    take_over();
+    for (auto* link : chain_) {
+        // From earlier builds: its age begins now.
+        auto& left_at = link->segment.header->sealed_utc_ns;
+        if (left_at.load(std::memory_order_relaxed) == 0) left_at.store(created_utc_ns_, std::memory_order_relaxed);
+    }
+    for (const auto& link : links_) {
+        if (link->generation() != 0) continue;
+        if (is_ring() || fresh_.load(std::memory_order_relaxed) != nullptr || link->bytes() < options_.least_bytes) {
+            link->role.store(Link::Role::given_up, std::memory_order_relaxed);
+        } else {
+            offer(*link);
+        }
+    }
+    trim();
+    remove_given_up();
+    next_bytes_ = grows ? std::clamp(2 * last().bytes(), smallest, most_bytes_) : most_bytes_;
+    let_go_of_old(true);
+    if (options_.prefault) {
+        for (const auto& link : links_) {
+            if (link->is_let_go || link->region.created()) continue;
+            const bool is_left = link->role.load(std::memory_order_relaxed) == Link::Role::left;
+            memory::make_present(link->region.bytes(), !is_left);
+        }
+    }
+    if (is_ring()) return;
+    const bool is_usable = last().bytes() >= options_.least_bytes;
+    if (fresh_.load(std::memory_order_relaxed) == nullptr) {
+        try {
+            prepare();
+        } catch (const std::system_error&) {
+            // A store that was there goes on with what it has.
+            if (!recovered_ || !is_usable) throw;
+            count_failure();
+        }
+    }
+    if (!is_usable && turn() != Turn::moved) {
+        throw std::invalid_argument(path_.string() + ": no segment takes the messages of this session");
+    }
+}
+
+}  // namespace millpond::fix

@@ -1,0 +1,302 @@
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <millpond/fix/file_store.hpp>
+#include <millpond/fix/store_reader.hpp>
+
+#include "tests/fix/store_folder.hpp"
+#include "tests/support/child_process.hpp"
+
+// Stores of segments = 0, which grow with their messages up to a bound.
+namespace millpond::fix {
+namespace {
+
+constexpr FileStore::Options kGrowing{.data_bytes = std::size_t{16} << 20U, .segments = 0};
+const std::string kBulk(1000, 'm');
+
+/// Stores messages of a thousand bytes up to this number, with a thread's maintenance now and then.
+void bulk_up_to(FileStore& store, std::uint64_t last, core::Moment now = {}) {
+    for (auto i = store.next_sender(); i <= last; ++i) {
+        ASSERT_TRUE(store.store(kBulk)) << i;
+        store.mark_written(i);
+        ASSERT_FALSE(i % 64 == 0 && store.maintain(now));
+    }
+    ASSERT_FALSE(store.maintain(now));
+}
+
+TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {
+    FileStore store{path(), 0, kGrowing};
+    EXPECT_EQ(store.capacity_bytes(), FileStore::kFirstBytes);
+    EXPECT_EQ(StoreReader{path()}.segments().size(), 2U);
+    bulk_up_to(store, 5'000);
+    EXPECT_EQ(store.capacity_bytes(), std::size_t{7} << 20U);  // 1, 2 and 4 MiB
+    for (std::uint64_t i = 1; i <= 5'000; i += 100) ASSERT_EQ(store.retrieve(i), kBulk) << i;
+    bulk_up_to(store, 40'000);
+    EXPECT_LE(store.capacity_bytes(), kGrowing.data_bytes);
+    EXPECT_EQ(store.retrieve(1), std::nullopt);
+    EXPECT_EQ(store.retrieve(40'000), kBulk);
+    std::uint64_t there = 0;
+    store.retrieve_range(1, 0, [&](std::uint64_t, std::string_view) { ++there; });
+    EXPECT_GT(there, 8'000U);
+    EXPECT_EQ(store.counters().overwritten.read() + there, 40'000U);
+    // Files of segments that were given up are gone; the first one, which holds the lock, stays.
+    std::uintmax_t on_disk = 0;
+    for (const auto number : FileStore::segment_numbers(path())) {
+        on_disk += std::filesystem::file_size(FileStore::segment_path(path(), number));
+    }
+    EXPECT_LT(on_disk, std::uintmax_t{24} << 20U);
+    EXPECT_TRUE(std::filesystem::exists(path()));
+    const StoreReader reader{path()};
+    EXPECT_EQ(reader.next_sender(), 40'001U);
+    EXPECT_EQ(reader.retrieve(40'000), kBulk);
+    EXPECT_EQ(reader.next_kept(1), 40'001 - there);
+}
+
+TEST_F(FileStoreTest, AnotherProcessFindsAGrownStoreWithHolesAmongItsNumbersAgain) {
+    std::uint64_t oldest = 0;
+    {
+        FileStore store{path(), 42, kGrowing};
+        bulk_up_to(store, 30'000);
+        oldest = store.next_kept(1);
+        EXPECT_GT(oldest, 1'000U);
+    }
+    FileStore store{path(), 99, kGrowing};
+    EXPECT_EQ(store.next_sender(), 30'001U);
+    EXPECT_EQ(store.next_kept(1), oldest);
+    EXPECT_EQ(store.creation_utc_ns(), 42);
+    bulk_up_to(store, 60'000);
+    EXPECT_EQ(store.retrieve(60'000), kBulk);
+}
+
+TEST_F(FileStoreTest, SegmentsThatAreTooOldAreGivenUpAndTheCurrentOneIsNot) {
+    constexpr std::int64_t kDay = 86'400'000'000'000;
+    auto options = kGrowing;
+    options.keep_ns = 2 * kDay;
+    {
+        FileStore store{path(), kDay, options};
+        bulk_up_to(store, 2'000, {.utc_ns = kDay});
+        bulk_up_to(store, 6'000, {.utc_ns = 2 * kDay});
+        const auto before = store.capacity_bytes();
+        ASSERT_FALSE(store.maintain({.utc_ns = 3 * kDay}));
+        store.trim();
+        EXPECT_EQ(store.capacity_bytes(), before);
+        ASSERT_FALSE(store.maintain({.utc_ns = 3 * kDay + 1}));
+        store.trim();  // what was left on the first day
+        EXPECT_EQ(store.retrieve(1), std::nullopt);
+        EXPECT_EQ(store.retrieve(5'000), kBulk);
+        EXPECT_GT(store.counters().overwritten.read(), 900U);
+    }
+    // A week later only what is current is there.
+    const FileStore store{path(), 9 * kDay, options};
+    EXPECT_EQ(store.next_sender(), 6'001U);
+    EXPECT_EQ(store.retrieve(6'000), kBulk);
+    EXPECT_EQ(store.segments(), 2U);
+}
+
+TEST_F(FileStoreTest, AResetGivesTheDiskBackOnceTheSocketHasTakenWhatWasSentBefore) {
+    FileStore store{path(), 0, kGrowing};
+    bulk_up_to(store, 10'000);
+    ASSERT_TRUE(store.store(order(10'001)));  // waits for the socket
+    const auto before = store.capacity_bytes();
+    store.reset(77);
+    store.trim();
+    ASSERT_FALSE(store.maintain({}));
+    EXPECT_EQ(store.capacity_bytes(), before);
+    ASSERT_TRUE(store.store(order(1)));
+    store.trim();
+    EXPECT_EQ(store.capacity_bytes(), before);
+    store.mark_written(1);
+    store.trim();
+    ASSERT_FALSE(store.maintain({}));
+    EXPECT_EQ(store.segments(), 2U);
+    EXPECT_LE(FileStore::segment_numbers(path()).size(), 3U);  // with the first file
+    EXPECT_EQ(store.retrieve(1), order(1));
+    EXPECT_EQ(store.retrieve(2), std::nullopt);
+}
+
+TEST_F(FileStoreTest, MessagesOfSegmentsThatWereGivenUpDoNotComeBackWithTheNextProcess) {
+    {
+        FileStore store{path(), 0, kGrowing};
+        bulk_up_to(store, 30'000);  // the first file is empty, and stays
+        store.reset(0);
+        store_up_to(store, 5);
+    }
+    const FileStore store{path(), 0, kGrowing};
+    EXPECT_EQ(store.next_sender(), 6U);
+    EXPECT_EQ(store.retrieve(5), order(5));
+    EXPECT_EQ(store.retrieve(6), std::nullopt);
+    EXPECT_EQ(store.retrieve(100), std::nullopt);
+    EXPECT_EQ(store.next_kept(1), 1U);
+}
+
+/// Bytes of the store's files that are present in this process.
+std::size_t resident_bytes(const std::filesystem::path& path) {
+    std::ifstream maps{"/proc/self/smaps"};
+    std::size_t kib = 0;
+    bool ours = false;
+    for (std::string line; std::getline(maps, line);) {
+        // The line of a mapping begins with its address, those of its figures with a capital letter.
+        if (line.front() < 'A' || line.front() > 'Z') ours = line.find(path.string()) != std::string::npos;
+        if (ours && line.starts_with("Rss:")) kib += std::stoul(line.substr(4));
+    }
+    return kib * 1024;
+}
+
+TEST_F(FileStoreTest, OldSegmentsAreLetGoFromMemoryAndReadAgainWhenTheyAreAskedFor) {
+    constexpr std::size_t kMiB = std::size_t{1} << 20U;
+    auto options = kGrowing;
+    options.resident_bytes = 4 * kMiB;
+    {
+        FileStore store{path(), 0, options};
+        bulk_up_to(store, 14'000);
+        EXPECT_EQ(store.retrieve(1), kBulk);
+        // The current segment, the next one, each with its index, and a page of each of the others.
+        EXPECT_LT(resident_bytes(path()), 10 * kMiB);
+        for (std::uint64_t i = 1; i <= 14'000; ++i) ASSERT_EQ(store.retrieve(i), kBulk) << i;
+        EXPECT_GT(resident_bytes(path()), 14 * kMiB);
+        ASSERT_FALSE(store.maintain({.monotonic_ns = 10}));
+        ASSERT_FALSE(store.maintain({.monotonic_ns = 2'000'000'000}));  // no one has read there for a second
+        EXPECT_LT(resident_bytes(path()), 10 * kMiB);
+    }
+    const FileStore store{path(), 0, options};
+    EXPECT_LT(resident_bytes(path()), 10 * kMiB);
+    EXPECT_EQ(store.retrieve(1), kBulk);
+}
+
+TEST_F(FileStoreTest, AStoreWithSegmentsOfOtherSizesIsOpenedWithItsHistory) {
+    {
+        FileStore store{path(), 42, kSmall};
+        for (std::uint64_t i = 1; i <= 300; ++i) {
+            store_up_to(store, i);
+            ASSERT_FALSE(store.maintain({}));
+        }
+    }
+    // Larger, and for messages that the old segments do not take.
+    auto options = kGrowing;
+    options.least_bytes = MessageStore::least_bytes(16'384);
+    {
+        FileStore store{path(), 99, options};
+        EXPECT_TRUE(store.recovered());
+        EXPECT_EQ(store.creation_utc_ns(), 42);
+        EXPECT_EQ(store.next_sender(), 301U);
+        EXPECT_EQ(store.retrieve(300), order(300));
+        EXPECT_EQ(store.retrieve(280), order(280));
+        ASSERT_EQ(store.claim(16'384).size(), 16'384U);
+        store.abandon();
+        bulk_up_to(store, 3'000);
+        EXPECT_EQ(store.retrieve(300), order(300));
+    }
+    // And smaller again: what is beyond the new bound goes.
+    FileStore store{path(), 99, kSmall};
+    EXPECT_EQ(store.next_sender(), 3'001U);
+    EXPECT_EQ(store.retrieve(3'000), kBulk);
+    EXPECT_EQ(store.retrieve(300), std::nullopt);
+}
+
+TEST_F(FileStoreTest, WhatAKilledProcessLeftUnfinishedIsRemovedOrCompleted) {
+    const auto is_there = [&](std::size_t number) {
+        return std::filesystem::exists(FileStore::segment_path(path(), number));
+    };
+    {
+        FileStore store{path(), 0, kGrowing};
+        bulk_up_to(store, 2'000);
+    }
+    // A file without its size, one without its header, and prepared ones that were never current.
+    std::ofstream{FileStore::segment_path(path(), 20)}.flush();
+    std::ofstream{FileStore::segment_path(path(), 21)} << std::string(8192, '\0');
+    for (const auto* name : {"22", "23"}) {
+        auto made = FileStore{folder_ / "other", 0, kGrowing};
+        std::filesystem::copy_file(folder_ / "other.1", path().string() + "." + name);
+        made.remove_new_files();
+    }
+    {
+        FileStore store{path(), 0, kGrowing};
+        EXPECT_EQ(store.next_sender(), 2'001U);
+        EXPECT_EQ(store.retrieve(1), kBulk);
+        EXPECT_FALSE(is_there(20) || is_there(21));
+        EXPECT_FALSE(is_there(22) && is_there(23));
+        bulk_up_to(store, 5'000);
+        EXPECT_EQ(store.retrieve(1), kBulk);
+    }
+    // The first file, before it had anything.
+    for (const auto number : FileStore::segment_numbers(path())) {
+        std::filesystem::remove(FileStore::segment_path(path(), number));
+    }
+    std::ofstream{path()}.flush();
+    FileStore store{path(), 0, kGrowing};
+    EXPECT_EQ(store.next_sender(), 1U);
+    EXPECT_TRUE(store.store(kBulk));
+}
+
+TEST_F(FileStoreTest, AFullDiskIsCountedAndTheStoreGoesOnAlsoAfterARestart) {
+    test::ChildProcess child{[&] {
+        struct sigaction ignore{};
+        ignore.sa_handler = SIG_IGN;
+        sigaction(SIGXFSZ, &ignore, nullptr);
+        {
+            FileStore store{path(), 0, kGrowing};
+            const rlimit none{1024, RLIM_INFINITY};
+            if (setrlimit(RLIMIT_FSIZE, &none) != 0) return 2;
+            for (std::uint64_t i = 1; i <= 20'000; ++i) {
+                if (!store.store(kBulk)) return 3;
+                store.mark_written(i);
+                static_cast<void>(store.maintain({.monotonic_ns = static_cast<std::int64_t>(i)}));
+            }
+            if (store.retrieve(20'000) != kBulk) return 4;
+            if (store.counters().failures.read() != 1) return 5;  // it is not tried again at once
+            static_cast<void>(store.maintain({.monotonic_ns = 2'000'000'000}));
+            if (store.counters().failures.read() != 2) return 6;
+        }
+        FileStore store{path(), 0, kGrowing};
+        if (store.next_sender() != 20'001 || !store.store(kBulk)) return 7;
+        store.mark_written(20'001);
+        const rlimit any{RLIM_INFINITY, RLIM_INFINITY};
+        if (setrlimit(RLIMIT_FSIZE, &any) != 0) return 8;
+        return store.maintain({.monotonic_ns = 9'000'000'000}) || store.segments() < 3 ? 9 : 0;
+    }};
+    EXPECT_EQ(child.wait_for_end(), 0);
+}
+
+TEST_F(FileStoreTest, AnotherThreadMaintainsWhileMessagesAreStoredResentAndForgotten) {
+    auto options = kSmall;
+    options.resident_bytes = 4096;
+    options.keep_ns = 50'000;
+    FileStore store{path(), 1, options};
+    std::atomic<bool> over{false};
+    std::thread keeper{[&] {
+        for (std::int64_t now = 1; !over.load(std::memory_order_relaxed); now += 1'000) {
+            static_cast<void>(store.maintain({.utc_ns = now, .monotonic_ns = now * 100'000}));
+        }
+    }};
+    std::uint64_t number = 0;
+    for (int i = 1; i <= 20'000; ++i) {
+        ++number;
+        EXPECT_TRUE(store.store(order(number)));
+        store.mark_written(number);
+        EXPECT_EQ(store.retrieve(number), order(number));
+        const auto oldest = store.next_kept(number > 60 ? number - 60 : 1);
+        EXPECT_EQ(store.retrieve(oldest), order(oldest));
+        if (i % 97 == 0) store.trim();
+        if (i % 5'000 == 0) {
+            store.reset(i);
+            number = 0;
+        }
+    }
+    over.store(true, std::memory_order_relaxed);
+    keeper.join();
+}
+
+}  // namespace
+}  // namespace millpond::fix
