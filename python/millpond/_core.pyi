@@ -41,12 +41,11 @@ class OpenedScan:
     def names(self, first: int) -> list[tuple[bytes, bytes]]: ...
     def report(self) -> Any: ...
 
-def file_kind(begin: bytes) -> str: ...
+def file_kind(path: str) -> str: ...
 def look_at_capture(path: str) -> tuple[str, int | None]: ...
 def open_scan(
     kind: str,
     path: str,
-    name: str,
     format: str,
     only: str,
     symbols: list[str] | None,
@@ -67,7 +66,6 @@ class OpenedRows:
 def open_itch_rows(
     kind: str,
     path: str,
-    name: str,
     type: str,
     only: str,
     symbols: list[str] | None,
@@ -83,7 +81,6 @@ class OpenedFixLog:
 
 def open_fix_log(
     path: str,
-    name: str,
     tags: list[tuple[int, str, bool]],
     types: list[str],
     type_names: dict[str, str],

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from . import _core
-from .compressed import CompressedFile, is_compressed
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
 
@@ -69,22 +68,13 @@ class FixScan:
         self.path = path
         self._tags, self._types, self._messages = tags, types, messages
         self._log: _core.OpenedFixLog | None = None
-        self._compressed: CompressedFile | None = None
 
     def __repr__(self) -> str:
         return f"fix.scan({self.path!r})"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """A row a message, as a stream of Arrow record batches."""
-        with open(self.path, "rb") as file:
-            packed = is_compressed(file.read(8))
-        self._compressed = CompressedFile(self.path) if packed else None
-        try:
-            path = self._compressed.path if self._compressed else self.path
-            self._log = _core.open_fix_log(path, self.path, self._tags, self._types, self._messages)
-        finally:
-            if self._compressed:
-                self._compressed.opened()
+        self._log = _core.open_fix_log(self.path, self._tags, self._types, self._messages)
         return _core.fix_log_stream(self._log, 1 << 16)
 
     def to_arrow(self) -> pyarrow.Table:
@@ -127,14 +117,9 @@ class FixScan:
         if self._log is None:
             return FixReport()
         found: Any = self._log.report()
-        report = FixReport(dict(found["counts"]), list(found["errors"]))
-        if self._compressed is not None and self._compressed.error:
-            report.errors.insert(0, self._compressed.error)
-        return report
+        return FixReport(dict(found["counts"]), list(found["errors"]))
 
     def _warn(self) -> None:
-        if self._compressed is not None:
-            self._compressed.join()
         report = self.report
         if not report.ok:
             first = report.errors[0] if report.errors else "the log says that it lost some"

@@ -2,12 +2,17 @@
 
 # pyarrow has no types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import os
-from typing import TYPE_CHECKING
+import shutil
+import urllib.parse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .interrupt import interruptible
 
@@ -16,52 +21,137 @@ if TYPE_CHECKING:
     from .itch import ItchTable
     from .scan import Table
 
+_MOST_PARTITIONS = 65_536
+_MOST_WAITING = 1 << 18  # rows of partitioned output in memory
+_MOST_OPEN = 64  # files of partitioned output
+_MOST_GROUPS = 64  # row groups of one such file: what Parquet keeps of each until the file is closed
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
 
 def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
-    """A single file is there once it is whole, or not at all."""
+    """A file, or a folder of partitions, is there once it is whole, or not at all."""
     try:
         import pyarrow
-        import pyarrow.dataset
         import pyarrow.parquet
     except ImportError:
         raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
+    part = path + ".part"
+    for place in (path, part) if partition_by else ():
+        if os.path.lexists(place):
+            raise FileExistsError(f"'{place}' is there already; partitions go into a folder of their own")
     reader = pyarrow.RecordBatchReader.from_stream(table)
-    if partition_by is None:
-        part = path + ".part"
-        try:
-            with interruptible(), pyarrow.parquet.ParquetWriter(part, reader.schema, compression="zstd") as file:
-                for batch in reader:
-                    file.write_batch(batch)
-            os.replace(part, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(part)
-            raise
-        return
-    unknown = [column for column in partition_by if column not in reader.schema.names]
+    unknown = [column for column in partition_by or () if column not in reader.schema.names]
     if unknown:
         raise ValueError(f"partition_by: no column {unknown[0]!r}; there are {', '.join(reader.schema.names)}")
-    # Names of folders are texts, not numbers of a dictionary.
-    plain = pyarrow.schema(
-        [
-            field.with_type(field.type.value_type) if field.name in partition_by and _is_dictionary(field.type) else field
-            for field in reader.schema
-        ]
-    )
-    with interruptible():
-        pyarrow.dataset.write_dataset(
-            (batch.cast(plain) for batch in reader),
-            path,
-            schema=plain,
-            format="parquet",
-            partitioning=partition_by,
-            partitioning_flavor="hive",
-            max_partitions=65_536,
-            existing_data_behavior="error",
-        )
+    try:
+        with interruptible():
+            if partition_by:
+                _write_partitions(reader, Path(part), partition_by)
+            else:
+                with pyarrow.parquet.ParquetWriter(part, reader.schema, compression="zstd") as file:
+                    for batch in reader:
+                        file.write_batch(batch)
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(part) if os.path.isdir(part) else os.unlink(part)
+        raise
 
 
-def _is_dictionary(kind: object) -> bool:
+def _write_partitions(reader: Any, folder: Path, columns: list[str]) -> None:
+    """Rows wait until there are _MOST_WAITING; then the partitions with the most of them get a row group each, until
+    half of the rows are written. So row groups are large, and memory does not grow with rows or partitions.
+    """
+    import numpy as np
     import pyarrow
 
-    return bool(pyarrow.types.is_dictionary(kind))
+    folder.mkdir()
+    schema = pyarrow.schema([_without_dictionary(field, columns) for field in reader.schema])
+    files = _Files(folder, schema, columns)
+    waiting = schema.empty_table()
+
+    def write_largest(rows: int) -> Any:
+        """Writes at least so many rows, whole partitions; returns the others, which are sorted by partition."""
+        ordered = waiting.unify_dictionaries().sort_by([(column, "ascending") for column in columns])
+        begins = _begins(ordered.select(columns))
+        sizes = np.diff([*begins, len(ordered)])
+        largest = np.argsort(-sizes, kind="stable")
+        enough = int(np.searchsorted(np.cumsum(sizes[largest]), rows)) + 1
+        left = np.ones(len(ordered), bool)
+        for which in sorted(largest[:enough].tolist()):
+            begin, size = int(begins[which]), int(sizes[which])
+            files.write(ordered.slice(begin, size))
+            left[begin : begin + size] = False
+        return ordered.filter(pyarrow.array(left)).combine_chunks()
+
+    try:
+        for batch in reader:
+            waiting = pyarrow.concat_tables([waiting, pyarrow.table(batch).cast(schema)])
+            if len(waiting) >= _MOST_WAITING:
+                waiting = write_largest(_MOST_WAITING // 2)
+                pyarrow.default_memory_pool().release_unused()
+        if len(waiting):
+            write_largest(len(waiting))
+    finally:
+        files.close()
+
+
+def _begins(keys: Any) -> Any:
+    """Where rows begin that differ from the one before."""
+    import numpy as np
+
+    differs = np.zeros(max(len(keys) - 1, 0), bool)
+    for column in keys.columns:
+        codes = column.combine_chunks().dictionary_encode("encode").indices.to_numpy(zero_copy_only=False)
+        differs |= codes[1:] != codes[:-1]
+    return np.r_[0, np.flatnonzero(differs) + 1]
+
+
+class _Files:
+    """The files of partitions, of which some are open. A partition whose file was closed gets another one."""
+
+    def __init__(self, folder: Path, schema: Any, columns: list[str]) -> None:
+        self._folder, self._columns = folder, columns
+        self._schema = schema
+        for column in columns:
+            self._schema = self._schema.remove(self._schema.get_field_index(column))
+        self._open: collections.OrderedDict[str, tuple[Any, int]] = collections.OrderedDict()
+        self._numbers: dict[str, int] = {}
+
+    def write(self, rows: Any) -> None:
+        """Rows of one partition, as a row group."""
+        import pyarrow.parquet
+
+        name = "/".join(f"{column}={_text(rows.column(column)[0].as_py())}" for column in self._columns)
+        file, groups = self._open.pop(name, (None, 0))
+        if file is None:
+            if len(self._open) == _MOST_OPEN:
+                self._open.popitem(last=False)[1][0].close()
+            number = self._numbers.get(name, 0)
+            if number == 0 and len(self._numbers) == _MOST_PARTITIONS:
+                raise ValueError(f"partition_by: more than {_MOST_PARTITIONS} partitions")
+            self._numbers[name] = number + 1
+            (self._folder / name).mkdir(parents=True, exist_ok=True)
+            place = self._folder / name / f"part-{number}.parquet"
+            file = pyarrow.parquet.ParquetWriter(place, self._schema, compression="zstd")
+        file.write_table(rows.drop_columns(self._columns))
+        if groups + 1 == _MOST_GROUPS:
+            file.close()
+        else:
+            self._open[name] = (file, groups + 1)
+
+    def close(self) -> None:
+        for file, _ in self._open.values():
+            file.close()
+
+
+def _text(value: object) -> str:
+    return _NO_VALUE if value is None else urllib.parse.quote(str(value), safe=" ")
+
+
+def _without_dictionary(field: Any, columns: list[str]) -> Any:
+    """Names of folders are texts, not numbers of a dictionary."""
+    import pyarrow
+
+    plain = field.name in columns and pyarrow.types.is_dictionary(field.type)
+    return field.with_type(field.type.value_type) if plain else field

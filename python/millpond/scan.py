@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from . import _core
 from .batch import Batch, Rows, batch_of, dtypes, is_mantissa
-from .compressed import CompressedFile, is_compressed
 from .day import date_at, date_of, midnight_ns
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
@@ -42,7 +41,6 @@ _Read = TypeVar("_Read")
 class _Common(TypedDict):
     kind: str
     path: str
-    name: str
     only: str
     symbols: list[str] | None
     mantissa: bool
@@ -346,24 +344,18 @@ class _Opened:
     """One reading of a file: its tables, or rows of ITCH messages of this type ("": orders)."""
 
     def __init__(self, scan: Scan, tables: int = 0, itch: str | None = None) -> None:
-        self._compressed: CompressedFile | None = None
         self.total = _size(scan.path)
-        path = scan.path
-        if scan._kind != "journal" and is_compressed(_begin(path)):
-            self._compressed = CompressedFile(path)
-            path = self._compressed.path
         self._core: _core.OpenedScan | _core.OpenedRows
         common: _Common = {
             "kind": scan._kind,
-            "path": path,
-            "name": scan.path,
+            "path": scan.path,
             "only": scan._only,
             "symbols": scan._symbols,
             "mantissa": scan._mantissa,
             "start": scan._start,
             "end": scan._end,
             "midnight_utc_ns": scan._midnight,
-            "bytes": self.total * (8 if self._compressed else 1),
+            "bytes": self.total,
         }
         try:
             if itch is None:
@@ -371,11 +363,7 @@ class _Opened:
             else:
                 self._core = _core.open_itch_rows(type=itch, **common)
         except _core.FileFormatError as error:
-            raise DamagedFile(str(error).replace(path, scan.path)) from None
-        finally:
-            if self._compressed is not None:
-                self._compressed.opened()
-        self._path, self._name = path, scan.path
+            raise DamagedFile(str(error)) from None
 
     @property
     def tables(self) -> _core.OpenedScan:
@@ -391,18 +379,15 @@ class _Opened:
         return self._core.names(first)
 
     def done(self) -> int:
-        return self._compressed.offset if self._compressed is not None else self._core.report()["offset"]
+        """Bytes of the file that are read, of a compressed file compressed ones."""
+        offset: int = self._core.report()["offset"]
+        return offset
 
     def report(self, date: datetime.date | None) -> Report:
         found = self._core.report()
-        errors = [error.replace(self._path, self._name) for error in found["errors"]]
-        count = found["error_count"]
-        if self._compressed is not None and found["ended"]:
-            self._compressed.join()
-            if self._compressed.error:
-                errors.insert(0, self._compressed.error)
-                count += 1
-        return Report(dict(found["counts"]), errors, count, found["outside"], date, found["ended"])
+        return Report(
+            dict(found["counts"]), found["errors"], found["error_count"], found["outside"], date, found["ended"]
+        )
 
 
 def scan(
@@ -482,18 +467,15 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
         if form not in (None, "journal"):
             raise ValueError(f"format: {path!r} is a folder, so a journal, and not {form!r}")
         return "journal", "", None
-    begin = _begin(path)
     if form == "journal":
+        open(path, "rb").close()  # the system's own error
         return "journal", "", None
-    packed = is_compressed(begin)
-    if packed:
-        file = CompressedFile(path)
-        with open(file.path, "rb") as pipe:
-            file.opened()
-            begin = pipe.read(8)
-    kind = _core.file_kind(begin)
+    try:
+        kind = _core.file_kind(path)
+        found, first = _core.look_at_capture(path) if kind == "capture" else ("", None)
+    except _core.FileFormatError as error:
+        raise DamagedFile(str(error)) from None
     if kind == "capture":
-        found, first = _look_at_capture(path, packed)
         if not (form or found):
             raise DamagedFile(f"'{path}': no datagram says what the capture holds; give format=, one of {_CAPTURES}")
         return kind, form or found, first
@@ -502,22 +484,6 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
     if kind == "journal":
         return kind, "", None
     raise DamagedFile(f"'{path}': neither a journal, a capture (pcap) nor a file of ITCH messages")
-
-
-def _look_at_capture(path: str, packed: bool) -> tuple[str, int | None]:
-    file = CompressedFile(path) if packed else None
-    try:
-        return _core.look_at_capture(file.path if file else path)
-    except _core.FileFormatError as error:
-        raise DamagedFile(str(error).replace(file.path, path) if file else str(error)) from None
-    finally:
-        if file:
-            file.opened()
-
-
-def _begin(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(8)
 
 
 def _size(path: str) -> int:

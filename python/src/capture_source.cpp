@@ -77,14 +77,14 @@ private:
         }
         if (channels_.size() == kMostChannels) {
             if (refused_++ == 0)
-                note("'" + options_.name + "': datagrams to more than " + std::to_string(kMostChannels) +
+                note("'" + options_.path + "': datagrams to more than " + std::to_string(kMostChannels) +
                      " addresses; choose with only=ADDRESS:PORT");
             return nullptr;
         }
         return &channels_.emplace_back(address, static_cast<std::uint16_t>(channels_.size()), instruments_, options_);
     }
     void note_error(const feed::DecodeError& error) {
-        note("'" + options_.name + "', frame " + std::to_string(reader_.counts().frames) + ", byte " +
+        note("'" + options_.path + "', frame " + std::to_string(reader_.counts().frames) + ", byte " +
              std::to_string(error.offset) + " of its datagram: " + std::string{feed::to_string(error.kind)} +
              ", found " + std::to_string(error.found) + ", bound " + std::to_string(error.bound));
     }

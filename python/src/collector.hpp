@@ -62,7 +62,13 @@ public:
     explicit Collector(const Options& options) : options_(options) {}
 
     [[nodiscard]] Rows& rows() noexcept { return rows_; }
-    [[nodiscard]] Rows take() noexcept { return std::exchange(rows_, {}); }
+    /// The rows so far. The next ones get as much room at once as these have taken.
+    [[nodiscard]] Rows take() {
+        auto rows = std::exchange(rows_, {});
+        rows_.quotes.reserve(rows.quotes.size());
+        rows_.trades.reserve(rows.trades.size());
+        return rows;
+    }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     /// Events that were left out by time.
     [[nodiscard]] std::uint64_t outside() const noexcept { return outside_; }

@@ -33,15 +33,16 @@ public:
     }
 
 protected:
-    /// As many books and orders as a file of this size can fill, so that a small one costs little.
+    /// Room for 20,000 stocks, and for orders and levels that grows with those that are there at once, to 2^23 orders:
+    /// the memory does not depend on the file's size. A small file, compressed or not, names fewer stocks.
     [[nodiscard]] static feed::ItchDecoder::Options itch_options(const Options& options) {
+        constexpr std::uint64_t kLeastBooks = 64;
         constexpr std::uint64_t kMostBooks = 20'000;
-        constexpr std::uint64_t kMostOrders = 1U << 23U;
-        constexpr std::uint64_t kLeast = 64;
         feed::ItchDecoder::Options itch;
-        itch.book.books = std::clamp(options.bytes / feed::itch_layout::order_added::kBytes, kLeast, kMostBooks);
-        itch.book.orders = std::clamp(options.bytes / feed::itch_layout::order_added::kBytes, kLeast, kMostOrders);
-        itch.book.level_chunks = 3 * itch.book.books + kLeast;
+        itch.order_books.books = std::clamp(options.bytes, kLeastBooks, kMostBooks);
+        itch.order_books.orders = 4'096;
+        itch.order_books.level_chunks = 128;
+        itch.order_books.growth = 2'048;
         return itch;
     }
     template <class Decoder>

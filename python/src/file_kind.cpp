@@ -36,7 +36,7 @@ std::string format_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string file_kind(std::span<const std::byte> begin) {
-    if (begin.size() < 8) return {};
+    if (begin.size() < kFileKindBytes) return {};
     if (core::load_le<std::uint64_t>(begin.data()) == journal::kMagic) return "journal";
     if (net::PcapReader::is_capture(begin.first<4>())) return "capture";
     const std::size_t length = core::load_be<std::uint16_t>(begin.data());

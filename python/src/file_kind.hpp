@@ -8,7 +8,10 @@
 
 namespace millpond::python {
 
-/// What a file that begins so is: journal, capture or itch; empty when it is none of them. Needs 8 bytes.
+inline constexpr std::size_t kFileKindBytes = 8;
+
+/// What a file whose contents begin so is: journal, capture or itch; empty when it is none of them, or when these are
+/// fewer than kFileKindBytes.
 [[nodiscard]] std::string file_kind(std::span<const std::byte> begin);
 
 struct CaptureLook {

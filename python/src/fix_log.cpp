@@ -1,10 +1,7 @@
 #include "fix_log.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <span>
-#include <system_error>
 
 #include <millpond/fix/frame.hpp>
 #include <millpond/fix/utc_time.hpp>
@@ -12,6 +9,7 @@
 namespace millpond::python {
 namespace {
 
+constexpr std::uint64_t kPauseEvery = std::uint64_t{1} << 16U;
 constexpr char kSoh = '\x01';
 constexpr std::string_view kBegin = "8=FIX";
 enum Place : std::size_t { kTime, kDirection, kSession, kType, kNumber, kSendingTime, kMasked, kLine, kFixed };
@@ -103,12 +101,7 @@ void append_value(ArrowColumn& column, std::optional<std::string_view> text) {
 }  // namespace
 
 FixLog::FixLog(const Options& options)
-    : options_(options),
-      types_(options.types.begin(), options.types.end()),
-      file_(std::fopen(options.path.c_str(), "rbe")),
-      buffer_(std::size_t{4} << 20U) {
-    if (!file_) throw std::system_error(errno, std::generic_category(), "cannot read '" + options.name + "'");
-}
+    : options_(options), types_(options.types.begin(), options.types.end()), lines_(options.path) {}
 
 std::vector<ArrowColumn> FixLog::empty_columns() const {
     std::vector<ArrowColumn> columns;
@@ -130,50 +123,35 @@ std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_ro
     columns_ = empty_columns();
     rows_ = 0;
     constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20U;  // a column's texts have 32-bit offsets
-    constexpr std::uint64_t kPauseEvery = std::uint64_t{1} << 16U;
     const auto until = counts_.bytes + kMostBytes;
     std::string_view line;
-    while (rows_ < max_rows && (rows_ == 0 || counts_.bytes < until) && next_line(line)) {
-        if (++counts_.lines % kPauseEvery == 0) pause();
-        take_line(line);
-    }
-    if (rows_ == 0) {
-        for (const auto& [stream, bytes] : pending_) {
-            if (!bytes.empty()) fault("the log ends within a message");
-        }
-        pending_.clear();
-    }
+    while (rows_ < max_rows && (rows_ == 0 || counts_.bytes < until) && next_line(line, pause)) take_line(line);
+    if (rows_ == 0) end_of_file();
     return {std::move(columns_), rows_};
 }
 
-bool FixLog::next_line(std::string_view& line) {
-    std::size_t looked = begin_;
+bool FixLog::next_line(std::string_view& line, void (*pause)()) {
+    using Outcome = net::LineReader::Outcome;
     for (;;) {
-        const auto* found = static_cast<const char*>(std::memchr(buffer_.data() + looked, '\n', end_ - looked));
-        if (found != nullptr || (at_end_ && begin_ < end_)) {
-            const auto stop = found != nullptr ? static_cast<std::size_t>(found - buffer_.data()) : end_;
-            line = {buffer_.data() + begin_, stop - begin_};
-            begin_ = found != nullptr ? stop + 1 : end_;
-            if (line.ends_with('\r')) line.remove_suffix(1);
-            return true;
+        const auto outcome = lines_.next(line);
+        counts_.bytes = lines_.offset();
+        if (outcome == Outcome::end) return false;
+        if (outcome == Outcome::again) {
+            pause();
+            continue;
         }
-        if (at_end_) return false;
-        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-        end_ -= begin_;
-        looked = end_;
-        begin_ = 0;
-        if (end_ == buffer_.size()) {
-            fault("a line of more than " + std::to_string(end_) + " bytes");
-            end_ = looked = 0;
-        }
-        const auto got = std::fread(buffer_.data() + end_, 1, buffer_.size() - end_, file_.get());
-        if (got == 0) {
-            at_end_ = true;
-            if (std::ferror(file_.get()) != 0) fault("cannot be read: " + std::generic_category().message(errno));
-        }
-        end_ += got;
-        counts_.bytes += got;
+        if (++counts_.lines % kPauseEvery == 0) pause();
+        if (outcome == Outcome::line) return true;
+        fault("a line of more than " + std::to_string(net::LineReader::kLongestLine) + " bytes");
     }
+}
+
+void FixLog::end_of_file() {
+    if (const auto error = lines_.error(); !error.empty()) fault(error);
+    for (const auto& [stream, bytes] : pending_) {
+        if (!bytes.empty()) fault("the log ends within a message");
+    }
+    pending_.clear();
 }
 
 void FixLog::take_line(std::string_view line) {
@@ -289,7 +267,7 @@ void FixLog::fault(std::string_view what) {
     constexpr std::size_t kMostErrors = 100;
     ++counts_.faulty;
     if (errors_.size() >= kMostErrors) return;
-    errors_.push_back("'" + options_.name + "', line " + std::to_string(counts_.lines) + ": " + std::string{what});
+    errors_.push_back("'" + options_.path + "', line " + std::to_string(counts_.lines) + ": " + std::string{what});
 }
 
 }  // namespace millpond::python

@@ -2,9 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/tag.hpp>
+#include <millpond/net/line_reader.hpp>
 
 #include "arrow_columns.hpp"
 
@@ -22,10 +21,11 @@ namespace millpond::python {
 /// The FIX messages of a raw log of the engine, or of any text that holds some, as columns. Knows nothing of Python.
 ///
 /// A message that lies in several pieces of a stream is put together. A line without a raw log's time, direction and
-/// session is read without them; its delimiter may be other than the byte 0x01.
+/// session is read without them; its delimiter may be other than the byte 0x01. The file may be compressed by gzip or
+/// zstd.
 ///
 /// Threads: one at a time.
-/// Memory:  the longest line, and what is incomplete of each stream; at most kMostPending bytes each.
+/// Memory:  that of net::LineReader, and what is incomplete of each stream, at most 1 MiB each.
 class FixLog {
 public:
     struct WantedTag {
@@ -35,7 +35,6 @@ public:
     };
     struct Options {
         std::string path{};
-        std::string name{};  ///< What errors call the file.
         std::vector<WantedTag> tags{};
         std::vector<std::string> types{};                 ///< Only these; empty: all.
         std::map<std::string, std::string> type_names{};  ///< MsgType and name; empty: no column.
@@ -64,16 +63,14 @@ public:
 
 private:
     static constexpr std::size_t kMostPending = std::size_t{1} << 20U;
-    struct Close {
-        void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-    };
     struct Heading {
         std::optional<std::int64_t> utc_ns{};
         char direction{' '};
         std::string_view session{};
     };
 
-    [[nodiscard]] bool next_line(std::string_view& line);
+    [[nodiscard]] bool next_line(std::string_view& line, void (*pause)());
+    void end_of_file();
     void take_line(std::string_view line);
     void take_bytes(std::string_view bytes, const Heading& heading, std::string* pending);
     void take_message(const fix::Frame& frame, const Heading& heading);
@@ -82,11 +79,7 @@ private:
 
     Options options_;
     std::set<std::string, std::less<>> types_;
-    std::unique_ptr<std::FILE, Close> file_;
-    std::vector<char> buffer_;
-    std::size_t begin_{0};
-    std::size_t end_{0};
-    bool at_end_{false};
+    net::LineReader lines_;
     fix::Parser parser_;
     std::vector<fix::Field> spill_;
     std::string plain_;

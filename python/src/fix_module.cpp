@@ -30,11 +30,11 @@ struct OpenedLog {
     std::atomic<bool> in_use{false};
 };
 
-std::shared_ptr<OpenedLog> open(const std::string& path, const std::string& name,
+std::shared_ptr<OpenedLog> open(const std::string& path,
                                 const std::vector<std::tuple<fix::Tag, std::string, bool>>& tags,
                                 const std::vector<std::string>& types,
                                 const std::map<std::string, std::string>& type_names) {
-    FixLog::Options options{.path = path, .name = name, .tags = {}, .types = types, .type_names = type_names};
+    FixLog::Options options{.path = path, .tags = {}, .types = types, .type_names = type_names};
     for (const auto& [tag, column, every] : tags) options.tags.push_back({tag, column, every});
     return std::shared_ptr<OpenedLog>(new OpenedLog{.log = FixLog{options}});
 }
@@ -78,8 +78,7 @@ nb::object stream(std::shared_ptr<OpenedLog> opened, std::size_t max_rows) {
 
 void add_fix_log(nb::module_& module) {
     nb::class_<OpenedLog>(module, "OpenedFixLog").def("report", &report);
-    module.def("open_fix_log", &open, nb::arg("path"), nb::arg("name"), nb::arg("tags"), nb::arg("types"),
-               nb::arg("type_names"));
+    module.def("open_fix_log", &open, nb::arg("path"), nb::arg("tags"), nb::arg("types"), nb::arg("type_names"));
     module.def("fix_log_stream", &stream, nb::arg("log"), nb::arg("max_rows"));
 }
 

@@ -22,7 +22,7 @@ bool is_whole(std::span<const std::byte> message) noexcept {
 }  // namespace
 
 ItchMessages::ItchMessages(const Source::Options& options, bool capture)
-    : name_(options.name), reader_(open(options.path, capture)) {
+    : name_(options.path), reader_(open(options.path, capture)) {
     if (!options.only.empty()) only_ = net::SocketAddress::parse(options.only);
 }
 

@@ -27,17 +27,15 @@ namespace nb = nanobind;
 namespace millpond::python {
 namespace {
 
-std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path, const std::string& name,
-                               const std::string& type, const std::string& only,
-                               const std::optional<std::vector<std::string>>& symbols, bool mantissa,
-                               std::optional<std::int64_t> start, std::optional<std::int64_t> end,
+std::shared_ptr<ItchRows> open(const std::string& kind, const std::string& path, const std::string& type,
+                               const std::string& only, const std::optional<std::vector<std::string>>& symbols,
+                               bool mantissa, std::optional<std::int64_t> start, std::optional<std::int64_t> end,
                                std::optional<std::int64_t> midnight_utc_ns, std::uint64_t bytes) {
     if (type.size() > 1 || (type.size() == 1 && feed::itch_layout::message_bytes(type[0]) == 0))
         throw std::invalid_argument("type: found '" + type + "', must be a letter of an ITCH message, or empty");
     // As in open_scan: without a day, times count from 1970-01-01.
     constexpr std::int64_t kDayNs = 86'400'000'000'000;
     const ItchRows::Options options{.file = {.path = path,
-                                             .name = name,
                                              .only = only,
                                              .symbols = symbols,
                                              .start = start,
@@ -88,9 +86,9 @@ void add_itch_rows(nb::module_& module) {
         .def("read", &read, nb::arg("max_rows"))
         .def("names", &names, nb::arg("first"))
         .def("report", &report);
-    module.def("open_itch_rows", &open, nb::arg("kind"), nb::arg("path"), nb::arg("name"), nb::arg("type"),
-               nb::arg("only"), nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("start").none(),
-               nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
+    module.def("open_itch_rows", &open, nb::arg("kind"), nb::arg("path"), nb::arg("type"), nb::arg("only"),
+               nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("start").none(), nb::arg("end").none(),
+               nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
 }
 
 }  // namespace millpond::python

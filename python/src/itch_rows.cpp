@@ -36,12 +36,8 @@ std::size_t stock_at(char type) noexcept {
 
 bool concerns_every_stock(char type) noexcept { return type == 'S' || type == 'V' || type == 'W'; }
 
-/// As many orders as a file of this size can hold.
-std::size_t most_orders(std::uint64_t bytes) noexcept {
-    constexpr std::uint64_t kLeast = 64;
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 23U;
-    return std::clamp(bytes / at::order_added::kBytes, kLeast, kMost);
-}
+constexpr std::size_t kFirstOrders = 4'096;
+constexpr std::size_t kMostOrders = std::size_t{1} << 23U;
 
 std::uint32_t u32(const std::byte* place) noexcept { return load_be<std::uint32_t>(place); }
 std::uint64_t u64(const std::byte* place) noexcept { return load_be<std::uint64_t>(place); }
@@ -126,7 +122,7 @@ feed::InstrumentId ItchRows::instrument_of(Channel& channel, const std::byte* me
 
 void ItchRows::take_order_message(Channel& channel, const ItchMessage& message, MessageHead& head) {
     const auto* const bytes = message.bytes.data();
-    if (!channel.orders) channel.orders = std::make_unique<feed::OrderStore>(most_orders(options_.file.bytes));
+    if (!channel.orders) channel.orders = std::make_unique<feed::OrderStore>(kFirstOrders);
     if (message.follows_loss) channel.incomplete = true;
     const auto type = static_cast<char>(bytes[0]);
     const bool begins = type == 'S' && static_cast<char>(bytes[at::system_event::kEventAt]) == 'O';
@@ -171,11 +167,17 @@ void ItchRows::add_order(Channel& channel, const std::byte* bytes, const Message
         return;
     }
     const auto locate = load_be<std::uint16_t>(bytes + at::kLocateAt);
-    if (!channel.orders->put({number, price, shares, 0, locate, is_bid})) {
-        ++refused_;
-        channel.incomplete = true;
-    }
+    keep(channel, {number, price, shares, 0, locate, is_bid});
     put(channel, head, {'A', side_of(is_bid), number, shares, price}, true);
+}
+
+void ItchRows::keep(Channel& channel, const feed::OrderStore::Order& order) {
+    auto& orders = *channel.orders;
+    const bool full = orders.size() == orders.capacity();
+    const bool grown = !full || (orders.capacity() < kMostOrders && orders.try_grow(2 * orders.capacity()));
+    if (grown && orders.put(order)) return;
+    ++refused_;
+    channel.incomplete = true;
 }
 
 void ItchRows::take_from_order(Channel& channel, const std::byte* bytes, MessageHead& head) {
@@ -218,10 +220,7 @@ void ItchRows::take_from_order(Channel& channel, const std::byte* bytes, Message
         channel.incomplete = true;
         return;
     }
-    if (!channel.orders->put({next, u32(bytes + at::order_replaced::kPriceAt), shares, 0, locate, is_bid})) {
-        ++refused_;
-        channel.incomplete = true;
-    }
+    keep(channel, {next, u32(bytes + at::order_replaced::kPriceAt), shares, 0, locate, is_bid});
     put(channel, head, {'A', side_of(is_bid), next, shares, u32(bytes + at::order_replaced::kPriceAt)}, true);
 }
 

@@ -49,7 +49,7 @@ struct OrderRow {
 /// ```
 ///
 /// Threads: one at a time.
-/// Memory:  that of ItchMessages, and for orders 48 to 96 bytes an order that can be there at once, of each channel.
+/// Memory:  that of ItchMessages, and for orders 48 to 192 bytes an order that is there at once, of each channel.
 class ItchRows {
 public:
     struct Options {
@@ -110,6 +110,8 @@ private:
     void take_from_order(Channel& channel, const std::byte* bytes, MessageHead& head);
     void add_order(Channel& channel, const std::byte* bytes, const MessageHead& head, std::uint64_t number, bool is_bid,
                    std::uint32_t shares, std::uint32_t price);
+    /// Puts an order where later messages find it; counts one for which there is no room.
+    void keep(Channel& channel, const feed::OrderStore::Order& order);
     void put(const Channel& channel, const MessageHead& head, const Step& step, bool last);
     [[nodiscard]] bool admits(const MessageHead& head);
 

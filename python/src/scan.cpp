@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include <millpond/net/file_begin.hpp>
 #include <millpond/net/pcap_reader.hpp>
 
 #include "arrays.hpp"
@@ -36,10 +36,9 @@ std::unique_ptr<Source> open_source(const std::string& kind, const Source::Optio
     return open_capture(options);
 }
 
-std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& path, const std::string& name,
-                                 const std::string& format, const std::string& only,
-                                 const std::optional<std::vector<std::string>>& symbols, bool mantissa,
-                                 std::uint32_t tables, std::optional<std::int64_t> start,
+std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& path, const std::string& format,
+                                 const std::string& only, const std::optional<std::vector<std::string>>& symbols,
+                                 bool mantissa, std::uint32_t tables, std::optional<std::int64_t> start,
                                  std::optional<std::int64_t> end, std::optional<std::int64_t> midnight_utc_ns,
                                  std::uint64_t bytes) {
     // Without a day, ITCH times count from 1970-01-01: the decoder leaves them out when midnight is 0, so a day is
@@ -47,7 +46,6 @@ std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& pat
     constexpr std::int64_t kDayNs = 86'400'000'000'000;
     const bool shifted = !midnight_utc_ns && (kind == "itch" || format == "itch");
     const Source::Options options{.path = path,
-                                  .name = name,
                                   .format = format,
                                   .only = only,
                                   .symbols = symbols,
@@ -60,6 +58,11 @@ std::shared_ptr<OpenedScan> open(const std::string& kind, const std::string& pat
         open_source(kind, options),
         Collector::Options{
             .mantissa = mantissa, .only = tables, .start = start, .end = end, .event_shift_ns = shifted ? -kDayNs : 0});
+}
+
+std::string file_kind_of(const std::string& path) {
+    const nb::gil_scoped_release unlocked;
+    return file_kind(net::file_begin(path, kFileKindBytes));
 }
 
 /// (format, UTC nanoseconds of the first datagram, None when there is none).
@@ -123,14 +126,11 @@ void add_scan(nb::module_& module) {
         .def("read", &read, nb::arg("max_rows"))
         .def("names", &names, nb::arg("first"))
         .def("report", &report);
-    module.def(
-        "file_kind",
-        [](const nb::bytes& begin) { return file_kind(std::as_bytes(std::span{begin.c_str(), begin.size()})); },
-        nb::arg("begin"));
+    module.def("file_kind", &file_kind_of, nb::arg("path"));
     module.def("look_at_capture", &look_at_capture_of, nb::arg("path"));
-    module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("name"), nb::arg("format"),
-               nb::arg("only"), nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("tables"),
-               nb::arg("start").none(), nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
+    module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("format"), nb::arg("only"),
+               nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("tables"), nb::arg("start").none(),
+               nb::arg("end").none(), nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));
 }
 
 }  // namespace millpond::python

@@ -22,14 +22,13 @@ class Source {
 public:
     struct Options {
         std::string path{};
-        std::string name{};    ///< What errors call the file.
         std::string format{};  ///< Of datagrams in a capture: itch, quotes, bbo28 or miax-tom.
         std::string only{};    ///< Of a capture: the datagrams to this ADDRESS:PORT; empty: to any.
         std::optional<std::vector<std::string>> symbols{};
         std::optional<std::int64_t> start{};
         std::optional<std::int64_t> end{};
         std::int64_t midnight_utc_ns{0};  ///< Of the exchange's day.
-        std::uint64_t bytes{0};           ///< Of the file, about.
+        std::uint64_t bytes{0};           ///< Of the file as it lies there, compressed or not.
     };
     /// Each count with its name, in the order in which they are to be shown.
     using Counts = std::vector<std::pair<std::string, std::uint64_t>>;

@@ -15,6 +15,9 @@ import pytest
 
 _numbers = itertools.count()
 
+LONG = os.environ.get("MILLPOND_LONG_TESTS", "") not in ("", "0")
+"""Comparisons with other packages at their full size, some minutes each: `make check-all`."""
+
 # A wheel has no ring writer.
 if importlib.util.find_spec("millpond._ring_writer") is None:
     collect_ignore = ["test_ring.py", "test_examples.py"]

@@ -1,4 +1,5 @@
-// A ring's writer for the tests: publishes what a gateway would, one event a call.
+// A ring's writer for the tests: publishes what a gateway would, one event a call. And a reader without Python, for the
+// bench.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
@@ -7,6 +8,7 @@
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
+#include <millpond/market/ring_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
 namespace nb = nanobind;
@@ -88,9 +90,37 @@ bool clear(market::RingWriter& writer, std::uint16_t channel) {
     return writer.publish(event);
 }
 
+/// Adds up bids.
+struct Sum {
+    std::int64_t bids{0};
+    std::uint64_t events{0};
+
+    void on(const feed::Quote& quote) {
+        bids += quote.bid_price;
+        ++events;
+    }
+    template <class Other>
+    void on(const Other&) {
+        ++events;
+    }
+};
+
+/// Reads until `count` events came; returns the sum of their bids.
+std::int64_t drain(market::RingReader& reader, std::uint64_t count) {
+    const nb::gil_scoped_release unlocked;
+    Sum sum;
+    while (sum.events < count && reader.poll(sum, 4'096) != 0) {
+    }
+    return sum.bids;
+}
+
 }  // namespace
 
 NB_MODULE(_ring_writer, module) {
+    nb::class_<market::RingReader>(module, "RingDrain")
+        .def("__init__",
+             [](market::RingReader* place, const std::string& name) { new (place) market::RingReader({.name = name}); })
+        .def("drain", &drain);
     nb::class_<market::RingWriter>(module, "RingWriter")
         .def("__init__", &open, nb::arg("name"), nb::arg("capacity") = 1024, nb::arg("instruments") = 16)
         .def("name",

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import millpond
+import numpy as np
+import pytest
 from itch_file import made_up_day
 from millpond._ring_writer import RingWriter
 
@@ -47,3 +51,44 @@ def _line(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], 0.01)
     return process.stdout.readline() if ready else ""
+
+
+def test_the_notebook(ring_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    notebook = nbformat.read(EXAMPLES / "live_and_day.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "it is kept without outputs"
+    day = tmp_path / "day_20200130.itch"
+    day.write_bytes(made_up_day(3_000, 3)[0])
+    for name, value in (("RING", ring_name), ("FRAMES", "3"), ("DAY", str(day))):
+        monkeypatch.setenv("MILLPOND_" + name, value)
+    writer = RingWriter(ring_name)
+    writer.name(0, "AAPL")
+    writer.quote(0, 1_000_000, 1_000_200)
+    ended = threading.Event()
+
+    def publish() -> None:
+        number = 0
+        while not ended.wait(0.02):  # a feed's pace
+            number += 1
+            writer.quote(0, 1_000_000 + number, 1_000_200 + number, sequence=number)
+            writer.heartbeat()
+
+    feed = threading.Thread(target=publish)
+    feed.start()
+    try:
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    finally:
+        ended.set()
+        feed.join()
+    outputs = {cell.id: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
+    text = {name: "".join(each.get("text", "") for each in found) for name, found in outputs.items()}
+    assert text["board"].startswith("1 instruments, AAPL is plotted")
+    assert text["moving-plot"].endswith("3 frames, 0 events missed\n")
+    for plot in ("moving-plot", "day-plot"):
+        assert any("image/png" in each.get("data", {}) for each in outputs[plot]), plot
+    assert "complete=True" in text["scan"]
+    shown = next(each["data"]["text/plain"] for each in outputs["scan"] if "data" in each)
+    rows = millpond.scan(day).to_numpy()
+    largest = int(np.bincount(rows["instrument_id"]).max())
+    assert str(largest) in shown

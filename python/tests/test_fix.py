@@ -9,6 +9,8 @@ from pathlib import Path
 import millpond
 import pytest
 import simplefix
+import zstandard
+from conftest import LONG
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from millpond import fix
@@ -51,10 +53,11 @@ def generated(count: int, seed: int = 1) -> list[bytes]:
 
 def parsed_by_simplefix(messages: list[bytes]) -> list[simplefix.FixMessage]:
     parser = simplefix.FixParser(allow_empty_values=True)
-    parser.append_buffer(b"".join(messages))
     found = []
-    while (each := parser.get_message()) is not None:
-        found.append(each)
+    for message in messages:  # a long buffer costs it the square of its length
+        parser.append_buffer(message)
+        while (each := parser.get_message()) is not None:
+            found.append(each)
     return found
 
 
@@ -92,6 +95,31 @@ def test_messages_equal_simplefix_s(tmp_path: Path, pieces: bool, packed: bool) 
     assert set(table["direction"].to_pylist()) == {"in"}
     assert set(table["session"].to_pylist()) == {"FIX.4.4:HOUSE->CLIENT"}
     assert scanned.report.ok and scanned.report.counts["messages"] == 3_000
+
+
+def test_a_long_log_equals_simplefix_s(tmp_path: Path) -> None:
+    """Chunk by chunk, since simplefix's messages take much memory; cut anywhere, as a socket does."""
+    chunk, chunks = 20_000, 50 if LONG else 1
+    path = tmp_path / "raw.log"
+    random_ = random.Random(3)
+    with path.open("wb") as file:
+        for seed in range(chunks):
+            stream = b"".join(generated(chunk, seed))
+            cuts = sorted({0, len(stream), *(random_.randrange(len(stream)) for _ in range(2 * chunk))})
+            file.writelines(raw(stream[a:b]) for a, b in zip(cuts, cuts[1:]))
+    scanned = fix.scan(path, tags=[55, 58], groups=[269, 270])
+    table = scanned.to_arrow()
+    assert table.num_rows == chunk * chunks == scanned.report.counts["messages"] and scanned.report.ok
+    for seed in range(chunks):
+        expected = parsed_by_simplefix(generated(chunk, seed))
+        part = table.slice(seed * chunk, chunk)
+        assert part["msg_type"].to_pylist() == [text_of(each, 35) for each in expected]
+        assert part["seq_num"].to_pylist() == [int(each.get(34)) for each in expected]
+        for tag in ("55", "58"):
+            assert part[tag].to_pylist() == [text_of(each, int(tag)) for each in expected]
+        for tag in (b"269", b"270"):
+            lists = [[value.decode() for found, value in each.pairs if found == tag] for each in expected]
+            assert part[tag.decode()].to_pylist() == lists
 
 
 def test_streams_of_both_directions_are_put_together_separately(tmp_path: Path) -> None:
@@ -183,6 +211,37 @@ def test_damage_is_reported_and_the_rest_is_kept(tmp_path: Path) -> None:
     assert table["seq_num"].to_pylist() == [1, 3]
     assert scanned.report.counts["faulty"] == 1 and scanned.report.counts["remarks"] == 1
     assert "line 2" in scanned.report.errors[0]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_compressed_log_that_ends_early_keeps_its_messages(tmp_path: Path, ending: str) -> None:
+    lines = b"".join(map(raw, generated(2_000)))
+    whole = gzip.compress(lines) if ending == ".gz" else zstandard.compress(lines)
+    path = tmp_path / ("raw.log" + ending)
+    path.write_bytes(whole[: len(whole) // 2])
+    scanned = fix.scan(path)
+    with pytest.warns(millpond.MillpondWarning, match="ends within its compressed data"):
+        table = scanned.to_arrow()
+    assert table["seq_num"].to_pylist() == list(range(1, table.num_rows + 1)) and 100 < table.num_rows < 2_000
+    assert sum("compressed byte" in error for error in scanned.report.errors) == 1
+
+
+@pytest.mark.parametrize("size", [1 << 20, (1 << 20) + 1, 3 << 20, 5 << 20, 9 << 20])
+def test_long_lines_are_read_or_named_and_the_rest_is_kept(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "raw.log"
+    text = b"x" * size + message("D", 2, (55, "AAPL"))
+    path.write_bytes(raw(message("D", 1)) + text + b"\r\n" + raw(message("D", 3)) + message("D", 4))
+    scanned = fix.scan(path)
+    fits = size < 4 << 20
+    if fits:
+        table = scanned.to_arrow()
+    else:
+        with pytest.warns(millpond.MillpondWarning, match="line 2: a line of more than 4194304 bytes"):
+            table = scanned.to_arrow()
+    assert table.select(["seq_num", "line"]).to_pylist() == [
+        {"seq_num": number, "line": number} for number in (1, 2, 3, 4) if number != 2 or fits
+    ]
+    assert scanned.report.counts["bytes"] == path.stat().st_size and scanned.report.counts["lines"] == 4
 
 
 @settings(max_examples=100, deadline=None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
 from pathlib import Path
 
 import itch_book
 import millpond
 import numpy as np
+from conftest import LONG
 from itch_file import made_up_day
 
 
@@ -36,6 +38,18 @@ def test_best_prices_equal_itch_book_s(tmp_path: Path) -> None:
     data, expected = made_up_day(1_000_000, 200, seed=3)
     path.write_bytes(data)
     assert assert_best_prices_are_equal(path, datetime.date(2020, 1, 30)) == len(expected)
+
+
+def test_best_prices_of_a_generated_day_equal_itch_book_s(program: str, tmp_path: Path) -> None:
+    messages = 10_000_000 if LONG else 200_000
+    path = tmp_path / "day.itch"
+    subprocess.run(
+        [program, "generate", "--out", path, "--format", "itch", "--symbols", "2000", "--count", str(messages), "--quiet"],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    scan = millpond.scan(path)
+    assert sum(1 for _ in scan.messages["S"].batches()) > 0 and scan.report.counts["messages"] > messages
+    assert assert_best_prices_are_equal(path, datetime.date(2020, 1, 30)) > messages // 2
 
 
 def test_best_prices_of_a_real_file_equal_itch_book_s(data: Path) -> None:

@@ -38,6 +38,17 @@ def test_the_stub_names_what_the_extension_has() -> None:
     assert stubbed == {name for name in dir(_core) if not name.startswith("_")}
 
 
+def test_the_reference_page_has_every_public_name() -> None:
+    page = (Path(__file__).resolve().parents[2] / "tools" / "docs" / "site" / "python.md").read_text()
+    whole_modules = {"errors": millpond.errors}
+    for name in millpond.__all__:
+        found = getattr(millpond, name)
+        listed = any(f".{name}\n" in line or f" {name}\n" in line for line in page.splitlines(keepends=True))
+        module = getattr(found, "__module__", "").removeprefix("millpond.")
+        assert listed or module in whole_modules or name == "fix", name
+    assert "automodule:: millpond.errors" in page and "millpond.fix.scan" in page
+
+
 def test_functions_take_what_the_stub_says() -> None:
     checked = 0
     for each in _stub().body:
