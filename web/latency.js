@@ -4,6 +4,7 @@ import { span } from "./format.js";
 import { make, morph } from "./morph.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const LABELS = 7; // as many as find room below the bars on a phone
 
 /** Bars of the last seconds, and percentiles of these and of all since the start. */
 export function showLatency(latency, place) {
@@ -24,7 +25,9 @@ export function showLatency(latency, place) {
     for (const [name, value] of Object.entries({ x: index * width + 1, y: 110 - height, width: Math.max(1, width - 2), height })) bar.setAttribute(name, value);
     svg.append(bar);
   });
-  const scale = make("div", { class: "scale", "aria-hidden": "true" }, ...bars.map(([upTo]) => make("span", {}, span(upTo).replace(".00", "").replace(/(\.\d)0/, "$1").replace(".0 ", " "))));
+  const step = Math.ceil(bars.length / LABELS);
+  const isLabelled = (index) => (bars.length - 1 - index) % step === 0;
+  const scale = make("div", { class: "scale", "aria-hidden": "true" }, ...bars.map(([upTo], index) => make("span", {}, !isLabelled(index) ? "" : span(upTo).replace(".00", "").replace(/(\.\d)0/, "$1").replace(".0 ", " "))));
   const line = (title, values) => make("tr", {}, make("th", { scope: "row" }, title), ...["p50", "p90", "p99", "p999", "max"].map((key) => make("td", {}, values.count === 0 ? "–" : span(values[key]))));
   morph(place, svg, scale, make("table", { class: "plain" },
     make("thead", {}, make("tr", {}, make("td"), ...["p50", "p90", "p99", "p99.9", "max"].map((title) => make("th", { scope: "col" }, title)))),
