@@ -52,7 +52,7 @@ public:
         fetch_ahead(position);
         auto* const bytes = slot(position).bytes;
         if constexpr (kByWords) {
-            copy_words(bytes, reinterpret_cast<const std::byte*>(&message));
+            copy_words(bytes, reinterpret_cast<const std::byte*>(std::addressof(message)));
         } else {
             std::construct_at(reinterpret_cast<T*>(bytes), std::forward<Message>(message));
         }
