@@ -41,7 +41,10 @@ public:
 
     void add_ours(std::uint32_t magazine_blocks = memory::kAutomaticMagazine) {
         using memory::BlockPool;
-        const memory::PoolOptions options{.magazine_blocks = magazine_blocks};
+        // Magazines of a size of their own want a policy.
+        const auto policy =
+            magazine_blocks == memory::kAutomaticMagazine ? memory::Capacity::automatic : memory::Capacity::elastic;
+        const memory::PoolOptions options{.capacity_policy = policy, .magazine_blocks = magazine_blocks};
         auto strict = options;
         strict.capacity_policy = memory::Capacity::strict;
         add<CachedBlocks<BlockPool>>(kCache, options);

@@ -67,6 +67,13 @@ PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOp
     layout.caches = options.max_caches;
     const auto held = 2 * size * layout.caches;
     const auto owned = size == 0 ? capacity : align(capacity + held, size);
+    if (options.capacity_policy == Capacity::automatic && options.magazine_blocks != kAutomaticMagazine &&
+        held > capacity) {
+        refuse(options, "with magazines of " + std::to_string(size) + " blocks " + std::to_string(layout.caches) +
+                            " caches may hold " + std::to_string(held) + " blocks, more than the capacity of " +
+                            std::to_string(capacity) +
+                            ": take smaller magazines or fewer caches, or say Capacity::elastic or Capacity::strict");
+    }
     const auto magazines = size == 0 ? 0 : owned / size + 2 * (std::size_t{layout.caches} + 1);
     if (owned > kMostBlocks || block_bytes > std::numeric_limits<std::size_t>::max() / 8 / owned) {
         refuse(options, std::to_string(capacity) + " blocks of " + std::to_string(block_bytes) +

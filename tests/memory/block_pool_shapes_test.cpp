@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
     Sizes, BlockPoolShapes,
     testing::Values(Shape{1000, 0, Capacity::automatic}, Shape{1000, 1, Capacity::elastic},
                     Shape{1000, 16, Capacity::elastic}, Shape{1000, 64, Capacity::elastic},
-                    Shape{1000, 256, Capacity::elastic}, Shape{1000, 256, Capacity::automatic},
+                    Shape{1000, 256, Capacity::elastic}, Shape{1000, 256, Capacity::strict},
                     Shape{1000, 16, Capacity::strict}, Shape{1000, 1, Capacity::strict},
                     Shape{1000, kAutomaticMagazine, Capacity::automatic},
                     Shape{1, kAutomaticMagazine, Capacity::automatic},

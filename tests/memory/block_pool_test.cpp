@@ -73,7 +73,23 @@ TEST(BlockPool, WrongArgumentsAreNamedWithTheirBound) {
 TEST(BlockPool, SmallPoolsAreStrictByDefaultAndLargeOnesAreNot) {
     EXPECT_TRUE(BlockPool(64, 8).stats().strict);
     EXPECT_FALSE(BlockPool(64, 10'000).stats().strict);
-    EXPECT_TRUE(BlockPool(64, 1000, {.magazine_blocks = 256}).stats().strict);
+    EXPECT_TRUE(BlockPool(64, 1000, {.capacity_policy = Capacity::strict, .magazine_blocks = 16}).stats().strict);
+}
+
+TEST(BlockPool, MagazinesThatWouldMakeItStrictAreRefusedUnlessAPolicyIsChosen) {
+    try {
+        const BlockPool pool(64, 4'096, {.name = "orders", .magazine_blocks = 255});
+        FAIL() << "the caches may hold more than the capacity";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(),
+                     "pool 'orders': with magazines of 255 blocks 16 caches may hold 8160 blocks, more than the "
+                     "capacity of 4096: take smaller magazines or fewer caches, or say Capacity::elastic or "
+                     "Capacity::strict");
+    }
+    EXPECT_FALSE(BlockPool(64, 4'096, {.magazine_blocks = 128}).stats().strict);
+    EXPECT_THROW(BlockPool(64, 4'095, {.magazine_blocks = 128}), std::invalid_argument);
+    EXPECT_FALSE(BlockPool(64, 4'096, {.capacity_policy = Capacity::elastic, .magazine_blocks = 255}).stats().strict);
+    EXPECT_TRUE(BlockPool(64, 4'096, {.capacity_policy = Capacity::strict, .magazine_blocks = 255}).stats().strict);
 }
 
 TEST(BlockPool, AnExchangeMovesAWholeMagazine) {

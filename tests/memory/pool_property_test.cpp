@@ -94,10 +94,13 @@ private:
     static PoolOptions random_options(Random& random) {
         constexpr std::array kMagazines{kAutomaticMagazine, 0U, 1U, 3U, 16U};
         constexpr std::array kPolicies{Capacity::automatic, Capacity::elastic, Capacity::strict};
+        const auto magazine_blocks = kMagazines[random() % kMagazines.size()];
+        // With magazines of a size of our own, automatic is refused for small pools.
+        const std::size_t first = magazine_blocks == kAutomaticMagazine ? 0 : 1;
         return {.name = "modelled",
                 .alignment = std::size_t{1} << random() % 13,
-                .capacity_policy = kPolicies[random() % kPolicies.size()],
-                .magazine_blocks = kMagazines[random() % kMagazines.size()],
+                .capacity_policy = kPolicies[first + random() % (kPolicies.size() - first)],
+                .magazine_blocks = magazine_blocks,
                 .max_caches = static_cast<std::uint32_t>(random() % 6),
                 .region = {}};
     }

@@ -12,7 +12,7 @@ namespace millpond::memory {
 
 /// When a pool of N refuses.
 enum class Capacity : std::uint8_t {
-    automatic,  ///< strict where the blocks that caches may hold would outnumber N, else elastic.
+    automatic,  ///< elastic, but strict where caches may hold more than N; refused if a given magazine_blocks does it.
     elastic,    ///< Not before N blocks are in use; at the latest when all that it owns are.
     strict,     ///< Exactly when N blocks are in use. Costs one shared counter an operation.
 };
