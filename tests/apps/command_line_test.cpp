@@ -38,6 +38,8 @@ TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
               "Run `millpond --help` for more information.\n");
     EXPECT_THAT(refused({"fix", "sesions", "list"}),
                 StartsWith("millpond fix: unknown command 'sesions'; did you mean 'sessions'?\n"));
+    EXPECT_THAT(refused({"gateaway", "--help"}), StartsWith("millpond: unknown command 'gateaway'"));
+    EXPECT_THAT(refused({"fix", "sesions", "--help"}), StartsWith("millpond fix: unknown command 'sesions'"));
     EXPECT_THAT(refused({"tail", "--symbol", "gateaway", "--rin", "x"}),
                 StartsWith("millpond tail: unknown option '--rin'; did you mean '--ring'?\n"));
     EXPECT_THAT(refused({"doc"}), StartsWith("millpond: unknown command 'doc'; did you mean 'doctor'?\n"));

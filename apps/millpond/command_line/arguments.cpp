@@ -6,6 +6,17 @@
 #include <utility>
 
 namespace millpond::app {
+namespace {
+
+/// Whether a word stands where the name of a command was expected.
+bool names_no_command(const CLI::App& program) {
+    const auto* at = &program;
+    for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) at = parsed.front();
+    if (at->get_subcommands([](const CLI::App*) { return true; }).empty()) return false;
+    return std::ranges::any_of(at->remaining(), [](const std::string& word) { return !word.starts_with('-'); });
+}
+
+}  // namespace
 
 Option* Option::required(bool yes) {
     parsed_->required(yes);
@@ -147,7 +158,7 @@ bool Arguments::parse(int argc, char** argv) {
         parser_->parse(argc, argv);
         return true;
     } catch (const CLI::ParseError& outcome) {
-        if (outcome.get_exit_code() != 0) throw ParseError{outcome.what()};
+        if (outcome.get_exit_code() != 0 || names_no_command(*parser_)) throw ParseError{outcome.what()};
         static_cast<void>(parser_->exit(outcome));  // prints
         return false;
     }
