@@ -30,7 +30,12 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
-         "Agree with the counterparty on what it missed. A larger `store_bytes` keeps more."},
+         "Agree with the counterparty on what it missed. A larger `keep_bytes` (`store_bytes` of a store of fixed "
+         "size) keeps more."},
+        {"store_failed", warning,
+         "The next part of the session's store could not be prepared: the oldest messages make room for new ones.",
+         "The log has the reason, such as a full disk. Make room, and look whether the counterparty asked for old "
+         "messages."},
         {"raw_log_lost", warning, "Pieces of the byte stream found no room in the raw log or could not be written.",
          "Look for a slow or full disk. A larger `raw_log_ring` waits longer."},
         {"slow_consumer", warning, "The counterparty reads more slowly than it is sent to.",
@@ -66,6 +71,10 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
     if (status.lost != 0) {
         add(Finding::Kind::history_lost, fmt::format("{} messages were asked for and not in the store", status.lost));
     }
+    if (status.store_failures != 0) {
+        add(Finding::Kind::store_failed,
+            fmt::format("the store could not be extended {} times since the start", status.store_failures));
+    }
     if (status.pending_bytes > kMuchPending) {
         add(Finding::Kind::slow_consumer, fmt::format("{} bytes wait to be read", status.pending_bytes));
     }
@@ -82,15 +91,15 @@ std::string json_of(const SessionReport& session) {
     return fmt::format(
         R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
         R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
-        R"("history_lost":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
+        R"("history_lost":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
         R"("last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}}}})",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
         status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
-        status.resending, status.awaits_resend, status.lost, status.connections, or_null(status.connected_utc_ns),
-        or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns), engine::name(status.last_closed),
-        session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
-        latency.count, latency.p50, latency.p90, latency.p99, latency.max);
+        status.resending, status.awaits_resend, status.lost, status.store_failures, status.connections,
+        or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns),
+        engine::name(status.last_closed), session.error.utc_ns == 0 ? "null" : json_string(session.error.text),
+        or_null(session.error.utc_ns), latency.count, latency.p50, latency.p90, latency.p99, latency.max);
 }
 
 std::string json_of(const Finding& finding) {

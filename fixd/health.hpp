@@ -26,6 +26,7 @@ struct Finding {
     enum class Kind : std::uint8_t {
         not_connected,  ///< An initiator has no session though its schedule is open.
         history_lost,   ///< A counterparty asked for messages that the store no longer has.
+        store_failed,   ///< The next part of a session's store could not be prepared.
         raw_log_lost,   ///< Pieces of the stream are not in the raw log.
         slow_consumer,  ///< A counterparty leaves much output unread.
         resend,         ///< A resend is in progress.

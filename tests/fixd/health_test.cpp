@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fixd/fill_application.hpp"
+#include "fixd/health.hpp"
 #include "fixd/session_records.hpp"
 #include "service/http/get.hpp"
 #include "service/json.hpp"
@@ -173,6 +174,21 @@ TEST(FixHealth, AResendInProgressAndALostHistoryAreFindings) {
     a.send(fix44("0", 9'000, "A", "HOUSE", ""));  // a gap
     ASSERT_TRUE(comes_true([&] { return a.receive(), house.status("A").awaits_resend; }));
     EXPECT_THAT(stages(health_of(house)), ::testing::Contains("resend"));
+}
+
+TEST(FixHealth, AStoreThatCannotGrowIsAFindingUntilTheEngineEnds) {
+    SessionReport session;
+    session.status.name = "S";
+    session.status.store_failures = 2;
+    Findings findings;
+    const auto found = findings.look({session}, {}, 1'000'000'000);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(severity_of(found.front().kind), service::Severity::warning);
+    EXPECT_EQ(health_line(found),
+              "good, but store_failed: session 'S': the store could not be extended 2 times since the start (since "
+              "19700101-00:00:01 UTC)\n");
+    EXPECT_EQ(findings.look({session}, {}, 2'000'000'000).front().since_utc_ns, 1'000'000'000);
+    EXPECT_THAT(health_json({session}, found, {}, 0, 0), ::testing::HasSubstr(R"("store_failures":2,)"));
 }
 
 TEST(FixHealth, HostileNamesAndTextsAreWellFormedJson) {
