@@ -12,22 +12,18 @@
 
 namespace millpond::app {
 
-FileFollower::~FileFollower() { close(); }
-
-void FileFollower::close() noexcept {
-    if (file_ >= 0) ::close(std::exchange(file_, -1));
-}
-
 bool FileFollower::open(const std::function<void(Event)>& event) {
-    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file_ < 0) {
+    core::Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    if (!file) {
         if (errno != ENOENT) throw std::system_error(errno, std::system_category(), "cannot read " + path_);
         if (!std::exchange(missing_, true)) event(Event::missing);
         return false;
     }
     struct stat opened{};
-    if (::fstat(file_, &opened) != 0) throw std::system_error(errno, std::system_category(), "cannot read " + path_);
+    if (::fstat(file.get(), &opened) != 0)
+        throw std::system_error(errno, std::system_category(), "cannot read " + path_);
     if (!S_ISREG(opened.st_mode)) throw std::runtime_error("cannot follow " + path_ + ": not a regular file");
+    file_ = std::move(file);
     device_ = opened.st_dev;
     inode_ = opened.st_ino;
     read_ = 0;
@@ -40,7 +36,7 @@ bool FileFollower::read_on(const std::function<void(std::string_view)>& bytes) {
     std::array<char, 65'536> buffer;
     bool any = false;
     for (;;) {
-        const auto got = ::pread(file_, buffer.data(), buffer.size(), read_);
+        const auto got = ::pread(file_.get(), buffer.data(), buffer.size(), read_);
         if (got < 0 && errno == EINTR) return any;
         if (got < 0) throw std::system_error(errno, std::system_category(), "cannot read " + path_);
         if (got == 0) return any;
@@ -51,13 +47,13 @@ bool FileFollower::read_on(const std::function<void(std::string_view)>& bytes) {
 }
 
 bool FileFollower::poll(const std::function<void(std::string_view)>& bytes, const std::function<void(Event)>& event) {
-    if (file_ < 0 && !open(event)) return false;
+    if (!file_ && !open(event)) return false;
     bool any = read_on(bytes);
     struct stat now{};
     if (::stat(path_.c_str(), &now) != 0) return any;  // renamed: its writer may still write to it
     if (now.st_dev != device_ || now.st_ino != inode_) {
         any = read_on(bytes) || any;  // what was written between the look at its end and its successor
-        close();
+        file_ = {};
         event(Event::replaced);
         return open(event) || any;
     }

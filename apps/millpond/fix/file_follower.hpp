@@ -4,8 +4,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <sys/types.h>
+
+#include <millpond/core/descriptor.hpp>
 
 namespace millpond::app {
 
@@ -23,9 +26,6 @@ public:
     };
 
     explicit FileFollower(std::string path) : path_(std::move(path)) {}
-    ~FileFollower();
-    FileFollower(const FileFollower&) = delete;
-    FileFollower& operator=(const FileFollower&) = delete;
 
     /// Hands over what was appended since the last call, and what happened to the file in between, in order. False when
     /// there was nothing. Throws std::system_error for a file that cannot be read, std::runtime_error for what is no
@@ -35,10 +35,9 @@ public:
 private:
     [[nodiscard]] bool open(const std::function<void(Event)>& event);
     [[nodiscard]] bool read_on(const std::function<void(std::string_view)>& bytes);
-    void close() noexcept;
 
     std::string path_;
-    int file_{-1};
+    core::Descriptor file_;
     dev_t device_{0};
     ino_t inode_{0};
     off_t read_{0};  // bytes of the file
