@@ -123,10 +123,11 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     Block* end{nullptr};                        ///< Where it ends.
     Block* magazines{nullptr};                  ///< Where all of them begin: a place that looks full and empty.
     Block* spare{nullptr};                      ///< Where the spare one begins.
-    core::Tally carried;  ///< Blocks that came into the loaded magazine but by releases, less those that left it but
-                          ///< by acquisitions. What is acquired need not be counted then.
+    std::atomic<std::uint64_t> carried{0};  ///< Blocks that came into the loaded magazine but by releases, less those
+                                            ///< that left it but by acquisitions: what is acquired is not counted.
     core::Tally refused;
     core::Tally exchanges;
+    std::atomic<std::uint32_t> moves{0};  ///< Odd while one goes on.
     std::uint32_t magazine_blocks{0};
     std::uint32_t magazine_places{0};  ///< From one to the next.
     bool long_way{false};
@@ -183,13 +184,25 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         *position() = block;
         set_position(position() + 1);
     }
-    void carry(std::size_t in, std::size_t out) noexcept { carried.add(std::uint64_t{in} - std::uint64_t{out}); }
+    void carry(std::size_t in, std::size_t out) noexcept {
+        const auto before = carried.load(std::memory_order_relaxed);
+        carried.store(before + in - out, std::memory_order_release);
+    }
 
+    /// Goes to a place and carries so that no other thread sees the one without the other.
+    void move_to(Block* at, std::size_t in, std::size_t out) noexcept {
+        const auto number = moves.load(std::memory_order_relaxed);
+        moves.store(number + 1, std::memory_order_relaxed);
+        carry(in, out);
+        (long_way ? long_way_top : top).store(at, std::memory_order_release);
+        moves.store(number + 2, std::memory_order_release);
+    }
     /// The first `count` of the magazine's places hold blocks.
     void load(Block* magazine, std::size_t count) noexcept {
+        const auto unloaded = level();
         bottom = magazine;
         end = magazine + magazine_blocks;
-        set_position(magazine + count);
+        move_to(magazine + count, count, unloaded);
     }
     [[nodiscard]] bool use_full_spare() noexcept {
         if (!spare_is_full) return false;
@@ -197,7 +210,6 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         spare = bottom;
         spare_is_full = false;
         load(full, magazine_blocks);
-        carry(magazine_blocks, 0);
         return true;
     }
     [[nodiscard]] bool use_empty_spare() noexcept {
@@ -206,30 +218,38 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         spare = bottom;
         spare_is_full = true;
         load(empty, 0);
-        carry(0, magazine_blocks);
         return true;
     }
 
-    // For any thread, while the owner goes on: what each gives was so, or will be, at about that time.
+    // For any thread, while the owner goes on.
     /// Blocks in the loaded magazine, told by the address alone.
     [[nodiscard]] std::uint64_t held() const noexcept {
-        const auto* const at = position();
+        const auto* const at = (long_way ? long_way_top : top).load(std::memory_order_acquire);
         if (at == nullptr || magazine_blocks == 0) return 0;
         const auto place = static_cast<std::uint64_t>(at - magazines) % magazine_places;
         return place == 0 ? magazine_blocks : magazine_blocks - (magazine_places - place);
     }
-    /// Acquired less released; less than none, modulo 2^64, where others' blocks are released.
-    [[nodiscard]] std::uint64_t lent() const noexcept { return carried.read() - held(); }
+    /// Acquired less released; less than none, modulo 2^64, where others' blocks are released. It was so during the
+    /// call; up to a magazine less when the owner stands still in the middle of a move.
+    [[nodiscard]] std::uint64_t lent() const noexcept {
+        for (int tries = 0; tries < 100; ++tries) {
+            const auto number = moves.load(std::memory_order_acquire);
+            const auto in_and_out = carried.load(std::memory_order_acquire);
+            const auto in_loaded = held();
+            if (number % 2 == 0 && moves.load(std::memory_order_relaxed) == number) return in_and_out - in_loaded;
+        }
+        return carried.load(std::memory_order_relaxed) - magazine_blocks;
+    }
 
     void add_counts_of(const BlockCache& other) noexcept {
         released.add(other.released.read());
-        carried.add(other.lent());
+        carry(other.lent(), 0);
         refused.add(other.refused.read());
         exchanges.add(other.exchanges.read());
     }
     void forget_counts() noexcept {
         for (auto* const tally : {&released, &refused, &exchanges}) tally->set(0);
-        carried.set(held());
+        carried.store(held(), std::memory_order_relaxed);
     }
 };
 

@@ -128,7 +128,9 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
     std::size_t done = 0;
     while (done < blocks.size()) {
         if (cache.is_empty() && !depot_.refill(cache)) {
+            const auto taken = done;
             while (done > 0) put(cache, bytes_of(blocks[--done]));
+            cache.carry(taken, 0);
             cache.refused.add();
             if (cache.strict) credits_.fetch_add(blocks.size(), std::memory_order_release);
             return false;
@@ -136,9 +138,10 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         const auto round = std::min(blocks.size() - done, cache.level());
         auto* const from = cache.position() - round;
         std::memcpy(static_cast<void*>(&blocks[done]), static_cast<const void*>(from), round * sizeof *from);
-        cache.set_position(from);
+        cache.move_to(from, 0, round);  // They count as lent when all are here.
         done += round;
     }
+    cache.carry(done, 0);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }

@@ -115,7 +115,6 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     Policy::racy_point();
     empty_.push(links_, number_of(cache.bottom));
     cache.load(magazine(number), cache.magazine_blocks);
-    cache.carry(cache.magazine_blocks, 0);
     cache.exchanges.add();
     // The first blocks are written soon; the lines may lie in the cache of the core that released them.
     for (auto* next = cache.end; next != cache.bottom && cache.end - next < 4;) __builtin_prefetch(*--next, 1);
@@ -131,7 +130,6 @@ void Depot<Policy>::make_room(BlockCache& cache) noexcept {
     full_.push(links_, number_of(cache.bottom));
     full_count_.fetch_add(1, std::memory_order_relaxed);
     cache.load(magazine(number), 0);
-    cache.carry(0, cache.magazine_blocks);
     cache.exchanges.add();
 }
 
