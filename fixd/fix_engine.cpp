@@ -25,25 +25,22 @@ namespace {
 constexpr std::chrono::milliseconds kAdminEvery{100};
 constexpr std::int64_t kLookEveryNs = 1'000'000'000;
 
-void compare(bool same, std::string_view what, std::vector<std::string>& changed) {
-    if (!same) changed.push_back(fmt::format("{} changed: that needs a restart and is ignored", what));
-}
-
 /// What of `next` cannot change while the engine runs, each as a sentence.
 std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const EngineConfig& next) {
+    using service::needs_restart;
     std::vector<std::string> changed;
-    compare(next.log_level == now.log_level && next.log_format == now.log_format && next.quiet == now.quiet,
-            "log_level, log_format or quiet", changed);
-    compare(next.metrics == now.metrics && next.webs == now.webs, "metrics or [[web]]", changed);
-    compare(next.admin == now.admin && next.admin_token == now.admin_token, "admin or admin_token", changed);
-    compare(next.raw_log == now.raw_log && next.raw_log_ring == now.raw_log_ring &&
-                next.raw_log_rotate == now.raw_log_rotate && next.raw_log_rotate_hours == now.raw_log_rotate_hours &&
-                next.raw_log_keep == now.raw_log_keep && next.raw_log_compress == now.raw_log_compress &&
-                next.mask_tags == now.mask_tags,
-            "raw_log or mask_tags", changed);
-    compare(next.file_mode == now.file_mode, "file_mode", changed);
-    compare(next.dictionaries == now.dictionaries, "dictionaries", changed);
-    compare(
+    needs_restart(next.log_level == now.log_level && next.log_format == now.log_format && next.quiet == now.quiet,
+                  "log_level, log_format or quiet", changed);
+    needs_restart(next.metrics == now.metrics && next.webs == now.webs, "metrics or [[web]]", changed);
+    needs_restart(next.admin == now.admin && next.admin_token == now.admin_token, "admin or admin_token", changed);
+    needs_restart(next.raw_log == now.raw_log && next.raw_log_ring == now.raw_log_ring &&
+                      next.raw_log_rotate == now.raw_log_rotate &&
+                      next.raw_log_rotate_hours == now.raw_log_rotate_hours && next.raw_log_keep == now.raw_log_keep &&
+                      next.raw_log_compress == now.raw_log_compress && next.mask_tags == now.mask_tags,
+                  "raw_log or mask_tags", changed);
+    needs_restart(next.file_mode == now.file_mode, "file_mode", changed);
+    needs_restart(next.dictionaries == now.dictionaries, "dictionaries", changed);
+    needs_restart(
         next.threads == now.threads && next.poll == now.poll && next.pin == now.pin && next.realtime == now.realtime,
         "threads, poll, pin or realtime", changed);
     return changed;

@@ -1,5 +1,7 @@
 #include "fixd/fix_json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -33,12 +35,7 @@ public:
         return out += '}';
     }
     [[nodiscard]] static std::string list_of(const std::vector<std::string>& values) {
-        std::string out{'['};
-        for (const auto& value : values) {
-            if (out.size() > 1) out += ',';
-            out += value;
-        }
-        return out += ']';
+        return fmt::format("[{}]", fmt::join(values, ","));
     }
 
 private:

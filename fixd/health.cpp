@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <tuple>
 #include <utility>
 
@@ -111,12 +112,7 @@ std::string json_of(const Finding& finding) {
 
 template <class List, class Text>
 std::string list_of(const List& list, const Text& text) {
-    std::string out{'['};
-    for (const auto& one : list) {
-        if (out.size() > 1) out += ',';
-        out += text(one);
-    }
-    return out += ']';
+    return fmt::format("[{}]", fmt::join(std::views::transform(list, text), ","));
 }
 
 }  // namespace

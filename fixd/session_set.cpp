@@ -180,9 +180,9 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
             std::ranges::find(acceptors_, config.name, [](const auto& opened) -> auto& { return opened->config.name; });
         if (known == acceptors_.end()) {
             acceptors.push_back(open_acceptor(config));
-        } else if (!((*known)->config == config)) {
-            result.refused.push_back(
-                fmt::format("acceptor '{}' changed: that needs a restart and is ignored", config.name));
+        } else {
+            service::needs_restart((*known)->config == config, fmt::format("acceptor '{}'", config.name),
+                                   result.refused);
         }
     }
     add_new(std::move(acceptors), std::move(added), result);

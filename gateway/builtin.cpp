@@ -15,7 +15,7 @@
 
 namespace millpond::gateway {
 
-/// A new format of feeds is a folder below gateway/feeds and one line here.
+/// A new feed format is a folder below gateway/feeds and one line here.
 std::span<const FeedFormat* const> builtin_feed_formats() noexcept {
     static const FeedFormat* const formats[] = {
         &quotes::Settings::format(),

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,12 +22,14 @@ namespace {
 constexpr std::chrono::seconds kPatience{30};
 
 std::string list_of(const std::vector<std::string>& texts) {
-    std::string list;
-    for (const auto& text : texts) list += (list.empty() ? "" : ",") + core::json_string(text);
-    return "[" + list + "]";
+    return fmt::format("[{}]", fmt::join(std::views::transform(texts, core::json_string), ","));
 }
 
 }  // namespace
+
+void needs_restart(bool same, std::string_view what, std::vector<std::string>& refused) {
+    if (!same) refused.push_back(fmt::format("{} changed: that needs a restart and is ignored", what));
+}
 
 std::string json_of(const Reloaded& result) {
     return fmt::format("{{\"done\":{},\"refused\":{}}}", list_of(result.done), list_of(result.refused));

@@ -24,6 +24,9 @@ struct Reloaded {
     std::vector<std::string> refused;  ///< What stays as it was, and why.
 };
 
+/// Refuses a setting that cannot change while the daemon runs, unless it is the same as before.
+void needs_restart(bool same, std::string_view what, std::vector<std::string>& refused);
+
 /// {"done":["sink 'tcp' runs"],"refused":[]}
 [[nodiscard]] std::string json_of(const Reloaded& result);
 

@@ -27,7 +27,7 @@ struct FeedHost {
     service::Say say;
 };
 
-/// A format of feeds: its keys, checks, decoder and opening. One constant object for each format; the settings are in
+/// A feed format: its keys, checks, decoder and opening. One constant object for each format; the settings are in
 /// std::any objects, whose type only the format knows (FeedFormatOf in format_of.hpp does the casts).
 ///
 /// Threads: any.

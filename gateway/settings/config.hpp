@@ -25,7 +25,7 @@ namespace millpond::gateway {
 /// How much an optional facility of the machine is wanted: `require` makes its absence an error.
 enum class Wanted : std::uint8_t { none, prefer, require };
 
-/// The formats of feeds of this build; the first is the default.
+/// The feed formats of this build; the first is the default.
 [[nodiscard]] std::span<const FeedFormat* const> builtin_feed_formats() noexcept;
 
 /// One source of datagrams: `[[feed]]`.

@@ -1,16 +1,14 @@
 #include "gateway/settings/needs_restart.hpp"
 
-#include <fmt/format.h>
-
 #include <string_view>
+
+#include "service/reloader.hpp"
 
 namespace millpond::gateway {
 
 std::vector<std::string> what_needs_a_restart(const Config& now, const Config& next) {
     std::vector<std::string> changed;
-    const auto compare = [&](bool same, std::string_view what) {
-        if (!same) changed.push_back(fmt::format("{} changed: that needs a restart and is ignored", what));
-    };
+    const auto compare = [&](bool same, std::string_view what) { service::needs_restart(same, what, changed); };
     compare(next.rings == now.rings, "[[ring]]");
     compare(next.feeds == now.feeds, "[[feed]]");
     compare(next.metrics == now.metrics, "metrics");

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "session_gauges.hpp"
 
 #include <millpond/core/clock.hpp>

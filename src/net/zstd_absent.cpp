@@ -1,9 +1,16 @@
+#include <millpond/net/pack_file.hpp>
+
 #include "expander.hpp"
-#include "packer.hpp"
+#include "zstd_packer.hpp"
 
-namespace millpond::net::detail {
+namespace millpond::net {
 
-std::unique_ptr<Expander> make_zstd_expander() { return nullptr; }
-std::unique_ptr<Packer> make_zstd_packer() { return nullptr; }
+bool can_pack() noexcept { return false; }
 
-}  // namespace millpond::net::detail
+std::unique_ptr<detail::Expander> detail::make_zstd_expander() { return nullptr; }
+
+std::error_code detail::pack_zstd(int /*from*/, int /*to*/, const std::atomic<bool>& /*stop*/) {
+    return std::make_error_code(std::errc::not_supported);
+}
+
+}  // namespace millpond::net

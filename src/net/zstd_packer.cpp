@@ -1,40 +1,65 @@
+#include "zstd_packer.hpp"
+
+#include <unistd.h>
 #include <zstd.h>
 
-#include <new>
+#include <cerrno>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
 
-#include "packer.hpp"
+#include <millpond/net/pack_file.hpp>
 
-namespace millpond::net::detail {
+namespace millpond::net {
 namespace {
 
-class ZstdPacker final : public Packer {
-public:
-    ZstdPacker() {
-        if (!stream_) throw std::bad_alloc{};
-        // So that a file whose bytes have changed on the disk is noticed.
-        ZSTD_CCtx_setParameter(stream_.get(), ZSTD_c_checksumFlag, 1);
-    }
+constexpr std::size_t kPieceBytes = std::size_t{128} * 1024;
 
-    Step pack(std::span<const std::byte> in, std::span<std::byte> out, bool last) override {
-        ZSTD_inBuffer input{in.data(), in.size(), 0};
-        ZSTD_outBuffer output{out.data(), out.size(), 0};
-        const auto left = ZSTD_compressStream2(stream_.get(), &output, &input, last ? ZSTD_e_end : ZSTD_e_continue);
-        const bool failed = ZSTD_isError(left) != 0;
-        return {.taken = input.pos,
-                .made = output.pos,
-                .complete = !failed && input.pos == input.size && (!last || left == 0),
-                .failed = failed};
-    }
-
-private:
-    struct Free {
-        void operator()(ZSTD_CCtx* stream) const noexcept { ZSTD_freeCCtx(stream); }
-    };
-    std::unique_ptr<ZSTD_CCtx, Free> stream_{ZSTD_createCCtx()};
+struct Free {
+    void operator()(ZSTD_CCtx* stream) const noexcept { ZSTD_freeCCtx(stream); }
 };
+
+std::error_code last_error() { return {errno, std::generic_category()}; }
+
+std::error_code write_all(int file, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const auto written = ::write(file, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return last_error();
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+    }
+    return {};
+}
 
 }  // namespace
 
-std::unique_ptr<Packer> make_zstd_packer() { return std::make_unique<ZstdPacker>(); }
+bool can_pack() noexcept { return true; }
 
-}  // namespace millpond::net::detail
+std::error_code detail::pack_zstd(int from, int to, const std::atomic<bool>& stop) {
+    const std::unique_ptr<ZSTD_CCtx, Free> stream{ZSTD_createCCtx()};
+    if (!stream) return std::make_error_code(std::errc::not_enough_memory);
+    // So that a file whose bytes have changed on the disk is noticed.
+    ZSTD_CCtx_setParameter(stream.get(), ZSTD_c_checksumFlag, 1);
+    std::vector<std::byte> in(kPieceBytes);
+    std::vector<std::byte> out(kPieceBytes);
+    for (;;) {
+        if (stop.load(std::memory_order_relaxed)) return std::make_error_code(std::errc::operation_canceled);
+        const auto got = ::read(from, in.data(), in.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return last_error();
+        const bool at_end = got == 0;
+        ZSTD_inBuffer input{in.data(), static_cast<std::size_t>(got), 0};
+        for (bool complete = false; !complete;) {
+            ZSTD_outBuffer output{out.data(), out.size(), 0};
+            const auto left =
+                ZSTD_compressStream2(stream.get(), &output, &input, at_end ? ZSTD_e_end : ZSTD_e_continue);
+            if (ZSTD_isError(left) != 0) return std::make_error_code(std::errc::io_error);
+            complete = at_end ? left == 0 : input.pos == input.size;
+            if (const auto error = write_all(to, std::span{out}.first(output.pos))) return error;
+        }
+        if (at_end) return ::fsync(to) == 0 ? std::error_code{} : last_error();
+    }
+}
+
+}  // namespace millpond::net

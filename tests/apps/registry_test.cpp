@@ -1,4 +1,4 @@
-// A kind of sink and a format of feeds that are only in the tests' folder are in --help, the manual page, the
+// A kind of sink and a feed format that are only in the tests' folder are in --help, the manual page, the
 // completion and `config check`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// registry_program gateway --TABLE KEY=VALUE,... ...: a gateway with the test's kind of sink and format of feeds beside
+// registry_program gateway --TABLE KEY=VALUE,... ...: a gateway with the test's kind of sink and feed format beside
 // the built-in ones, for the test of the page.
 #include <fmt/format.h>
 

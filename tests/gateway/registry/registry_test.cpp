@@ -1,4 +1,4 @@
-// A kind of sink and a format of feeds that are only in the test's folder are configured, run, reloaded and shown like
+// A kind of sink and a feed format that are only in the test's folder are configured, run, reloaded and shown like
 // the built-in ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

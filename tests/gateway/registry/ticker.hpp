@@ -15,7 +15,7 @@
 
 #include "gateway/feeds/format_of.hpp"
 
-/// A format of feeds that no folder of the gateway knows: all that a new format needs.
+/// A feed format that no folder of the gateway knows: all that a new format needs.
 namespace millpond::gateway::ticker {
 
 /// A datagram is an ask price of the one instrument, eight bytes as the machine orders them.
