@@ -65,6 +65,7 @@ std::vector<metrics::Registration> Acceptor::add_metrics(metrics::Registry& regi
     turned_away("full", counters.full);
     turned_away("silent", counters.silent);
     turned_away("handshake", counters.handshakes_failed);
+    turned_away("not_admitted", counters.not_admitted);
     turned_away("no_store", counters.no_store);
     list.push_back(registry.add_counter(
         {"millpond_fix_reclaimed_total", "Disconnected dynamic sessions removed to make room.", port},

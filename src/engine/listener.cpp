@@ -21,6 +21,7 @@ namespace {
 constexpr int kListenBacklog = 128;
 constexpr std::size_t kLeavingAtMost = 64;
 constexpr std::size_t kLongestNewId = 64;
+constexpr fix::Tag kNewPassword = 925;
 
 bool is_plain(std::string_view id) {
     return !id.empty() && id.size() <= kLongestNewId && id.front() != '.' && std::ranges::all_of(id, [](char c) {
@@ -55,11 +56,13 @@ Acceptor::Listener::~Listener() = default;
 
 void Acceptor::Listener::begin() {
     slot_ = io_->join(*this);
+    answers_->open(*io_, slot_);
     io_->watch(socket_.get(), EPOLLIN, *this, false);
 }
 
 void Acceptor::Listener::end() {
     ended_ = true;
+    answers_->close();
     io_->unwatch(socket_.get(), *this);
     strangers_.clear();
     farewell_.clear();
@@ -208,9 +211,14 @@ void Acceptor::Listener::look_at(Stranger& stranger, core::Moment now) {
     io_->retire(std::move(stranger.connection));
 }
 
+void Acceptor::Listener::on_signal(core::Moment now) {
+    take_answers(now);
+    forget_strangers();
+}
+
 void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
     const auto bytes = stranger.input.filled();
-    if (bytes.empty()) return;
+    if (bytes.empty() || stranger.asked) return;
     const auto frame = fix::next_frame(bytes, options_.first_message_bytes);
     if (!frame && frame.error().error == fix::FrameError::incomplete) {
         if (!stranger.input.room().empty()) return;
@@ -223,6 +231,9 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
             stranger, {.reason = RefusalReason::not_a_logon, .tag = fix::tag::kMsgType, .detail = message->msg_type()},
             now);
     }
+    if (!stranger.admitted) {
+        if (const auto guard = guard_of(*message)) return ask(stranger, *guard, *message);
+    }
     auto host = roster_.claim(*message);
     if (!host && host.error() == Roster::Refusal::unknown) {
         if (const auto made = make_by_template(*message, now); !made) return turn_away(stranger, made.error(), now);
@@ -232,6 +243,45 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
         hand_over(stranger, *host, now);
     } else if (const auto busy = roster_.named_by(*message)) {
         hand_to_busy(stranger, busy, now);
+    }
+}
+
+std::shared_ptr<LogonGuard> Acceptor::Listener::guard_of(const fix::Message& logon) const {
+    if (const auto host = roster_.named_by(logon)) return host->guard();
+    const auto model = std::ranges::find_if(templates_, [&](const Template& from) { return serves(from, logon); });
+    return model != templates_.end() ? model->model.guard : nullptr;
+}
+
+void Acceptor::Listener::ask(Stranger& stranger, LogonGuard& guard, const fix::Message& logon) {
+    const auto text = [&](fix::Tag tag) { return std::string{logon.text(tag).value_or("")}; };
+    stranger.number = ++asked_;
+    stranger.asked = true;
+    // What comes behind the Logon waits in the socket.
+    stranger.connection->watch_readable(false);
+    guard.check({.comp_id = text(fix::tag::kSenderCompId),
+                 .username = text(fix::tag::kUsername),
+                 .password = text(fix::tag::kPassword),
+                 .new_password = text(kNewPassword),
+                 .peer = stranger.connection->peer(),
+                 .certificate_names = stranger.connection->transport().certificate_names()},
+                [answers = answers_, number = stranger.number](std::string refusal) {
+                    answers->add(number, std::move(refusal));
+                });
+}
+
+void Acceptor::Listener::take_answers(core::Moment now) {
+    for (const auto& [number, refusal] : answers_->take()) {
+        const auto found = std::ranges::find_if(
+            strangers_, [&](const auto& one) { return one->asked && one->number == number && one->connection; });
+        if (found == strangers_.end()) continue;  // it has gone meanwhile
+        auto& stranger = **found;
+        stranger.asked = false;
+        stranger.admitted = refusal.empty();
+        if (stranger.admitted) {
+            identify(stranger, now);
+        } else {
+            turn_away(stranger, {.reason = RefusalReason::not_admitted, .detail = refusal}, now);
+        }
     }
 }
 
@@ -283,12 +333,20 @@ void Acceptor::Listener::count_refusal(const Refusal& why, const net::SocketAddr
         case RefusalReason::tls: counters_.handshakes_failed.add(); break;
         case RefusalReason::duplicate: counters_.duplicate.add(); break;
         case RefusalReason::no_store: counters_.no_store.add(); break;
+        case RefusalReason::not_admitted: counters_.not_admitted.add(); break;
         default: counters_.unknown.add(); break;
     }
     if (options_.observer == nullptr) return;
     auto told = why;
     told.peer = peer;
     options_.observer->on_refused(told);
+}
+
+bool Acceptor::Listener::serves(const Template& from, const fix::Message& logon) {
+    const auto& config = from.model.config;
+    return fix::begin_string(config.version) == logon.begin_string() &&
+           logon.text(fix::tag::kTargetCompId) == config.sender_comp_id &&
+           is_plain(logon.text(fix::tag::kSenderCompId).value_or(""));
 }
 
 fix::Tag Acceptor::Listener::fault_of(const fix::Message& logon) const {
@@ -309,11 +367,8 @@ std::expected<void, Refusal> Acceptor::Listener::make_by_template(const fix::Mes
         .tag = fault,
         .detail = fault == fix::tag::kBeginString ? message.begin_string() : message.text(fault).value_or("")};
     for (auto& from : templates_) {
+        if (!serves(from, message)) continue;
         auto session = from.model;
-        if (fix::begin_string(session.config.version) != message.begin_string() ||
-            message.text(fix::tag::kTargetCompId) != session.config.sender_comp_id || !is_plain(id)) {
-            continue;
-        }
         if (from.made.size() >= from.most && !reclaim(from, now)) {
             refusal = {.reason = RefusalReason::full, .detail = "max_dynamic"};
             continue;
@@ -374,8 +429,9 @@ std::int64_t Acceptor::Listener::on_timer(core::Moment now) {
         if (now.monotonic_ns - stranger->connection->since_ns() < patience) continue;
         const auto& transport = stranger->connection->transport();
         const bool handshake = transport.failed_to_begin();
-        turn_away(*stranger,
-                  {.reason = handshake ? RefusalReason::tls : RefusalReason::silent, .detail = transport.failure()},
+        auto reason = handshake ? RefusalReason::tls : RefusalReason::silent;
+        if (stranger->asked) reason = RefusalReason::not_admitted;
+        turn_away(*stranger, {.reason = reason, .detail = stranger->asked ? "no answer in time" : transport.failure()},
                   now);
     }
     farewell_.run(now);

@@ -11,6 +11,7 @@
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/fix/parser.hpp>
 
+#include "guard_answers.hpp"
 #include "roster.hpp"
 #include "session_host.hpp"
 #include "store_keeper.hpp"
@@ -44,7 +45,7 @@ public:
 
     void on_ready(std::uint32_t events, core::Moment now) override;
     void on_ready(Connection& connection, core::Moment now) override;
-    void on_signal(core::Moment) override { forget_strangers(); }
+    void on_signal(core::Moment now) override;
     std::int64_t on_timer(core::Moment now) override;
     void on_drain(core::Moment now, std::int64_t deadline_ns) override;
     bool drained() const noexcept override { return true; }
@@ -55,6 +56,9 @@ private:
     struct Stranger {
         std::unique_ptr<Connection> connection;
         InputBuffer input;
+        std::uint64_t number{0};  // by which a guard's answer finds it
+        bool asked{false};        // of a guard, which has not answered
+        bool admitted{false};
     };
     struct Template {
         SessionOptions model;
@@ -70,6 +74,12 @@ private:
     void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, core::Moment now);
+    /// Of the session that a Logon asks for, or would be made for it; null where none is to be asked.
+    [[nodiscard]] std::shared_ptr<LogonGuard> guard_of(const fix::Message& logon) const;
+    void ask(Stranger& stranger, LogonGuard& guard, const fix::Message& logon);
+    void take_answers(core::Moment now);
+    /// Whether a template lets in who asks.
+    [[nodiscard]] static bool serves(const Template& from, const fix::Message& logon);
     /// The field of a Logon that finds no session: as Roster::fault_of, with the templates.
     [[nodiscard]] fix::Tag fault_of(const fix::Message& logon) const;
     /// Ends a session by template; of one that never logged on no file stays behind.
@@ -96,6 +106,8 @@ private:
     std::uint16_t port_{0};
     fix::Parser parser_;
     std::vector<std::unique_ptr<Stranger>> strangers_;
+    std::uint64_t asked_{0};  // so many times
+    std::shared_ptr<GuardAnswers> answers_{std::make_shared<GuardAnswers>()};
     Farewell farewell_;
     std::vector<Template> templates_;
     Counters counters_;

@@ -26,6 +26,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
     : io_(&io),
       application_(&application),
       allowed_(options.allowed),
+      guard_(options.guard),
       signer_(options.signer),
       name_(identity_of(checked(options).config).name()),
       store_(open_store(options, core::utc_nanos())),

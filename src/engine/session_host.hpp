@@ -73,6 +73,8 @@ public:
     [[nodiscard]] IoThread& io() const noexcept { return *io_; }
     [[nodiscard]] const fix::SessionConfig& config() const noexcept { return session_.config(); }
     [[nodiscard]] const SessionGauges& gauges() const noexcept { return gauges_; }
+    /// Null: every connection may ask for it.
+    [[nodiscard]] const std::shared_ptr<LogonGuard>& guard() const noexcept { return guard_; }
     [[nodiscard]] SenderPump& senders() noexcept { return senders_; }
     [[nodiscard]] bool has_logged_on() const noexcept { return gauges_.logons.read() != 0; }
     [[nodiscard]] bool may_be_connected(core::Moment now) const noexcept;
@@ -152,6 +154,7 @@ private:
     HostObserver* observer_{nullptr};
     Application* application_;
     AllowList allowed_;
+    std::shared_ptr<LogonGuard> guard_;
     std::shared_ptr<LogonSigner> signer_;
     std::string name_;
     std::unique_ptr<fix::MessageStore> store_;

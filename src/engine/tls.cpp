@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include <arpa/inet.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -69,6 +70,47 @@ const BIO_METHOD* socket_method() {
     return method;
 }
 
+struct FreeText {
+    void operator()(unsigned char* text) const noexcept { OPENSSL_free(text); }
+};
+
+std::string text_of(const ASN1_STRING* text) {
+    unsigned char* utf8 = nullptr;
+    const auto size = ASN1_STRING_to_UTF8(&utf8, text);
+    const std::unique_ptr<unsigned char, FreeText> owned{utf8};
+    return size < 0 ? std::string{} : std::string{reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size)};
+}
+
+std::string subject_of(const X509& certificate) {
+    const std::unique_ptr<BIO, decltype(&BIO_free)> out{BIO_new(BIO_s_mem()), BIO_free};
+    X509_NAME_print_ex(out.get(), X509_get_subject_name(&certificate), 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+    char* text = nullptr;
+    const auto size = BIO_get_mem_data(out.get(), &text);
+    return {text, static_cast<std::size_t>(size)};
+}
+
+std::vector<std::string> names_of(const X509& certificate) {
+    std::vector<std::string> names;
+    if (auto subject = subject_of(certificate); !subject.empty()) names.push_back(std::move(subject));
+    const std::unique_ptr<GENERAL_NAMES, decltype(&GENERAL_NAMES_free)> others{
+        static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(&certificate, NID_subject_alt_name, nullptr, nullptr)),
+        GENERAL_NAMES_free};
+    for (int i = 0; i < sk_GENERAL_NAME_num(others.get()); ++i) {
+        const auto* const name = sk_GENERAL_NAME_value(others.get(), i);
+        if (name->type == GEN_DNS) names.push_back("DNS:" + text_of(name->d.dNSName));
+        if (name->type == GEN_URI) names.push_back("URI:" + text_of(name->d.uniformResourceIdentifier));
+        if (name->type == GEN_EMAIL) names.push_back("email:" + text_of(name->d.rfc822Name));
+        if (name->type != GEN_IPADD) continue;
+        std::array<char, INET6_ADDRSTRLEN> text{};
+        const auto family = ASN1_STRING_length(name->d.iPAddress) == 4 ? AF_INET : AF_INET6;
+        const bool is_address = family == AF_INET || ASN1_STRING_length(name->d.iPAddress) == 16;
+        if (is_address && ::inet_ntop(family, ASN1_STRING_get0_data(name->d.iPAddress), text.data(), text.size())) {
+            names.push_back(std::string{"IP:"} + text.data());
+        }
+    }
+    return names;
+}
+
 class TlsTransport final : public Transport {
 public:
     TlsTransport(SSL_CTX* context, core::Descriptor socket)
@@ -86,6 +128,13 @@ public:
     bool holds_input() const noexcept override { return SSL_pending(ssl_.get()) > 0; }
     bool failed_to_begin() const noexcept override { return SSL_is_init_finished(ssl_.get()) == 0; }
     std::string_view failure() const noexcept override { return failure_; }
+
+    std::vector<std::string> certificate_names() const override {
+        const auto* const certificate = SSL_get0_peer_certificate(ssl_.get());
+        const bool verified =
+            SSL_get_verify_mode(ssl_.get()) != SSL_VERIFY_NONE && SSL_get_verify_result(ssl_.get()) == X509_V_OK;
+        return certificate != nullptr && verified ? names_of(*certificate) : std::vector<std::string>{};
+    }
 
     Moved receive(std::span<std::byte> into) noexcept override {
         const auto wanted = static_cast<int>(std::min<std::size_t>(into.size(), kRecordBytes));

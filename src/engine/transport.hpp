@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include <millpond/core/descriptor.hpp>
 
@@ -39,6 +41,8 @@ public:
     [[nodiscard]] virtual bool failed_to_begin() const noexcept { return false; }
     /// Why, in words.
     [[nodiscard]] virtual std::string_view failure() const noexcept { return {}; }
+    /// Names of the peer's certificate that was verified, as LogonAttempt has them.
+    [[nodiscard]] virtual std::vector<std::string> certificate_names() const { return {}; }
 };
 
 [[nodiscard]] std::unique_ptr<Transport> make_tcp_transport(core::Descriptor socket);

@@ -24,7 +24,8 @@ public:
                                  authority);
             for (const auto* who : {"server", "client"}) {
                 const auto name = std::string{authority} + "-" + who;
-                std::ofstream{folder_ / (name + ".ext")} << "subjectAltName=DNS:house.example\n";
+                std::ofstream{folder_ / (name + ".ext")} << "subjectAltName=DNS:house.example,URI:urn:example:" << name
+                                                         << ",email:" << who << "@house.example\n";
                 made_ = made_ && openssl(
                                      "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=party "
                                      "-keyout {}.key -out {}.csr",

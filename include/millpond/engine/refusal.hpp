@@ -22,6 +22,7 @@ enum class RefusalReason : std::uint8_t {
     invalid_logon,    ///< The session did not accept the Logon, or the peer not ours.
     closed_by_peer,   ///< The peer closed the connection before the Logon was complete.
     no_store,         ///< The session's store could not be opened.
+    not_admitted,     ///< The session's guard refused it.
 };
 
 [[nodiscard]] std::string_view name(RefusalReason reason) noexcept;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include <millpond/engine/allow_list.hpp>
+#include <millpond/engine/logon_guard.hpp>
 #include <millpond/engine/logon_signer.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/file_store.hpp>
@@ -46,6 +47,8 @@ struct SessionOptions {
     StoreOptions store{};
     SessionLimits limits{};
     AllowList allowed{};  ///< Addresses that may log on, of those that the acceptor lets connect.
+    /// Asked about each connection that wants to log on at an acceptor. Null: all may.
+    std::shared_ptr<LogonGuard> guard{};
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
     bool enabled{true};  ///< False: as after SessionHandle::request_logout, until request_logon.

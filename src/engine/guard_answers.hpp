@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <millpond/engine/io_thread.hpp>
+
+namespace millpond::engine {
+
+/// What guards have answered, on its way to the acceptor that asked.
+///
+/// Threads: any.
+class GuardAnswers {
+public:
+    struct Given {
+        std::uint64_t connection{0};  ///< As it was asked for.
+        std::string refusal{};
+    };
+
+    /// From here until `close` the participant is signalled for each answer.
+    void open(IoThread& io, std::size_t slot) {
+        const std::lock_guard guard{lock_};
+        io_ = &io;
+        slot_ = slot;
+    }
+    /// What comes later is forgotten.
+    void close() {
+        const std::lock_guard guard{lock_};
+        io_ = nullptr;
+        given_.clear();
+    }
+    void add(std::uint64_t connection, std::string refusal) {
+        const std::lock_guard guard{lock_};
+        if (io_ == nullptr) return;
+        given_.push_back({connection, std::move(refusal)});
+        io_->signal(slot_);
+    }
+    [[nodiscard]] std::vector<Given> take() {
+        const std::lock_guard guard{lock_};
+        return std::exchange(given_, {});
+    }
+
+private:
+    std::mutex lock_;
+    IoThread* io_{nullptr};
+    std::size_t slot_{0};
+    std::vector<Given> given_;
+};
+
+}  // namespace millpond::engine

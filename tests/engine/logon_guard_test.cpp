@@ -1,0 +1,273 @@
+// Connections whose session has a guard: nothing of the session is touched until it answers.
+
+#include <millpond/engine/logon_guard.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/engine/engine_pair.hpp"
+#include "tests/engine/fix_text.hpp"
+#include "tests/engine/raw_client.hpp"
+#include "tests/support/certificates.hpp"
+
+namespace millpond::engine {
+namespace {
+
+/// Keeps what it is asked; the test answers.
+class Asked final : public LogonGuard {
+public:
+    void check(LogonAttempt attempt, Answer answer) override {
+        attempts.push_back(std::move(attempt));
+        answers.push_back(std::move(answer));
+    }
+    std::vector<LogonAttempt> attempts;
+    std::vector<Answer> answers;
+};
+
+/// Answers at once.
+class Ready final : public LogonGuard {
+public:
+    explicit Ready(std::string refusal) : refusal_(std::move(refusal)) {}
+    void check(LogonAttempt attempt, Answer answer) override {
+        static_cast<void>(attempt);
+        answer(refusal_);
+    }
+
+private:
+    std::string refusal_;
+};
+
+struct Refusals final : AcceptorObserver {
+    void on_refused(const Refusal& why) override {
+        said.push_back(std::string{name(why.reason)} + "|" + std::string{why.detail});
+    }
+    std::vector<std::string> said;
+};
+
+class LogonGuardTest : public testing::Test {
+protected:
+    [[nodiscard]] SessionOptions session(std::string client) const {
+        return {.config = {.sender_comp_id = "HOUSE", .target_comp_id = std::move(client)},
+                .dictionary = &dictionary_,
+                .guard = guard_};
+    }
+    void send_logon(RawClient& client, std::string_view id, int number = 1) {
+        client.send(message("FIX.4.4", "A", number, id, "98=0|108=30|553=me|554=open sesame|"));
+    }
+    [[nodiscard]] bool is_asked(std::size_t times) {
+        return run_until(io_, [&] { return guard_->attempts.size() == times; });
+    }
+    [[nodiscard]] bool is_answered(RawClient& client) {
+        return run_until(io_, [&] { return client.received().find("35=A") != std::string::npos || client.over(); }) &&
+               !client.over();
+    }
+    [[nodiscard]] bool is_closed(RawClient& client) {
+        return run_until(io_, [&] { return client.receive(), client.over(); });
+    }
+
+    fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
+    std::shared_ptr<Asked> guard_ = std::make_shared<Asked>();
+    Refusals refusals_;
+    Counterparty house_;
+    IoThread io_;
+};
+
+TEST_F(LogonGuardTest, NothingOfTheSessionIsTouchedUntilItAdmits) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    auto& handle = acceptor.add(session("A"), house_);
+    RawClient client{acceptor.port()};
+    send_logon(client, "A");
+    client.send(message("FIX.4.4", "D", 2, "A", "11=7|"));
+    ASSERT_TRUE(is_asked(1));
+    EXPECT_EQ(guard_->attempts[0].comp_id, "A");
+    EXPECT_EQ(guard_->attempts[0].username, "me");
+    EXPECT_EQ(guard_->attempts[0].password, "open sesame");
+    EXPECT_EQ(guard_->attempts[0].new_password, "");
+    EXPECT_EQ(guard_->attempts[0].peer.host(), "127.0.0.1");
+    EXPECT_TRUE(guard_->attempts[0].certificate_names.empty());
+    for (int i = 0; i < 20; ++i) io_.poll(std::chrono::milliseconds{1});
+    EXPECT_EQ(client.received(), "");
+    EXPECT_EQ(acceptor.connected(), 0U);
+    EXPECT_EQ(guard_->attempts.size(), 1U);
+    guard_->answers[0]("");
+    ASSERT_TRUE(is_answered(client));
+    // What came behind the Logon while it waited is there.
+    EXPECT_TRUE(run_until(io_, [&] { return house_.orders == std::vector<std::uint64_t>{7}; }));
+    EXPECT_EQ(handle.status().next_target, 3U);
+    EXPECT_TRUE(refusals_.said.empty());
+}
+
+TEST_F(LogonGuardTest, WhoIsRefusedGetsNoReplyAndCostsNoNumberAndKeepsNobodyOut) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    auto& handle = acceptor.add(session("A"), house_);
+    RawClient wrong{acceptor.port()};
+    send_logon(wrong, "A", 9);
+    ASSERT_TRUE(is_asked(1));
+    RawClient right{acceptor.port()};
+    send_logon(right, "A");
+    ASSERT_TRUE(is_asked(2));
+    guard_->answers[1]("");
+    ASSERT_TRUE(is_answered(right));
+    guard_->answers[0]("wrong password");
+    ASSERT_TRUE(is_closed(wrong));
+    EXPECT_EQ(wrong.received(), "");
+    EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|wrong password"});
+    EXPECT_EQ(acceptor.counters().not_admitted.read(), 1U);
+    EXPECT_EQ(handle.status().next_target, 2U);
+    EXPECT_EQ(house_.logons, 1);
+    EXPECT_TRUE(house_.closed.empty());
+}
+
+TEST_F(LogonGuardTest, OneThatAnswersAtOnceIsHeard) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    auto open = session("A");
+    open.guard = std::make_shared<Ready>("");
+    auto closed = session("B");
+    closed.guard = std::make_shared<Ready>("never");
+    acceptor.add(open, house_);
+    acceptor.add(closed, house_);
+    RawClient a{acceptor.port()};
+    RawClient b{acceptor.port()};
+    send_logon(a, "A");
+    send_logon(b, "B");
+    EXPECT_TRUE(is_answered(a));
+    EXPECT_TRUE(is_closed(b));
+    EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|never"});
+}
+
+TEST_F(LogonGuardTest, ASessionByTemplateIsMadeOnlyForWhomItAdmits) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    acceptor.add_template(session("*"), house_, 10);
+    RawClient wrong{acceptor.port()};
+    RawClient right{acceptor.port()};
+    send_logon(wrong, "X");
+    send_logon(right, "Y");
+    ASSERT_TRUE(is_asked(2));
+    EXPECT_TRUE(acceptor.sessions().empty());
+    for (std::size_t i = 0; i < 2; ++i) guard_->answers[i](guard_->attempts[i].comp_id == "Y" ? "" : "no");
+    EXPECT_TRUE(is_answered(right));
+    EXPECT_TRUE(is_closed(wrong));
+    ASSERT_EQ(acceptor.sessions().size(), 1U);
+    EXPECT_EQ(acceptor.sessions()[0]->name(), "FIX.4.4:HOUSE->Y");
+    // Its own connections are asked about, too.
+    RawClient again{acceptor.port()};
+    send_logon(again, "Y");
+    EXPECT_TRUE(is_asked(3));
+}
+
+TEST_F(LogonGuardTest, AnAnswerThatComesTooLateIsForgotten) {
+    LogonGuard::Answer late;
+    {
+        Acceptor acceptor{io_, {.first_message_timeout = std::chrono::milliseconds{1'500}, .observer = &refusals_}};
+        acceptor.add(session("A"), house_);
+        RawClient waits{acceptor.port()};
+        send_logon(waits, "A");
+        ASSERT_TRUE(is_asked(1));
+        ASSERT_TRUE(is_closed(waits));
+        EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|no answer in time"});
+        guard_->answers[0]("");
+        for (int i = 0; i < 20; ++i) io_.poll(std::chrono::milliseconds{1});
+        EXPECT_EQ(acceptor.connected(), 0U);
+        RawClient last{acceptor.port()};
+        send_logon(last, "A");
+        ASSERT_TRUE(is_asked(2));
+        late = guard_->answers[1];
+    }
+    late("");  // The acceptor is gone.
+    for (int i = 0; i < 5; ++i) io_.poll(std::chrono::milliseconds{1});
+    EXPECT_EQ(house_.logons, 0);
+}
+
+TEST_F(LogonGuardTest, AConnectionThatEndedMeanwhileLeavesTheSessionFree) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    acceptor.add(session("A"), house_);
+    {
+        RawClient gone{acceptor.port()};
+        send_logon(gone, "A");
+        ASSERT_TRUE(is_asked(1));
+    }
+    guard_->answers[0]("");
+    RawClient next{acceptor.port()};
+    send_logon(next, "A", 2);
+    ASSERT_TRUE(is_asked(2));
+    guard_->answers[1]("");
+    EXPECT_TRUE(is_answered(next));
+}
+
+TEST_F(LogonGuardTest, OneOnAnotherThreadAdmitsToSessionsOnTwo) {
+    IoThread other;
+    io_.start();
+    other.start();
+    {
+        Acceptor acceptor{io_, {}};
+        std::vector<std::thread> deciding;
+        class Elsewhere final : public LogonGuard {
+        public:
+            explicit Elsewhere(std::vector<std::thread>& threads) : threads_(&threads) {}
+            void check(LogonAttempt attempt, Answer answer) override {
+                static_cast<void>(attempt);
+                threads_->emplace_back([answer = std::move(answer)] { answer(""); });
+            }
+
+        private:
+            std::vector<std::thread>* threads_;
+        };
+        const auto guard = std::make_shared<Elsewhere>(deciding);
+        std::vector<RawClient> clients;
+        for (int i = 0; i < 8; ++i) {
+            auto one = session("C" + std::to_string(i));
+            one.guard = guard;
+            acceptor.add(one, house_, i % 2 == 0 ? &io_ : &other);
+        }
+        for (int i = 0; i < 8; ++i) {
+            clients.emplace_back(acceptor.port());
+            send_logon(clients.back(), "C" + std::to_string(i));
+        }
+        const auto until = core::monotonic_nanos() + 20'000'000'000;
+        for (auto& client : clients) {
+            while (client.received().find("35=A") == std::string::npos && core::monotonic_nanos() < until) {
+                std::this_thread::sleep_for(std::chrono::milliseconds{1});
+            }
+            EXPECT_NE(client.received().find("35=A"), std::string::npos);
+        }
+        for (auto& thread : deciding) thread.join();
+    }
+    io_.stop();
+    other.stop();
+}
+
+TEST_F(LogonGuardTest, ItSeesTheNamesOfTheCertificate) {
+    const test::Certificates made;
+    if (!tls_available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
+    const TlsOptions tls{.certificate = made.certificate("ours-server"),
+                         .key = made.key("ours-server"),
+                         .authorities = made.certificate("ours")};
+    Acceptor acceptor{io_, {.tls = tls}};
+    acceptor.add(session("DESK"), house_);
+    Initiator initiator{io_};
+    Counterparty desk;
+    auto options = session("HOUSE");
+    options.config.sender_comp_id = "DESK";
+    initiator.add(options,
+                  {.hosts = {{"127.0.0.1", acceptor.port()}},
+                   .tls = TlsOptions{.certificate = made.certificate("ours-client"),
+                                     .key = made.key("ours-client"),
+                                     .authorities = made.certificate("ours"),
+                                     .server_name = test::Certificates::kServerName}},
+                  desk);
+    ASSERT_TRUE(is_asked(1));
+    EXPECT_EQ(guard_->attempts[0].certificate_names,
+              (std::vector<std::string>{"CN=party", "DNS:house.example", "URI:urn:example:ours-client",
+                                        "email:client@house.example"}));
+    guard_->answers[0]("");
+    EXPECT_TRUE(run_until(io_, [&] { return desk.logons == 1; }));
+}
+
+}  // namespace
+}  // namespace millpond::engine
