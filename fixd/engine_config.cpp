@@ -15,6 +15,7 @@
 
 #include "fixd/host_text.hpp"
 #include "fixd/session_build.hpp"
+#include "fixd/user_file.hpp"
 #include "fixd/weekdays.hpp"
 #include "service/settings/toml.hpp"
 
@@ -156,6 +157,21 @@ void complete_store(const EngineConfig& config, SessionSettings& session, const 
     }
 }
 
+/// Who may log on at an acceptor.
+void check_guard(const EngineConfig& config, const SessionSettings& session, const AcceptorConfig& acceptor,
+                 const std::string& user) {
+    if (!session.users.empty() && config.user_file.empty()) {
+        throw ConfigError(fmt::format("{}: 'users' needs the key 'user_file' of the engine", user));
+    }
+    for (const auto& name : session.users) {
+        if (!is_user_name(name)) throw ConfigError(fmt::format("{}: key 'users': '{}' is no user's name", user, name));
+    }
+    if (!session.certificates.empty() && (acceptor.tls.certificate.empty() || !acceptor.tls.verify)) {
+        throw ConfigError(
+            fmt::format("{}: 'certificates' needs an acceptor with tls_certificate and tls_verify", user));
+    }
+}
+
 void complete_session(const EngineConfig& config, SessionSettings& session) {
     if (session.sender.empty()) throw ConfigError("[[session]]: key 'sender' is missing");
     if (session.target.empty()) throw ConfigError("[[session]]: key 'target' is missing");
@@ -164,12 +180,16 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
         engine::AllowList list;
         for (const auto& range : session.allow) checked(user, "allow", [&] { list.add(range); });
         if (session.acceptor.empty()) session.acceptor = config.acceptors.front().name;
-        const bool exists = std::ranges::any_of(
-            config.acceptors, [&](const auto& acceptor) { return acceptor.name == session.acceptor; });
-        if (!exists) throw ConfigError(fmt::format("{}: acceptor '{}' does not exist", user, session.acceptor));
+        const auto acceptor = std::ranges::find(config.acceptors, session.acceptor, &AcceptorConfig::name);
+        if (acceptor == config.acceptors.end()) {
+            throw ConfigError(fmt::format("{}: acceptor '{}' does not exist", user, session.acceptor));
+        }
+        check_guard(config, session, *acceptor, user);
     } else {
         if (!session.acceptor.empty()) throw ConfigError(fmt::format("{}: either 'acceptor' or 'hosts'", user));
         if (!session.allow.empty()) throw ConfigError(fmt::format("{}: either 'allow' or 'hosts'", user));
+        if (!session.users.empty()) throw ConfigError(fmt::format("{}: either 'users' or 'hosts'", user));
+        if (!session.certificates.empty()) throw ConfigError(fmt::format("{}: either 'certificates' or 'hosts'", user));
         if (session.target == "*") throw ConfigError(fmt::format("{}: target '*' needs an acceptor", user));
         for (const auto& host : session.hosts) checked(user, "hosts", [&] { static_cast<void>(host_of(host)); });
     }

@@ -80,6 +80,8 @@ struct SessionSettings {
     std::string acceptor{};  ///< The first when empty.
     std::uint64_t max_dynamic{64};
     std::vector<std::string> allow{};
+    std::vector<std::string> users{};         ///< Names in the engine's user_file.
+    std::vector<std::string> certificates{};  ///< As engine::LogonAttempt::certificate_names.
     std::vector<std::string> hosts{};
     std::string proxy{};  ///< socks5://HOST:PORT or http://HOST:PORT.
     std::string proxy_username{};
@@ -161,6 +163,7 @@ struct EngineConfig {
     bool quiet{false};                   ///< Of logons and logouts, only what is wrong is logged.
     net::SocketAddress metrics{};        ///< /metrics; empty: nowhere.
     std::string admin{};                 ///< UNIX socket that `millpond fix sessions` asks; empty: none.
+    std::string user_file{};             ///< Of users that sessions name.
     service::TokenSource admin_token{};  ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string raw_log{};
     std::uint64_t raw_log_ring{4ULL << 20U};

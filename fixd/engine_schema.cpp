@@ -162,6 +162,9 @@ constexpr Key<EngineConfig> kTopKeys[] = {
         "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
     TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
                                                                              "Environment variable with that token."),
+    TopKey::text<&EngineConfig::user_file>(
+        "user_file", "FILE",
+        "Users of [[session]] with the hashes of their passwords, from `millpond fix passwd`. NewPassword changes it."),
     TopKey::text<&EngineConfig::state>(
         "state", "FOLDER",
         "Folder for the message stores of sessions without `store`. If unset: $STATE_DIRECTORY, and with --config also "
@@ -225,6 +228,13 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
     SessionKey::list<&SessionSettings::allow>(
         "allow", "ADDRESS/BITS+...",
         "Addresses that may log on to this session; all that its acceptor allows if unset."),
+    SessionKey::list<&SessionSettings::users>(
+        "users", "NAME+...",
+        "Users of `user_file` that may log on, each with its Username and Password; all if unset."),
+    SessionKey::list<&SessionSettings::certificates>(
+        "certificates", "NAME+...",
+        "Client certificates that may log on: a subject as RFC 2253 writes it, or an alternative name behind DNS:, "
+        "URI:, email: or IP:; all if unset."),
     SessionKey::integer<&SessionSettings::max_dynamic, 1, 10'000>(
         "max_dynamic", "N", "Maximum number of sessions of target '*'; disconnected ones with a store file make room."),
     SessionKey::list<&SessionSettings::hosts>("hosts", "HOST:PORT+...", "Addresses to connect to, in this order."),

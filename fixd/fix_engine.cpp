@@ -38,6 +38,7 @@ std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const Eng
                       next.raw_log_rotate_hours == now.raw_log_rotate_hours && next.raw_log_keep == now.raw_log_keep &&
                       next.raw_log_compress == now.raw_log_compress && next.mask_tags == now.mask_tags,
                   "raw_log or mask_tags", changed);
+    needs_restart(next.user_file == now.user_file, "user_file", changed);
     needs_restart(next.file_mode == now.file_mode, "file_mode", changed);
     needs_restart(next.dictionaries == now.dictionaries, "dictionaries", changed);
     needs_restart(
@@ -59,11 +60,16 @@ void make_state_folders(const EngineConfig& config) {
 }  // namespace
 
 FixEngine::FixEngine(const EngineConfig& config, const Applications& applications, service::Log& log)
-    : log_(&log), config_(config), started_utc_ns_(core::utc_nanos()), reloader_(config.admin_token, log) {
+    : log_(&log),
+      config_(config),
+      started_utc_ns_(core::utc_nanos()),
+      authenticator_(config.user_file, log),
+      reloader_(config.admin_token, log) {
     if (!config.raw_log.empty() && config.raw_log_compress && !net::can_pack()) {
         log.say(service::Severity::warning, "raw log.compress", "raw logs are not compressed: this build has no zstd");
     }
     add_threads(config, log);
+    std::ranges::move(authenticator_.add_metrics(registry_), std::back_inserter(registrations_));
     make_state_folders(config);
     sessions_ = std::make_unique<SessionSet>(
         SessionSet::Options{.threads = io_,
@@ -71,6 +77,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
                             .quiet = config.quiet,
                             .registry = &registry_,
                             .records = &records_,
+                            .authenticator = &authenticator_,
                             .removed = [this](const engine::SessionHandle& session) { forget(session); }},
         applications, log);
     sessions_->open(config);
@@ -227,6 +234,7 @@ service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     service::Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
     for (auto& session : next.sessions) session.file_mode = config_.file_mode;
     make_state_folders(next);
+    authenticator_.reload();
     sessions_->replace(next, result);
     for (const auto& text : result.done) log_->info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_->warning("reload " + text, "reload: {}", text);

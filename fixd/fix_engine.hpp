@@ -17,6 +17,7 @@
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/admin_server.hpp"
+#include "fixd/authenticator.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/health.hpp"
 #include "fixd/session_records.hpp"
@@ -88,6 +89,7 @@ private:
     std::vector<metrics::Registration> registrations_;
     std::mutex metrics_lock_;
     std::map<std::string, Listed> session_metrics_;  // by session
+    Authenticator authenticator_;
     std::unique_ptr<SessionSet> sessions_;
     service::Reloader reloader_;
     std::unique_ptr<http::Server> http_;

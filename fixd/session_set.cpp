@@ -16,6 +16,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::uint64_t kUsualMessageBytes = 256;
+constexpr fix::Tag kNewPassword = 925;
 constexpr const char* kReason = "session is removed";  ///< Of the Logout; also where another takes its place.
 constexpr std::chrono::seconds kBesidesLogout{1};      ///< For what goes on around a Logout's own timeout.
 constexpr std::chrono::milliseconds kLookEvery{2};
@@ -76,7 +77,13 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .dictionaries = dictionaries,
                       .options = session_options(settings, *dictionaries),
                       .initiator = {}};
-    if (settings.hosts.empty()) return prepared;
+    if (settings.hosts.empty()) {
+        const auto* const logon = prepared.options.dictionary->message("A");
+        const bool has_new_password = logon != nullptr && logon->fields.find(kNewPassword) != nullptr;
+        prepared.options.guard =
+            options_.authenticator->guard_of(settings, has_new_password || !settings.message_fields_are_known);
+        return prepared;
+    }
     prepared.initiator = initiator_options(settings);
     if (prepared.initiator->tls) engine::TlsContext{engine::TlsRole::client, *prepared.initiator->tls};
     return prepared;

@@ -15,6 +15,7 @@
 #include <millpond/engine/raw_log.hpp>
 #include <millpond/metrics/registry.hpp>
 
+#include "fixd/authenticator.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/session_admin.hpp"
 #include "fixd/session_build.hpp"
@@ -39,6 +40,7 @@ public:
         bool quiet{false};
         metrics::Registry* registry;  ///< Outlives this, as the next.
         SessionRecords* records;
+        Authenticator* authenticator;
         /// A session was taken away: who keeps its handle lets go of it, so that its store can be opened again.
         std::function<void(const engine::SessionHandle&)> removed{};
     };

@@ -111,20 +111,25 @@ template <class Done>
            "']\nreconnect_ms = 20\nreconnect_longest_ms = 50\n" + more;
 }
 
-/// A message of FIX 4.4 with the time now; body: fields that end with '|' for the delimiter.
-[[nodiscard]] inline std::string fix44(std::string_view type, std::uint64_t number, std::string_view from,
-                                       std::string_view to, std::string_view body) {
+/// A message with the time now; body: fields that end with '|' for the delimiter.
+[[nodiscard]] inline std::string fix_text(std::string_view begin_string, std::string_view type, std::uint64_t number,
+                                          std::string_view from, std::string_view to, std::string_view body) {
     char time[fix::kMaxTimestampChars];
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     const std::string_view stamp{
         time, fix::write_utc_timestamp(time, std::chrono::duration_cast<std::chrono::nanoseconds>(now).count(),
                                        fix::TimePrecision::millis)};
     std::string fields = fmt::format("35={}|34={}|49={}|52={}|56={}|{}", type, number, from, stamp, to, body);
-    std::string message = fmt::format("8=FIX.4.4|9={}|{}", fields.size(), fields);
+    std::string message = fmt::format("8={}|9={}|{}", begin_string, fields.size(), fields);
     for (auto& byte : message) byte = byte == '|' ? '\x01' : byte;
     unsigned sum = 0;
     for (const auto byte : message) sum += static_cast<unsigned char>(byte);
     return message + fmt::format("10={:03}\x01", sum % 256);
+}
+
+[[nodiscard]] inline std::string fix44(std::string_view type, std::uint64_t number, std::string_view from,
+                                       std::string_view to, std::string_view body) {
+    return fix_text("FIX.4.4", type, number, from, to, body);
 }
 
 }  // namespace millpond::fixd

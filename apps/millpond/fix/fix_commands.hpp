@@ -11,6 +11,7 @@ Command fix_dictionary_command(Arguments& fix);
 Command fix_generate_command(Arguments& fix);
 Command fix_import_command(Arguments& fix);
 Command fix_initiator_command(Arguments& fix);
+Command fix_passwd_command(Arguments& fix);
 Command fix_print_command(Arguments& fix);
 Command fix_reload_command(Arguments& fix);
 Command fix_sessions_command(Arguments& fix);

@@ -9,6 +9,7 @@
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/session_build.hpp"
+#include "fixd/user_file.hpp"
 #include "service/settings/value.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"
@@ -18,6 +19,7 @@ namespace {
 
 /// Reads what the sessions and acceptors name: dictionaries, passwords and TLS files.
 void check_files(const fixd::EngineConfig& config) {
+    if (!config.user_file.empty()) fixd::UserFile{config.user_file};
     fixd::Dictionaries dictionaries{config.dictionaries};
     for (const auto& session : config.sessions) {
         static_cast<void>(fixd::session_options(session, dictionaries));

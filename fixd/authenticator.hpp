@@ -1,0 +1,86 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <millpond/core/tally.hpp>
+#include <millpond/engine/logon_guard.hpp>
+#include <millpond/metrics/registry.hpp>
+
+#include "fixd/engine_config.hpp"
+#include "fixd/failed_logons.hpp"
+#include "fixd/user_file.hpp"
+#include "service/log.hpp"
+
+namespace millpond::fixd {
+
+/// Who may log on to sessions with `users` or `certificates`. Passwords are compared on a thread of its own, one after
+/// the other; a counterparty that fails waits longer each time, and nobody else waits with it.
+///
+/// Threads: any; guards on I/O threads. Ends after the sessions that have its guards.
+class Authenticator {
+public:
+    /// user_file: empty: there is none. log: outlives this. Throws settings::ConfigError as UserFile.
+    Authenticator(const std::string& user_file, service::Log& log);
+    ~Authenticator();
+    Authenticator(const Authenticator&) = delete;
+    Authenticator& operator=(const Authenticator&) = delete;
+
+    /// Null for a session that everybody may ask for. takes_new_password: whether its Logon may have NewPassword(925).
+    [[nodiscard]] std::shared_ptr<engine::LogonGuard> guard_of(const SessionSettings& session, bool takes_new_password);
+    /// Reads the users again; throws as the constructor, with nothing changed.
+    void reload();
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
+
+private:
+    class Guard;
+    /// What a session asks for.
+    struct Rules {
+        std::string session;
+        std::vector<std::string> users;
+        std::vector<std::string> certificates;
+        bool takes_new_password;
+    };
+    struct Job {
+        engine::LogonAttempt attempt;
+        engine::LogonGuard::Answer answer;
+        std::shared_ptr<const Rules> rules;
+    };
+    /// Attempts by how they ended; under the lock.
+    struct Counters {
+        core::Tally admitted;
+        core::Tally certificate;
+        core::Tally delayed;
+        core::Tally queue_full;
+        core::Tally password;  ///< Or the user.
+        core::Tally new_password;
+        core::Tally failed;  ///< By us.
+    };
+
+    void count(core::Tally& tally);
+    /// Takes an attempt into the queue, or answers why not.
+    void enqueue(Job job);
+    void run();
+    /// Empty: it may log on.
+    [[nodiscard]] std::string wrong_in(const Job& job);
+    [[nodiscard]] std::string wrong_in_change(const Job& job);
+
+    service::Log* log_;
+    std::optional<UserFile> users_;
+    std::optional<service::PasswordHash> nobody_;  // compared where there is no such user, so that it takes as long
+    Counters counters_;
+    mutable std::mutex lock_;  // of all below, and of writing the counters
+    std::condition_variable waiting_;
+    std::deque<Job> jobs_;
+    FailedLogons failures_;
+    bool stopping_{false};
+    std::thread thread_;
+};
+
+}  // namespace millpond::fixd

@@ -1,0 +1,138 @@
+#include "service/password_hash.hpp"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace millpond::service {
+namespace {
+
+constexpr std::size_t kSaltBytes = 16;
+constexpr std::size_t kHashBytes = 32;
+constexpr std::size_t kShortestSalt = 8;
+constexpr std::size_t kShortestHash = 16;
+constexpr std::size_t kLongest = 64;
+constexpr int kLongestTyped = 1'024;
+constexpr std::uint64_t kMostMemory = 256ULL << 20U;
+constexpr std::uint64_t kMemorySlack = 1ULL << 20U;
+
+std::string base64(std::string_view bytes) {
+    std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
+    const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                      reinterpret_cast<const unsigned char*>(bytes.data()),
+                                      static_cast<int>(bytes.size()));
+    text.resize(static_cast<std::size_t>(size));
+    text.erase(text.find_last_not_of('=') + 1);
+    return text;
+}
+
+std::optional<std::string> from_base64(std::string text) {
+    if (text.size() > 2 * kLongest || text.size() % 4 == 1 || text.find('=') != std::string::npos) return std::nullopt;
+    const auto padding = (4 - text.size() % 4) % 4;
+    text.append(padding, '=');
+    std::string bytes(text.size() / 4 * 3, '\0');
+    const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                                      reinterpret_cast<const unsigned char*>(text.data()),
+                                      static_cast<int>(text.size()));
+    if (size < 0) return std::nullopt;
+    bytes.resize(static_cast<std::size_t>(size) - padding);
+    return bytes;
+}
+
+/// Takes "NAME=NUMBER" off the front of `text`, and the comma behind it.
+std::uint64_t take_cost(std::string_view& text, std::string_view name) {
+    const auto wrong = [&] { return std::invalid_argument(fmt::format("no {}=NUMBER among the costs", name)); };
+    if (!text.starts_with(name) || text.substr(name.size(), 1) != "=") throw wrong();
+    text.remove_prefix(name.size() + 1);
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{}) throw wrong();
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(',')) text.remove_prefix(1);
+    return value;
+}
+
+/// Takes what is in front of the next '$' off `text`.
+std::string_view take_part(std::string_view& text) {
+    const auto part = text.substr(0, text.find('$'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    return part;
+}
+
+}  // namespace
+
+std::optional<std::string> ask_password() {
+    std::array<char, kLongestTyped + 1> typed{};
+    const auto failed = EVP_read_pw_string(typed.data(), kLongestTyped, "Password: ", 1) != 0;
+    std::string password{typed.data()};
+    OPENSSL_cleanse(typed.data(), typed.size());
+    return failed ? std::nullopt : std::optional{std::move(password)};
+}
+
+PasswordHash PasswordHash::of(std::string_view password) {
+    PasswordHash made;
+    made.salt_.resize(kSaltBytes);
+    if (RAND_bytes(reinterpret_cast<unsigned char*>(made.salt_.data()), kSaltBytes) != 1) {
+        throw std::runtime_error("no random bytes for a salt");
+    }
+    made.hash_ = made.derive(password, kHashBytes);
+    return made;
+}
+
+PasswordHash PasswordHash::parse(std::string_view text) {
+    constexpr std::string_view kForm = "$scrypt$";
+    if (!text.starts_with(kForm)) throw std::invalid_argument("the hash does not begin with $scrypt$");
+    text.remove_prefix(kForm.size());
+    auto costs = take_part(text);
+    PasswordHash read;
+    read.log_cost_ = take_cost(costs, "ln");
+    read.block_size_ = take_cost(costs, "r");
+    read.parallel_ = take_cost(costs, "p");
+    if (!costs.empty()) throw std::invalid_argument("the costs are not ln, r and p");
+    if (read.log_cost_ < 10 || read.log_cost_ > 20 || read.block_size_ < 1 || read.block_size_ > 32 ||
+        read.parallel_ < 1 || read.parallel_ > 4 ||
+        (128 * read.block_size_ << read.log_cost_) > kMostMemory) {
+        throw std::invalid_argument("the costs are out of range: ln 10 to 20, r 1 to 32, p 1 to 4, at most 256 MiB");
+    }
+    const auto salt = from_base64(std::string{take_part(text)});
+    const auto hash = from_base64(std::string{text});
+    if (!salt || salt->size() < kShortestSalt || salt->size() > kLongest) {
+        throw std::invalid_argument("the salt is not 8 to 64 bytes in base64 without padding");
+    }
+    if (!hash || hash->size() < kShortestHash || hash->size() > kLongest) {
+        throw std::invalid_argument("the hash is not 16 to 64 bytes in base64 without padding");
+    }
+    read.salt_ = *salt;
+    read.hash_ = *hash;
+    return read;
+}
+
+std::string PasswordHash::text() const {
+    return fmt::format("$scrypt$ln={},r={},p={}${}${}", log_cost_, block_size_, parallel_, base64(salt_),
+                       base64(hash_));
+}
+
+bool PasswordHash::admits(std::string_view password) const {
+    const auto derived = derive(password, hash_.size());
+    return CRYPTO_memcmp(derived.data(), hash_.data(), hash_.size()) == 0;
+}
+
+std::string PasswordHash::derive(std::string_view password, std::size_t bytes) const {
+    std::string derived(bytes, '\0');
+    const auto done = EVP_PBE_scrypt(password.data(), password.size(),
+                                     reinterpret_cast<const unsigned char*>(salt_.data()), salt_.size(),
+                                     1ULL << log_cost_, block_size_, parallel_, kMostMemory + kMemorySlack,
+                                     reinterpret_cast<unsigned char*>(derived.data()), derived.size());
+    if (done != 1) throw std::runtime_error("scrypt failed: no memory");
+    return derived;
+}
+
+}  // namespace millpond::service

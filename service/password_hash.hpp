@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace millpond::service {
+
+/// A password as it is kept: by scrypt, with its costs and salt. Text: "$scrypt$ln=15,r=8,p=1$SALT$HASH", the last two
+/// in base64 without padding.
+///
+/// Threads: a value; admits takes about 50 ms of a processor.
+/// Memory:  32 MiB while it hashes.
+/// Source:  RFC 7914 (scrypt); the PHC string format for the text.
+class PasswordHash {
+public:
+    /// Hashes it with a new random salt. Throws std::runtime_error when OpenSSL has no memory or no random bytes.
+    [[nodiscard]] static PasswordHash of(std::string_view password);
+    /// Reads text(). Throws std::invalid_argument that says what is wrong: another form, costs that take more than
+    /// 256 MiB or too long, a salt or hash of less than 8 or 16 bytes.
+    [[nodiscard]] static PasswordHash parse(std::string_view text);
+
+    [[nodiscard]] std::string text() const;
+    /// Whether this is the password. Takes equally long for each. Throws as `of`.
+    [[nodiscard]] bool admits(std::string_view password) const;
+
+private:
+    [[nodiscard]] std::string derive(std::string_view password, std::size_t bytes) const;
+
+    std::uint64_t log_cost_{15};
+    std::uint64_t block_size_{8};
+    std::uint64_t parallel_{1};
+    std::string salt_;
+    std::string hash_;
+};
+
+/// Asks for a password twice on the terminal, which shows nothing of it, also when it is interrupted. Nothing when the
+/// two differ or it was interrupted.
+[[nodiscard]] std::optional<std::string> ask_password();
+
+}  // namespace millpond::service
