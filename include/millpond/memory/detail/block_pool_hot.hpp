@@ -138,10 +138,14 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         const auto round = std::min(blocks.size() - done, cache.level());
         auto* const from = cache.position() - round;
         std::memcpy(static_cast<void*>(&blocks[done]), static_cast<const void*>(from), round * sizeof *from);
-        cache.move_to(from, 0, round);  // They count as lent when all are here.
+        if (done + round < blocks.size()) {
+            cache.move_to(from, 0, round);  // They count as lent when all are here.
+        } else {
+            cache.carry(done, 0);
+            cache.set_position(from);
+        }
         done += round;
     }
-    cache.carry(done, 0);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }
