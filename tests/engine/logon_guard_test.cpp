@@ -202,6 +202,7 @@ TEST_F(LogonGuardTest, AConnectionThatEndedMeanwhileLeavesTheSessionFree) {
 
 TEST_F(LogonGuardTest, OneOnAnotherThreadAdmitsToSessionsOnTwo) {
     IoThread other;
+    Counterparty there;
     io_.start();
     other.start();
     {
@@ -223,7 +224,8 @@ TEST_F(LogonGuardTest, OneOnAnotherThreadAdmitsToSessionsOnTwo) {
         for (int i = 0; i < 8; ++i) {
             auto one = session("C" + std::to_string(i));
             one.guard = guard;
-            acceptor.add(one, house_, i % 2 == 0 ? &io_ : &other);
+            const bool here = i % 2 == 0;
+            acceptor.add(one, here ? house_ : there, here ? &io_ : &other);
         }
         for (int i = 0; i < 8; ++i) {
             clients.emplace_back(acceptor.port());

@@ -231,7 +231,7 @@ TEST_F(FixWebAccess, WithATokenThePageIsOpenAndWhatItShowsIsNot) {
     for (const auto* path : {"/metrics", "/health", "/api/health"}) {
         EXPECT_THAT(answer(house, path), StartsWith("HTTP/1.0 401")) << path;
         EXPECT_THROW(get(house, path, "web-secret-0123456788"), std::runtime_error) << path;
-        EXPECT_THAT(get(house, path, kSecret), Not(HasSubstr("401"))) << path;
+        EXPECT_NO_THROW(static_cast<void>(get(house, path, kSecret))) << path;
     }
 }
 
