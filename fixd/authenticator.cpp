@@ -118,10 +118,9 @@ void Authenticator::enqueue(Job job) {
             refusal = fmt::format("{} logons wait for their passwords to be compared", jobs_.size());
         } else if (const auto wait = failures_.begin(from, FailedLogons::Clock::now())) {
             counters_.delayed.add();
-            refusal = wait->left.count() == 0
-                          ? std::string{"another logon from this address is being looked at"}
-                          : fmt::format("{} logons from this address failed; the next one in {} s", wait->failures,
-                                        wait->left.count());
+            refusal = wait->left.count() == 0 ? std::string{"another logon from this address is being looked at"}
+                                              : fmt::format("{} logons from this address failed; the next one in {} s",
+                                                            wait->failures, wait->left.count());
         } else {
             jobs_.push_back(std::move(job));
         }

@@ -103,6 +103,7 @@ struct SessionSettings {
     bool message_fields_are_known{true};
     std::vector<std::string> unchecked_types{};
     bool check_comp_ids{true};
+    bool reject_garbled{false};
     bool reset_on_error{false};
 
     std::uint64_t heartbeat_seconds{30};

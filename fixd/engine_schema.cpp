@@ -284,6 +284,10 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "Types of application messages whose bodies are not compared with the dictionary; * for all."),
     SessionKey::boolean<&SessionSettings::check_comp_ids>("check_comp_ids",
                                                           "Reject messages behind the Logon with other CompIDs."),
+    SessionKey::boolean<&SessionSettings::reject_garbled>(
+        "reject_garbled",
+        "Reject a message with a wrong CheckSum or an unreadable field, and count it as received, if its number is the "
+        "next one; else it is asked for again."),
     SessionKey::integer<&SessionSettings::heartbeat_seconds, 0, kDaySeconds>(
         "heartbeat_seconds", "N", "Heartbeat interval in our Logon; 0 for none."),
     SessionKey::integer<&SessionSettings::logon_seconds, 1, 3'600>("logon_seconds", "N",

@@ -42,9 +42,8 @@ void FailedLogons::settle(const std::string& who, bool failed, Clock::time_point
 
 void FailedLogons::make_room(Clock::time_point now) {
     if (records_.size() < kMost) return;
-    std::erase_if(records_, [&](const auto& one) {
-        return !one.second.looked_at && now - one.second.until > kForgiven;
-    });
+    std::erase_if(records_,
+                  [&](const auto& one) { return !one.second.looked_at && now - one.second.until > kForgiven; });
     if (records_.size() < kMost) return;
     const auto soonest = std::ranges::min_element(records_, {}, [](const auto& one) {
         return one.second.looked_at ? Clock::time_point::max() : one.second.until;

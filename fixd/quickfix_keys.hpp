@@ -39,6 +39,7 @@ inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
     {"ResetOnDisconnect", "reset_on_disconnect", Kind::yes_no},
     {"ResetOnError", "reset_on_error", Kind::yes_no},
     {"CheckCompID", "check_comp_ids", Kind::yes_no},
+    {"RejectGarbledMessage", "reject_garbled", Kind::yes_no},
     {"EnableLastMsgSeqNumProcessed", "send_last_processed", Kind::yes_no},
     {"EnableNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},
     {"SendNextExpectedMsgSeqNum", "send_next_expected", Kind::yes_no},

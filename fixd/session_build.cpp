@@ -150,6 +150,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                          .message_fields_are_known = settings.message_fields_are_known,
                          .unchecked_types = settings.unchecked_types};
     config.check_comp_ids = settings.check_comp_ids;
+    config.reject_garbled = settings.reject_garbled;
     config.reset_on_error = settings.reset_on_error;
     config.schedule = schedule_of(settings);
     const bool in_memory = is_in_memory(settings);

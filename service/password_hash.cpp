@@ -26,9 +26,9 @@ constexpr std::uint64_t kMemorySlack = 1ULL << 20U;
 
 std::string base64(std::string_view bytes) {
     std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');
-    const auto size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                      reinterpret_cast<const unsigned char*>(bytes.data()),
-                                      static_cast<int>(bytes.size()));
+    const auto size =
+        EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                        reinterpret_cast<const unsigned char*>(bytes.data()), static_cast<int>(bytes.size()));
     text.resize(static_cast<std::size_t>(size));
     text.erase(text.find_last_not_of('=') + 1);
     return text;
@@ -39,9 +39,9 @@ std::optional<std::string> from_base64(std::string text) {
     const auto padding = (4 - text.size() % 4) % 4;
     text.append(padding, '=');
     std::string bytes(text.size() / 4 * 3, '\0');
-    const auto size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                                      reinterpret_cast<const unsigned char*>(text.data()),
-                                      static_cast<int>(text.size()));
+    const auto size =
+        EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
     if (size < 0) return std::nullopt;
     bytes.resize(static_cast<std::size_t>(size) - padding);
     return bytes;
@@ -98,8 +98,7 @@ PasswordHash PasswordHash::parse(std::string_view text) {
     read.parallel_ = take_cost(costs, "p");
     if (!costs.empty()) throw std::invalid_argument("the costs are not ln, r and p");
     if (read.log_cost_ < 10 || read.log_cost_ > 20 || read.block_size_ < 1 || read.block_size_ > 32 ||
-        read.parallel_ < 1 || read.parallel_ > 4 ||
-        (128 * read.block_size_ << read.log_cost_) > kMostMemory) {
+        read.parallel_ < 1 || read.parallel_ > 4 || (128 * read.block_size_ << read.log_cost_) > kMostMemory) {
         throw std::invalid_argument("the costs are out of range: ln 10 to 20, r 1 to 32, p 1 to 4, at most 256 MiB");
     }
     const auto salt = from_base64(std::string{take_part(text)});
@@ -127,10 +126,10 @@ bool PasswordHash::admits(std::string_view password) const {
 
 std::string PasswordHash::derive(std::string_view password, std::size_t bytes) const {
     std::string derived(bytes, '\0');
-    const auto done = EVP_PBE_scrypt(password.data(), password.size(),
-                                     reinterpret_cast<const unsigned char*>(salt_.data()), salt_.size(),
-                                     1ULL << log_cost_, block_size_, parallel_, kMostMemory + kMemorySlack,
-                                     reinterpret_cast<unsigned char*>(derived.data()), derived.size());
+    const auto done =
+        EVP_PBE_scrypt(password.data(), password.size(), reinterpret_cast<const unsigned char*>(salt_.data()),
+                       salt_.size(), 1ULL << log_cost_, block_size_, parallel_, kMostMemory + kMemorySlack,
+                       reinterpret_cast<unsigned char*>(derived.data()), derived.size());
     if (done != 1) throw std::runtime_error("scrypt failed: no memory");
     return derived;
 }

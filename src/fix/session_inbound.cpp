@@ -12,15 +12,28 @@ namespace {
 
 std::string_view comp_id_text(Tag tag) noexcept { return tag == tag::kSenderCompId ? "49" : "56"; }
 
+constexpr std::string_view kMsgTypeField =
+    "\x01"
+    "35=";
+constexpr std::string_view kMsgSeqNumField =
+    "\x01"
+    "34=";
+constexpr std::string_view kGarbled = "garbled: CheckSum or a field is wrong";
+constexpr std::string_view kInvalidOfQuickFix = "Message failed basic validity check";
+
+/// Of the first such field of a message that cannot be read as a whole; empty where there is none.
+std::string_view value_in(std::string_view message, std::string_view field) noexcept {
+    const auto at = message.find(field);
+    if (at == std::string_view::npos) return {};
+    const auto value = message.substr(at + field.size());
+    return value.substr(0, value.find('\x01'));
+}
+
 }  // namespace
 
 void Session::on_frame(const Frame& frame, core::Moment now) {
     const auto message = parser_.parse(frame, spill_);
-    if (!message) {
-        counters_.garbled.add();
-        if (state_ == State::awaiting_logon) refuse_logon({.reason = "garbled message"});
-        return;
-    }
+    if (!message) return on_garbled(frame, now);
     counters_.received.add();
     last_received_ns_ = now.monotonic_ns;
     test_request_sent_ = false;
@@ -28,6 +41,26 @@ void Session::on_frame(const Frame& frame, core::Moment now) {
     on_parsed(*message, now, false);
     if (!closing_) process_held(now);
     if (store_->next_target() != expected) progress_ns_ = now.monotonic_ns;
+}
+
+void Session::on_garbled(const Frame& frame, core::Moment now) {
+    counters_.garbled.add();
+    if (state_ == State::awaiting_logon) return refuse_logon({.reason = "garbled message"});
+    if (!config_.reject_garbled || ending_) return;
+    const std::string_view text{reinterpret_cast<const char*>(frame.bytes.data()), frame.trailer_offset};
+    const auto type = value_in(text, kMsgTypeField);
+    const bool is_next = value_in(text, kMsgSeqNumField) == ReasonText{}.add(store_->next_target()).text();
+    if (!is_next || type == "A" || type == "4") return;
+    last_received_ns_ = now.monotonic_ns;
+    const auto sequence = store_->next_target();
+    take_number(sequence);
+    counters_.rejected.add();
+    write_admin("3", now, [&](Writer& writer) {
+        writer.add<tag::kRefSeqNum>(sequence);
+        writer.add<tag::kText>(config_.quickfix_replies ? kInvalidOfQuickFix : kGarbled);
+        if (config_.version >= Version::fix42) writer.add<tag::kRefMsgType>(echoed(type));
+    });
+    process_held(now);
 }
 
 void Session::on_parsed(const Message& message, core::Moment now, bool was_held) {

@@ -117,5 +117,67 @@ TEST(SessionOptions, FieldsThatAMessageDoesNotHaveAndTypesThatAreNotCheckedPass)
     EXPECT_NE(reply({.unchecked_types = {"*", "1"}}, "1", "").find("371=112"), std::string::npos);
 }
 
+std::string garbled(Peer& peer, std::string_view type, std::uint64_t number, std::string_view body = "") {
+    auto bytes = message_of(begin_string(peer.session_.config().version),
+                            "35=" + std::string{type} + "|34=" + std::to_string(number) + "|49=YOU|52=" + peer.time() +
+                                "|56=WE|" + std::string{body});
+    auto& last = bytes[bytes.size() - 2];
+    last = last == '0' ? '1' : '0';
+    return bytes;
+}
+
+TEST(SessionOptions, AGarbledMessageIsRejectedAndCountedAsReceivedWhereThatIsAskedFor) {
+    for (const bool asked : {true, false}) {
+        SessionConfig config;
+        config.reject_garbled = asked;
+        Peer peer{config};
+        peer.log_on();
+        peer.sent_.clear();
+        peer.give_bytes(garbled(peer, "D", 2, "11=a|"));
+        EXPECT_EQ(peer.store_.next_target(), asked ? 3U : 2U);
+        ASSERT_EQ(peer.sent_.size(), asked ? 1U : 0U);
+        EXPECT_EQ(peer.session_.counters().garbled.read(), 1U);
+        if (!asked) continue;
+        EXPECT_EQ(peer.sent_[0], "35=3|34=2|45=2|58=garbled: CheckSum or a field is wrong|372=D|");
+        EXPECT_EQ(peer.session_.counters().rejected.read(), 1U);
+        // The next one is in its place, and nothing is asked for.
+        peer.give("0", 3, "");
+        EXPECT_EQ(peer.store_.next_target(), 4U);
+        EXPECT_EQ(peer.sent_.size(), 1U);
+    }
+}
+
+TEST(SessionOptions, AGarbledMessageWhoseNumberIsNotTheNextOrCannotBeTrustedIsIgnored) {
+    SessionConfig config;
+    config.reject_garbled = true;
+    Peer peer{config};
+    peer.log_on();
+    peer.sent_.clear();
+    for (const auto& bytes :
+         {garbled(peer, "D", 1), garbled(peer, "D", 3), garbled(peer, "A", 2), garbled(peer, "4", 2, "36=9|")}) {
+        peer.give_bytes(bytes);
+    }
+    auto unnumbered = garbled(peer, "D", 2);
+    unnumbered.replace(unnumbered.find("\x01"
+                                       "34=") +
+                           1,
+                       2, "33");
+    peer.give_bytes(unnumbered);
+    EXPECT_EQ(peer.store_.next_target(), 2U);
+    EXPECT_TRUE(peer.sent_.empty());
+    EXPECT_EQ(peer.session_.counters().garbled.read(), 5U);
+    EXPECT_FALSE(peer.closed_);
+}
+
+TEST(SessionOptions, WhatWaitsBehindAGarbledMessageIsProcessedWhenItIsRejected) {
+    SessionConfig config;
+    config.reject_garbled = true;
+    Peer peer{config};
+    peer.log_on();
+    peer.give("0", 3, "");  // 2 is missing: it waits
+    peer.give_bytes(garbled(peer, "D", 2));
+    EXPECT_EQ(peer.store_.next_target(), 4U);
+}
+
 }  // namespace
 }  // namespace millpond::fix

@@ -63,8 +63,9 @@ std::string house_with(const std::string& user_file, const std::string& users, c
 std::string four_with(const std::string& user_file) {
     auto toml = "user_file = '" + user_file + "'\n";
     for (const std::string name : {"D0", "D1", "D2", "D3"}) {
-        toml += "[[acceptor]]\nname = '" + name + "'\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = '" +
-                name + "'\nacceptor = '" + name + "'\nusers = ['alice']\nversion = 'FIX.5.0SP2'\n";
+        toml += "[[acceptor]]\nname = '" + name +
+                "'\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = '" + name + "'\nacceptor = '" +
+                name + "'\nusers = ['alice']\nversion = 'FIX.5.0SP2'\n";
     }
     return toml;
 }
@@ -223,8 +224,8 @@ TEST(Authenticator, ASessionWhoseLogonHasNoNewPasswordChangesNone) {
     const auto alice = line_of("alice", "correct horse");
     const Users users{alice};
     RunningEngine house{house_with(users.path(), "['alice']")};  // FIX 4.4, without a dictionary of its own
-    EXPECT_EQ(answer_to(house.port(), fix44("A", 1, "DESK", "HOUSE",
-                                            "98=0|108=30|553=alice|554=correct horse|925=a new horse|")),
+    EXPECT_EQ(answer_to(house.port(),
+                        fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|553=alice|554=correct horse|925=a new horse|")),
               "");
     EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is not a field of this session's Logon"));
     EXPECT_EQ(text_in(users.path()), alice);
@@ -236,7 +237,8 @@ TEST(Authenticator, AReloadReadsTheUsersAgainAndABadFileChangesNothing) {
     RunningEngine house{toml};
     std::ofstream{users.path()} << line_of("carol", "staple gun");
     EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
-    EXPECT_TRUE(house.reload("user_file = '" + users.path() + "'\n" + toml.substr(toml.find('\n') + 1)).refused.empty());
+    EXPECT_TRUE(
+        house.reload("user_file = '" + users.path() + "'\n" + toml.substr(toml.find('\n') + 1)).refused.empty());
     std::this_thread::sleep_for(std::chrono::milliseconds{1'100});
     EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
     std::ofstream{users.path()} << "dave:secret\n";

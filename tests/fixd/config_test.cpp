@@ -259,13 +259,14 @@ TEST(FixEngineConfig, TheWayToAHostMayHaveAProxyAndALocalAddress) {
 TEST(FixEngineConfig, WhatIsCheckedAndWhatResetsReachTheSession) {
     const auto config =
         from_toml(session("message_fields_are_known = false\nunchecked_types = ['8', 'AE']\n"
-                          "check_comp_ids = false\nreset_on_error = true"));
+                          "check_comp_ids = false\nreset_on_error = true\nreject_garbled = true"));
     Dictionaries dictionaries{""};
     const auto built = session_options(config.sessions.at(0), dictionaries).config;
     EXPECT_FALSE(built.validation.message_fields_are_known);
     EXPECT_THAT(built.validation.unchecked_types, ElementsAre("8", "AE"));
     EXPECT_FALSE(built.check_comp_ids);
     EXPECT_TRUE(built.reset_on_error);
+    EXPECT_TRUE(built.reject_garbled);
 }
 
 TEST(FixEngineConfig, ByDefaultOldOrdersAreResentAndAnAgeIsAboutOrdersAndQuotes) {

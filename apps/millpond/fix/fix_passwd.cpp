@@ -43,8 +43,9 @@ Command fix_passwd_command(Arguments& fix) {
     auto* command = fix.add_subcommand("passwd", "Hash a password: a line for the user_file of an engine.");
     auto user = std::make_shared<std::string>();
     command->add_option("USER", *user, "the user's name, as in Username(553)")->required();
-    command->footer("Asks for the password twice; without a terminal its first line of input is the password.\n"
-                    "Example: millpond fix passwd desk >> /etc/millpond/fix.users");
+    command->footer(
+        "Asks for the password twice; without a terminal its first line of input is the password.\n"
+        "Example: millpond fix passwd desk >> /etc/millpond/fix.users");
     return {command, [user] { return run(*user); }};
 }
 

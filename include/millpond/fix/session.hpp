@@ -155,6 +155,7 @@ private:
 
     // What comes in: session_inbound.cpp, and until the Logon is complete session_logon.cpp
     void on_frame(const Frame& frame, core::Moment now);
+    void on_garbled(const Frame& frame, core::Moment now);
     void on_parsed(const Message& message, core::Moment now, bool was_held);
     void on_parsed_before_logon(const Message& message, core::Moment now);
     void on_first_logon(const Inbound& in);

@@ -51,6 +51,9 @@ struct SessionConfig {
     /// Resets both numbers when the connection ends by a fault: a timeout, a number that is too low, a message that
     /// could not be sent. Not by a Logon that we refuse, which anyone can send.
     bool reset_on_error{false};
+    /// Rejects a whole message with a wrong CheckSum or a field that cannot be read, when its number is the next one,
+    /// and counts it as received. The standard lets it be ignored and asked for again. Not Logon and SequenceReset.
+    bool reject_garbled{false};
     bool check_comp_ids{true};  ///< Of messages behind the Logon; those of a Logon always are.
     /// Reads the store's state again from its memory or file when a connection comes up: another machine may have run
     /// the session meanwhile.
