@@ -21,7 +21,7 @@
 namespace millpond::fixd {
 
 /// Who may log on to sessions with `users` or `certificates`. Passwords are compared on a thread of its own, one after
-/// the other; a counterparty that fails waits longer each time, and nobody else waits with it.
+/// the other; a counterparty that fails waits longer each time, and no one else waits with it.
 ///
 /// Threads: any; guards on I/O threads. Ends after the sessions that have its guards.
 class Authenticator {

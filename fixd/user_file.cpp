@@ -75,7 +75,7 @@ void replace_file(const std::string& path, std::string_view text) {
         const core::Descriptor file{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
         if (!file) fail("create '" + next + "'");
         write_all(file.get(), text);
-        // Whoever could read the old one can read the new one. An owner is kept where we may.
+        // Users that could read the old one can read the new one. An owner is kept where we may.
         if (::fchown(file.get(), facts.st_uid, facts.st_gid) != 0 && errno != EPERM) fail("owner");
         if (::fchmod(file.get(), facts.st_mode & 07777U) != 0) fail("permissions");
         if (::fsync(file.get()) != 0) fail("fsync");

@@ -103,7 +103,7 @@ TEST_F(LogonGuardTest, NothingOfTheSessionIsTouchedUntilItAdmits) {
     EXPECT_TRUE(refusals_.said.empty());
 }
 
-TEST_F(LogonGuardTest, WhoIsRefusedGetsNoReplyAndCostsNoNumberAndKeepsNobodyOut) {
+TEST_F(LogonGuardTest, WhoIsRefusedGetsNoReplyAndCostsNoNumberAndKeepsNoOneOut) {
     Acceptor acceptor{io_, {.observer = &refusals_}};
     auto& handle = acceptor.add(session("A"), house_);
     RawClient wrong{acceptor.port()};

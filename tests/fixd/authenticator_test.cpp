@@ -213,10 +213,10 @@ TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
     EXPECT_EQ(checks(house, "new_password"), 2);
     EXPECT_EQ(text_in(users.path()), alice);
     // Its line has gone from the file: it is not written back.
-    std::ofstream{users.path()} << "# nobody\n";
+    std::ofstream{users.path()} << "# empty\n";
     EXPECT_EQ(answer_to(house.port(2), asks_for("D2", "a new horse")), "");
     EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' cannot be stored: user file"));
-    EXPECT_EQ(text_in(users.path()), "# nobody\n");
+    EXPECT_EQ(text_in(users.path()), "# empty\n");
     EXPECT_THAT(answer_to(house.port(3), fixt_logon("D3", "553=alice|554=correct horse|")), HasSubstr("35=A"));
 }
 

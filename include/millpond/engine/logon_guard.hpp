@@ -20,7 +20,7 @@ struct LogonAttempt {
 };
 
 /// Decides which connections may ask an acceptor's session to log on. It is asked before the session: a connection that
-/// it refuses is closed without a reply, costs no number and keeps nobody out.
+/// it refuses is closed without a reply, costs no number and keeps no one out.
 ///
 /// Threads: check on the acceptor's I/O thread, and for sessions of several acceptors on several of them.
 class LogonGuard {
