@@ -252,8 +252,8 @@ TEST_F(LogonGuardTest, ItSeesTheNamesOfTheCertificate) {
                          .authorities = made.certificate("ours")};
     Acceptor acceptor{io_, {.tls = tls}};
     acceptor.add(session("DESK"), house_);
-    Initiator initiator{io_};
     Counterparty desk;
+    Initiator initiator{io_};
     auto options = session("HOUSE");
     options.config.sender_comp_id = "DESK";
     initiator.add(options,
