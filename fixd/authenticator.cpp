@@ -13,6 +13,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::size_t kMostWaiting = 64;
+constexpr std::size_t kMostOfSession = 8;  // so that a flood at one session leaves room for the others
 constexpr std::size_t kShortestPassword = 8;
 constexpr std::size_t kLongestShown = 64;
 
@@ -113,9 +114,11 @@ void Authenticator::enqueue(Job job) {
     {
         const std::lock_guard guard{lock_};
         const auto from = who(job.attempt, job.rules->session);
-        if (jobs_.size() >= kMostWaiting) {
+        const auto of_session = static_cast<std::size_t>(std::ranges::count(jobs_, job.rules, &Job::rules));
+        if (of_session >= kMostOfSession || jobs_.size() >= kMostWaiting) {
             counters_.queue_full.add();
-            refusal = fmt::format("{} logons wait for their passwords to be compared", jobs_.size());
+            refusal = fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
+                                  of_session);
         } else if (const auto wait = failures_.begin(from, FailedLogons::Clock::now())) {
             counters_.delayed.add();
             refusal = wait->left.count() == 0 ? std::string{"another logon from this address is being looked at"}

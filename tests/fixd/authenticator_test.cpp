@@ -5,13 +5,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 
@@ -171,6 +175,40 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
     EXPECT_EQ(free.counts().closed.load(), 0);
     EXPECT_EQ(house.status("DESK").connections, 0U);
     EXPECT_TRUE(free.engine().drain(std::chrono::seconds{20}));
+}
+
+TEST(Authenticator, AFloodFromManyAddressesAtOneSessionLeavesRoomForAnother) {
+    const Users users{line_of("alice", "correct horse")};
+    service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
+    std::mutex lock;
+    std::vector<std::string> answers;
+    const auto answered = [&](std::string refusal) {
+        const std::lock_guard guard{lock};
+        answers.push_back(std::move(refusal));
+    };
+    Authenticator authenticator{users.path(), log};
+    const auto attacked =
+        authenticator.guard_of({.sender = "HOUSE", .target = "A", .users = {"alice"}}, /*takes_new_password=*/false);
+    const auto other =
+        authenticator.guard_of({.sender = "HOUSE", .target = "B", .users = {"alice"}}, /*takes_new_password=*/false);
+    for (int i = 1; i <= 200; ++i) {
+        attacked->check({.username = "alice",
+                         .password = "guess",
+                         .peer = net::SocketAddress::parse("10.0.0." + std::to_string(i) + ":4000")},
+                        answered);
+    }
+    other->check({.username = "alice", .password = "correct horse", .peer = net::SocketAddress::parse("10.1.0.1:4000")},
+                 answered);
+    ASSERT_TRUE(comes_true([&] {
+        const std::lock_guard guard{lock};
+        return answers.size() == 201;
+    }));
+    EXPECT_EQ(std::ranges::count(answers, std::string{}), 1);
+    const auto guessed = std::ranges::count(answers, "wrong password of user 'alice'");
+    EXPECT_GE(guessed, 8);
+    EXPECT_LE(guessed, 100);
+    EXPECT_EQ(std::ranges::count_if(answers, [](const auto& text) { return text.contains("of this session"); }),
+              200 - guessed);
 }
 
 TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMore) {
