@@ -83,7 +83,7 @@ std::string text_of(const ASN1_STRING* text) {
 
 std::string subject_of(const X509& certificate) {
     const std::unique_ptr<BIO, decltype(&BIO_free)> out{BIO_new(BIO_s_mem()), BIO_free};
-    X509_NAME_print_ex(out.get(), X509_get_subject_name(&certificate), 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+    X509_NAME_print_ex(out.get(), X509_get_subject_name(&certificate), 0, XN_FLAG_RFC2253);
     char* text = nullptr;
     const auto size = BIO_get_mem_data(out.get(), &text);
     return {text, static_cast<std::size_t>(size)};
