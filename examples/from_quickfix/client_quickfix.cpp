@@ -44,7 +44,8 @@ public:
 
 int main(int argc, char** argv) {
     std::istringstream settings_text(
-        "[DEFAULT]\nConnectionType=initiator\nStartTime=00:00:00\nEndTime=00:00:00\nUseDataDictionary=N\nHeartBtInt=30\n"
+        "[DEFAULT]\nConnectionType=initiator\nStartTime=00:00:00\nEndTime=00:00:00\nUseDataDictionary=N\nHeartBtInt="
+        "30\n"
         "ReconnectInterval=1\n[SESSION]\nBeginString=FIX.4.4\nSenderCompID=DESK\nTargetCompID=VENUE\n"
         "SocketConnectHost=127.0.0.1\nSocketConnectPort=" +
         std::string(argc > 1 ? argv[1] : "5001") + "\n");

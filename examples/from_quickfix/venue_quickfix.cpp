@@ -24,10 +24,9 @@ public:
         logged_on_ = false;
     }
 
-    void fromApp(const FIX::Message& message, const FIX::SessionID& session) throw(FIX::FieldNotFound,
-                                                                                   FIX::IncorrectDataFormat,
-                                                                                   FIX::IncorrectTagValue,
-                                                                                   FIX::UnsupportedMessageType) override {
+    void fromApp(const FIX::Message& message,
+                 const FIX::SessionID& session) throw(FIX::FieldNotFound, FIX::IncorrectDataFormat,
+                                                      FIX::IncorrectTagValue, FIX::UnsupportedMessageType) override {
         if (message.getHeader().getField(FIX::FIELD::MsgType) != FIX::MsgType_NewOrderSingle) {
             throw FIX::UnsupportedMessageType();
         }
@@ -62,7 +61,8 @@ private:
 int main(int argc, char** argv) {
     std::istringstream settings_text(
         "[DEFAULT]\nConnectionType=acceptor\nStartTime=00:00:00\nEndTime=00:00:00\nUseDataDictionary=N\n"
-        "SocketReuseAddress=Y\n[SESSION]\nBeginString=FIX.4.4\nSenderCompID=VENUE\nTargetCompID=DESK\nSocketAcceptPort=" +
+        "SocketReuseAddress=Y\n[SESSION]\nBeginString=FIX.4.4\nSenderCompID=VENUE\nTargetCompID="
+        "DESK\nSocketAcceptPort=" +
         std::string(argc > 1 ? argv[1] : "5001") + "\n");
     const FIX::SessionSettings settings(settings_text);
     FIX::MemoryStoreFactory stores;

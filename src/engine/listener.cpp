@@ -232,7 +232,11 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
             now);
     }
     if (!stranger.admitted) {
-        if (const auto guard = guard_of(*message)) return ask(stranger, *guard, *message);
+        const auto gate = gate_of(*message, stranger.connection->peer());
+        if (gate.guard && !gate.is_allowed) {
+            return turn_away(stranger, {.reason = RefusalReason::not_allowed, .detail = kNotOfSession}, now);
+        }
+        if (gate.guard) return ask(stranger, *gate.guard, *message);
     }
     auto host = roster_.claim(*message);
     if (!host && host.error() == Roster::Refusal::unknown) {
@@ -246,10 +250,11 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
     }
 }
 
-std::shared_ptr<LogonGuard> Acceptor::Listener::guard_of(const fix::Message& logon) const {
-    if (const auto host = roster_.named_by(logon)) return host->guard();
-    const auto model = std::ranges::find_if(templates_, [&](const Template& from) { return serves(from, logon); });
-    return model != templates_.end() ? model->model.guard : nullptr;
+auto Acceptor::Listener::gate_of(const fix::Message& logon, const net::SocketAddress& peer) const -> Gate {
+    if (const auto host = roster_.named_by(logon)) return {host->guard(), host->allowed().contains(peer)};
+    const auto from = std::ranges::find_if(templates_, [&](const Template& one) { return serves(one, logon); });
+    if (from == templates_.end()) return {};
+    return {from->model.guard, from->model.allowed.contains(peer)};
 }
 
 void Acceptor::Listener::ask(Stranger& stranger, LogonGuard& guard, const fix::Message& logon) {

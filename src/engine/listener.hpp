@@ -74,8 +74,12 @@ private:
     void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, core::Moment now);
-    /// Of the session that a Logon asks for, or would be made for it; null where none is to be asked.
-    [[nodiscard]] std::shared_ptr<LogonGuard> guard_of(const fix::Message& logon) const;
+    /// Of the session that a Logon asks for, or would be made for it.
+    struct Gate {
+        std::shared_ptr<LogonGuard> guard{};  // null: nothing is asked
+        bool is_allowed{true};                // the peer's address
+    };
+    [[nodiscard]] Gate gate_of(const fix::Message& logon, const net::SocketAddress& peer) const;
     void ask(Stranger& stranger, LogonGuard& guard, const fix::Message& logon);
     void take_answers(core::Moment now);
     /// Whether a template lets in who asks.

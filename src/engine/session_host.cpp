@@ -146,7 +146,7 @@ void SessionHost::pump(core::Moment now) {
 bool SessionHost::may_log_on(const fix::Message& logon) {
     if (config().role == fix::Role::initiator || allowed_.contains(peer()))
         return application_->may_log_on(*this, logon);
-    refuse(RefusalReason::not_allowed, fix::tag::kInvalid, "not an address of this session");
+    refuse(RefusalReason::not_allowed, fix::tag::kInvalid, kNotOfSession);
     return false;
 }
 

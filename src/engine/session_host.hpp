@@ -26,6 +26,8 @@
 
 namespace millpond::engine {
 
+inline constexpr std::string_view kNotOfSession = "not an address of this session";
+
 /// Who made a session and follows its connections.
 class HostObserver {
 public:
@@ -73,6 +75,7 @@ public:
     [[nodiscard]] IoThread& io() const noexcept { return *io_; }
     [[nodiscard]] const fix::SessionConfig& config() const noexcept { return session_.config(); }
     [[nodiscard]] const SessionGauges& gauges() const noexcept { return gauges_; }
+    [[nodiscard]] const AllowList& allowed() const noexcept { return allowed_; }
     /// Null: every connection may ask for it.
     [[nodiscard]] const std::shared_ptr<LogonGuard>& guard() const noexcept { return guard_; }
     [[nodiscard]] SenderPump& senders() noexcept { return senders_; }

@@ -177,6 +177,17 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
     EXPECT_TRUE(free.engine().drain(std::chrono::seconds{20}));
 }
 
+TEST(Authenticator, AnAddressThatIsNotTheSessionsCostsNoHash) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{house_with(users.path(), "['alice']\nallow = ['127.0.0.7']")};
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(house.said(), HasSubstr("address not allowed: not an address of this session"));
+    EXPECT_EQ(checks(house, "admitted") + checks(house, "password"), 0);
+    RunningEngine desk{connects("DESK", house, "local_address = '127.0.0.7'\n" + logs_in("alice", "correct horse"))};
+    EXPECT_TRUE(comes_true([&] { return desk.counts().logons.load() == 1; }));
+    EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
+}
+
 TEST(Authenticator, AFloodFromManyAddressesAtOneSessionLeavesRoomForAnother) {
     const Users users{line_of("alice", "correct horse")};
     service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
