@@ -113,25 +113,30 @@ void Authenticator::enqueue(Job job) {
     std::string refusal;
     {
         const std::lock_guard guard{lock_};
-        const auto from = who(job.attempt, job.rules->session);
-        const auto of_session = static_cast<std::size_t>(std::ranges::count(jobs_, job.rules, &Job::rules));
-        if (of_session >= kMostOfSession || jobs_.size() >= kMostWaiting) {
-            counters_.queue_full.add();
-            refusal = fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
-                                  of_session);
-        } else if (const auto wait = failures_.begin(from, FailedLogons::Clock::now())) {
-            counters_.delayed.add();
-            refusal = wait->left.count() == 0 ? std::string{"another logon from this address is being looked at"}
-                                              : fmt::format("{} logons from this address failed; the next one in {} s",
-                                                            wait->failures, wait->left.count());
-        } else {
+        refusal = why_not_now(job);
+        if (refusal.empty()) {
             jobs_.push_back(std::move(job));
+            waiting_.notify_one();
+            return;
         }
     }
-    if (refusal.empty()) return waiting_.notify_one();
     wipe(job.attempt.password);
     wipe(job.attempt.new_password);
     job.answer(std::move(refusal));
+}
+
+std::string Authenticator::why_not_now(const Job& job) {
+    const auto of_session = static_cast<std::size_t>(std::ranges::count(jobs_, job.rules, &Job::rules));
+    if (of_session >= kMostOfSession || jobs_.size() >= kMostWaiting) {
+        counters_.queue_full.add();
+        return fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
+                           of_session);
+    }
+    const auto wait = failures_.begin(who(job.attempt, job.rules->session), FailedLogons::Clock::now());
+    if (!wait) return {};
+    counters_.delayed.add();
+    if (wait->left.count() == 0) return "another logon from this address is being looked at";
+    return fmt::format("{} logons from this address failed; the next one in {} s", wait->failures, wait->left.count());
 }
 
 void Authenticator::run() {

@@ -66,6 +66,8 @@ private:
     void count(core::Tally& tally);
     /// Takes an attempt into the queue, or answers why not.
     void enqueue(Job job);
+    /// Under the lock. Empty: it is looked at.
+    [[nodiscard]] std::string why_not_now(const Job& job);
     void run();
     /// Empty: it may log on.
     [[nodiscard]] std::string wrong_in(const Job& job);
