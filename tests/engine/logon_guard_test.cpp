@@ -2,19 +2,25 @@
 
 #include <millpond/engine/logon_guard.hpp>
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include "tests/engine/engine_pair.hpp"
 #include "tests/engine/fix_text.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/support/certificates.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::engine {
 namespace {
@@ -49,6 +55,12 @@ struct Refusals final : AcceptorObserver {
     }
     std::vector<std::string> said;
 };
+
+std::string text_in(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+}
 
 class LogonGuardTest : public testing::Test {
 protected:
@@ -269,6 +281,38 @@ TEST_F(LogonGuardTest, ItSeesTheNamesOfTheCertificate) {
                                         "email:client@house.example"}));
     guard_->answers[0]("");
     EXPECT_TRUE(run_until(io_, [&] { return desk.logons == 1; }));
+}
+
+TEST_F(LogonGuardTest, AClientThatResumesATlsSessionShowsItsCertificateAsBefore) {
+    const test::Certificates made;
+    if (!tls_available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
+    Acceptor acceptor{io_,
+                      {.tls = TlsOptions{.certificate = made.certificate("ours-server"),
+                                         .key = made.key("ours-server"),
+                                         .authorities = made.certificate("ours")}}};
+    acceptor.add(session("A"), house_);
+    for (const std::string version : {"-tls1_2", "-tls1_3"}) {
+        const auto kept = ::testing::TempDir() + test::scratch_name("tls-session");
+        const auto said = kept + ".said";
+        for (const std::string use : {"-sess_out", "-sess_in"}) {
+            guard_->attempts.clear();
+            std::ostringstream command;
+            command << "openssl s_client " << version << ' ' << use << " '" << kept
+                    << "' -connect 127.0.0.1:" << acceptor.port() << " -cert '" << made.certificate("ours-client")
+                    << "' -key '" << made.key("ours-client") << "' >'" << said << "' 2>/dev/null";
+            const std::unique_ptr<std::FILE, int (*)(std::FILE*)> client{::popen(command.str().c_str(), "w"), ::pclose};
+            ASSERT_NE(client, nullptr);
+            const auto logon = message("FIX.4.4", "A", 1, "A", "98=0|108=30|");
+            ASSERT_EQ(std::fwrite(logon.data(), 1, logon.size(), client.get()), logon.size());
+            std::fflush(client.get());
+            ASSERT_TRUE(is_asked(1)) << version << use;
+            EXPECT_THAT(guard_->attempts[0].certificate_names, ::testing::Contains("CN=party"));
+            ASSERT_TRUE(run_until(io_, [&] { return std::filesystem::exists(kept) && !text_in(kept).empty(); }));
+        }
+        EXPECT_THAT(text_in(said), ::testing::HasSubstr("Reused, TLS")) << version;
+        std::filesystem::remove(kept);
+        std::filesystem::remove(said);
+    }
 }
 
 }  // namespace
