@@ -16,7 +16,6 @@ namespace millpond::fixd {
 namespace {
 
 constexpr std::uint64_t kUsualMessageBytes = 256;
-constexpr fix::Tag kNewPassword = 925;
 constexpr const char* kReason = "session is removed";  ///< Of the Logout; also where another takes its place.
 constexpr std::chrono::seconds kBesidesLogout{1};      ///< For what goes on around a Logout's own timeout.
 constexpr std::chrono::milliseconds kLookEvery{2};
@@ -79,7 +78,7 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .initiator = {}};
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");
-        const bool has_new_password = logon != nullptr && logon->fields.find(kNewPassword) != nullptr;
+        const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;
         prepared.options.guard =
             options_.authenticator->guard_of(settings, has_new_password || !settings.message_fields_are_known);
         return prepared;

@@ -56,9 +56,9 @@ private:
     struct Stranger {
         std::unique_ptr<Connection> connection;
         InputBuffer input;
-        std::uint64_t number{0};  // by which a guard's answer finds it
-        bool asked{false};        // of a guard, which has not answered
-        bool admitted{false};
+        std::uint64_t number{0};              // by which a guard's answer finds it
+        std::shared_ptr<LogonGuard> guard{};  // that was asked, and admits it where `asked` is false
+        bool asked{false};                    // it has not answered
     };
     struct Template {
         SessionOptions model;
@@ -80,7 +80,7 @@ private:
         bool is_allowed{true};                // the peer's address
     };
     [[nodiscard]] Gate gate_of(const fix::Message& logon, const net::SocketAddress& peer) const;
-    void ask(Stranger& stranger, LogonGuard& guard, const fix::Message& logon);
+    void ask(Stranger& stranger, const std::shared_ptr<LogonGuard>& guard, const fix::Message& logon);
     void take_answers(core::Moment now);
     /// Whether a template lets in who asks.
     [[nodiscard]] static bool serves(const Template& from, const fix::Message& logon);

@@ -9,7 +9,6 @@ namespace millpond::fix {
 namespace {
 
 constexpr Tag kRawData = 96;
-constexpr Tag kNewPassword = 925;
 constexpr Tag kEncryptedPassword = 1402;
 constexpr Tag kEncryptedNewPassword = 1404;
 constexpr char kDelimiter = '\x01';
@@ -27,7 +26,7 @@ bool is_digit(char byte) noexcept { return byte >= '0' && byte <= '9'; }
 bool SecretTags::hides(Tag tag, bool in_logon) const noexcept {
     switch (tag) {
         case tag::kPassword:
-        case kNewPassword:
+        case tag::kNewPassword:
         case kEncryptedPassword:
         case kEncryptedNewPassword: return true;
         case kRawData:

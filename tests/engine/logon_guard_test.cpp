@@ -173,6 +173,39 @@ TEST_F(LogonGuardTest, ASessionByTemplateIsMadeOnlyForWhomItAdmits) {
     EXPECT_TRUE(is_asked(3));
 }
 
+TEST_F(LogonGuardTest, WhatAFormerGuardAdmitsIsAskedOfTheNewOne) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    auto& former = acceptor.add(session("A"), house_);
+    RawClient client{acceptor.port()};
+    send_logon(client, "A");
+    ASSERT_TRUE(is_asked(1));
+    acceptor.remove(former);
+    const auto stricter = std::make_shared<Asked>();
+    auto other = session("A");
+    other.guard = stricter;
+    acceptor.add(other, house_);
+    guard_->answers[0]("");
+    ASSERT_TRUE(run_until(io_, [&] { return stricter->attempts.size() == 1; }));
+    EXPECT_EQ(acceptor.connected(), 0U);
+    stricter->answers[0]("no more");
+    ASSERT_TRUE(is_closed(client));
+    EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|no more"});
+    EXPECT_EQ(house_.logons, 0);
+}
+
+TEST_F(LogonGuardTest, ALogonWithACredentialTwiceIsNotShownToIt) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    acceptor.add(session("A"), house_);
+    for (const std::string twice : {"553=a|553=b|", "554=a|554=b|", "554=a|925=b|925=c|"}) {
+        RawClient client{acceptor.port()};
+        client.send(message("FIX.4.4", "A", 1, "A", "98=0|108=30|" + twice));
+        ASSERT_TRUE(is_closed(client));
+        EXPECT_EQ(client.received(), "");
+    }
+    EXPECT_TRUE(guard_->attempts.empty());
+    EXPECT_EQ(refusals_.said, std::vector<std::string>(3, "Logon refused|the field is there twice"));
+}
+
 TEST_F(LogonGuardTest, AnAnswerThatComesTooLateIsForgotten) {
     LogonGuard::Answer late;
     {

@@ -59,6 +59,7 @@ inline constexpr Tag kBusinessRejectReason = 380;
 inline constexpr Tag kUsername = 553;
 inline constexpr Tag kPassword = 554;
 inline constexpr Tag kNextExpectedMsgSeqNum = 789;
+inline constexpr Tag kNewPassword = 925;
 inline constexpr Tag kApplVerId = 1128;
 inline constexpr Tag kDefaultApplVerId = 1137;
 
