@@ -208,7 +208,8 @@ constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
                                                                                     "The same for each address."),
     AcceptorKey::integer<&AcceptorConfig::first_message_seconds, 1, 3'600>(
         "first_message_seconds", "N", "Close a connection without a Logon after this many seconds."),
-    AcceptorKey::list<&AcceptorConfig::allow>("allow", "ADDRESS/BITS+...", "Addresses that may connect; all if unset."),
+    AcceptorKey::nonempty_list<&AcceptorConfig::allow>("allow", "ADDRESS/BITS+...",
+                                                       "Addresses that may connect; all if unset."),
     AcceptorKey::text<[](auto& a) -> auto& { return a.tls.certificate; }>(
         "tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS."),
     AcceptorKey::text<[](auto& a) -> auto& { return a.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
@@ -225,13 +226,13 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "target", "ID|*", "The counterparty's CompID; * for any that no other session has."),
     SessionKey::boolean<&SessionSettings::enabled>("enabled", "Let it log on; `millpond fix sessions` may change it."),
     SessionKey::text<&SessionSettings::acceptor>("acceptor", "NAME", "Acceptor of the session; the first if unset."),
-    SessionKey::list<&SessionSettings::allow>(
+    SessionKey::nonempty_list<&SessionSettings::allow>(
         "allow", "ADDRESS/BITS+...",
         "Addresses that may log on to this session; all that its acceptor allows if unset."),
-    SessionKey::list<&SessionSettings::users>(
+    SessionKey::nonempty_list<&SessionSettings::users>(
         "users", "NAME+...",
         "Users of `user_file` that may log on, each with its Username and Password; all if unset."),
-    SessionKey::list<&SessionSettings::certificates>(
+    SessionKey::nonempty_list<&SessionSettings::certificates>(
         "certificates", "NAME+...",
         "Client certificates that may log on: a subject as RFC 2253 writes it, or an alternative name behind DNS:, "
         "URI:, email: or IP:; all if unset."),

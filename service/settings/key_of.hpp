@@ -80,6 +80,11 @@ struct KeyOf {
         return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.list(); },
                 [](const Section& s) { return list_text(std::invoke(Field, s)); }};
     }
+    template <auto Field>
+    static constexpr Key<Section> nonempty_list(Name name, Name shape, Name help) {
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.nonempty_list(); },
+                [](const Section& s) { return list_text(std::invoke(Field, s)); }};
+    }
     /// Words: an array of pairs of a word and its value, with static storage.
     template <auto Field, const auto& Words>
     static constexpr Key<Section> choice(Name name, Name shape, Name help) {

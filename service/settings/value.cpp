@@ -65,6 +65,12 @@ Value::List Value::list() const {
     return words;
 }
 
+Value::List Value::nonempty_list() const {
+    auto words = list();
+    if (words.empty()) fail("one entry or more (leave the key out for no limit)", "an empty list");
+    return words;
+}
+
 const std::vector<Value::Entry>& Value::table() const {
     if (const auto* table = std::get_if<Table>(&data_)) return **table;
     fail("a table in a file", type_name());

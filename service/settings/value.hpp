@@ -49,6 +49,9 @@ public:
     [[nodiscard]] std::string text() const;
     /// A list of strings; on the command line, words with '+' between them.
     [[nodiscard]] List list() const;
+    /// The same with one word or more: for a list that lets in only what it names, where an empty one could be read as
+    /// all and as none.
+    [[nodiscard]] List nonempty_list() const;
     /// The keys of a table, each with its place. On the command line there is none.
     [[nodiscard]] const std::vector<Entry>& table() const;
     [[nodiscard]] bool is_table() const noexcept { return std::holds_alternative<Table>(data_); }
