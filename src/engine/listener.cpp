@@ -65,15 +65,28 @@ void Acceptor::Listener::end() {
 
 SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& application, IoThread* on) {
     session.config.role = fix::Role::acceptor;
-    if (const auto same = roster_.find(session.config); same != nullptr) {
+    const auto identity = session.config;
+    make_way(identity);
+    if (const auto same = roster_.find(identity); same != nullptr) {
         throw std::invalid_argument("the session " + same->name() + " is there twice");
     }
     auto& thread = on != nullptr ? *on : *io_;
     auto host = std::make_shared<SessionHost>(std::move(session), application, thread);
     thread.call([&] { begin(*host, nullptr); });
-    auto& handle = host->handle();
-    roster_.add(std::move(host));
-    return handle;
+    io_->call([&] {
+        make_way(identity);  // its peer may have come back meanwhile
+        roster_.add(host);
+    });
+    return host->handle();
+}
+
+void Acceptor::Listener::make_way(const fix::SessionConfig& identity) {
+    io_->call([&] {
+        const auto same = roster_.find(identity);
+        for (auto& from : templates_) {
+            if (std::erase(from.made, same) != 0) remove(*same);
+        }
+    });
 }
 
 void Acceptor::Listener::begin(SessionHost& host, HostObserver* observer) {

@@ -90,6 +90,8 @@ private:
     void remove(SessionHost& host);
     /// A session for a peer that a template lets in; else why there is none.
     [[nodiscard]] std::expected<void, Refusal> make_by_template(const fix::Message& message, core::Moment now);
+    /// Ends the session with this identity if a template made it.
+    void make_way(const fix::SessionConfig& identity);
     /// Takes a disconnected session of the template away that loses nothing. False: there is none.
     bool reclaim(Template& from, core::Moment now);
     void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
