@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 
+#include <millpond/core/created_file.hpp>
 #include <millpond/core/descriptor.hpp>
 
 #include "zstd_packer.hpp"
@@ -33,10 +33,7 @@ std::error_code pack_file(const std::string& path, mode_t mode, const std::atomi
         return error;
     }
     // The disk has the new name before the old one goes.
-    const std::filesystem::path place{path};
-    const auto folder = place.has_parent_path() ? place.parent_path() : std::filesystem::path{"."};
-    const core::Descriptor names{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (names) ::fsync(names.get());
+    core::sync_folder_of(path);
     return ::unlink(path.c_str()) == 0 ? std::error_code{} : system_error();
 }
 

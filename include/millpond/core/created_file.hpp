@@ -73,6 +73,13 @@ inline void create_folders(const std::filesystem::path& folder, mode_t file_mode
     if (!std::filesystem::is_directory(folder)) fail(folder, ENOTDIR);
 }
 
+/// Waits until the disk has the names of files beside this one: after a rename, which a crash could undo otherwise.
+inline void sync_folder_of(const std::filesystem::path& file) {
+    const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path{"."};
+    const Descriptor names{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    if (names) ::fsync(names.get());
+}
+
 /// What open_or_create and RotatedFile mean by an error that says little itself, to be put behind the file's name; else
 /// empty.
 [[nodiscard]] constexpr std::string_view why_not_opened(int error) noexcept {
