@@ -9,17 +9,18 @@
 
 #include <millpond/core/thread_name.hpp>
 
+#include "fixd/session_build.hpp"
+
 namespace millpond::fixd {
 namespace {
 
 constexpr std::size_t kMostWaiting = 64;
-constexpr std::size_t kMostOfSession = 8;  // so that a flood at one session leaves room for the others
-constexpr std::size_t kShortestPassword = 8;
+constexpr std::size_t kMostOfSession = 16;  // so that a flood at one session leaves room for the others
 constexpr std::size_t kLongestShown = 64;
 
-/// Where one counterparty comes from, whatever its port.
+/// Who waits after a failure.
 std::string who(const engine::LogonAttempt& attempt, const std::string& session) {
-    return attempt.peer.with_port(0).to_string() + " " + session;
+    return source_of(attempt.peer) + " " + session;
 }
 
 std::string_view shown(std::string_view text) { return text.substr(0, kLongestShown); }
@@ -55,16 +56,6 @@ private:
     std::shared_ptr<const Rules> rules_;
 };
 
-Authenticator::Authenticator(const std::string& user_file, service::Log& log) : log_(&log) {
-    if (user_file.empty()) return;
-    users_.emplace(user_file);
-    nobody_ = service::PasswordHash::of("");
-    thread_ = std::thread{[this] {
-        core::name_this_thread("fix-logon");
-        run();
-    }};
-}
-
 Authenticator::~Authenticator() {
     {
         const std::lock_guard guard{lock_};
@@ -76,14 +67,18 @@ Authenticator::~Authenticator() {
 
 std::shared_ptr<engine::LogonGuard> Authenticator::guard_of(const SessionSettings& session, bool takes_new_password) {
     if (session.users.empty() && session.certificates.empty()) return nullptr;
-    return std::make_shared<Guard>(*this, Rules{.session = fmt::format("{}->{}", session.sender, session.target),
+    if (!session.users.empty() && !thread_.joinable()) {
+        decoy_ = service::PasswordHash::of("the password of no user");
+        thread_ = std::thread{[this] {
+            core::name_this_thread("fix-logon");
+            run();
+        }};
+    }
+    return std::make_shared<Guard>(*this, Rules{.session = session_name(session),
+                                                .user_file = UserFile{session.user_file},
                                                 .users = session.users,
                                                 .certificates = session.certificates,
                                                 .takes_new_password = takes_new_password});
-}
-
-void Authenticator::reload() {
-    if (users_) users_->reload();
 }
 
 std::vector<metrics::Registration> Authenticator::add_metrics(metrics::Registry& registry) const {
@@ -113,7 +108,8 @@ void Authenticator::enqueue(Job job) {
     std::string refusal;
     {
         const std::lock_guard guard{lock_};
-        refusal = why_not_now(job);
+        refusal = delayed(job);
+        if (refusal.empty()) refusal = full_for(job);
         if (refusal.empty()) {
             jobs_.push_back(std::move(job));
             waiting_.notify_one();
@@ -125,31 +121,34 @@ void Authenticator::enqueue(Job job) {
     job.answer(std::move(refusal));
 }
 
-std::string Authenticator::why_not_now(const Job& job) {
+std::string Authenticator::full_for(const Job& job) {
     const auto of_session = static_cast<std::size_t>(std::ranges::count(jobs_, job.rules, &Job::rules));
-    if (of_session >= kMostOfSession || jobs_.size() >= kMostWaiting) {
-        counters_.queue_full.add();
-        return fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
-                           of_session);
-    }
-    const auto wait = failures_.begin(who(job.attempt, job.rules->session), FailedLogons::Clock::now());
+    if (of_session < kMostOfSession && jobs_.size() < kMostWaiting) return {};
+    counters_.queue_full.add();
+    return fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
+                       of_session);
+}
+
+std::string Authenticator::delayed(const Job& job) {
+    const auto wait = failures_.wait(who(job.attempt, job.rules->session), FailedLogons::Clock::now());
     if (!wait) return {};
     counters_.delayed.add();
-    if (wait->left.count() == 0) return "another logon from this address is being looked at";
     return fmt::format("failed logons from this address: {}; the next one in {} s", wait->failures, wait->left.count());
 }
 
 void Authenticator::run() {
     for (;;) {
         Job job;
+        std::string refusal;
         {
             std::unique_lock lock{lock_};
             waiting_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
             if (stopping_) return;
             job = std::move(jobs_.front());
             jobs_.pop_front();
+            refusal = delayed(job);  // one in front of it may have failed
         }
-        const auto refusal = wrong_in(job);
+        if (refusal.empty()) refusal = wrong_in(job);
         wipe(job.attempt.password);
         wipe(job.attempt.new_password);
         job.answer(refusal);
@@ -162,12 +161,12 @@ std::string Authenticator::wrong_in(const Job& job) {
     const auto ends = [&](core::Tally& tally, bool failed, std::string refusal) {
         const std::lock_guard guard{lock_};
         tally.add();
-        failures_.settle(who(attempt, rules.session), failed, FailedLogons::Clock::now());
+        if (failed) failures_.failed(who(attempt, rules.session), FailedLogons::Clock::now());
         return refusal;
     };
     try {
-        const auto user = users_->find(attempt.username);
-        const bool right = (user ? *user : *nobody_).admits(attempt.password) && user;
+        const auto user = rules.user_file.find(attempt.username);
+        const bool right = (user ? *user : *decoy_).admits(attempt.password) && user;
         const bool listed = std::ranges::find(rules.users, attempt.username) != rules.users.end();
         if (attempt.username.empty()) return ends(counters_.password, true, "no Username(553)");
         const auto name = shown(attempt.username);
@@ -175,7 +174,7 @@ std::string Authenticator::wrong_in(const Job& job) {
         if (!right) return ends(counters_.password, true, fmt::format("wrong password of user '{}'", name));
         if (!listed) return ends(counters_.password, true, fmt::format("user '{}' is not one of this session", name));
         if (!attempt.new_password.empty()) {
-            if (auto wrong = wrong_in_change(job); !wrong.empty()) {
+            if (auto wrong = wrong_in_change(job, *user); !wrong.empty()) {
                 return ends(counters_.new_password, false, std::move(wrong));
             }
         }
@@ -186,17 +185,17 @@ std::string Authenticator::wrong_in(const Job& job) {
 }
 
 /// The new password is on the disk when this returns nothing.
-std::string Authenticator::wrong_in_change(const Job& job) {
+std::string Authenticator::wrong_in_change(const Job& job, const service::PasswordHash& former) {
     const auto& attempt = job.attempt;
     const auto& wanted = attempt.new_password;
     const auto refused = [&](std::string_view why) {
         return fmt::format("NewPassword(925) of user '{}' {}", shown(attempt.username), why);
     };
     if (!job.rules->takes_new_password) return refused("is not a field of this session's Logon");
-    if (wanted.size() < kShortestPassword) return refused("has less than 8 characters");
+    if (const auto wrong = service::wrong_with_password(wanted); !wrong.empty()) return refused(wrong);
     if (wanted == attempt.password) return refused("is the old one");
     try {
-        users_->change(attempt.username, service::PasswordHash::of(wanted));
+        job.rules->user_file.change(attempt.username, former, service::PasswordHash::of(wanted));
     } catch (const std::exception& error) {
         return refused(fmt::format("cannot be stored: {}", error.what()));
     }
@@ -204,6 +203,20 @@ std::string Authenticator::wrong_in_change(const Job& job) {
               fmt::format("{}: user '{}' changed its password, from {}", job.rules->session, attempt.username,
                           attempt.peer.to_string()));
     return {};
+}
+
+std::vector<std::string> check_users(const EngineConfig& config) {
+    std::vector<std::string> unknown;
+    if (config.user_file.empty()) return unknown;
+    const auto known = UserFile{config.user_file}.check();
+    for (const auto& session : config.sessions) {
+        for (const auto& user : session.users) {
+            if (known.contains(user)) continue;
+            unknown.push_back(fmt::format("session {}: user '{}' cannot log on: user file '{}' has no line for it",
+                                          session_name(session), user, config.user_file));
+        }
+    }
+    return unknown;
 }
 
 }  // namespace millpond::fixd

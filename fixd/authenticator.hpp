@@ -21,21 +21,19 @@
 namespace millpond::fixd {
 
 /// Who may log on to sessions with `users` or `certificates`. Passwords are compared on a thread of its own, one after
-/// the other; a counterparty that fails waits longer each time, and no one else waits with it.
+/// the other; an address that fails at a session waits there longer each time.
 ///
-/// Threads: any; guards on I/O threads. Ends after the sessions that have its guards.
+/// Threads: guard_of on one at a time; guards on I/O threads. Ends after the sessions that have its guards.
 class Authenticator {
 public:
-    /// user_file: empty: there is none. log: outlives this. Throws settings::ConfigError as UserFile.
-    Authenticator(const std::string& user_file, service::Log& log);
+    /// log: outlives this.
+    explicit Authenticator(service::Log& log) : log_(&log) {}
     ~Authenticator();
     Authenticator(const Authenticator&) = delete;
     Authenticator& operator=(const Authenticator&) = delete;
 
     /// Null for a session that everybody may ask for. takes_new_password: whether its Logon may have NewPassword(925).
     [[nodiscard]] std::shared_ptr<engine::LogonGuard> guard_of(const SessionSettings& session, bool takes_new_password);
-    /// Reads the users again; throws as the constructor, with nothing changed.
-    void reload();
     [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 
 private:
@@ -43,6 +41,7 @@ private:
     /// What a session asks for.
     struct Rules {
         std::string session;
+        UserFile user_file;
         std::vector<std::string> users;
         std::vector<std::string> certificates;
         bool takes_new_password;
@@ -66,23 +65,28 @@ private:
     void count(core::Tally& tally);
     /// Takes an attempt into the queue, or answers why not.
     void enqueue(Job job);
-    /// Under the lock. Empty: it is looked at.
-    [[nodiscard]] std::string why_not_now(const Job& job);
+    /// Under the lock. Empty: there is room.
+    [[nodiscard]] std::string full_for(const Job& job);
+    /// Under the lock. Empty: it need not wait.
+    [[nodiscard]] std::string delayed(const Job& job);
     void run();
     /// Empty: it may log on.
     [[nodiscard]] std::string wrong_in(const Job& job);
-    [[nodiscard]] std::string wrong_in_change(const Job& job);
+    [[nodiscard]] std::string wrong_in_change(const Job& job, const service::PasswordHash& former);
 
     service::Log* log_;
-    std::optional<UserFile> users_;
-    std::optional<service::PasswordHash> nobody_;  // compared where there is no such user, so that it takes as long
+    std::optional<service::PasswordHash> decoy_;  // compared where there is no such user, so that it takes as long
     Counters counters_;
     mutable std::mutex lock_;  // of all below, and of writing the counters
     std::condition_variable waiting_;
     std::deque<Job> jobs_;
     FailedLogons failures_;
     bool stopping_{false};
-    std::thread thread_;
+    std::thread thread_;  // from the first session with users on
 };
+
+/// Reads the user_file, if there is one. Gives a sentence for each user of a session that has no line in it, and throws
+/// as UserFile::check.
+[[nodiscard]] std::vector<std::string> check_users(const EngineConfig& config);
 
 }  // namespace millpond::fixd

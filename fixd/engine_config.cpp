@@ -13,6 +13,7 @@
 #include <millpond/engine/allow_list.hpp>
 #include <millpond/fix/admin_draft.hpp>
 
+#include "fixd/certificate_name.hpp"
 #include "fixd/host_text.hpp"
 #include "fixd/session_build.hpp"
 #include "fixd/user_file.hpp"
@@ -158,8 +159,8 @@ void complete_store(const EngineConfig& config, SessionSettings& session, const 
 }
 
 /// Who may log on at an acceptor.
-void check_guard(const EngineConfig& config, const SessionSettings& session, const AcceptorConfig& acceptor,
-                 const std::string& user) {
+void complete_guard(const EngineConfig& config, SessionSettings& session, const AcceptorConfig& acceptor,
+                    const std::string& user) {
     if (!session.users.empty() && config.user_file.empty()) {
         throw ConfigError(fmt::format("{}: 'users' needs the key 'user_file' of the engine", user));
     }
@@ -170,6 +171,8 @@ void check_guard(const EngineConfig& config, const SessionSettings& session, con
         throw ConfigError(
             fmt::format("{}: 'certificates' needs an acceptor with tls_certificate and tls_verify", user));
     }
+    for (auto& name : session.certificates) checked(user, "certificates", [&] { name = certificate_name(name); });
+    if (!session.users.empty()) session.user_file = config.user_file;
 }
 
 void complete_session(const EngineConfig& config, SessionSettings& session) {
@@ -184,7 +187,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
         if (acceptor == config.acceptors.end()) {
             throw ConfigError(fmt::format("{}: acceptor '{}' does not exist", user, session.acceptor));
         }
-        check_guard(config, session, *acceptor, user);
+        complete_guard(config, session, *acceptor, user);
     } else {
         if (!session.acceptor.empty()) throw ConfigError(fmt::format("{}: either 'acceptor' or 'hosts'", user));
         if (!session.allow.empty()) throw ConfigError(fmt::format("{}: either 'allow' or 'hosts'", user));

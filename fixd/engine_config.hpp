@@ -80,7 +80,8 @@ struct SessionSettings {
     std::string acceptor{};  ///< The first when empty.
     std::uint64_t max_dynamic{64};
     std::vector<std::string> allow{};
-    std::vector<std::string> users{};         ///< Names in the engine's user_file.
+    std::vector<std::string> users{};         ///< Names in the user_file.
+    std::string user_file{};                  ///< The engine's, where there are users.
     std::vector<std::string> certificates{};  ///< As engine::LogonAttempt::certificate_names.
     std::vector<std::string> hosts{};
     std::string proxy{};  ///< socks5://HOST:PORT or http://HOST:PORT.

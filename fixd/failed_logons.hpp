@@ -7,24 +7,25 @@
 #include <optional>
 #include <string>
 
+#include <millpond/net/socket_address.hpp>
+
 namespace millpond::fixd {
 
 /// Who failed to log on, and how long it has to wait: 1 s, then twice as long each time up to 64 s. An hour without a
-/// failure forgives. One attempt at a time is looked at, so that many at once try no more passwords.
+/// failure forgives; a success does not, for it may be another's behind the same address.
 ///
 /// Threads: one at a time. Memory: bounded; where it is full, who may try again soonest is forgotten.
 class FailedLogons {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// What an attempt has to wait for; nothing: it may be looked at, and `settle` must follow.
     struct Wait {
-        std::chrono::seconds left{0};  ///< 0: for another attempt's end.
+        std::chrono::seconds left{0};
         std::uint64_t failures{0};
     };
-    [[nodiscard]] std::optional<Wait> begin(const std::string& who, Clock::time_point now);
-    /// The attempt has ended.
-    void settle(const std::string& who, bool failed, Clock::time_point now);
+    /// What `who` has to wait for; nothing: it may try.
+    [[nodiscard]] std::optional<Wait> wait(const std::string& who, Clock::time_point now) const;
+    void failed(const std::string& who, Clock::time_point now);
     /// How many are remembered.
     [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
 
@@ -32,11 +33,14 @@ private:
     struct Record {
         std::uint64_t failures{0};
         Clock::time_point until{};
-        bool looked_at{false};
     };
     void make_room(Clock::time_point now);
 
     std::map<std::string, Record> records_;
 };
+
+/// What counts as one place that attempts come from: an IPv4 address, or the first 64 bits of an IPv6 address, of which
+/// one machine may have all.
+[[nodiscard]] std::string source_of(const net::SocketAddress& peer);
 
 }  // namespace millpond::fixd

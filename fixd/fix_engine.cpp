@@ -38,7 +38,6 @@ std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const Eng
                       next.raw_log_rotate_hours == now.raw_log_rotate_hours && next.raw_log_keep == now.raw_log_keep &&
                       next.raw_log_compress == now.raw_log_compress && next.mask_tags == now.mask_tags,
                   "raw_log or mask_tags", changed);
-    needs_restart(next.user_file == now.user_file, "user_file", changed);
     needs_restart(next.file_mode == now.file_mode, "file_mode", changed);
     needs_restart(next.dictionaries == now.dictionaries, "dictionaries", changed);
     needs_restart(
@@ -63,13 +62,14 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
     : log_(&log),
       config_(config),
       started_utc_ns_(core::utc_nanos()),
-      authenticator_(config.user_file, log),
+      authenticator_(log),
       reloader_(config.admin_token, log) {
     if (!config.raw_log.empty() && config.raw_log_compress && !net::can_pack()) {
         log.say(service::Severity::warning, "raw log.compress", "raw logs are not compressed: this build has no zstd");
     }
     add_threads(config, log);
     std::ranges::move(authenticator_.add_metrics(registry_), std::back_inserter(registrations_));
+    say_users(config);
     make_state_folders(config);
     sessions_ = std::make_unique<SessionSet>(
         SessionSet::Options{.threads = io_,
@@ -206,6 +206,11 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
     }
 }
 
+/// Throws for a user file that cannot be used.
+void FixEngine::say_users(const EngineConfig& config) {
+    for (const auto& text : check_users(config)) log_->warning("users " + text, "{}", text);
+}
+
 void FixEngine::start() {
     for (const auto& io : io_) io->start();
     add_metrics_of_new_sessions();
@@ -233,8 +238,8 @@ void FixEngine::watch() {
 service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     service::Reloaded result{.done = {}, .refused = what_needs_a_restart(config_, next)};
     for (auto& session : next.sessions) session.file_mode = config_.file_mode;
+    say_users(next);
     make_state_folders(next);
-    authenticator_.reload();
     sessions_->replace(next, result);
     for (const auto& text : result.done) log_->info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_->warning("reload " + text, "reload: {}", text);

@@ -68,6 +68,7 @@ private:
     };
 
     void say_failures(Listed& listed);
+    void say_users(const EngineConfig& config);
     void add_threads(const EngineConfig& config, service::Log& log);
     void serve_metrics();
     void serve_page(const WebConfig& web);

@@ -114,6 +114,11 @@ engine::TlsOptions tls_options(const TlsFiles& files) {
             .server_name = files.server_name};
 }
 
+std::string session_name(const SessionSettings& settings) {
+    return fmt::format("{}:{}->{}", fix::begin_string(session_version(settings.version)), settings.sender,
+                       settings.target);
+}
+
 engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries) {
     const auto pair = dictionaries.of(settings);
     engine::SessionOptions options{.config = {}, .dictionary = pair.session, .application = pair.application};

@@ -37,6 +37,9 @@ private:
 
 [[nodiscard]] fix::Version session_version(FixVersion version) noexcept;
 
+/// "FIX.4.4:HOUSE->DESK", as the engine names it.
+[[nodiscard]] std::string session_name(const SessionSettings& settings);
+
 /// Throws config::ConfigError: a password that cannot be read.
 [[nodiscard]] engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries);
 [[nodiscard]] engine::Initiator::Options initiator_options(const SessionSettings& settings);

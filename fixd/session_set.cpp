@@ -47,11 +47,6 @@ bool same_settings(const SessionSettings& one, SessionSettings other) {
     return one == other;
 }
 
-std::string name_of(const SessionSettings& settings) {
-    return fmt::format("{}:{}->{}", fix::begin_string(session_version(settings.version)), settings.sender,
-                       settings.target);
-}
-
 bool is_logged_on(const engine::SessionHandle& session) {
     const auto state = session.status().state;
     return state == fix::Session::State::active || state == fix::Session::State::awaiting_logout;
@@ -75,7 +70,8 @@ SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::s
                       .thread = settings.thread.value_or(thread % options_.threads.size()),
                       .dictionaries = dictionaries,
                       .options = session_options(settings, *dictionaries),
-                      .initiator = {}};
+                      .initiator = {},
+                      .takes_over = false};
     if (settings.hosts.empty()) {
         const auto* const logon = prepared.options.dictionary->message("A");
         const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;
@@ -191,6 +187,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
                                    result.refused);
         }
     }
+    end_those_by_template(added);
     add_new(std::move(acceptors), std::move(added), result);
     // From here on nothing throws for what is not there.
     for (auto* placed : kept) {
@@ -203,7 +200,7 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
         const bool stays = std::ranges::any_of(
             next.sessions, [&](const auto& settings) { return same_session(placed->settings, settings); });
         if (stays) continue;
-        result.done.push_back(fmt::format("session {} is removed", name_of(placed->settings)));
+        result.done.push_back(fmt::format("session {} is removed", session_name(placed->settings)));
         leaving.push_back(std::move(placed));
     }
     std::erase(placed_, nullptr);
@@ -234,8 +231,8 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
     }
     try {
         for (auto& prepared : sessions) {
-            done.push_back(fmt::format("session {} is added", name_of(prepared.settings)));
-            add(std::move(prepared));
+            done.push_back(fmt::format("session {} is added", session_name(prepared.settings)));
+            prepared.takes_over ? add_when_free(prepared) : add(std::move(prepared));
         }
     } catch (...) {
         std::vector<std::unique_ptr<Placed>> leaving{
@@ -252,7 +249,8 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
 
 void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded& result) {
     placed.settings.enabled = enabled;
-    result.done.push_back(fmt::format("session {} is {}", name_of(placed.settings), enabled ? "enabled" : "disabled"));
+    result.done.push_back(
+        fmt::format("session {} is {}", session_name(placed.settings), enabled ? "enabled" : "disabled"));
     if (enabled) {
         placed.session->request_logon();
     } else {
@@ -261,46 +259,69 @@ void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded&
 }
 
 std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector<std::unique_ptr<Placed>> leaving) {
-    struct Ending {
-        engine::Acceptor* acceptor;
-        std::shared_ptr<engine::SessionHandle> session;
-    };
     std::vector<Ending> endings;
     std::vector<Ending> by_template;
-    auto patience = kBesidesLogout;
     for (const auto& placed : leaving) {
-        patience = std::max(patience, kBesidesLogout + std::chrono::seconds{placed->settings.logout_seconds});
-        endings.push_back({placed->acceptor, std::move(placed->session)});
+        const std::chrono::seconds logout{placed->settings.logout_seconds};
+        endings.push_back({placed->acceptor, std::move(placed->session), logout});
         if (endings.back().session != nullptr) continue;
         fix::SessionConfig ids;
         ids.version = session_version(placed->settings.version);
         ids.sender_comp_id = placed->settings.sender;
         for (auto& session : placed->acceptor->remove_template(ids)) {
-            by_template.push_back({placed->acceptor, std::move(session)});
+            by_template.push_back({placed->acceptor, std::move(session), logout});
         }
+    }
+    const auto templates = endings.size();
+    std::ranges::move(by_template, std::back_inserter(endings));
+    auto last = end(std::move(endings));
+    last.resize(templates);
+    return last;
+}
+
+/// Gives the last status of each, but where there is no session.
+std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<Ending> endings) {
+    auto patience = kBesidesLogout;
+    for (const auto& ending : endings) {
+        patience = std::max(patience, kBesidesLogout + ending.logout);
+        if (ending.session != nullptr) ending.session->request_logout(kReason);
     }
     const auto until = std::chrono::steady_clock::now() + patience;
-    for (const auto* list : {&endings, &by_template}) {
-        for (const auto& [acceptor, session] : *list) {
-            if (session != nullptr) session->request_logout(kReason);
-        }
-    }
     std::vector<std::optional<engine::SessionStatus>> last;
-    const auto end = [&](Ending& ending) -> std::optional<engine::SessionStatus> {
-        if (ending.session == nullptr) return std::nullopt;
-        ending.session->io().call([] {});  // the request is in front of it
-        while (is_logged_on(*ending.session) && std::chrono::steady_clock::now() < until) {
+    for (auto& [acceptor, session, logout] : endings) {
+        if (session == nullptr) {
+            last.emplace_back();
+            continue;
+        }
+        session->io().call([] {});  // the request is in front of it
+        while (is_logged_on(*session) && std::chrono::steady_clock::now() < until) {
             // An operator may enable it meanwhile.
-            if (ending.session->status().enabled) ending.session->request_logout(kReason);
+            if (session->status().enabled) session->request_logout(kReason);
             std::this_thread::sleep_for(kLookEvery);
         }
-        auto status = ending.session->status();
-        take_away(ending.acceptor, std::move(ending.session));
-        return status;
-    };
-    for (auto& ending : endings) last.push_back(end(ending));
-    for (auto& ending : by_template) end(ending);
+        last.emplace_back(session->status());
+        take_away(acceptor, std::move(session));
+    }
     return last;
+}
+
+/// A session that a template made makes way for one of its own.
+void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
+    std::vector<Ending> endings;
+    for (auto& prepared : added) {
+        const auto& settings = prepared.settings;
+        if (prepared.initiator || is_template(settings)) continue;
+        const auto opened =
+            std::ranges::find(acceptors_, settings.acceptor, [](const auto& one) -> auto& { return one->config.name; });
+        if (opened == acceptors_.end()) continue;
+        auto& acceptor = *(*opened)->acceptor;
+        for (auto& session : acceptor.sessions()) {
+            if (session->name() != session_name(settings)) continue;
+            prepared.takes_over = true;
+            endings.push_back({&acceptor, std::move(session), std::chrono::seconds{settings.logout_seconds}});
+        }
+    }
+    end(std::move(endings));
 }
 
 /// Returns when its store is free for another session.
@@ -321,7 +342,8 @@ void SessionSet::take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::S
     while (!left.expired() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLookEvery);
 }
 
-/// As add; the thread that let go of the former session last may still be closing its store.
+/// As add; the thread that let go of the former session last may still be closing its store, or its peer was there
+/// again.
 void SessionSet::add_when_free(const Prepared& prepared) {
     const auto until = std::chrono::steady_clock::now() + kLongestLook;
     for (;;) {
@@ -355,7 +377,7 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
     const auto last = remove(std::move(leaving));
     for (std::size_t i = 0; i < changed.size(); ++i) {
         const auto& former = formers[i];
-        const auto name = name_of(former.settings);
+        const auto name = session_name(former.settings);
         // What was there goes on: the numbers, as they are behind the Logout, and what an operator said.
         const auto carry = [&](Prepared& to) {
             if (to.settings.enabled == former.settings.enabled) to.options.enabled = former.enabled;

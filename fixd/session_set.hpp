@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -54,8 +55,9 @@ public:
     void open(const EngineConfig& config);
     /// Removes the acceptors and sessions that `next` does not have and adds those that are new. A session with other
     /// settings is replaced: it logs out, keeps its numbers, and keeps whether an operator disabled it. All others are
-    /// not touched. A changed acceptor is refused. Throws, with nothing changed, for what `next` names and cannot be
-    /// had. Waits for the Logouts, each as long as its session does.
+    /// not touched, but that a session which a template made logs out where it gets settings of its own. A changed
+    /// acceptor is refused. Throws, with nothing changed, for what `next` names and cannot be had. Waits for the
+    /// Logouts, each as long as its session does.
     void replace(const EngineConfig& next, service::Reloaded& result);
 
     /// Those by template too.
@@ -77,6 +79,7 @@ private:
         std::shared_ptr<Dictionaries> dictionaries;
         engine::SessionOptions options;
         std::optional<engine::Initiator::Options> initiator;
+        bool takes_over;  // from a session that a template made
     };
     struct Placed {
         SessionSettings settings;
@@ -86,6 +89,12 @@ private:
         std::unique_ptr<SessionLog> log;
         engine::Acceptor* acceptor;                      // null: the initiator has it
         std::shared_ptr<engine::SessionHandle> session;  // null: a template
+    };
+    /// A session that is to log out and go.
+    struct Ending {
+        engine::Acceptor* acceptor;                      // null: the initiator has it
+        std::shared_ptr<engine::SessionHandle> session;  // null: there is none
+        std::chrono::seconds logout;                     // its timeout
     };
     using Place = std::vector<std::unique_ptr<Placed>>::iterator;
 
@@ -101,6 +110,8 @@ private:
     /// Ends their connections by a Logout where they are logged on, then takes them away. Gives the last status of
     /// each, but for templates.
     std::vector<std::optional<engine::SessionStatus>> remove(std::vector<std::unique_ptr<Placed>> leaving);
+    std::vector<std::optional<engine::SessionStatus>> end(std::vector<Ending> endings);
+    void end_those_by_template(std::vector<Prepared>& added);
     void take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session);
     void replace_changed(std::vector<Prepared> changed, service::Reloaded& result);
 

@@ -4,16 +4,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
+#include <thread>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/created_file.hpp>
 #include <millpond/core/descriptor.hpp>
 
 #include "service/regular_file.hpp"
@@ -26,6 +29,8 @@ using service::PasswordHash;
 using settings::ConfigError;
 
 constexpr std::size_t kLongestName = 128;
+constexpr int kMostLockTries = 200;
+constexpr std::chrono::milliseconds kLockEvery{10};
 
 [[noreturn]] void fail(std::string_view what) {
     throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
@@ -65,6 +70,24 @@ void write_all(int file, std::string_view bytes) {
     }
 }
 
+/// The file, locked: other processes that change it wait for this one. Bounded, for any of its readers may lock it.
+core::Descriptor locked(const std::string& path) {
+    for (int tries = 0; tries < kMostLockTries; ++tries) {
+        core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+        if (!file) fail("open");
+        if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+            struct stat ours{};
+            struct stat there{};
+            if (::fstat(file.get(), &ours) != 0 || ::stat(path.c_str(), &there) != 0) fail("stat");
+            if (ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) return file;
+            continue;  // another file has taken its place
+        }
+        if (errno != EWOULDBLOCK) fail("lock");
+        std::this_thread::sleep_for(kLockEvery);
+    }
+    throw std::runtime_error("another process keeps it locked");
+}
+
 /// A file with this text takes the place of the one at `path`, with its owner and permissions.
 void replace_file(const std::string& path, std::string_view text) {
     struct stat facts{};
@@ -84,9 +107,62 @@ void replace_file(const std::string& path, std::string_view text) {
         ::unlink(next.c_str());
         throw;
     }
-    const auto folder = std::filesystem::path{path}.parent_path();
-    const core::Descriptor names{::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-    if (names) ::fsync(names.get());
+    core::sync_folder_of(path);
+}
+
+std::string_view name_in(std::string_view line) { return line.substr(0, line.find(':')); }
+
+/// where: for messages.
+PasswordHash hash_in(std::string_view line, const std::string& where) {
+    const auto name = name_in(line);
+    if (name.size() == line.size() || !is_user_name(name)) {
+        throw ConfigError(where + ": expects NAME:HASH; run: millpond fix passwd NAME");
+    }
+    try {
+        return PasswordHash::parse(line.substr(name.size() + 1));
+    } catch (const std::invalid_argument& error) {
+        throw ConfigError(fmt::format("{}: {}", where, error.what()));
+    }
+}
+
+/// Where a line is, for messages.
+std::string place(const std::string& path, std::size_t number) {
+    return fmt::format("user file '{}', line {}", path, number);
+}
+
+/// Nothing: there is none.
+std::optional<PasswordHash> find_in(std::string_view text, std::string_view name, const std::string& path) {
+    std::optional<PasswordHash> found;
+    for_each_line(text, [&](std::size_t number, std::string_view line) {
+        if (!is_user(line) || name_in(line) != name) return;
+        if (found) throw ConfigError(fmt::format("{}: user '{}' is there twice", place(path, number), name));
+        found = hash_in(line, place(path, number));
+    });
+    return found;
+}
+
+/// Writes a user's line in place of the one that `may_replace` accepts.
+template <class MayReplace>
+void write_line(const std::string& path, std::string_view name, const PasswordHash& hash, MayReplace&& may_replace) {
+    try {
+        const auto file = std::filesystem::canonical(path).string();
+        const auto lock = locked(file);
+        const auto text = text_of(file);
+        may_replace(find_in(text, name, path));
+        const auto ours = fmt::format("{}:{}\n", name, hash.text());
+        std::string next;
+        bool found = false;
+        for_each_line(text, [&](std::size_t, std::string_view line) {
+            const bool is_ours = is_user(line) && name_in(line) == name;
+            found = found || is_ours;
+            next += is_ours ? ours : fmt::format("{}\n", line);
+        });
+        replace_file(file, found ? next : next + ours);
+    } catch (const ConfigError&) {
+        throw;
+    } catch (const std::exception& error) {
+        throw ConfigError(fmt::format("user file '{}': {}", path, error.what()));
+    }
 }
 
 }  // namespace
@@ -96,53 +172,37 @@ bool is_user_name(std::string_view name) noexcept {
            std::ranges::all_of(name, [](char c) { return c > ' ' && c <= '~' && c != ':'; });
 }
 
-UserFile::UserFile(std::string path) : path_(std::filesystem::weakly_canonical(path)) { reload(); }
-
-void UserFile::reload() {
-    const std::lock_guard guard{lock_};
-    Users users;
+std::set<std::string, std::less<>> UserFile::check() const {
+    std::set<std::string, std::less<>> names;
     for_each_line(text_of(path_), [&](std::size_t number, std::string_view line) {
         if (!is_user(line)) return;
-        const auto colon = line.find(':');
-        const auto name = line.substr(0, colon);
-        const auto where = fmt::format("user file '{}', line {}", path_, number);
-        if (colon == std::string_view::npos || !is_user_name(name)) {
-            throw ConfigError(where + ": expects NAME:HASH; run: millpond fix passwd NAME");
-        }
-        try {
-            const auto hash = PasswordHash::parse(line.substr(colon + 1));
-            if (users.emplace(name, hash).second) return;
-        } catch (const std::invalid_argument& error) {
-            throw ConfigError(fmt::format("{}: {}", where, error.what()));
-        }
-        throw ConfigError(fmt::format("{}: user '{}' is there twice", where, name));
+        const auto where = place(path_, number);
+        static_cast<void>(hash_in(line, where));
+        if (names.emplace(name_in(line)).second) return;
+        throw ConfigError(fmt::format("{}: user '{}' is there twice", where, name_in(line)));
     });
-    users_ = std::move(users);
+    return names;
 }
 
-std::optional<PasswordHash> UserFile::find(std::string_view name) const {
-    const std::lock_guard guard{lock_};
-    const auto known = users_.find(name);
-    return known == users_.end() ? std::nullopt : std::optional{known->second};
+std::optional<PasswordHash> UserFile::find(std::string_view name) const { return find_in(text_of(path_), name, path_); }
+
+void UserFile::change(std::string_view name, const PasswordHash& former, const PasswordHash& hash) const {
+    write_line(path_, name, hash, [&](const std::optional<PasswordHash>& there) {
+        if (!there) throw std::runtime_error(fmt::format("user '{}' has no line any more", name));
+        if (there->text() != former.text()) {
+            throw std::runtime_error(fmt::format("the line of user '{}' was changed meanwhile", name));
+        }
+    });
 }
 
-void UserFile::change(std::string_view name, const PasswordHash& hash) {
-    const std::lock_guard guard{lock_};
-    std::string text;
-    bool found = false;
-    for_each_line(text_of(path_), [&](std::size_t, std::string_view line) {
-        const bool is_it = is_user(line) && line.substr(0, line.find(':')) == name;
-        found = found || is_it;
-        text += is_it ? fmt::format("{}:{}", name, hash.text()) : std::string{line};
-        text += '\n';
-    });
-    if (!found) throw std::runtime_error(fmt::format("user file '{}': user '{}' has no line", path_, name));
-    try {
-        replace_file(path_, text);
-    } catch (const std::runtime_error& error) {
-        throw std::runtime_error(fmt::format("user file '{}': {}", path_, error.what()));
+void UserFile::put(std::string_view name, const PasswordHash& hash) const {
+    struct stat facts{};
+    if (::stat(path_.c_str(), &facts) != 0 && errno == ENOENT &&
+        !core::open_or_create(path_.c_str(), O_RDONLY, core::kFileMode)) {
+        throw ConfigError(
+            fmt::format("user file '{}': cannot create it: {}", path_, std::generic_category().message(errno)));
     }
-    users_.insert_or_assign(std::string{name}, hash);
+    write_line(path_, name, hash, [](const std::optional<PasswordHash>&) {});
 }
 
 }  // namespace millpond::fixd

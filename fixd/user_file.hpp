@@ -1,39 +1,41 @@
 #pragma once
 
-#include <functional>
-#include <map>
-#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "service/password_hash.hpp"
 
 namespace millpond::fixd {
 
 /// The users that may log on, with the hashes of their passwords: a file with a line NAME:HASH for each, as
-/// `millpond fix passwd` prints it; blank lines and lines that begin with '#' are left alone.
+/// `millpond fix passwd` writes it; blank lines and lines that begin with '#' are left alone. Nothing of it is kept:
+/// each call reads what the file says by then, through symbolic links. It must be readable and writable by no one
+/// beside its owner and group.
 ///
-/// Threads: any.
+/// Threads: any. Processes: changes wait for each other by a lock of the file (flock).
+/// Errors:  settings::ConfigError with file and line.
 class UserFile {
 public:
-    /// Reads it. Throws settings::ConfigError with file and line: not readable, readable or writable by every user, a
-    /// line of another form, a name that is there twice.
-    explicit UserFile(std::string path);
+    explicit UserFile(std::string path) : path_(std::move(path)) {}
 
-    /// Reads it again; throws as the constructor, with nothing changed.
-    void reload();
+    /// Reads every line and gives the users' names. Throws for a file that cannot be used, a line of another form, a
+    /// name that is there twice.
+    [[nodiscard]] std::set<std::string, std::less<>> check() const;
+    /// The hash of a user; nothing when it has no line. Throws for a file that cannot be used and for its own line:
+    /// of another form, there twice.
     [[nodiscard]] std::optional<service::PasswordHash> find(std::string_view name) const;
-    /// Replaces the line of a user, in a new file that takes the place of the old one when the disk has it. Throws
-    /// std::runtime_error that says what failed, with the file unchanged: the user's line has gone, the disk is full.
-    void change(std::string_view name, const service::PasswordHash& hash);
+    /// Replaces the line of a user, in a new file that takes the place of the old one when the disk has it. Throws,
+    /// with the file unchanged, when the line is no more that of `former`, the disk is full, or another process keeps
+    /// the lock.
+    void change(std::string_view name, const service::PasswordHash& former, const service::PasswordHash& hash) const;
+    /// The same whatever the line says; adds one, and the file (0640), where there is none.
+    void put(std::string_view name, const service::PasswordHash& hash) const;
 
 private:
-    using Users = std::map<std::string, service::PasswordHash, std::less<>>;
-
     std::string path_;
-    mutable std::mutex lock_;  // of the file, too
-    Users users_;
 };
 
 /// Whether it can stand in such a file: 1 to 128 visible characters without ':', and no '#' in front.

@@ -20,6 +20,8 @@ constexpr std::size_t kHashBytes = 32;
 constexpr std::size_t kShortestSalt = 8;
 constexpr std::size_t kShortestHash = 16;
 constexpr std::size_t kLongest = 64;
+constexpr std::size_t kShortestPassword = 8;
+constexpr std::size_t kLongestPassword = 64;  // a block of SHA-256
 constexpr int kLongestTyped = 1'024;
 constexpr std::uint64_t kMostMemory = 256ULL << 20U;
 constexpr std::uint64_t kMemorySlack = 1ULL << 20U;
@@ -69,6 +71,13 @@ std::string_view take_part(std::string_view& text) {
 
 }  // namespace
 
+std::string_view wrong_with_password(std::string_view password) noexcept {
+    if (password.size() < kShortestPassword) return "has less than 8 bytes";
+    if (password.size() > kLongestPassword) return "has more than 64 bytes";
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; };
+    return std::ranges::any_of(password, is_control) ? "has a control character" : "";
+}
+
 std::optional<std::string> ask_password() {
     std::array<char, kLongestTyped + 1> typed{};
     const auto failed = EVP_read_pw_string(typed.data(), kLongestTyped, "Password: ", 1) != 0;
@@ -78,6 +87,9 @@ std::optional<std::string> ask_password() {
 }
 
 PasswordHash PasswordHash::of(std::string_view password) {
+    if (const auto wrong = wrong_with_password(password); !wrong.empty()) {
+        throw std::invalid_argument(fmt::format("a password that {}", wrong));
+    }
     PasswordHash made;
     made.salt_.resize(kSaltBytes);
     if (RAND_bytes(reinterpret_cast<unsigned char*>(made.salt_.data()), kSaltBytes) != 1) {
@@ -121,7 +133,8 @@ std::string PasswordHash::text() const {
 
 bool PasswordHash::admits(std::string_view password) const {
     const auto derived = derive(password, hash_.size());
-    return CRYPTO_memcmp(derived.data(), hash_.data(), hash_.size()) == 0;
+    const bool same = CRYPTO_memcmp(derived.data(), hash_.data(), hash_.size()) == 0;
+    return same && wrong_with_password(password).empty();
 }
 
 std::string PasswordHash::derive(std::string_view password, std::size_t bytes) const {

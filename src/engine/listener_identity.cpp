@@ -85,14 +85,14 @@ void Acceptor::Listener::ask(Stranger& stranger, const std::shared_ptr<LogonGuar
     // What comes behind the Logon waits in the socket.
     stranger.connection->watch_readable(false);
     guard->check({.comp_id = text(fix::tag::kSenderCompId),
-                 .username = text(fix::tag::kUsername),
-                 .password = text(fix::tag::kPassword),
-                 .new_password = text(fix::tag::kNewPassword),
-                 .peer = stranger.connection->peer(),
-                 .certificate_names = stranger.connection->transport().certificate_names()},
-                [answers = answers_, number = stranger.number](std::string refusal) {
-                    answers->add(number, std::move(refusal));
-                });
+                  .username = text(fix::tag::kUsername),
+                  .password = text(fix::tag::kPassword),
+                  .new_password = text(fix::tag::kNewPassword),
+                  .peer = stranger.connection->peer(),
+                  .certificate_names = stranger.connection->transport().certificate_names()},
+                 [answers = answers_, number = stranger.number](std::string refusal) {
+                     answers->add(number, std::move(refusal));
+                 });
 }
 
 void Acceptor::Listener::take_answers(core::Moment now) {

@@ -81,6 +81,11 @@ std::string text_of(const ASN1_STRING* text) {
     return size < 0 ? std::string{} : std::string{reinterpret_cast<const char*>(utf8), static_cast<std::size_t>(size)};
 }
 
+std::string lower_case(std::string text) {
+    for (auto& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return text;
+}
+
 std::string subject_of(const X509& certificate) {
     const std::unique_ptr<BIO, decltype(&BIO_free)> out{BIO_new(BIO_s_mem()), BIO_free};
     X509_NAME_print_ex(out.get(), X509_get_subject_name(&certificate), 0, XN_FLAG_RFC2253);
@@ -97,7 +102,7 @@ std::vector<std::string> names_of(const X509& certificate) {
         GENERAL_NAMES_free};
     for (int i = 0; i < sk_GENERAL_NAME_num(others.get()); ++i) {
         const auto* const name = sk_GENERAL_NAME_value(others.get(), i);
-        if (name->type == GEN_DNS) names.push_back("DNS:" + text_of(name->d.dNSName));
+        if (name->type == GEN_DNS) names.push_back("DNS:" + lower_case(text_of(name->d.dNSName)));
         if (name->type == GEN_URI) names.push_back("URI:" + text_of(name->d.uniformResourceIdentifier));
         if (name->type == GEN_EMAIL) names.push_back("email:" + text_of(name->d.rfc822Name));
         if (name->type != GEN_IPADD) continue;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "fixd/user_file.hpp"
 #include "service/password_hash.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -50,11 +52,33 @@ TEST(FixPasswd, WhatCannotBeIsNamed) {
         EXPECT_EQ(outcome.out, "");
         return outcome.err;
     };
-    EXPECT_THAT(refused("short\n", "fix passwd desk"), HasSubstr("8 characters or more"));
-    EXPECT_THAT(refused("", "fix passwd desk"), HasSubstr("8 characters or more"));
+    EXPECT_THAT(refused("short\n", "fix passwd desk"), HasSubstr("the password has less than 8 bytes"));
+    EXPECT_THAT(refused("", "fix passwd desk"), HasSubstr("the password has less than 8 bytes"));
+    EXPECT_THAT(refused(fmt::format("{:x<65}\n", ""), "fix passwd desk"), HasSubstr("has more than 64 bytes"));
+    EXPECT_THAT(refused("correct\x01horse\n", "fix passwd desk"), HasSubstr("has a control character"));
     EXPECT_THAT(refused("correct horse\n", "fix passwd de:sk"), HasSubstr("'de:sk' is no user's name"));
     EXPECT_THAT(refused("correct horse\n", "fix passwd '#desk'"), HasSubstr("is no user's name"));
     EXPECT_THAT(refused("correct horse\n", "fix passwd"), HasSubstr("USER"));
+}
+
+TEST(FixPasswd, AFileGetsTheLineInPlaceOfTheFormerOne) {
+    const auto path = ::testing::TempDir() + test::scratch_name("users");
+    const auto put = [&](const std::string& user, const std::string& password) {
+        const auto outcome = fed(password + "\n", fmt::format("fix passwd {} --file '{}'", user, path));
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+        EXPECT_EQ(outcome.out + outcome.err, "");
+    };
+    put("desk", "correct horse");
+    put("other", "battery staple");
+    put("desk", "another horse");
+    const fixd::UserFile users{path};
+    EXPECT_EQ(users.check().size(), 2U);
+    EXPECT_TRUE(users.find("desk")->admits("another horse"));
+    EXPECT_TRUE(users.find("other")->admits("battery staple"));
+    std::filesystem::remove(path);
+    const auto nowhere = fed("correct horse\n", "fix passwd desk --file /nonexistent/users");
+    EXPECT_NE(nowhere.exit_code, 0);
+    EXPECT_THAT(nowhere.err, HasSubstr("user file '/nonexistent/users': cannot create it: No such file or directory"));
 }
 
 /// What a terminal shows when these lines are typed, each at the next prompt.

@@ -17,10 +17,14 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
 
+#include "fixd/certificate_name.hpp"
 #include "fixd/user_file.hpp"
 #include "service/password_hash.hpp"
 #include "service/settings/value.hpp"
@@ -50,7 +54,8 @@ std::string text_in(const std::string& path) {
 /// A file of users, 0640.
 class Users : public test::ScratchFile {
 public:
-    explicit Users(const std::string& text) : ScratchFile(test::scratch_name("users"), text) {
+    explicit Users(const std::string& text, const std::string& name = "users")
+        : ScratchFile(test::scratch_name(name), text) {
         std::filesystem::permissions(path(), std::filesystem::perms{0640});
     }
 };
@@ -200,11 +205,14 @@ TEST(Authenticator, AFloodFromManyAddressesAtOneSessionLeavesRoomForAnother) {
         const std::lock_guard guard{lock};
         answers.push_back(std::move(refusal));
     };
-    Authenticator authenticator{users.path(), log};
-    const auto attacked =
-        authenticator.guard_of({.sender = "HOUSE", .target = "A", .users = {"alice"}}, /*takes_new_password=*/false);
-    const auto other =
-        authenticator.guard_of({.sender = "HOUSE", .target = "B", .users = {"alice"}}, /*takes_new_password=*/false);
+    Authenticator authenticator{log};
+    const auto guard_of = [&](const std::string& target) {
+        return authenticator.guard_of(
+            {.sender = "HOUSE", .target = target, .users = {"alice"}, .user_file = users.path()},
+            /*takes_new_password=*/false);
+    };
+    const auto attacked = guard_of("A");
+    const auto other = guard_of("B");
     for (int i = 1; i <= 200; ++i) {
         attacked->check({.username = "alice",
                          .password = "guess",
@@ -219,8 +227,8 @@ TEST(Authenticator, AFloodFromManyAddressesAtOneSessionLeavesRoomForAnother) {
     }));
     EXPECT_EQ(std::ranges::count(answers, std::string{}), 1);
     const auto guessed = std::ranges::count(answers, "wrong password of user 'alice'");
-    EXPECT_GE(guessed, 8);
-    EXPECT_LE(guessed, 100);
+    EXPECT_GE(guessed, 16);
+    EXPECT_LE(guessed, 150);
     EXPECT_EQ(std::ranges::count_if(answers, [](const auto& text) { return text.contains("of this session"); }),
               200 - guessed);
 }
@@ -258,16 +266,13 @@ TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
         return fixt_logon(from, "553=alice|554=correct horse|925=" + wanted + "|");
     };
     EXPECT_EQ(answer_to(house.port(0), asks_for("D0", "short")), "");
-    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has less than 8 characters"));
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has less than 8 bytes"));
     EXPECT_EQ(answer_to(house.port(1), asks_for("D1", "correct horse")), "");
     EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is the old one"));
     EXPECT_EQ(checks(house, "new_password"), 2);
     EXPECT_EQ(text_in(users.path()), alice);
-    // Its line has gone from the file: it is not written back.
-    std::ofstream{users.path()} << "# empty\n";
-    EXPECT_EQ(answer_to(house.port(2), asks_for("D2", "a new horse")), "");
-    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' cannot be stored: user file"));
-    EXPECT_EQ(text_in(users.path()), "# empty\n");
+    EXPECT_EQ(answer_to(house.port(2), asks_for("D2", std::string(65, 'x'))), "");
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has more than 64 bytes"));
     EXPECT_THAT(answer_to(house.port(3), fixt_logon("D3", "553=alice|554=correct horse|")), HasSubstr("35=A"));
 }
 
@@ -282,22 +287,101 @@ TEST(Authenticator, ASessionWhoseLogonHasNoNewPasswordChangesNone) {
     EXPECT_EQ(text_in(users.path()), alice);
 }
 
-TEST(Authenticator, AReloadReadsTheUsersAgainAndABadFileChangesNothing) {
+TEST(Authenticator, TheUsersAreThoseThatTheFileHasByThen) {
     const Users users{line_of("alice", "correct horse")};
-    const auto toml = house_with(users.path(), "['alice', 'carol']");
+    const auto link = ::testing::TempDir() + test::scratch_name("users.link");
+    std::filesystem::create_symlink(users.path(), link);
+    const auto toml = house_with(link, "['alice', 'carol']");
     RunningEngine house{toml};
-    std::ofstream{users.path()} << line_of("carol", "staple gun");
+    EXPECT_THAT(house.said(), HasSubstr("user 'carol' cannot log on: user file '" + link + "' has no line for it"));
+    const Users others{line_of("carol", "staple gun"), "other-users"};
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(others.path(), link);
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(house.said(), HasSubstr("unknown user 'alice'"));
+    std::filesystem::remove(link);
+}
+
+TEST(Authenticator, AFileThatCannotBeUsedLetsInNoUserAndRefusesAReload) {
+    const Users users{line_of("carol", "staple gun")};
+    const auto toml = house_with(users.path(), "['carol']");
+    RunningEngine house{toml};
+    EXPECT_TRUE(house.reload(toml).refused.empty());
+    std::ofstream{users.path()} << "dave:secret\n" << line_of("carol", "staple gun");
+    EXPECT_THROW(house.reload(toml + "[[session]]\nsender = 'HOUSE'\ntarget = 'MORE'\n"), settings::ConfigError);
+    EXPECT_EQ(house.status("MORE").name, "");
+    // A mistake of another user is not carol's.
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    std::filesystem::permissions(users.path(), std::filesystem::perms{0644});
     EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
-    EXPECT_TRUE(
-        house.reload("user_file = '" + users.path() + "'\n" + toml.substr(toml.find('\n') + 1)).refused.empty());
-    EXPECT_TRUE(gets_in(house.port(), logon("DESK", "carol", "staple gun")));
-    std::ofstream{users.path()} << "dave:secret\n";
-    EXPECT_THROW(house.reload(toml), settings::ConfigError);
+    EXPECT_THAT(house.said(), HasSubstr("any user may read or write it"));
+    EXPECT_EQ(checks(house, "failed"), 1);
     std::filesystem::remove(users.path());
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
+    EXPECT_EQ(checks(house, "failed"), 2);
     EXPECT_THROW(house.reload(toml), settings::ConfigError);
-    EXPECT_TRUE(comes_true([&] {
-        return answer_to(house.port(), logon("DESK", "carol", "staple gun")).find("35=A") != std::string::npos;
-    }));
+}
+
+TEST(Authenticator, AReloadBringsTheFirstUsersAndAnotherFile) {
+    const std::string none = "[[acceptor]]\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\n";
+    const Users users{line_of("alice", "correct horse")};
+    const Users others{line_of("alice", "staple gun"), "other-users"};
+    const auto with = [&](const Users& file) {
+        return "user_file = '" + file.path() + "'\n" + none + "users = ['alice']\n";
+    };
+    const auto free = fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|141=Y|");
+    RunningEngine house{none};
+    EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
+    EXPECT_TRUE(house.reload(with(users)).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "correct horse")), HasSubstr("35=A"));
+    EXPECT_TRUE(house.reload(with(others)).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_TRUE(house.reload(none).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
+}
+
+TEST(Authenticator, SeveralRightLogonsOfOneAddressAtOnceAllPass) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{"user_file = '" + users.path() +
+                        "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\n"
+                        "[[session]]\nsender = 'HOUSE'\ntarget = '*'\nusers = ['alice']\n"};
+    std::deque<RawClient> clients;
+    for (int i = 0; i < 12; ++i) {
+        clients.emplace_back(house.port());
+        clients.back().send(logon("N" + std::to_string(i), "alice", "correct horse"));
+    }
+    for (auto& client : clients) EXPECT_TRUE(comes_true([&] { return client.received().contains("35=A"); }));
+    EXPECT_EQ(checks(house, "admitted"), 12);
+}
+
+TEST(Authenticator, BehindAFailureInTheQueueNothingOfTheSameAddressIsCompared) {
+    const Users users{line_of("alice", "correct horse")};
+    service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
+    std::mutex lock;
+    std::vector<std::string> answers;
+    {
+        Authenticator authenticator{log};
+        const auto guard = authenticator.guard_of(
+            {.sender = "HOUSE", .target = "A", .users = {"alice"}, .user_file = users.path()}, false);
+        for (const std::string password : {"a bad guess", "b bad guess", "correct horse"}) {
+            guard->check({.username = "alice",
+                          .password = password,
+                          .peer = net::SocketAddress::parse("[2001:db8::" + password.substr(0, 1) + "]:4000")},
+                         [&](std::string refusal) {
+                             const std::lock_guard guard_of_answers{lock};
+                             answers.push_back(std::move(refusal));
+                         });
+        }
+        ASSERT_TRUE(comes_true([&] {
+            const std::lock_guard guard_of_answers{lock};
+            return answers.size() == 3;
+        }));
+    }
+    EXPECT_EQ(answers[0], "wrong password of user 'alice'");
+    EXPECT_EQ(answers[1], "failed logons from this address: 1; the next one in 1 s");
+    EXPECT_EQ(answers[2], answers[1]);
 }
 
 TEST(Authenticator, ASessionByTemplateIsForItsUsersOnly) {
@@ -356,12 +440,44 @@ TEST(Authenticator, SettingsThatCannotBeAreNamed) {
                 HasSubstr("tls_certificate and tls_verify"));
 }
 
+TEST(Authenticator, AnEmptyListOfWhomToLetInIsNoList) {
+    const auto wrong_in = [](const std::string& toml) -> std::string {
+        try {
+            static_cast<void>(RunningEngine::config_of(toml));
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    const std::string waits = "[[session]]\nsender = 'H'\ntarget = 'A'\n";
+    for (const std::string key : {"users", "certificates", "allow"}) {
+        EXPECT_EQ(
+            wrong_in(waits + key + " = []\n"),
+            "fix.toml:4: key '" + key +
+                "' of [[session]] expects one entry or more (leave the key out for no limit), found an empty list");
+    }
+    EXPECT_THAT(wrong_in("[[acceptor]]\nallow = []\n"), HasSubstr("'allow' of [[acceptor]] expects one entry or more"));
+}
+
+TEST(CertificateName, IsWrittenAsACertificateHasItOrRefused) {
+    EXPECT_EQ(certificate_name("CN=desk,O=Broker\\, Inc"), "CN=desk,O=Broker\\, Inc");
+    EXPECT_EQ(certificate_name("2.5.4.3=desk"), "2.5.4.3=desk");
+    EXPECT_EQ(certificate_name("DNS:Desk.Example"), "DNS:desk.example");
+    EXPECT_EQ(certificate_name("IP:2001:0DB8::0001"), "IP:2001:db8::1");
+    EXPECT_EQ(certificate_name("URI:urn:x=Y"), "URI:urn:x=Y");
+    EXPECT_EQ(certificate_name("email:a@B.example"), "email:a@B.example");
+    for (const auto* text : {"", "desk", "DNS:", "IP:", "IP:desk", "URI:", "email:", "dns:desk", "uri:urn:x=y", "=desk",
+                             "/CN=desk", "subject=CN=desk", "CN = desk", "CN=desk, O=Broker"}) {
+        EXPECT_THROW(static_cast<void>(certificate_name(text)), std::invalid_argument) << text;
+    }
+}
+
 TEST(UserFile, EachMistakeIsNamedWithItsLine) {
     const auto wrong_in = [](const std::string& text, int mode = 0640) -> std::string {
         const Users users{text};
         std::filesystem::permissions(users.path(), std::filesystem::perms{static_cast<unsigned>(mode)});
         try {
-            const UserFile read{users.path()};
+            static_cast<void>(UserFile{users.path()}.check());
         } catch (const settings::ConfigError& error) {
             return error.what();
         }
@@ -377,8 +493,17 @@ TEST(UserFile, EachMistakeIsNamedWithItsLine) {
     EXPECT_THAT(wrong_in("bob:hunter2\n"), Not(HasSubstr("hunter2")));
     EXPECT_THAT(wrong_in(good, 0644), HasSubstr("chmod o-rw"));
     EXPECT_THAT(wrong_in(good, 0642), HasSubstr("chmod o-rw"));
-    EXPECT_THROW(UserFile{"/nonexistent/users"}, settings::ConfigError);
-    EXPECT_THROW(UserFile{"/dev/null"}, settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(UserFile{"/nonexistent/users"}.check()), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(UserFile{"/dev/null"}.check()), settings::ConfigError);
+}
+
+TEST(UserFile, AUserIsNotHurtByTheLineOfAnother) {
+    const auto good = line_of("alice", "correct horse");
+    const Users users{"bob\n" + good + good + line_of("carol", "battery staple")};
+    EXPECT_TRUE(UserFile{users.path()}.find("carol")->admits("battery staple"));
+    EXPECT_FALSE(UserFile{users.path()}.find("dave"));
+    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("bob")), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("alice")), settings::ConfigError);
 }
 
 TEST(UserFile, AChangeThatCannotBeWrittenLeavesTheFileAndTheUser) {
@@ -389,19 +514,66 @@ TEST(UserFile, AChangeThatCannotBeWrittenLeavesTheFileAndTheUser) {
     std::filesystem::permissions(path, std::filesystem::perms{0600});
     const auto link = ::testing::TempDir() + test::scratch_name("users.link");
     std::filesystem::create_symlink(path, link);
-    UserFile users{link};
+    const UserFile users{link};
+    const auto former = *users.find("alice");
     // A folder in the way of the new file.
     std::filesystem::create_directory(path + ".new");
-    EXPECT_THROW(users.change("alice", PasswordHash::of("a new horse")), std::runtime_error);
+    EXPECT_THROW(users.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
     EXPECT_TRUE(users.find("alice")->admits("correct horse"));
     std::filesystem::remove(path + ".new");
-    users.change("alice", PasswordHash::of("a new horse"));
+    users.change("alice", former, PasswordHash::of("a new horse"));
     EXPECT_TRUE(users.find("alice")->admits("a new horse"));
     EXPECT_TRUE(std::filesystem::is_symlink(link));
-    EXPECT_TRUE(UserFile{path}.find("alice")->admits("a new horse"));
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
     EXPECT_FALSE(std::filesystem::exists(path + ".new"));
     std::filesystem::remove(link);
     std::filesystem::remove_all(folder);
+}
+
+TEST(UserFile, ALineThatChangedMeanwhileIsNotReplaced) {
+    const Users users{line_of("alice", "correct horse")};
+    const UserFile file{users.path()};
+    const auto former = *file.find("alice");
+    const auto by_operator = line_of("alice", "set by hand");
+    std::ofstream{users.path()} << by_operator;
+    try {
+        file.change("alice", former, PasswordHash::of("a new horse"));
+        FAIL() << "it was replaced";
+    } catch (const settings::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("the line of user 'alice' was changed meanwhile"));
+    }
+    EXPECT_EQ(text_in(users.path()), by_operator);
+    std::ofstream{users.path()} << "# empty\n";
+    EXPECT_THROW(file.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
+    EXPECT_EQ(text_in(users.path()), "# empty\n");
+}
+
+TEST(UserFile, LinesThatManyThreadsPutAreAllThere) {
+    const auto path = ::testing::TempDir() + test::scratch_name("users");
+    const auto hash = PasswordHash::of("correct horse");
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, i] {
+            for (int k = 0; k < 8; ++k) UserFile{path}.put("u" + std::to_string(i) + "." + std::to_string(k), hash);
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(UserFile{path}.check().size(), 32U);
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0640});
+    std::filesystem::remove(path);
+}
+
+TEST(UserFile, AFileThatIsLockedForEverIsNotWaitedForForEver) {
+    const Users users{line_of("alice", "correct horse")};
+    const core::Descriptor other{::open(users.path().c_str(), O_RDONLY | O_CLOEXEC)};
+    ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+    try {
+        UserFile{users.path()}.put("bob", PasswordHash::of("battery staple"));
+        FAIL() << "it was written";
+    } catch (const settings::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("another process keeps it locked"));
+    }
+    EXPECT_FALSE(UserFile{users.path()}.find("bob"));
 }
 
 }  // namespace

@@ -254,6 +254,26 @@ TEST_F(FixReload, SessionsByTemplateGoWithTheirTemplate) {
     EXPECT_EQ(house.counts().logons.load(), logons);
 }
 
+TEST_F(FixReload, ASessionOfItsOwnTakesThePlaceOfOneByTemplate) {
+    std::filesystem::create_directories(path("dynamic"));
+    const auto folder = "store = '" + path("dynamic") + "'\n";
+    RunningEngine house{kListen + waits_for("*", folder)};
+    RunningEngine one{connects("ONE", house)};
+    RunningEngine two{connects("TWO", house)};
+    ASSERT_TRUE(comes_true([&] { return house.is_active("ONE") && house.is_active("TWO"); }));
+    const auto next = house.status("ONE").next_sender;
+    EXPECT_THAT(house
+                    .reload(kListen + waits_for("*", folder) +
+                            waits_for("ONE", "store = '" + path("dynamic") + "/ONE.store'\n"))
+                    .done,
+                ElementsAre("session FIX.4.4:HOUSE->ONE is added"));
+    // It goes on with the file of the other.
+    EXPECT_TRUE(comes_true([&] { return house.is_active("ONE") && house.status("ONE").next_sender > next; }));
+    EXPECT_EQ(house.engine().sessions().size(), 2U);
+    EXPECT_EQ(two.counts().closed.load(), 0);
+    EXPECT_GE(one.counts().closed.load(), 1);
+}
+
 TEST_F(FixReload, AcceptorsOpenAndCloseAndAChangedOneIsRefused) {
     RunningEngine house{kListen + waits_for("A")};
     RunningEngine a{connects("A", house)};

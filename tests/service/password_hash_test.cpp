@@ -27,7 +27,7 @@ TEST(PasswordHash, TheVectorOfTheRfcIsAdmittedAndNothingElse) {
 }
 
 TEST(PasswordHash, EachOneHasItsOwnSaltAndReadsBackFromItsText) {
-    const std::string password{"a pass\xC3\xBCword with \0 in it", 25};
+    const std::string password{"a pass\xC3\xBCword with blanks"};
     const auto one = PasswordHash::of(password);
     const auto other = PasswordHash::of(password);
     EXPECT_THAT(one.text(), StartsWith("$scrypt$ln=15,r=8,p=1$"));
@@ -35,6 +35,24 @@ TEST(PasswordHash, EachOneHasItsOwnSaltAndReadsBackFromItsText) {
     EXPECT_EQ(one.text().find("pass"), std::string::npos);
     EXPECT_TRUE(PasswordHash::parse(one.text()).admits(password));
     EXPECT_FALSE(PasswordHash::parse(one.text()).admits(password.substr(0, 15)));
+}
+
+TEST(PasswordHash, APasswordHas8To64BytesAndNoControlCharacters) {
+    EXPECT_EQ(wrong_with_password("8 bytes!"), "");
+    EXPECT_EQ(wrong_with_password(std::string(64, 'x')), "");
+    EXPECT_EQ(wrong_with_password("7 bytes"), "has less than 8 bytes");
+    EXPECT_EQ(wrong_with_password(std::string(65, 'x')), "has more than 64 bytes");
+    for (const char c : {'\x01', '\n', '\0', '\x7F'}) {
+        EXPECT_EQ(wrong_with_password("correct horse" + std::string(1, c)), "has a control character");
+    }
+    EXPECT_THROW(static_cast<void>(PasswordHash::of("short")), std::invalid_argument);
+}
+
+TEST(PasswordHash, WhatHmacTakesForThePasswordIsNotThePassword) {
+    const auto hash = PasswordHash::of("correct horse");
+    EXPECT_FALSE(hash.admits(std::string{"correct horse\0", 14}));
+    EXPECT_FALSE(hash.admits(std::string{"correct horse\0\0\0", 16}));
+    EXPECT_TRUE(hash.admits("correct horse"));
 }
 
 TEST(PasswordHash, WhatIsNoHashIsRefusedWithItsReason) {

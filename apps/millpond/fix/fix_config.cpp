@@ -1,15 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <string>
 
 #include <millpond/engine/tls.hpp>
 
 #include "apps/millpond/fix/fix_commands.hpp"
+#include "fixd/authenticator.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/session_build.hpp"
-#include "fixd/user_file.hpp"
 #include "service/settings/value.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"
@@ -17,9 +18,9 @@
 namespace millpond::app {
 namespace {
 
-/// Reads what the sessions and acceptors name: dictionaries, passwords and TLS files.
-void check_files(const fixd::EngineConfig& config) {
-    if (!config.user_file.empty()) fixd::UserFile{config.user_file};
+/// Reads what the sessions and acceptors name: users, dictionaries, passwords and TLS files.
+void check_files(const std::string& file, const fixd::EngineConfig& config) {
+    for (const auto& text : fixd::check_users(config)) fmt::print(stderr, "{}: warning: {}\n", file, text);
     fixd::Dictionaries dictionaries{config.dictionaries};
     for (const auto& session : config.sessions) {
         static_cast<void>(fixd::session_options(session, dictionaries));
@@ -40,7 +41,7 @@ std::string check(const std::string& file, bool files) {
     fixd::read_engine_file(file, config);
     try {
         fixd::complete(config);
-        if (files) check_files(config);
+        if (files) check_files(file, config);
     } catch (const std::exception& error) {
         throw settings::ConfigError(fmt::format("{}: {}", file, error.what()));
     }

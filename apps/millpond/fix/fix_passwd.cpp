@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstddef>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -14,8 +13,6 @@
 namespace millpond::app {
 namespace {
 
-constexpr std::size_t kShortest = 8;
-
 std::string read_password() {
     std::string password;
     if (::isatty(STDIN_FILENO) == 0) {
@@ -25,15 +22,22 @@ std::string read_password() {
         if (!typed) throw UsageError{"fix passwd: no password: the two differ, or it was interrupted"};
         password = *typed;
     }
-    if (password.size() < kShortest) throw UsageError{"fix passwd: a password has 8 characters or more"};
+    if (const auto wrong = service::wrong_with_password(password); !wrong.empty()) {
+        throw UsageError{fmt::format("fix passwd: the password {}", wrong)};
+    }
     return password;
 }
 
-int run(const std::string& user) {
+int run(const std::string& user, const std::string& file) {
     if (!fixd::is_user_name(user)) {
         throw UsageError{fmt::format("fix passwd: '{}' is no user's name: visible characters without ':'", user)};
     }
-    fmt::print("{}:{}\n", user, service::PasswordHash::of(read_password()).text());
+    const auto hash = service::PasswordHash::of(read_password());
+    if (file.empty()) {
+        fmt::print("{}:{}\n", user, hash.text());
+    } else {
+        fixd::UserFile{file}.put(user, hash);
+    }
     return 0;
 }
 
@@ -43,10 +47,14 @@ Command fix_passwd_command(Arguments& fix) {
     auto* command = fix.add_subcommand("passwd", "Hash a password: a line for the user_file of an engine.");
     auto user = std::make_shared<std::string>();
     command->add_option("USER", *user, "the user's name, as in Username(553)")->required();
+    auto file = std::make_shared<std::string>();
+    command->add_option("--file", *file,
+                        "write the line to this user_file, in place of the user's former one, and print nothing");
     command->footer(
         "Asks for the password twice; without a terminal its first line of input is the password.\n"
-        "Example: millpond fix passwd desk >> /etc/millpond/fix.users");
-    return {command, [user] { return run(*user); }};
+        "A password has 8 to 64 bytes and no control characters. A running engine reads the file at the next Logon.\n"
+        "Example: millpond fix passwd desk --file /etc/millpond/fix.users");
+    return {command, [user, file] { return run(*user, *file); }};
 }
 
 }  // namespace millpond::app

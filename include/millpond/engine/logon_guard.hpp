@@ -16,12 +16,13 @@ struct LogonAttempt {
     std::string new_password{};                    ///< NewPassword(925).
     net::SocketAddress peer{};                     ///< Its address.
     std::vector<std::string> certificate_names{};  ///< Of a certificate that TLS verified: "CN=desk,O=Broker" (subject,
-                                                   ///< RFC 2253) and "DNS:", "URI:", "email:" and "IP:" with a name.
+                                                   ///< RFC 2253) and "DNS:" (in lower case), "URI:", "email:" and
+                                                   ///< "IP:" with a name.
 };
 
 /// Decides which connections may ask an acceptor's session to log on. It is asked before the session: a connection that
-/// it refuses is closed without a reply and costs no number. Where the session gets another guard meanwhile, that one is
-/// asked too. A Logon with Username, Password or NewPassword more than once is refused before it is asked.
+/// it refuses is closed without a reply and costs no number. Where the session gets another guard meanwhile, that one
+/// is asked too. A Logon with Username, Password or NewPassword more than once is refused before it is asked.
 ///
 /// Threads: check on the acceptor's I/O thread, and for sessions of several acceptors on several of them.
 class LogonGuard {
