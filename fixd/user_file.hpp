@@ -28,7 +28,7 @@ public:
     /// of another form, there twice.
     [[nodiscard]] std::optional<service::PasswordHash> find(std::string_view name) const;
     /// Replaces the line of a user, in a new file that takes the place of the old one when the disk has it. Throws,
-    /// with the file unchanged, when the line is no more that of `former`, the disk is full, or another process keeps
+    /// with the file unchanged, when the line is not that of `former`, the disk is full, or another process keeps
     /// the lock.
     void change(std::string_view name, const service::PasswordHash& former, const service::PasswordHash& hash) const;
     /// The same whatever the line says; adds one, and the file (0640), where there is none.
