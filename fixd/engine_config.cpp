@@ -145,7 +145,7 @@ void complete_store(const EngineConfig& config, SessionSettings& session, const 
     if (session.store.empty() && !config.state.empty()) {
         session.store = fmt::format("{}/{}-{}", config.state, fix::begin_string(session_version(session.version)),
                                     file_text(session.sender));
-        if (session.target != "*") session.store += fmt::format("-{}.store", file_text(session.target));
+        if (!is_template(session)) session.store += fmt::format("-{}.store", file_text(session.target));
     }
     if (session.keep_bytes < kLeastKeepBytes || session.keep_bytes > kMostKeepBytes) {
         throw ConfigError(fmt::format("{}: keep_bytes expects 4MiB to 64GiB, found {}", user, session.keep_bytes));
@@ -193,7 +193,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
         if (!session.allow.empty()) throw ConfigError(fmt::format("{}: either 'allow' or 'hosts'", user));
         if (!session.users.empty()) throw ConfigError(fmt::format("{}: either 'users' or 'hosts'", user));
         if (!session.certificates.empty()) throw ConfigError(fmt::format("{}: either 'certificates' or 'hosts'", user));
-        if (session.target == "*") throw ConfigError(fmt::format("{}: target '*' needs an acceptor", user));
+        if (is_template(session)) throw ConfigError(fmt::format("{}: target '*' needs an acceptor", user));
         for (const auto& host : session.hosts) checked(user, "hosts", [&] { static_cast<void>(host_of(host)); });
     }
     check_tls(session.tls, user);

@@ -193,6 +193,9 @@ void read_engine_toml(std::string_view text, std::string_view name, EngineConfig
 /// One table from the command line: ("session", "sender=HOUSE,target=CLIENT").
 void read_engine_table(std::string_view section, std::string_view text, EngineConfig& config);
 
+/// Whether it stands for sessions with any counterparty.
+[[nodiscard]] inline bool is_template(const SessionSettings& settings) noexcept { return settings.target == "*"; }
+
 /// Whether the session's messages are in memory only. settings: completed.
 [[nodiscard]] bool is_in_memory(const SessionSettings& settings) noexcept;
 

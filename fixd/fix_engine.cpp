@@ -52,7 +52,7 @@ void make_state_folders(const EngineConfig& config) {
     for (const auto& settings : config.sessions) {
         if (!settings.store.starts_with(config.state + "/")) continue;
         const std::filesystem::path store{settings.store};
-        core::create_folders(settings.target == "*" ? store : store.parent_path(), config.file_mode);
+        core::create_folders(is_template(settings) ? store : store.parent_path(), config.file_mode);
     }
 }
 
