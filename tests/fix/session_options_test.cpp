@@ -147,6 +147,17 @@ TEST(SessionOptions, AGarbledMessageIsRejectedAndCountedAsReceivedWhereThatIsAsk
     }
 }
 
+TEST(SessionOptions, TheRejectOfAGarbledMessageHasTheTextOfQuickFixWhereThatIsAskedFor) {
+    SessionConfig config;
+    config.reject_garbled = true;
+    config.quickfix_replies = true;
+    Peer peer{config};
+    peer.log_on();
+    peer.sent_.clear();
+    peer.give_bytes(garbled(peer, "D", 2));
+    EXPECT_EQ(peer.sent_, std::vector<std::string>{"35=3|34=2|45=2|58=Message failed basic validity check|372=D|"});
+}
+
 TEST(SessionOptions, AGarbledMessageWhoseNumberIsNotTheNextOrCannotBeTrustedIsIgnored) {
     SessionConfig config;
     config.reject_garbled = true;
