@@ -31,7 +31,7 @@ struct KeyOf {
 
     template <auto Field>
     static constexpr Key<Section> text(Name name, Name shape, Name help) {
-        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.text(); },
+        return {name, shape, help, [](Section& s, const Value& v) { std::invoke(Field, s) = v.nonempty_text(); },
                 [](const Section& s) { return std::string{std::invoke(Field, s)}; }};
     }
     template <auto Field, std::size_t Longest>

@@ -55,6 +55,12 @@ std::string Value::text() const {
     fail("a string", type_name());
 }
 
+std::string Value::nonempty_text() const {
+    auto result = text();
+    if (result.empty()) fail("one character or more (leave the key out for its default)", in_quotes(result));
+    return result;
+}
+
 Value::List Value::list() const {
     if (const auto* list = std::get_if<List>(&data_)) return *list;
     const auto* bare = std::get_if<Bare>(&data_);

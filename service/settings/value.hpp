@@ -47,6 +47,8 @@ public:
         : where_(std::move(where)), key_(std::move(key)), data_(std::move(data)), other_(other) {}
 
     [[nodiscard]] std::string text() const;
+    /// The same with one character or more: an empty one could be read as none and as the default.
+    [[nodiscard]] std::string nonempty_text() const;
     /// A list of strings; on the command line, words with '+' between them.
     [[nodiscard]] List list() const;
     /// The same with one word or more: for a list that lets in only what it names, where an empty one could be read as

@@ -113,6 +113,13 @@ TEST(FixEngineConfig, AFaultNamesFileLineKeyAndBound) {
               "FIX.5.0, FIX.5.0SP1, FIX.5.0SP2, found 'FIX.6.0'");
 }
 
+TEST(FixEngineConfig, AnEmptyTextIsNeitherNoneNorTheDefault) {
+    constexpr std::string_view kWhy = "expects one character or more (leave the key out for its default), found ''";
+    EXPECT_EQ(error_of("[[web]]\ntoken_file = ''"), "fix.toml:2: key 'token_file' of [[web]] " + std::string{kWhy});
+    EXPECT_THAT(error_of("[[acceptor]]\ntls_certificate = ''"), HasSubstr(std::string{kWhy}));
+    EXPECT_THAT(error_of("user_file = ''"), HasSubstr(std::string{kWhy}));
+}
+
 TEST(FixEngineConfig, WhatNoSingleKeyCanSayIsCheckedToo) {
     EXPECT_EQ(error_of("[[session]]\ntarget = 'DESK'"), "[[session]]: key 'sender' is missing");
     const std::string who = "[[session]] 'HOUSE' to 'DESK'";
