@@ -44,7 +44,8 @@ public:
         const bool has_one = std::ranges::find_first_of(names, allowed) != names.end();
         if (!allowed.empty() && !has_one) {
             authenticator_->count(authenticator_->counters_.certificate);
-            return answer(names.empty() ? "no certificate" : fmt::format("certificate {}", fmt::join(names, ", ")));
+            return answer(
+                {.refusal = names.empty() ? "no certificate" : fmt::format("certificate {}", fmt::join(names, ", "))});
         }
         if (!rules_->users.empty()) return authenticator_->enqueue({std::move(attempt), std::move(answer), rules_});
         authenticator_->count(authenticator_->counters_.admitted);
@@ -118,7 +119,7 @@ void Authenticator::enqueue(Job job) {
     }
     wipe(job.attempt.password);
     wipe(job.attempt.new_password);
-    job.answer(std::move(refusal));
+    job.answer({.refusal = std::move(refusal)});
 }
 
 std::string Authenticator::full_for(const Job& job) {
@@ -149,9 +150,10 @@ void Authenticator::run() {
             refusal = delayed(job);  // one in front of it may have failed
         }
         if (refusal.empty()) refusal = wrong_in(job);
+        const bool changed = refusal.empty() && !job.attempt.new_password.empty();
         wipe(job.attempt.password);
         wipe(job.attempt.new_password);
-        job.answer(refusal);
+        job.answer({.refusal = std::move(refusal), .password_changed = changed});
     }
 }
 

@@ -70,7 +70,7 @@ private:
     /// Under the lock. Empty: it need not wait.
     [[nodiscard]] std::string delayed(const Job& job);
     void run();
-    /// Empty: it may log on.
+    /// Empty: it may log on, and a NewPassword is in force.
     [[nodiscard]] std::string wrong_in(const Job& job);
     [[nodiscard]] std::string wrong_in_change(const Job& job, const service::PasswordHash& former);
 

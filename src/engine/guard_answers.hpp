@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/logon_guard.hpp>
 
 namespace millpond::engine {
 
@@ -19,7 +19,7 @@ class GuardAnswers {
 public:
     struct Given {
         std::uint64_t connection{0};  ///< As it was asked for.
-        std::string refusal{};
+        LogonAnswer answer{};
     };
 
     /// From here until `close` the participant is signalled for each answer.
@@ -34,10 +34,10 @@ public:
         io_ = nullptr;
         given_.clear();
     }
-    void add(std::uint64_t connection, std::string refusal) {
+    void add(std::uint64_t connection, LogonAnswer answer) {
         const std::lock_guard guard{lock_};
         if (io_ == nullptr) return;
-        given_.push_back({connection, std::move(refusal)});
+        given_.push_back({connection, std::move(answer)});
         io_->signal(slot_);
     }
     [[nodiscard]] std::vector<Given> take() {

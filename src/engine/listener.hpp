@@ -59,6 +59,7 @@ private:
         std::uint64_t number{0};              // by which a guard's answer finds it
         std::shared_ptr<LogonGuard> guard{};  // that was asked, and admits it where `asked` is false
         bool asked{false};                    // it has not answered
+        bool password_changed{false};         // it says
     };
     struct Template {
         SessionOptions model;
@@ -94,6 +95,8 @@ private:
     void make_way(const fix::SessionConfig& identity);
     /// Takes a disconnected session of the template away that loses nothing. False: there is none.
     bool reclaim(Template& from, core::Moment now);
+    /// On the thread of the session, which is claimed.
+    static void connect(Stranger& stranger, SessionHost& host, core::Moment now);
     void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
     /// Gives the stranger to a session that seems to be connected, if that finds that it is not.
     void hand_to_busy(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);

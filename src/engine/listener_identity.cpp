@@ -90,34 +90,37 @@ void Acceptor::Listener::ask(Stranger& stranger, const std::shared_ptr<LogonGuar
                   .new_password = text(fix::tag::kNewPassword),
                   .peer = stranger.connection->peer(),
                   .certificate_names = stranger.connection->transport().certificate_names()},
-                 [answers = answers_, number = stranger.number](std::string refusal) {
-                     answers->add(number, std::move(refusal));
+                 [answers = answers_, number = stranger.number](LogonAnswer answer) {
+                     answers->add(number, std::move(answer));
                  });
 }
 
 void Acceptor::Listener::take_answers(core::Moment now) {
-    for (const auto& [number, refusal] : answers_->take()) {
+    for (const auto& [number, answer] : answers_->take()) {
         const auto found = std::ranges::find_if(
             strangers_, [&](const auto& one) { return one->asked && one->number == number && one->connection; });
         if (found == strangers_.end()) continue;  // it has gone meanwhile
         auto& stranger = **found;
         stranger.asked = false;
-        if (refusal.empty()) {
+        stranger.password_changed = stranger.password_changed || answer.password_changed;
+        if (answer.refusal.empty()) {
             identify(stranger, now);
         } else {
-            turn_away(stranger, {.reason = RefusalReason::not_admitted, .detail = refusal}, now);
+            turn_away(stranger, {.reason = RefusalReason::not_admitted, .detail = answer.refusal}, now);
         }
     }
 }
 
+void Acceptor::Listener::connect(Stranger& stranger, SessionHost& host, core::Moment now) {
+    if (stranger.password_changed) host.confirm_new_password();
+    host.connect(std::move(stranger.connection), stranger.input, now);
+}
+
 void Acceptor::Listener::hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now) {
     stranger.connection->unwatch();
-    if (&host->io() == io_) {
-        host->connect(std::move(stranger.connection), stranger.input, now);
-        return;
-    }
-    auto moved = std::make_shared<Stranger>(std::move(stranger.connection), std::move(stranger.input));
-    host->io().post([host, moved] { host->connect(std::move(moved->connection), moved->input, host->io().now()); });
+    if (&host->io() == io_) return connect(stranger, *host, now);
+    auto moved = std::make_shared<Stranger>(std::move(stranger));
+    host->io().post([host, moved] { connect(*moved, *host, host->io().now()); });
 }
 
 void Acceptor::Listener::hand_to_busy(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now) {
@@ -126,13 +129,10 @@ void Acceptor::Listener::hand_to_busy(Stranger& stranger, const std::shared_ptr<
         return hand_over(stranger, host, now);
     }
     stranger.connection->unwatch();
-    auto moved = std::make_shared<Stranger>(std::move(stranger.connection), std::move(stranger.input));
+    auto moved = std::make_shared<Stranger>(std::move(stranger));
     host->io().post([host, moved, weak = weak_from_this()] {
         const auto then = host->io().now();
-        if (host->claim_after_reading(then)) {
-            host->connect(std::move(moved->connection), moved->input, then);
-            return;
-        }
+        if (host->claim_after_reading(then)) return connect(*moved, *host, then);
         const auto listener = weak.lock();
         if (listener == nullptr) return;
         listener->io().post([moved, weak] {

@@ -38,6 +38,8 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       output_(connection_, *store_, file_, name_, options.limits, options.config.max_message_bytes, stamp_),
       senders_(session_, output_, stamp_),
       farewell_(io, kLeavingAtMost) {
+    const auto* const logon = options.dictionary->message("A");
+    has_session_status_ = logon != nullptr && logon->fields.find(fix::tag::kSessionStatus) != nullptr;
     set_enabled(options.enabled);
 }
 
@@ -151,6 +153,7 @@ bool SessionHost::may_log_on(const fix::Message& logon) {
 }
 
 void SessionHost::on_send_admin(fix::AdminDraft& draft) {
+    if (confirms_new_password_ && draft.is_logon()) static_cast<void>(draft.set(fix::tag::kSessionStatus, "1"));
     application_->on_send_admin(*this, draft);
     if (signer_ != nullptr && draft.is_logon() && config().role == fix::Role::initiator) {
         signer_->sign(draft, stamp_.utc_ns);
@@ -221,6 +224,7 @@ Closed SessionHost::end_reason() const noexcept {
 }
 
 void SessionHost::let_go(core::Moment now) {
+    confirms_new_password_ = false;
     const auto reason = end_reason();
     if (reason == Closed::tls_failed) {
         refuse(RefusalReason::tls, fix::tag::kInvalid, connection_->transport().failure());

@@ -68,6 +68,8 @@ public:
     [[nodiscard]] bool claim_after_reading(core::Moment now);
     /// A connection for the claim that stands, and what was read of it.
     void connect(std::unique_ptr<Connection> connection, const InputBuffer& read, core::Moment now);
+    /// The guard of the connection that comes next has changed the user's password: its Logon is answered so.
+    void confirm_new_password() noexcept { confirms_new_password_ = has_session_status_; }
     /// An attempt to connect failed. address: none where no name was found.
     void report_unreachable(const net::SocketAddress& address, std::string_view why);
 
@@ -175,8 +177,10 @@ private:
     std::int64_t began_ns_{0};  // monotonic: of the action
     bool acting_{false};
     bool was_congested_{false};
-    bool refused_{false};        // the application knows why the connection does not log on
-    Closed told_{Closed::none};  // the application is to be told of this end
+    bool refused_{false};             // the application knows why the connection does not log on
+    Closed told_{Closed::none};       // the application is to be told of this end
+    bool has_session_status_{false};  // the dictionary's Logon
+    bool confirms_new_password_{false};
     bool enabled_{true};
     bool ended_{false};
     bool draining_{false};

@@ -42,7 +42,7 @@ public:
     explicit Ready(std::string refusal) : refusal_(std::move(refusal)) {}
     void check(LogonAttempt attempt, Answer answer) override {
         static_cast<void>(attempt);
-        answer(refusal_);
+        answer({.refusal = refusal_});
     }
 
 private:
@@ -107,7 +107,7 @@ TEST_F(LogonGuardTest, NothingOfTheSessionIsTouchedUntilItAdmits) {
     EXPECT_EQ(client.received(), "");
     EXPECT_EQ(acceptor.connected(), 0U);
     EXPECT_EQ(guard_->attempts.size(), 1U);
-    guard_->answers[0]("");
+    guard_->answers[0]({});
     ASSERT_TRUE(is_answered(client));
     // What came behind the Logon while it waited is there.
     EXPECT_TRUE(run_until(io_, [&] { return house_.orders == std::vector<std::uint64_t>{7}; }));
@@ -124,9 +124,9 @@ TEST_F(LogonGuardTest, WhoIsRefusedGetsNoReplyAndCostsNoNumberAndKeepsNoOneOut) 
     RawClient right{acceptor.port()};
     send_logon(right, "A");
     ASSERT_TRUE(is_asked(2));
-    guard_->answers[1]("");
+    guard_->answers[1]({});
     ASSERT_TRUE(is_answered(right));
-    guard_->answers[0]("wrong password");
+    guard_->answers[0]({.refusal = "wrong password"});
     ASSERT_TRUE(is_closed(wrong));
     EXPECT_EQ(wrong.received(), "");
     EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|wrong password"});
@@ -162,7 +162,7 @@ TEST_F(LogonGuardTest, ASessionByTemplateIsMadeOnlyForWhomItAdmits) {
     send_logon(right, "Y");
     ASSERT_TRUE(is_asked(2));
     EXPECT_TRUE(acceptor.sessions().empty());
-    for (std::size_t i = 0; i < 2; ++i) guard_->answers[i](guard_->attempts[i].comp_id == "Y" ? "" : "no");
+    for (std::size_t i = 0; i < 2; ++i) guard_->answers[i]({.refusal = guard_->attempts[i].comp_id == "Y" ? "" : "no"});
     EXPECT_TRUE(is_answered(right));
     EXPECT_TRUE(is_closed(wrong));
     ASSERT_EQ(acceptor.sessions().size(), 1U);
@@ -184,10 +184,10 @@ TEST_F(LogonGuardTest, WhatAFormerGuardAdmitsIsAskedOfTheNewOne) {
     auto other = session("A");
     other.guard = stricter;
     acceptor.add(other, house_);
-    guard_->answers[0]("");
+    guard_->answers[0]({});
     ASSERT_TRUE(run_until(io_, [&] { return stricter->attempts.size() == 1; }));
     EXPECT_EQ(acceptor.connected(), 0U);
-    stricter->answers[0]("no more");
+    stricter->answers[0]({.refusal = "no more"});
     ASSERT_TRUE(is_closed(client));
     EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|no more"});
     EXPECT_EQ(house_.logons, 0);
@@ -206,6 +206,34 @@ TEST_F(LogonGuardTest, ALogonWithACredentialTwiceIsNotShownToIt) {
     EXPECT_EQ(refusals_.said, std::vector<std::string>(3, "Logon refused|the field is there twice"));
 }
 
+TEST_F(LogonGuardTest, AChangedPasswordIsConfirmedInTheReplyToItsLogonOnly) {
+    const auto with_status = fix::Dictionary::session_level(fix::Version::fixt11);
+    for (const bool has_field : {true, false}) {
+        Acceptor acceptor{io_, {.observer = &refusals_}};
+        auto options = session("A");
+        if (has_field) {
+            options.config.version = fix::Version::fixt11;
+            options.config.default_appl_ver_id = "9";
+            options.dictionary = &with_status;
+        }
+        acceptor.add(options, house_);
+        guard_->attempts.clear();
+        guard_->answers.clear();
+        for (const bool changed : {true, false}) {
+            RawClient client{acceptor.port()};
+            client.send(has_field ? message("FIXT.1.1", "A", 1, "A", "98=0|108=30|141=Y|1137=9|")
+                                  : message("FIX.4.4", "A", 1, "A", "98=0|108=30|141=Y|"));
+            ASSERT_TRUE(run_until(io_, [&] { return !guard_->answers.empty(); }));
+            guard_->answers[0]({.password_changed = changed});
+            guard_->answers.clear();
+            ASSERT_TRUE(is_answered(client));
+            EXPECT_EQ(client.received().contains("\x01"
+                                                 "1409=1\x01"),
+                      has_field && changed);
+        }
+    }
+}
+
 TEST_F(LogonGuardTest, AnAnswerThatComesTooLateIsForgotten) {
     LogonGuard::Answer late;
     {
@@ -216,7 +244,7 @@ TEST_F(LogonGuardTest, AnAnswerThatComesTooLateIsForgotten) {
         ASSERT_TRUE(is_asked(1));
         ASSERT_TRUE(is_closed(waits));
         EXPECT_EQ(refusals_.said, std::vector<std::string>{"not admitted|no answer in time"});
-        guard_->answers[0]("");
+        guard_->answers[0]({});
         for (int i = 0; i < 20; ++i) io_.poll(std::chrono::milliseconds{1});
         EXPECT_EQ(acceptor.connected(), 0U);
         RawClient last{acceptor.port()};
@@ -224,7 +252,7 @@ TEST_F(LogonGuardTest, AnAnswerThatComesTooLateIsForgotten) {
         ASSERT_TRUE(is_asked(2));
         late = guard_->answers[1];
     }
-    late("");  // The acceptor is gone.
+    late({});  // The acceptor is gone.
     for (int i = 0; i < 5; ++i) io_.poll(std::chrono::milliseconds{1});
     EXPECT_EQ(house_.logons, 0);
 }
@@ -237,11 +265,11 @@ TEST_F(LogonGuardTest, AConnectionThatEndedMeanwhileLeavesTheSessionFree) {
         send_logon(gone, "A");
         ASSERT_TRUE(is_asked(1));
     }
-    guard_->answers[0]("");
+    guard_->answers[0]({});
     RawClient next{acceptor.port()};
     send_logon(next, "A", 2);
     ASSERT_TRUE(is_asked(2));
-    guard_->answers[1]("");
+    guard_->answers[1]({});
     EXPECT_TRUE(is_answered(next));
 }
 
@@ -258,7 +286,7 @@ TEST_F(LogonGuardTest, OneOnAnotherThreadAdmitsToSessionsOnTwo) {
             explicit Elsewhere(std::vector<std::thread>& threads) : threads_(&threads) {}
             void check(LogonAttempt attempt, Answer answer) override {
                 static_cast<void>(attempt);
-                threads_->emplace_back([answer = std::move(answer)] { answer(""); });
+                threads_->emplace_back([answer = std::move(answer)] { answer({}); });
             }
 
         private:
@@ -312,7 +340,7 @@ TEST_F(LogonGuardTest, ItSeesTheNamesOfTheCertificate) {
     EXPECT_EQ(guard_->attempts[0].certificate_names,
               (std::vector<std::string>{"CN=party", "DNS:house.example", "URI:urn:example:ours-client",
                                         "email:client@house.example"}));
-    guard_->answers[0]("");
+    guard_->answers[0]({});
     EXPECT_TRUE(run_until(io_, [&] { return desk.logons == 1; }));
 }
 

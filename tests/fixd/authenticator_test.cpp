@@ -203,9 +203,9 @@ TEST(Authenticator, AFloodFromManyAddressesAtOneSessionLeavesRoomForAnother) {
     service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
     std::mutex lock;
     std::vector<std::string> answers;
-    const auto answered = [&](std::string refusal) {
+    const auto answered = [&](engine::LogonAnswer answer) {
         const std::lock_guard guard{lock};
-        answers.push_back(std::move(refusal));
+        answers.push_back(std::move(answer.refusal));
     };
     Authenticator authenticator{log};
     const auto guard_of = [&](const std::string& target) {
@@ -247,6 +247,8 @@ TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMor
         EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
     }
     EXPECT_THAT(house->said(), HasSubstr("user 'alice' changed its password, from 127.0.0.1"));
+    EXPECT_THAT(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=new horse 7|925=newer horse 8|")),
+                HasSubstr("1409=1"));
     EXPECT_THAT(house->said(), Not(HasSubstr("new horse")));
     const auto text = text_in(users.path());
     EXPECT_TRUE(text.starts_with("# ours\nalice:$scrypt$"));
@@ -257,7 +259,7 @@ TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMor
     EXPECT_EQ(facts.st_mode & 07777U, 0640U);
     house = std::make_unique<RunningEngine>(toml);
     EXPECT_EQ(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=correct horse|")), "");
-    EXPECT_TRUE(gets_in(house->port(), fixt_logon("DESK", "553=alice|554=new horse 7|")));
+    EXPECT_TRUE(gets_in(house->port(), fixt_logon("DESK", "553=alice|554=newer horse 8|")));
 }
 
 TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
@@ -371,9 +373,9 @@ TEST(Authenticator, BehindAFailureInTheQueueNothingOfTheSameAddressIsCompared) {
             guard->check({.username = "alice",
                           .password = password,
                           .peer = net::SocketAddress::parse("[2001:db8::" + password.substr(0, 1) + "]:4000")},
-                         [&](std::string refusal) {
+                         [&](engine::LogonAnswer answer) {
                              const std::lock_guard guard_of_answers{lock};
-                             answers.push_back(std::move(refusal));
+                             answers.push_back(std::move(answer.refusal));
                          });
         }
         ASSERT_TRUE(comes_true([&] {

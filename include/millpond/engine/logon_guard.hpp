@@ -20,6 +20,13 @@ struct LogonAttempt {
                                                    ///< "IP:" with a name.
 };
 
+/// What a guard says of an attempt.
+struct LogonAnswer {
+    std::string refusal{};  ///< Empty: it may; else why not, for the log.
+    bool password_changed{
+        false};  ///< The reply has SessionStatus(1409) = 1 where the dictionary's Logon has that field.
+};
+
 /// Decides which connections may ask an acceptor's session to log on. It is asked before the session: a connection that
 /// it refuses is closed without a reply and costs no number. Where the session gets another guard meanwhile, that one
 /// is asked too. A Logon with Username, Password or NewPassword more than once is refused before it is asked.
@@ -27,8 +34,7 @@ struct LogonAttempt {
 /// Threads: check on the acceptor's I/O thread, and for sessions of several acceptors on several of them.
 class LogonGuard {
 public:
-    /// refusal: empty: it may; else why not, for the log.
-    using Answer = std::function<void(std::string refusal)>;
+    using Answer = std::function<void(LogonAnswer)>;
 
     LogonGuard() = default;
     LogonGuard(const LogonGuard&) = delete;

@@ -62,6 +62,7 @@ inline constexpr Tag kNextExpectedMsgSeqNum = 789;
 inline constexpr Tag kNewPassword = 925;
 inline constexpr Tag kApplVerId = 1128;
 inline constexpr Tag kDefaultApplVerId = 1137;
+inline constexpr Tag kSessionStatus = 1409;
 
 }  // namespace tag
 }  // namespace millpond::fix
