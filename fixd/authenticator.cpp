@@ -14,8 +14,9 @@
 namespace millpond::fixd {
 namespace {
 
-constexpr std::size_t kMostWaiting = 64;
-constexpr std::size_t kMostOfSession = 16;  // so that a flood at one session leaves room for the others
+constexpr std::size_t kMostInLine = 16;
+constexpr std::size_t kMostUnknown = 256;  // waiting, of all lines
+constexpr std::size_t kMostKnown = 10'000;
 constexpr std::size_t kLongestShown = 64;
 
 /// Who waits after a failure.
@@ -110,9 +111,10 @@ void Authenticator::enqueue(Job job) {
     {
         const std::lock_guard guard{lock_};
         refusal = delayed(job);
-        if (refusal.empty()) refusal = full_for(job);
+        const Line line{job.rules.get(), known_.contains(who(job.attempt, job.rules->session))};
+        if (refusal.empty()) refusal = full_for(line);
         if (refusal.empty()) {
-            jobs_.push_back(std::move(job));
+            jobs_.push(line, std::move(job));
             waiting_.notify_one();
             return;
         }
@@ -122,12 +124,12 @@ void Authenticator::enqueue(Job job) {
     job.answer({.refusal = std::move(refusal)});
 }
 
-std::string Authenticator::full_for(const Job& job) {
-    const auto of_session = static_cast<std::size_t>(std::ranges::count(jobs_, job.rules, &Job::rules));
-    if (of_session < kMostOfSession && jobs_.size() < kMostWaiting) return {};
+std::string Authenticator::full_for(const Line& line) {
+    const auto in_line = jobs_.size_of(line);
+    if (in_line < kMostInLine && (line.is_known || jobs_.size() < kMostUnknown)) return {};
     counters_.queue_full.add();
-    return fmt::format("{} logons wait for their passwords to be compared, {} of this session", jobs_.size(),
-                       of_session);
+    return fmt::format("{} logons wait for their passwords to be compared, {} of them at this session", jobs_.size(),
+                       in_line);
 }
 
 std::string Authenticator::delayed(const Job& job) {
@@ -143,10 +145,9 @@ void Authenticator::run() {
         std::string refusal;
         {
             std::unique_lock lock{lock_};
-            waiting_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
+            waiting_.wait(lock, [this] { return stopping_ || jobs_.size() != 0; });
             if (stopping_) return;
-            job = std::move(jobs_.front());
-            jobs_.pop_front();
+            job = jobs_.pop();
             refusal = delayed(job);  // one in front of it may have failed
         }
         if (refusal.empty()) refusal = wrong_in(job);
@@ -160,29 +161,35 @@ void Authenticator::run() {
 std::string Authenticator::wrong_in(const Job& job) {
     const auto& attempt = job.attempt;
     const auto& rules = *job.rules;
-    const auto ends = [&](core::Tally& tally, bool failed, std::string refusal) {
+    const auto ends = [&](core::Tally& tally, std::string refusal) {
         const std::lock_guard guard{lock_};
         tally.add();
-        if (failed) failures_.failed(who(attempt, rules.session), FailedLogons::Clock::now());
+        const auto name = who(attempt, rules.session);
+        if (&tally == &counters_.password) {
+            known_.erase(name);
+            failures_.failed(name, FailedLogons::Clock::now());
+        } else if (refusal.empty() && known_.insert(name).second && known_.size() > kMostKnown) {
+            known_.erase(known_.begin());
+        }
         return refusal;
     };
     try {
         const auto user = rules.user_file.find(attempt.username);
         const bool right = (user ? *user : *decoy_).admits(attempt.password) && user;
         const bool listed = std::ranges::find(rules.users, attempt.username) != rules.users.end();
-        if (attempt.username.empty()) return ends(counters_.password, true, "no Username(553)");
+        if (attempt.username.empty()) return ends(counters_.password, "no Username(553)");
         const auto name = shown(attempt.username);
-        if (!user) return ends(counters_.password, true, fmt::format("unknown user '{}'", name));
-        if (!right) return ends(counters_.password, true, fmt::format("wrong password of user '{}'", name));
-        if (!listed) return ends(counters_.password, true, fmt::format("user '{}' is not one of this session", name));
+        if (!user) return ends(counters_.password, fmt::format("unknown user '{}'", name));
+        if (!right) return ends(counters_.password, fmt::format("wrong password of user '{}'", name));
+        if (!listed) return ends(counters_.password, fmt::format("user '{}' is not one of this session", name));
         if (!attempt.new_password.empty()) {
             if (auto wrong = wrong_in_change(job, *user); !wrong.empty()) {
-                return ends(counters_.new_password, false, std::move(wrong));
+                return ends(counters_.new_password, std::move(wrong));
             }
         }
-        return ends(counters_.admitted, false, {});
+        return ends(counters_.admitted, {});
     } catch (const std::exception& error) {
-        return ends(counters_.failed, false, error.what());
+        return ends(counters_.failed, error.what());
     }
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,6 +15,7 @@
 
 #include "fixd/engine_config.hpp"
 #include "fixd/failed_logons.hpp"
+#include "fixd/turn_queue.hpp"
 #include "fixd/user_file.hpp"
 #include "service/log.hpp"
 
@@ -51,6 +52,12 @@ private:
         engine::LogonGuard::Answer answer;
         std::shared_ptr<const Rules> rules;
     };
+    /// Where a Logon waits: who has logged on at the session before, since the start, is not behind those who have not.
+    struct Line {
+        const Rules* rules;
+        bool is_known;
+        friend bool operator==(const Line&, const Line&) = default;
+    };
     /// Attempts by how they ended; under the lock.
     struct Counters {
         core::Tally admitted;
@@ -66,7 +73,7 @@ private:
     /// Takes an attempt into the queue, or answers why not.
     void enqueue(Job job);
     /// Under the lock. Empty: there is room.
-    [[nodiscard]] std::string full_for(const Job& job);
+    [[nodiscard]] std::string full_for(const Line& line);
     /// Under the lock. Empty: it need not wait.
     [[nodiscard]] std::string delayed(const Job& job);
     void run();
@@ -79,8 +86,9 @@ private:
     Counters counters_;
     mutable std::mutex lock_;  // of all below, and of writing the counters
     std::condition_variable waiting_;
-    std::deque<Job> jobs_;
+    TurnQueue<Line, Job> jobs_;
     FailedLogons failures_;
+    std::set<std::string> known_;  // who logged on and has not failed since
     bool stopping_{false};
     std::thread thread_;  // from the first session with users on
 };
