@@ -29,8 +29,8 @@ inline std::string fields_of(std::span<const std::byte> input) {
 }
 
 /// A frame around a body: BodyLength and CheckSum are right, so that the body gets past the framing.
-inline std::string framed(std::string_view body) {
-    std::string message = "8=FIX.4.4\x01" + ("9=" + std::to_string(body.size()) + '\x01');
+inline std::string framed(std::string_view body, std::string_view begin_string = "FIX.4.4") {
+    std::string message = "8=" + std::string{begin_string} + "\x01" + "9=" + std::to_string(body.size()) + '\x01';
     message += body;
     unsigned sum = 0;
     for (const char c : message) sum += static_cast<unsigned char>(c);

@@ -46,18 +46,34 @@ public:
     bool closed_{false};
 };
 
-/// Messages whose bodies are the input's lines, to a session that is logged on.
-void play_hostile(std::span<const std::byte> input) {
-    constexpr core::Moment kNow{.utc_ns = 1'704'164'645'000'000'000, .monotonic_ns = 1'000'000'000'000};
-    static const auto dictionary = Dictionary::session_level(Version::fix44);
+constexpr core::Moment kNow{.utc_ns = 1'704'164'645'000'000'000, .monotonic_ns = 1'000'000'000'000};
+
+/// An order with a group, in two versions that differ in what is required.
+Dictionary order_dictionary(Tag required) {
+    Dictionary dictionary{"FIX.Latest"};
+    dictionary.define_field(11, "ClOrdID", FieldType::text);
+    dictionary.define_field(40, "OrdType", FieldType::character).values = {{"1", ""}, {"2", ""}};
+    dictionary.define_field(448, "PartyID", FieldType::text);
+    dictionary.define_field(453, "NoPartyIDs", FieldType::group_count);
+    auto& order = dictionary.define_message("D", "NewOrderSingle", false).fields;
+    order.add(11, required == 11);
+    order.add(40, required == 40);
+    order.add_group(453, false).add(448, true);
+    return dictionary;
+}
+
+/// Messages whose bodies are the input's lines, to a session that is logged on. logon: what its Logon has besides.
+void play_hostile(std::span<const std::byte> input, SessionConfig config, std::string_view logon) {
+    static const auto of_fix44 = Dictionary::session_level(Version::fix44);
+    static const auto of_fixt = Dictionary::session_level(Version::fixt11);
+    const auto& dictionary = config.version == Version::fixt11 ? of_fixt : of_fix44;
+    const auto begin = begin_string(config.version);
     MemoryStore store{kNow.utc_ns, ByteCount{1U << 16U}};
     Target target{store};
-    Session session{{.sender_comp_id = "WE", .target_comp_id = "YOU", .max_message_bytes = 4096},
-                    dictionary,
-                    nullptr,
-                    store,
-                    target,
-                    kNow};
+    config.sender_comp_id = "WE";
+    config.target_comp_id = "YOU";
+    config.max_message_bytes = 4096;
+    Session session{std::move(config), dictionary, nullptr, store, target, kNow};
     session.on_connect(kNow);
     const auto give = [&](const std::string& bytes) {
         if (target.closed_) {
@@ -75,33 +91,36 @@ void play_hostile(std::span<const std::byte> input) {
     give(
         framed("35=A\x01"
                "34=1" +
-               header +
-               "98=0\x01"
-               "108=30\x01"));
+                   header +
+                   "98=0\x01"
+                   "108=30\x01" +
+                   std::string{logon},
+               begin));
     const auto text = fields_of(input);
     auto now = kNow;
-    for (std::size_t begin = 0; begin < text.size();) {
-        const auto end = std::min(text.find('\n', begin), text.size());
-        const auto line = text.substr(begin, end - begin);
-        // type, number, rest of the body
+    for (std::size_t at = 0; at < text.size();) {
+        const auto end = std::min(text.find('\n', at), text.size());
+        const auto line = text.substr(at, end - at);
+        // type, number, a delimiter if any, rest of the body
         if (line.size() > 2) {
             const auto number = std::to_string(static_cast<unsigned char>(line[1]) % 32U);
             give(framed("35=" + line.substr(0, 1) +
-                        "\x01"
-                        "34=" +
-                        number + header + line.substr(2)));
+                            "\x01"
+                            "34=" +
+                            number + header + line.substr(2),
+                        begin));
         }
         if (session.next_deadline_ns() != INT64_MAX && line.size() % 3 == 0) {
             now = now.after(std::max<std::int64_t>(session.next_deadline_ns() - now.monotonic_ns, 0));
             session.on_timer(now);
         }
-        begin = end + 1;
+        at = end + 1;
     }
 }
 
 }  // namespace
 
-/// Random event sequences keep the invariants: between two sessions over a bad network, and with a hostile peer.
+/// Random event sequences keep the invariants: between two sessions over a bad network, and with hostile peers.
 MILLPOND_FUZZ_TARGET {
     SessionPair<Choices> pair{{.calm = 8}, Choices{input}};
     for (std::size_t i = 0; i < input.size() / 4 + 8 && pair.broken().empty(); ++i) pair.step(false);
@@ -109,5 +128,12 @@ MILLPOND_FUZZ_TARGET {
     require(pair.broken().empty(), pair.broken().c_str());
     require(ended, "what was sent arrives");
     require(pair.delivered() == pair.orders(), "every order is delivered once");
-    play_hostile(input);
+    play_hostile(input, {.version = Version::fix44}, "");
+    static const auto of_44 = order_dictionary(40);
+    static const auto of_latest = order_dictionary(11);
+    play_hostile(input,
+                 {.version = Version::fixt11,
+                  .default_appl_ver_id = "9",
+                  .further_versions = {{ApplicationVersion::fix44, &of_44}, {ApplicationVersion::latest, &of_latest}}},
+                 "1137=9\x01");
 }

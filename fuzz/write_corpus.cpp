@@ -146,6 +146,11 @@ int main(int argc, char** argv) {
                   "|\n");
         write(root / "fix_session", seed++, "4\x02|36=" + number + "|\nD\x03|43=Y|122=16780101-00:00:00|11=a|\n");
     }
+    // Several application versions in one session.
+    write(root / "fix_session", seed++,
+          "D\x02|1128=6|11=a|40=1|\nD\x03|1128=10|11=a|453=1|448=x|\nD\x04|1128=7|11=a|\nD\x05|1128=6|11=a|\n");
+    write(root / "fix_session", seed++,
+          "A\x01|98=0|108=30|141=Y|384=2|372=D|385=S|1130=10|1410=Y|372=F|1130=33|1137=6|\nD\x02|11=a|\nF\x03|11=a|\n");
     write(root / "fix_dictionary", 0,
           "<fix type='FIX' major='4' minor='4'><header><field name='B' required='Y'/></header><trailer/><messages>"
           "<message name='O' msgcat='app' msgtype='D'><component name='C' required='N'/></message></messages>"

@@ -86,8 +86,7 @@ const MessageDefinition* Dictionary::message(std::string_view type) const noexce
     return at == messages_.end() ? nullptr : &at->second;
 }
 
-DataFields Dictionary::data_fields() const {
-    auto known = DataFields::standard();
+DataFields Dictionary::data_fields(DataFields known) const {
     for (const auto& [tag, definition] : fields_) {
         if (definition.type != FieldType::data) continue;
         for (const auto* suffix : {"Len", "Length"}) {

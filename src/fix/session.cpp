@@ -59,12 +59,30 @@ std::string text_of(const std::vector<FieldValue>& fields) {
     return text;
 }
 
+void check_versions(const SessionConfig& config) {
+    if (config.version != Version::fixt11) {
+        if (config.further_versions.empty()) return;
+        throw std::invalid_argument("only a FIXT.1.1 session has further_versions");
+    }
+    if (config.default_appl_ver_id.empty()) {
+        throw std::invalid_argument("a FIXT.1.1 session needs a default_appl_ver_id");
+    }
+    const auto usual = application_version_of(config.default_appl_ver_id);
+    if (!usual) {
+        throw std::invalid_argument("default_appl_ver_id '" + config.default_appl_ver_id + "' is not from 2 to 10");
+    }
+    auto versions = config.further_versions;
+    versions.push_back({*usual});
+    std::ranges::sort(versions, {}, &ApplicationDictionary::version);
+    const auto twice = std::ranges::adjacent_find(versions, {}, &ApplicationDictionary::version);
+    if (twice == versions.end()) return;
+    throw std::invalid_argument("application version " + std::string{name(twice->version)} + " is there twice");
+}
+
 SessionConfig checked(SessionConfig config) {
     if (config.sender_comp_id.empty()) throw std::invalid_argument("a session needs a sender_comp_id");
     if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
-    if (config.version == Version::fixt11 && config.default_appl_ver_id.empty()) {
-        throw std::invalid_argument("a FIXT.1.1 session needs a default_appl_ver_id");
-    }
+    check_versions(config);
     if (config.heartbeat_seconds < 0 || config.heartbeat_seconds > kMaxHeartbeatSeconds) {
         throw std::invalid_argument("heartbeat_seconds of " + std::to_string(config.heartbeat_seconds) +
                                     " is not from 0 to " + std::to_string(kMaxHeartbeatSeconds));
@@ -73,10 +91,18 @@ SessionConfig checked(SessionConfig config) {
     return config;
 }
 
-Parser::Options parser_options(const Dictionary& session, const Dictionary* application) {
+Parser::Options parser_options(const SessionConfig& config, const Dictionary& session, const Dictionary* application) {
     Parser::Options options;
     options.data_fields = application != nullptr ? application->data_fields() : session.data_fields();
+    for (const auto& further : config.further_versions) {
+        if (further.dictionary != nullptr) options.data_fields = further.dictionary->data_fields(options.data_fields);
+    }
     return options;
+}
+
+ApplicationVersions versions_of(const SessionConfig& config, const Dictionary* application) {
+    if (config.version != Version::fixt11) return {};
+    return {{application_version_of(config.default_appl_ver_id).value(), application}, config.further_versions};
 }
 
 }  // namespace
@@ -97,16 +123,6 @@ std::string_view name(Disconnect reason) noexcept {
     return "unknown";
 }
 
-Routing Routing::reverse_of(const Message& message) noexcept {
-    const auto value = [&](Tag tag) { return message.text(tag).value_or(std::string_view{}); };
-    return {.on_behalf_of_comp_id = value(tag::kDeliverToCompId),
-            .deliver_to_comp_id = value(tag::kOnBehalfOfCompId),
-            .on_behalf_of_sub_id = value(tag::kDeliverToSubId),
-            .deliver_to_sub_id = value(tag::kOnBehalfOfSubId),
-            .on_behalf_of_location_id = value(tag::kDeliverToLocationId),
-            .deliver_to_location_id = value(tag::kOnBehalfOfLocationId)};
-}
-
 Session::Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
                  SessionHandler& handler, core::Moment now)
     : config_(checked(std::move(config))),
@@ -114,9 +130,10 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
                                                                                    : TimePrecision::seconds)),
       store_(&store),
       handler_(&handler),
-      parser_(parser_options(session, application)),
-      stored_parser_(parser_options(session, application)),
+      parser_(parser_options(config_, session, application)),
+      stored_parser_(parser_options(config_, session, application)),
       validator_(session, application, config_.validation),
+      versions_(versions_of(config_, application)),
       held_(config_.held_messages, config_.held_bytes),
       spill_(config_.max_message_bytes / kLeastFieldBytes + 1),
       scratch_(config_.max_message_bytes + kResendExtraBytes),

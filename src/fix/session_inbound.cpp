@@ -132,11 +132,10 @@ bool Session::passes_poss_dup(const Inbound& in) {
 
 std::optional<Rejection> Session::check(const Message& message) noexcept {
     if (config_.version == Version::fixt11) {
-        // The dictionary is that of one application version.
-        const auto version = message.text(tag::kApplVerId);
-        if (version && *version != config_.default_appl_ver_id) {
-            return Rejection{RejectReason::invalid_application_version, "1128"};
-        }
+        const auto version = versions_.of(message);
+        if (version) return validator_.check(message, versions_.dictionary(*version));
+        const bool has_own = message.has(tag::kApplVerId);  // else the Logon gave it to the MsgType
+        return Rejection{RejectReason::invalid_application_version, has_own ? "1128" : ""};
     }
     return validator_.check(message);
 }

@@ -11,6 +11,23 @@ namespace {
 constexpr std::string_view kNotEncrypted = "0";
 constexpr std::string_view kBadInterval = "HeartBtInt is not a number of seconds from 0 to 2147483647";
 static_assert(kMaxHeartbeatSeconds == 2'147'483'647);
+constexpr std::string_view kTooManyTypes = "NoMsgTypes gives versions to more than 256 message types";
+static_assert(ApplicationVersions::kMostTypes == 256);
+constexpr std::string_view kTypeTooLong = "RefMsgType has more than 8 characters";
+static_assert(ApplicationVersions::kMostTypeChars == 8);
+
+/// Names those that are right.
+ReasonText wrong_default_text(const ApplicationVersions& versions) noexcept {
+    ReasonText text;
+    std::string_view between = "DefaultApplVerID is not ";
+    for (auto i = static_cast<int>(ApplicationVersion::fix40); i <= static_cast<int>(ApplicationVersion::latest); ++i) {
+        const auto version = static_cast<ApplicationVersion>(i);
+        if (!versions.has(version)) continue;
+        text.add(between).add(appl_ver_id(version));
+        between = " or ";
+    }
+    return text;
+}
 
 }  // namespace
 
@@ -91,8 +108,18 @@ std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) no
     if (message.boolean(tag::kResetSeqNumFlag).value_or(false) && in.sequence != 1) {
         return wrong("34", "MsgSeqNum of a Logon with ResetSeqNumFlag is not 1");
     }
-    if (config_.version == Version::fixt11 && message.text(tag::kDefaultApplVerId) != config_.default_appl_ver_id) {
-        return wrong("1137", "DefaultApplVerID is not ", config_.default_appl_ver_id);
+    if (config_.version != Version::fixt11) return std::nullopt;
+    // Learned even if the Logon is refused for another reason: then the connection ends.
+    switch (versions_.learn(message)) {
+        case ApplicationVersions::Fault::none: break;
+        case ApplicationVersions::Fault::unknown_default:
+            if (!config_.quickfix_replies) {
+                return LogonFault{.rejection = {RejectReason::value_incorrect, "1137"},
+                                  .text = wrong_default_text(versions_)};
+            }
+            return wrong("1137", "Invalid DefaultApplVerID=", message.text(tag::kDefaultApplVerId).value_or(""));
+        case ApplicationVersions::Fault::too_many_types: return wrong("384", kTooManyTypes);
+        case ApplicationVersions::Fault::type_too_long: return wrong("372", kTypeTooLong);
     }
     return std::nullopt;
 }
@@ -118,6 +145,8 @@ void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
     if (!config_.quickfix_replies) {
         send_reject(in, fault.rejection, fault.text.text());
         send_logout(fault.words(), in.now);
+    } else if (fault.tag() == tag::kDefaultApplVerId && fault.rejection.reason == RejectReason::value_incorrect) {
+        send_logout(fault.words(), in.now);  // the one reply of QuickFIX/J to such a Logon
     }
     refuse_logon({fault.tag(), fault.words()});
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "reason_text.hpp"
+#include "session_message.hpp"
 
 namespace millpond::fix {
 namespace {
@@ -19,10 +20,6 @@ constexpr std::size_t kNumbersLookedAtOnce = 16'384;
 constexpr std::size_t kGapsAtOnce = 4;
 constexpr std::size_t kEchoedPart = 16;  // of max_message_bytes, which the values that a Reject repeats may take each
 constexpr std::string_view kNumbersUsedUp = "outbound sequence numbers used up: reset the session";
-
-bool is_admin(std::string_view type) noexcept {
-    return type.size() == 1 && std::string_view{"012345A"}.find(type.front()) != std::string_view::npos;
-}
 
 void add_unless_empty(Writer& writer, Tag tag, std::string_view value) {
     if (!value.empty()) writer.add(tag, value);
@@ -310,7 +307,7 @@ void Session::continue_resend(core::Moment now) {
         }
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
-        const bool is_sent = message && !is_admin(message->msg_type()) && is_worth_resending(*message);
+        const bool is_sent = message && !is_session_message(message->msg_type()) && is_worth_resending(*message);
         ++resend_.next;  // not before: what the handler throws leaves the message to be asked about again
         if (!is_sent) continue;
         if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, now);

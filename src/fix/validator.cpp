@@ -39,6 +39,11 @@ bool holds(const FieldSet& group, Tag tag) noexcept {
     return false;
 }
 
+/// A dictionary lists the versions that were there when it was written.
+bool is_application_version(Tag tag) noexcept {
+    return tag == tag::kApplVerId || tag == tag::kRefApplVerId || tag == tag::kDefaultApplVerId;
+}
+
 }  // namespace
 
 /// Where the check stands in a message, and by what it goes.
@@ -89,7 +94,7 @@ std::string_view text(RejectReason reason) noexcept {
     return "Other";
 }
 
-std::optional<Rejection> Validator::check(const Message& message) noexcept {
+std::optional<Rejection> Validator::check(const Message& message, const Dictionary* application) noexcept {
     if (options_.fields_are_in_order) {
         if (const auto wrong = check_order(message)) return wrong;
     }
@@ -97,10 +102,10 @@ std::optional<Rejection> Validator::check(const Message& message) noexcept {
     const auto* definition = session_->message(message.msg_type());
     if ((definition == nullptr || !definition->admin) && !is_checked(message.msg_type())) [[unlikely]] {
         definition = nullptr;
-    } else if (definition == nullptr && application_ != nullptr) {
-        walk.body_dictionary = application_;
-        definition = application_->message(message.msg_type());
-        if (definition == nullptr && application_->complete()) return Rejection{RejectReason::invalid_msg_type};
+    } else if (definition == nullptr && application != nullptr) {
+        walk.body_dictionary = application;
+        definition = application->message(message.msg_type());
+        if (definition == nullptr && application->complete()) return Rejection{RejectReason::invalid_msg_type};
     }
     if (definition != nullptr) walk.body = &definition->fields;
     for (const auto* set : {&session_->header(), walk.body, &session_->trailer()}) {
@@ -163,7 +168,9 @@ std::optional<Rejection> Validator::check_value(const Walk& walk, const Field& f
     }
     if (value.empty()) return std::nullopt;
     if (!well_formed(definition->type, value)) return walk.rejection(RejectReason::incorrect_format, field);
-    if (!definition->allows(value)) return walk.rejection(RejectReason::value_incorrect, field);
+    if (!definition->allows(value) && !is_application_version(field.tag)) {
+        return walk.rejection(RejectReason::value_incorrect, field);
+    }
     return std::nullopt;
 }
 

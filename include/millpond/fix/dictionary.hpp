@@ -127,9 +127,9 @@ public:
         return messages_;
     }
 
-    /// The standard's data fields, and each of this dictionary's whose length field is the one named like it with Len
-    /// or Length behind its name.
-    [[nodiscard]] DataFields data_fields() const;
+    /// Those that are known, and each of this dictionary's data fields whose length field is the one named like it with
+    /// Len or Length behind its name.
+    [[nodiscard]] DataFields data_fields(DataFields known = DataFields::standard()) const;
 
 private:
     std::string version_name_;

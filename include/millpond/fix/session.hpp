@@ -12,9 +12,11 @@
 
 #include <millpond/core/moment.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/fix/application_versions.hpp>
 #include <millpond/fix/held_messages.hpp>
 #include <millpond/fix/message_store.hpp>
 #include <millpond/fix/parser.hpp>
+#include <millpond/fix/routing.hpp>
 #include <millpond/fix/session_config.hpp>
 #include <millpond/fix/session_handler.hpp>
 #include <millpond/fix/validator.hpp>
@@ -22,31 +24,6 @@
 #include <millpond/fix/writer.hpp>
 
 namespace millpond::fix {
-
-/// Header fields of a message that say more about its sender and its receiver than the CompIDs do.
-struct Routing {
-    std::string_view sender_sub_id{};
-    std::string_view target_sub_id{};
-    std::string_view sender_location_id{};
-    std::string_view target_location_id{};
-    std::string_view on_behalf_of_comp_id{};
-    std::string_view deliver_to_comp_id{};
-    std::string_view on_behalf_of_sub_id{};
-    std::string_view deliver_to_sub_id{};
-    std::string_view on_behalf_of_location_id{};
-    std::string_view deliver_to_location_id{};
-    std::string_view appl_ver_id{};  ///< ApplVerID(1128), where it is not the session's default.
-    bool poss_resend{false};
-
-    /// Whether it has no field but, maybe, appl_ver_id and poss_resend.
-    [[nodiscard]] bool empty() const noexcept {
-        return (sender_sub_id.size() | target_sub_id.size() | sender_location_id.size() | target_location_id.size() |
-                on_behalf_of_comp_id.size() | deliver_to_comp_id.size() | on_behalf_of_sub_id.size() |
-                deliver_to_sub_id.size() | on_behalf_of_location_id.size() | deliver_to_location_id.size()) == 0;
-    }
-    /// The way back of a message.
-    [[nodiscard]] static Routing reverse_of(const Message& message) noexcept;
-};
 
 /// One FIX session as a state machine: bytes and time go in, bytes, deadlines and events come out. It holds no socket
 /// and no clock. Timeouts and intervals follow a Moment's monotonic time, timestamps and the schedule its UTC. Every
@@ -62,8 +39,8 @@ public:
 
     static constexpr std::size_t kMostReasonBytes = 256;  ///< Of the reason for a Logout.
 
-    /// session, application: as for Validator. All must outlive the session. Throws std::invalid_argument when an id is
-    /// missing.
+    /// session, application: as for Validator. All must outlive the session, and so must the dictionaries of
+    /// config.further_versions. Throws std::invalid_argument when an id is missing or a version is wrong.
     Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
             SessionHandler& handler, core::Moment now);
 
@@ -109,6 +86,8 @@ public:
     [[nodiscard]] bool awaits_resend() const noexcept { return requested_to_ != 0; }
     [[nodiscard]] const SessionConfig& config() const noexcept { return config_; }
     [[nodiscard]] const MessageStore& store() const noexcept { return *store_; }
+    /// Which version an application message has. Without a version below FIXT 1.1.
+    [[nodiscard]] const ApplicationVersions& application_versions() const noexcept { return versions_; }
 
     struct Counters {
         core::Tally received;       ///< Messages that were whole.
@@ -267,6 +246,7 @@ private:
     Parser parser_;
     Parser stored_parser_;  // of resends: the message that asked for them is still in use
     Validator validator_;
+    ApplicationVersions versions_;
     HeldMessages held_;
     std::vector<Field> spill_;
     std::vector<char> scratch_;       // a resent message

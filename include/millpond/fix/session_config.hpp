@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <millpond/fix/application_version.hpp>
 #include <millpond/fix/schedule.hpp>
 #include <millpond/fix/tag.hpp>
 #include <millpond/fix/utc_time.hpp>
@@ -28,8 +29,10 @@ struct SessionConfig {
     Role role{Role::acceptor};
     std::string sender_comp_id{};       ///< Ours.
     std::string target_comp_id{};       ///< The peer's.
-    std::string default_appl_ver_id{};  ///< DefaultApplVerID(1137); needed with FIXT 1.1.
-    std::string username{};             ///< Of the initiator's Logon; empty: not sent.
+    std::string default_appl_ver_id{};  ///< DefaultApplVerID(1137), 2 to 10; needed with FIXT 1.1.
+    /// Application versions that a FIXT 1.1 session carries besides that one.
+    std::vector<ApplicationDictionary> further_versions{};
+    std::string username{};  ///< Of the initiator's Logon; empty: not sent.
     std::string password{};
     /// Fields of our Logon, as AdminDraft::set takes them.
     std::vector<FieldValue> logon_fields{};

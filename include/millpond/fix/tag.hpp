@@ -56,13 +56,16 @@ inline constexpr Tag kRefTagId = 371;
 inline constexpr Tag kRefMsgType = 372;
 inline constexpr Tag kSessionRejectReason = 373;
 inline constexpr Tag kBusinessRejectReason = 380;
+inline constexpr Tag kMsgDirection = 385;
 inline constexpr Tag kUsername = 553;
 inline constexpr Tag kPassword = 554;
 inline constexpr Tag kNextExpectedMsgSeqNum = 789;
 inline constexpr Tag kNewPassword = 925;
 inline constexpr Tag kApplVerId = 1128;
+inline constexpr Tag kRefApplVerId = 1130;
 inline constexpr Tag kDefaultApplVerId = 1137;
 inline constexpr Tag kSessionStatus = 1409;
+inline constexpr Tag kDefaultVerIndicator = 1410;
 
 }  // namespace tag
 }  // namespace millpond::fix

@@ -49,7 +49,8 @@ struct Rejection {
 };
 
 /// Compares messages with a dictionary. The first thing found wrong, in this order: header, body, trailer not in that
-/// order; unknown MsgType; required fields; then field by field.
+/// order; unknown MsgType; required fields; then field by field. Application versions (1128, 1130, 1137) may have
+/// values that the dictionary does not list: which of them are supported is the session's to say.
 ///
 /// Threads: one. Memory: none beyond itself.
 class Validator {
@@ -72,7 +73,11 @@ public:
     [[nodiscard]] bool is_header(Tag tag) const noexcept { return session_->header().has(tag); }
 
     /// Nothing when the message is as it should be.
-    [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept;
+    [[nodiscard]] std::optional<Rejection> check(const Message& message) noexcept {
+        return check(message, application_);
+    }
+    /// The same with another dictionary of application messages, or null.
+    [[nodiscard]] std::optional<Rejection> check(const Message& message, const Dictionary* application) noexcept;
 
 private:
     struct Walk;
