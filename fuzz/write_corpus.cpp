@@ -151,6 +151,16 @@ int main(int argc, char** argv) {
           "D\x02|1128=6|11=a|40=1|\nD\x03|1128=10|11=a|453=1|448=x|\nD\x04|1128=7|11=a|\nD\x05|1128=6|11=a|\n");
     write(root / "fix_session", seed++,
           "A\x01|98=0|108=30|141=Y|384=2|372=D|385=S|1130=10|1410=Y|372=F|1130=33|1137=6|\nD\x02|11=a|\nF\x03|11=a|\n");
+    write(
+        root / "fix_dictionary", 1,
+        "<f:repository xmlns:f='http://fixprotocol.io/2020/orchestra/repository' version='FIX.Latest_EP303'>"
+        "<f:codeSets><f:codeSet name='S' type='char'><f:code name='Buy' value='1'/></f:codeSet></f:codeSets><f:fields>"
+        "<f:field id='54' name='Side' type='S'/><f:field id='453' name='NoPartyIDs' type='NumInGroup'/></f:fields>"
+        "<f:components><f:component id='1' name='C'><f:groupRef id='2'/></f:component></f:components><f:groups>"
+        "<f:group id='2' name='G'><f:numInGroup id='453'/><f:fieldRef id='54' "
+        "presence='required'/></f:group></f:groups>"
+        "<f:messages><f:message name='Order' msgType='D'><f:structure><f:componentRef id='1'/></f:structure>"
+        "</f:message></f:messages></f:repository>");
     write(root / "fix_dictionary", 0,
           "<fix type='FIX' major='4' minor='4'><header><field name='B' required='Y'/></header><trailer/><messages>"
           "<message name='O' msgcat='app' msgtype='D'><component name='C' required='N'/></message></messages>"

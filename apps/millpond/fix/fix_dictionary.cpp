@@ -47,7 +47,8 @@ int run(const Options& options) {
 
 Command fix_dictionary_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("dictionary", "Check and print a dictionary in QuickFIX's XML format.");
+    auto* command =
+        fix.add_subcommand("dictionary", "Check and print a dictionary in QuickFIX's XML format or FIX Orchestra.");
     command->add_option("FILE", options->file, "the dictionary")->required();
     command->add_option("--message", options->message, "print the fields of this message type");
     command->footer("Example: millpond fix dictionary FIX44.xml --message D");

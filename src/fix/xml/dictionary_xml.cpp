@@ -1,35 +1,24 @@
 #include <millpond/fix/dictionary_xml.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <vector>
 
 #include <pugixml.hpp>
 
+#include "orchestra_xml.hpp"
+#include "xml_node.hpp"
+
 namespace millpond::fix {
 namespace {
 
-constexpr std::size_t kMostNested = 32;
-
-std::string_view attribute(const pugi::xml_node& node, const char* name) { return node.attribute(name).value(); }
-
-std::string needed(const pugi::xml_node& node, const char* name) {
-    const auto value = attribute(node, name);
-    if (value.empty()) throw DictionaryError(std::string{"<"} + node.name() + "> without " + name);
-    return std::string{value};
-}
+using xml::attribute;
+using xml::kMostNested;
+using xml::needed;
 
 class Reader {
 public:
-    explicit Reader(std::string_view xml) {
-        const auto result = document_.load_buffer(xml.data(), xml.size());
-        if (!result) {
-            throw DictionaryError("no XML at byte " + std::to_string(result.offset) + ": " + result.description());
-        }
-        root_ = document_.child("fix");
-        if (!root_) throw DictionaryError("the root element is not <fix>");
-    }
+    explicit Reader(const pugi::xml_node& root) : root_(root) {}
 
     Dictionary read() {
         Dictionary dictionary{version_name()};
@@ -49,6 +38,7 @@ public:
 private:
     [[nodiscard]] std::string version_name() const {
         const auto type = attribute(root_, "type");
+        if (attribute(root_, "major") == "Latest" || attribute(root_, "servicepack") == "Latest") return "FIX.Latest";
         auto name =
             (type.empty() ? "FIX" : std::string{type}) + "." + needed(root_, "major") + "." + needed(root_, "minor");
         const auto pack = attribute(root_, "servicepack");
@@ -58,13 +48,8 @@ private:
 
     void read_fields(Dictionary& dictionary) const {
         for (const auto& field : root_.child("fields").children("field")) {
-            const auto number = needed(field, "number");
             const auto name = needed(field, "name");
-            Tag tag = 0;
-            const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), tag);
-            if (error != std::errc{} || end != number.data() + number.size()) {
-                throw DictionaryError("field " + name + " has the number '" + number + "'");
-            }
+            const auto tag = xml::tag_in(field, "number", name);
             const auto type_name = needed(field, "type");
             auto type = field_type_named(type_name);
             if (!type) throw DictionaryError("field " + name + " has the unknown type '" + type_name + "'");
@@ -115,7 +100,6 @@ private:
         nested_.pop_back();
     }
 
-    pugi::xml_document document_;
     pugi::xml_node root_;
     std::string place_{"header or trailer"};
     std::vector<std::string> nested_;
@@ -123,6 +107,18 @@ private:
 
 }  // namespace
 
-Dictionary read_dictionary(std::string_view xml) { return Reader{xml}.read(); }
+Dictionary read_dictionary(std::string_view xml) {
+    pugi::xml_document document;
+    const auto result = document.load_buffer(xml.data(), xml.size());
+    if (!result) {
+        throw DictionaryError("no XML at byte " + std::to_string(result.offset) + ": " + result.description());
+    }
+    const auto root = document.document_element();
+    if (xml::is_repository(root)) return xml::read_repository(root);
+    if (std::string_view{root.name()} != "fix") {
+        throw DictionaryError("the root element is neither <fix> nor Orchestra's <repository>");
+    }
+    return Reader{root}.read();
+}
 
 }  // namespace millpond::fix
