@@ -127,6 +127,21 @@ void check_signature(const SessionSettings& session, const std::string& user) {
     }
 }
 
+void check_versions(const SessionSettings& session, const std::string& user) {
+    if (session.further_versions.empty()) return;
+    if (session_version(session.version) != fix::Version::fixt11) {
+        throw ConfigError(fmt::format("{}: 'further_versions' needs a version from FIX.5.0 on: {} carries no other",
+                                      user, fix::begin_string(session_version(session.version))));
+    }
+    std::set<FixVersion> known{session.version};
+    for (const auto& further : session.further_versions) {
+        if (known.insert(further.version).second) continue;
+        throw ConfigError(fmt::format("{}: key 'further_versions': {} {}", user,
+                                      fix::name(application_version(further.version)),
+                                      further.version == session.version ? "is the key 'version'" : "is there twice"));
+    }
+}
+
 constexpr std::uint64_t kLeastKeepBytes = 4ULL << 20U;
 constexpr std::uint64_t kMostKeepBytes = 64ULL << 30U;
 
@@ -215,6 +230,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
                                       is_name ? "username" : "password_file", field.tag));
     }
     check_signature(session, user);
+    check_versions(session, user);
     complete_store(config, session, user);
     if (session.thread && *session.thread >= config.threads) {
         throw ConfigError(

@@ -22,7 +22,14 @@
 namespace millpond::fixd {
 
 /// The application layer's version and what carries it.
-enum class FixVersion : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fix50, fix50sp1, fix50sp2 };
+enum class FixVersion : std::uint8_t { fix40, fix41, fix42, fix43, fix44, fix50, fix50sp1, fix50sp2, fix_latest };
+
+/// A version of application messages that a session carries besides its own.
+struct FurtherVersion {
+    FixVersion version{FixVersion::fix_latest};
+    std::string dictionary{};  ///< A file; that of the folder, or none, when empty.
+    friend bool operator==(const FurtherVersion&, const FurtherVersion&) = default;
+};
 
 /// Files of a TLS connection; none when both are empty.
 struct TlsFiles {
@@ -96,7 +103,8 @@ struct SessionSettings {
     std::optional<std::uint64_t> thread{};  ///< Its place modulo the number of threads when unset.
 
     std::string dictionary{};              ///< A file; that of the folder, or what is built in, when empty.
-    std::string application_dictionary{};  ///< Likewise, with FIX 5.0.
+    std::string application_dictionary{};  ///< Likewise, from FIX 5.0 on.
+    std::vector<FurtherVersion> further_versions{};
     bool fields_have_values{true};
     bool user_fields_are_known{true};
     bool fields_are_in_order{true};
@@ -175,7 +183,7 @@ struct EngineConfig {
     bool raw_log_compress{true};
     std::vector<fix::Tag> mask_tags{};  ///< Besides those that are always hidden.
     std::uint32_t file_mode{0640};      ///< Permissions of stores and raw logs.
-    std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml.
+    std::string dictionaries{};         ///< Folder with FIX40.xml to FIX50SP2.xml, FIXLatest.xml and FIXT11.xml.
     std::uint64_t threads{1};
     core::Poll poll{core::Poll::block};
     std::optional<std::uint32_t> pin{};  ///< CPU of the first thread; the others take the next ones.

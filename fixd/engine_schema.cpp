@@ -34,9 +34,9 @@ constexpr std::pair<std::string_view, service::LogFormat> kLogFormats[] = {{"tex
 constexpr std::pair<std::string_view, core::Poll> kPolls[] = {
     {"spin", core::Poll::spin}, {"block", core::Poll::block}, {"adaptive", core::Poll::adaptive}};
 constexpr std::pair<std::string_view, FixVersion> kVersions[] = {
-    {"FIX.4.0", FixVersion::fix40},       {"FIX.4.1", FixVersion::fix41},      {"FIX.4.2", FixVersion::fix42},
-    {"FIX.4.3", FixVersion::fix43},       {"FIX.4.4", FixVersion::fix44},      {"FIX.5.0", FixVersion::fix50},
-    {"FIX.5.0SP1", FixVersion::fix50sp1}, {"FIX.5.0SP2", FixVersion::fix50sp2}};
+    {"FIX.4.0", FixVersion::fix40},       {"FIX.4.1", FixVersion::fix41},       {"FIX.4.2", FixVersion::fix42},
+    {"FIX.4.3", FixVersion::fix43},       {"FIX.4.4", FixVersion::fix44},       {"FIX.5.0", FixVersion::fix50},
+    {"FIX.5.0SP1", FixVersion::fix50sp1}, {"FIX.5.0SP2", FixVersion::fix50sp2}, {"FIX.Latest", FixVersion::fix_latest}};
 constexpr std::pair<std::string_view, fix::TimePrecision> kPrecisions[] = {{"s", fix::TimePrecision::seconds},
                                                                            {"ms", fix::TimePrecision::millis},
                                                                            {"us", fix::TimePrecision::micros},
@@ -87,6 +87,32 @@ std::vector<fix::Tag> tags_of(const Value& value) {
         tags.push_back(tag);
     }
     return tags;
+}
+
+std::vector<FurtherVersion> further_versions_of(const Value& value) {
+    std::vector<FurtherVersion> versions;
+    for (const auto& text : value.list()) {
+        const auto equals = std::min(text.find('='), text.size());
+        const std::string_view name{text.data(), equals};
+        const auto* const known = std::ranges::find(kVersions, name, [](const auto& one) { return one.first; });
+        if (known == std::end(kVersions)) {
+            value.fail("FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE where the dictionary is a file of its own",
+                       "'" + text + "'");
+        }
+        if (equals + 1 == text.size()) value.fail("a file behind the '='", "'" + text + "'");
+        versions.push_back({known->second, text.substr(std::min(equals + 1, text.size()))});
+    }
+    return versions;
+}
+
+std::string further_versions_text(const SessionSettings& settings) {
+    std::string text;
+    for (const auto& [version, dictionary] : settings.further_versions) {
+        text += text.empty() ? "" : ",";
+        text += std::ranges::find(kVersions, version, [](const auto& one) { return one.second; })->first;
+        if (!dictionary.empty()) text += "=" + dictionary;
+    }
+    return text;
 }
 
 /// `{ file = "..." }` or `{ env = "..." }`.
@@ -184,9 +210,9 @@ constexpr Key<EngineConfig> kTopKeys[] = {
      [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
     TopKey::choice<&EngineConfig::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664", "Permissions of stores and raw logs, whatever the umask."),
-    TopKey::text<&EngineConfig::dictionaries>(
-        "dictionaries", "FOLDER",
-        "Folder with FIX40.xml to FIX50SP2.xml and FIXT11.xml; application messages pass unchecked if unset."),
+    TopKey::text<&EngineConfig::dictionaries>("dictionaries", "FOLDER",
+                                              "Folder with FIX40.xml to FIX50SP2.xml, FIXLatest.xml and FIXT11.xml; "
+                                              "application messages pass unchecked if unset."),
     TopKey::integer<&EngineConfig::threads, 1, 64>("threads", "N", "Number of I/O threads."),
     TopKey::choice<&EngineConfig::poll, kPolls>(
         "poll", "spin|block|adaptive", "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
@@ -219,8 +245,9 @@ constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
 };
 
 constexpr Key<SessionSettings> kSessionKeys[] = {
-    SessionKey::choice<&SessionSettings::version, kVersions>("version", "FIX.4.0 to FIX.5.0SP2",
-                                                             "Version of the application messages; 5.0 uses FIXT.1.1."),
+    SessionKey::choice<&SessionSettings::version, kVersions>(
+        "version", "FIX.4.0 to FIX.5.0SP2|FIX.Latest",
+        "Version of the application messages; from 5.0 on over FIXT.1.1, with this version as DefaultApplVerID."),
     SessionKey::short_text<&SessionSettings::sender, kLongestId>("sender", "ID", "Our CompID."),
     SessionKey::short_text<&SessionSettings::target, kLongestId>(
         "target", "ID|*", "The counterparty's CompID; * for any that no other session has."),
@@ -269,8 +296,12 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "thread", "N", "I/O thread, from 0; the session's place in the file modulo `threads` if unset."),
     SessionKey::text<&SessionSettings::dictionary>(
         "dictionary", "FILE", "Dictionary in QuickFIX's XML format; the version's in `dictionaries` if unset."),
-    SessionKey::text<&SessionSettings::application_dictionary>("application_dictionary", "FILE",
-                                                               "The same for the application messages of FIX 5.0."),
+    SessionKey::text<&SessionSettings::application_dictionary>(
+        "application_dictionary", "FILE", "The same for the application messages of FIX 5.0 and later."),
+    {"further_versions", "VERSION[=FILE]+...",
+     "Versions of application messages that the session carries besides `version`, over FIXT.1.1, each with its "
+     "dictionary; the version's in `dictionaries` without FILE.",
+     [](SessionSettings& s, const Value& v) { s.further_versions = further_versions_of(v); }, further_versions_text},
     SessionKey::boolean<&SessionSettings::fields_have_values>("fields_have_values", "Reject fields without a value."),
     SessionKey::boolean<&SessionSettings::user_fields_are_known>(
         "user_fields_are_known", "Reject tags from 5000 on that the dictionary does not have."),

@@ -132,15 +132,13 @@ private:
         std::string version = begin.value;
         if (version == "FIXT.1.1") {
             const auto* application = take("DefaultApplVerID");
-            version = application == nullptr ? "FIX.5.0SP2" : application->value;
-            for (const auto& [number, text] : quickfix::kApplVerIds) {
-                if (version == number) version = text;
-            }
-            if (!version.starts_with("FIX.5.0")) {
+            version = application == nullptr ? "FIX.5.0SP2" : application_version(application->value);
+            if (!version.starts_with("FIX.5.0") && version != "FIX.Latest") {
                 fail(application->line, fmt::format("DefaultApplVerID '{}': over FIXT.1.1 there are FIX.5.0, "
-                                                    "FIX.5.0SP1 and FIX.5.0SP2",
+                                                    "FIX.5.0SP1, FIX.5.0SP2 and FIX.Latest",
                                                     version));
             }
+            is_on_fixt_ = true;
         }
         version_ = version;
         add("version", toml_text(version));
@@ -148,6 +146,14 @@ private:
         target_ = need("TargetCompID").value;
         add("sender", toml_text(sender_));
         add("target", toml_text(target_));
+    }
+
+    /// Of a number of ApplVerID or a name of QuickFIX; any other text stays as it is.
+    static std::string application_version(std::string_view text) {
+        for (const auto& [theirs, ours] : quickfix::kApplVerIds) {
+            if (text == theirs) return std::string{ours};
+        }
+        return std::string{text};
     }
 
     [[nodiscard]] bool is_initiator() {
@@ -294,13 +300,34 @@ private:
     void dictionaries() {
         const auto* used = take("UseDataDictionary");
         const bool is_used = used == nullptr || yes(*used);
-        const bool has_two = version_.starts_with("FIX.5");
         for (const auto& [theirs, ours, is_of_two] : {std::tuple{"DataDictionary", "dictionary", false},
                                                       {"TransportDataDictionary", "dictionary", true},
                                                       {"AppDataDictionary", "application_dictionary", true}}) {
             const auto* file = take(theirs);
-            if (file != nullptr && is_used && is_of_two == has_two) add(ours, toml_text(file->value));
+            if (file != nullptr && is_used && is_of_two == is_on_fixt_) add(ours, toml_text(file->value));
         }
+        further_versions(is_used);
+    }
+    /// "AppDataDictionary.FIX.4.4 = FILE", one for each version.
+    void further_versions(bool is_used) {
+        constexpr std::string_view kPrefix = "AppDataDictionary.";
+        std::string list;
+        for (const auto& entry : section_.entries()) {
+            if (!quickfix::same_key(std::string_view{entry.key}.substr(0, kPrefix.size()), kPrefix)) continue;
+            taken_.insert(&entry);
+            if (!is_on_fixt_) continue;
+            const auto version = application_version(entry.key.substr(kPrefix.size()));
+            const bool is_known =
+                std::ranges::any_of(quickfix::kApplVerIds, [&](const auto& one) { return one.second == version; });
+            if (!is_known) fail(entry.line, fmt::format("{}: '{}' is no application version", entry.key, version));
+            if (version != version_) {
+                list += list.empty() ? "" : ", ";
+                list += toml_text(is_used ? version + "=" + entry.value : version);
+            } else if (is_used && section_.find("AppDataDictionary") == nullptr) {
+                add("application_dictionary", toml_text(entry.value));
+            }
+        }
+        if (!list.empty()) add("further_versions", "[" + list + "]");
     }
 
     void time_precision() {
@@ -330,6 +357,7 @@ private:
     std::set<const Entry*> taken_;
     std::set<std::string_view> written_;  // keys of kPlainKeys
     std::string version_;
+    bool is_on_fixt_{false};
     std::string sender_;
     std::string target_;
     std::string lines_;

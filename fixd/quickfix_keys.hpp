@@ -51,8 +51,17 @@ inline constexpr auto kPlainKeys = std::to_array<PlainKey>({
     {"ValidateUnorderedGroupFields", "members_are_in_order", Kind::yes_no},
 });
 
-inline constexpr auto kApplVerIds = std::to_array<std::pair<std::string_view, std::string_view>>(
-    {{"7", "FIX.5.0"}, {"8", "FIX.5.0SP1"}, {"9", "FIX.5.0SP2"}});
+inline constexpr auto kApplVerIds =
+    std::to_array<std::pair<std::string_view, std::string_view>>({{"2", "FIX.4.0"},
+                                                                  {"3", "FIX.4.1"},
+                                                                  {"4", "FIX.4.2"},
+                                                                  {"5", "FIX.4.3"},
+                                                                  {"6", "FIX.4.4"},
+                                                                  {"7", "FIX.5.0"},
+                                                                  {"8", "FIX.5.0SP1"},
+                                                                  {"9", "FIX.5.0SP2"},
+                                                                  {"10", "FIX.Latest"},
+                                                                  {"FIXLatest", "FIX.Latest"}});
 
 inline constexpr auto kPrecisions = std::to_array<std::pair<std::string_view, std::string_view>>({{"0", "s"},
                                                                                                   {"3", "ms"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -21,9 +22,9 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::size_t kResidentBytes = std::size_t{32} << 20U;
 
-constexpr const char* kFiles[] = {"FIX40", "FIX41", "FIX42", "FIX43", "FIX44", "FIX50", "FIX50SP1", "FIX50SP2"};
-// ApplVerID of FIX 5.0 and its service packs.
-constexpr const char* kApplVerIds[] = {"", "", "", "", "", "7", "8", "9"};
+constexpr const char* kFiles[] = {"FIX40", "FIX41",    "FIX42",    "FIX43",    "FIX44",
+                                  "FIX50", "FIX50SP1", "FIX50SP2", "FIXLatest"};
+static_assert(std::size(kFiles) == static_cast<std::size_t>(FixVersion::fix_latest) + 1);
 
 std::int64_t nanos(std::uint64_t seconds) { return static_cast<std::int64_t>(seconds) * kSecond; }
 
@@ -80,7 +81,19 @@ fix::Version session_version(FixVersion version) noexcept {
     return version >= FixVersion::fix50 ? fix::Version::fixt11 : static_cast<fix::Version>(version);
 }
 
-const fix::Dictionary& Dictionaries::file(const std::string& path) {
+fix::ApplicationVersion application_version(FixVersion version) noexcept {
+    constexpr auto kFirst = static_cast<int>(fix::ApplicationVersion::fix40);
+    static_assert(static_cast<int>(FixVersion::fix_latest) + kFirst ==
+                  static_cast<int>(fix::ApplicationVersion::latest));
+    return static_cast<fix::ApplicationVersion>(static_cast<int>(version) + kFirst);
+}
+
+/// Empty where there is no folder.
+std::string Dictionaries::in_folder(std::string_view name) const {
+    return folder_.empty() ? std::string{} : fmt::format("{}/{}.xml", folder_, name);
+}
+
+fix::Dictionary& Dictionaries::file(const std::string& path) {
     const auto known = files_.find(path);
     if (known != files_.end()) return known->second;
     return files_.emplace(path, read_dictionary_file(path)).first->second;
@@ -94,16 +107,23 @@ const fix::Dictionary& Dictionaries::built_in(fix::Version version) {
 
 Dictionaries::Pair Dictionaries::of(const SessionSettings& session) {
     const bool on_fixt = session.version >= FixVersion::fix50;
-    const auto in_folder = [&](const std::string& name) {
-        return folder_.empty() ? std::string{} : folder_ + "/" + name + ".xml";
-    };
     const std::string standard = kFiles[static_cast<std::size_t>(session.version)];
     auto session_file = session.dictionary;
     if (session_file.empty()) session_file = in_folder(on_fixt ? "FIXT11" : standard);
     auto application_file = session.application_dictionary;
     if (application_file.empty()) application_file = on_fixt ? in_folder(standard) : session_file;
+    if (on_fixt && !session_file.empty()) file(session_file).complete_logon();
     return {.session = session_file.empty() ? &built_in(session_version(session.version)) : &file(session_file),
             .application = application_file.empty() ? nullptr : &file(application_file)};
+}
+
+std::vector<fix::ApplicationDictionary> Dictionaries::further(const SessionSettings& session) {
+    std::vector<fix::ApplicationDictionary> all;
+    for (const auto& [version, own] : session.further_versions) {
+        const auto path = own.empty() ? in_folder(kFiles[static_cast<std::size_t>(version)]) : own;
+        all.push_back({application_version(version), path.empty() ? nullptr : &file(path)});
+    }
+    return all;
 }
 
 engine::TlsOptions tls_options(const TlsFiles& files) {
@@ -127,7 +147,10 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     config.role = settings.hosts.empty() ? fix::Role::acceptor : fix::Role::initiator;
     config.sender_comp_id = settings.sender;
     config.target_comp_id = settings.target;
-    config.default_appl_ver_id = kApplVerIds[static_cast<std::size_t>(settings.version)];
+    if (config.version == fix::Version::fixt11) {
+        config.default_appl_ver_id = fix::appl_ver_id(application_version(settings.version));
+        config.further_versions = dictionaries.further(settings);
+    }
     config.username = settings.username;
     config.password = password_of(settings);
     config.logon_fields = values_of(settings.logon);

@@ -2,10 +2,13 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <millpond/engine/initiator.hpp>
 #include <millpond/engine/session_options.hpp>
 #include <millpond/engine/tls.hpp>
+#include <millpond/fix/application_version.hpp>
 #include <millpond/fix/dictionary.hpp>
 
 #include "fixd/engine_config.hpp"
@@ -25,9 +28,12 @@ public:
     };
     /// Those of a session. They live as long as this. Throws std::runtime_error that names the file.
     [[nodiscard]] Pair of(const SessionSettings& session);
+    /// Those of its further versions, likewise.
+    [[nodiscard]] std::vector<fix::ApplicationDictionary> further(const SessionSettings& session);
 
 private:
-    [[nodiscard]] const fix::Dictionary& file(const std::string& path);
+    [[nodiscard]] std::string in_folder(std::string_view name) const;
+    [[nodiscard]] fix::Dictionary& file(const std::string& path);
     [[nodiscard]] const fix::Dictionary& built_in(fix::Version version);
 
     std::string folder_;
@@ -36,6 +42,7 @@ private:
 };
 
 [[nodiscard]] fix::Version session_version(FixVersion version) noexcept;
+[[nodiscard]] fix::ApplicationVersion application_version(FixVersion version) noexcept;
 
 /// "FIX.4.4:HOUSE->DESK", as the engine names it.
 [[nodiscard]] std::string session_name(const SessionSettings& settings);

@@ -84,7 +84,8 @@ ApplicationVersions::Fault ApplicationVersions::add(const Entry& entry) noexcept
                       .is_indicated = entry.indicator.has_value()};
     auto* const begin = types_.data();
     auto* const end = begin + types_used_;
-    auto* const at = std::lower_bound(begin, end, typed.type, [](const Typed& one, auto type) { return one.type < type; });
+    auto* const at =
+        std::lower_bound(begin, end, typed.type, [](const Typed& one, auto type) { return one.type < type; });
     if (at != end && at->type == typed.type) {
         if (typed.is_indicated && !at->is_indicated) *at = typed;
         return Fault::none;

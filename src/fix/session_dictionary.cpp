@@ -1,6 +1,7 @@
 // Source: FIX 4.0 to 4.4, "Session protocol", and FIXT 1.1: the header, the trailer and the session-level messages.
 #include <millpond/fix/dictionary.hpp>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 
@@ -99,6 +100,9 @@ constexpr KnownField kBodies[] = {
     {1410, "DefaultVerIndicator", FieldType::boolean, Version::fixt11},
 };
 
+/// Of NoMsgTypes(384).
+constexpr std::initializer_list<Tag> kOfMsgTypes{372, 385, 1130, 1131, 1406, 1410};
+
 /// Adds the fields that the version has; the ones before `required` ends must be there.
 void add_fields(const Dictionary& dictionary, FieldSet& set, std::initializer_list<Tag> required,
                 std::initializer_list<Tag> optional) {
@@ -139,10 +143,19 @@ Dictionary Dictionary::session_level(Version version) {
     add_fields(dictionary, logon, {98, 108}, {95,   96,   141,  383,  464,  553,  554,  789, 925, 1400,
                                               1401, 1402, 1403, 1404, 1407, 1408, 1409, 58,  354, 355});
     if (version == Version::fixt11) logon.add(1137, true);
-    if (version >= Version::fix42) {
-        add_fields(dictionary, logon.add_group(384, false), {}, {372, 385, 1130, 1131, 1406, 1410});
-    }
+    if (version >= Version::fix42) add_fields(dictionary, logon.add_group(384, false), {}, kOfMsgTypes);
     return dictionary;
+}
+
+void Dictionary::complete_logon() {
+    const auto logon = messages_.find("A");
+    if (logon == messages_.end() || logon->second.fields.has(384)) return;
+    for (const auto& field : kBodies) {
+        const bool is_wanted = field.tag == 384 || std::ranges::find(kOfMsgTypes, field.tag) != kOfMsgTypes.end();
+        if (!is_wanted || this->field(field.tag) != nullptr || field_named(field.name) != nullptr) continue;
+        define_field(field.tag, field.name, field.type);
+    }
+    add_fields(*this, logon->second.fields.add_group(384, false), {}, kOfMsgTypes);
 }
 
 }  // namespace millpond::fix

@@ -146,7 +146,9 @@ void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
         send_reject(in, fault.rejection, fault.text.text());
         send_logout(fault.words(), in.now);
     } else if (fault.tag() == tag::kDefaultApplVerId && fault.rejection.reason == RejectReason::value_incorrect) {
-        send_logout(fault.words(), in.now);  // the one reply of QuickFIX/J to such a Logon
+        // The one reply of QuickFIX/J to such a Logon, with the number that one in its place would have.
+        if (config_.role == Role::acceptor && config_.reset_on_logon) store_->reset(in.now.utc_ns);
+        send_logout(fault.words(), in.now);
     }
     refuse_logon({fault.tag(), fault.words()});
 }

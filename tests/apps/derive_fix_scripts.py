@@ -3,7 +3,7 @@
 
 usage: derive_fix_scripts.py FIX44_SCRIPTS OUTPUT_FOLDER
 
-Writes OUTPUT_FOLDER/fix40, fix41, fix43, fix50, fix50sp1 and fix50sp2. What differs between the versions is what the
+Writes OUTPUT_FOLDER/fix40, fix41, fix43, fix50, fix50sp1, fix50sp2 and fixlatest. What differs between the versions is what the
 standard says: SendingTime in seconds and ResendRequest up to 999999 before FIX 4.2, a Reject that names the field in its
 Text there, no BusinessMessageReject there, DefaultApplVerID in the Logon of FIXT 1.1, other fields of the orders. BodyLength
 is computed again. Scripts that make no sense in a version are left out.
@@ -21,6 +21,7 @@ VERSIONS = {  # folder: (BeginString, TargetCompID, DefaultApplVerID, left out)
     "fix50": ("FIXT.1.1", "TW50", "7", set()),
     "fix50sp1": ("FIXT.1.1", "TW50SP1", "8", set()),
     "fix50sp2": ("FIXT.1.1", "TW50SP2", "9", set()),
+    "fixlatest": ("FIXT.1.1", "TW", "10", set()),  # as QuickFIX/J's scripts for FIX Latest
 }
 # An ExecutionReport with all that FIX 4.0 and 4.1 require.
 OLD_REPORT = "37=id 17=1 20=0 150=0 39=0 55=WLRI 54=1 38=200 32=0 31=0 151=100 14=0 6=0.0"
@@ -51,7 +52,7 @@ def derived(line, folder):
             tag, value = "98", "0"  # of the session layer, and not of a Heartbeat
         if expected and kind == "3" and tag == "371" and value == "55" and appl_ver_id:
             value = "98"
-        if tag == "336" and value == "ONE_MAIN" and folder in ("fix50sp1", "fix50sp2"):
+        if tag == "336" and value == "ONE_MAIN" and folder in ("fix50sp1", "fix50sp2", "fixlatest"):
             continue  # not of a SecurityDefinition any more
         if old:
             if expected and kind == "2" and tag == "16" and value == "0":
@@ -70,7 +71,7 @@ def derived(line, folder):
                 if tag == "40" and folder == "fix40" and "38" not in known:
                     out.append(("38", "100"))
         out.append((tag, value))
-    if kind in ("A", "j") and appl_ver_id:
+    if (kind == "A" or (kind == "j" and folder != "fixlatest")) and appl_ver_id:
         out.insert(len(out) - (out[-1][0] == "10"), ("1137", appl_ver_id))
     if expected and "9" in known:
         body = sum(len(tag) + len(value) + 2 for tag, value in out if tag not in ("8", "9", "10"))

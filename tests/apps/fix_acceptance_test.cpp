@@ -57,25 +57,62 @@ void add_score(const std::string& said, Score& score) {
 /// acceptors of their own.
 const std::vector<std::vector<std::string>> kShares{{"--skip", "/(6|4a)_"}, {"--only", "/6_"}, {"--only", "/4a_"}};
 
+/// FIX Latest is an Orchestra repository; where there is none, one is made of the newest dictionary of QuickFIX.
+Outcome orchestra_of(const std::string& dictionary, const fs::path& output) {
+    return Program{"python3", {MILLPOND_ORCHESTRA_OF, dictionary, output}}.wait();
+}
+
+TEST(FixAcceptance, ADictionaryIsTheSameInBothFormats) {
+    const auto dictionaries = test::fix_dictionaries();
+    if (dictionaries.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
+    const auto orchestra = fs::path{::testing::TempDir()} / fmt::format("millpond_orchestra_{}.xml", getpid());
+    for (const auto* name : {"FIX42.xml", "FIX50SP2.xml"}) {
+        const auto quickfix = dictionaries + "/" + name;
+        const auto made = orchestra_of(quickfix, orchestra);
+        ASSERT_EQ(made.exit_code, 0) << made.err;
+        const auto printed = [](const std::string& file, const std::string& message) {
+            auto arguments = std::vector<std::string>{"fix", "dictionary", file};
+            if (!message.empty()) arguments.insert(arguments.end(), {"--message", message});
+            const auto out = run(arguments).out;
+            return message.empty() ? out.substr(out.find(':')) : out;  // behind the version's name
+        };
+        for (const auto* message : {"", "D", "8", "d", "V"}) {
+            const auto expected = printed(quickfix, message);
+            EXPECT_GT(expected.size(), 500U);
+            EXPECT_EQ(printed(orchestra, message), expected) << name << " " << message;
+        }
+    }
+    fs::remove(orchestra);
+}
+
 TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
     const auto given = field();
     if (given.runner.empty()) GTEST_SKIP() << "MILLPOND_TEST_DATA names no folder with the scripts";
     if (given.dictionaries.empty()) GTEST_SKIP() << "tools/fetch_fix_dictionaries could not get the dictionaries";
-    const auto derived = fs::path{::testing::TempDir()} / fmt::format("millpond_fix_scripts_{}", getpid());
+    const auto folder = fs::path{::testing::TempDir()} / fmt::format("millpond_fix_scripts_{}", getpid());
+    const auto derived = folder / "scripts";
+    const auto dictionaries = folder / "dictionaries";
+    fs::create_directories(dictionaries);
+    for (const auto& file : fs::directory_iterator{given.dictionaries}) {
+        fs::create_symlink(file.path(), dictionaries / file.path().filename());
+    }
+    const auto latest = orchestra_of(given.dictionaries + "/FIX50SP2.xml", dictionaries / "FIXLatest.xml");
+    ASSERT_EQ(latest.exit_code, 0) << latest.err;
     const auto made = Program{"python3", {MILLPOND_DERIVE_FIX_SCRIPTS, given.scripts / "fix44", derived}}.wait();
     ASSERT_EQ(made.exit_code, 0) << made.err;
 
     std::vector<std::unique_ptr<Program>> acceptors;
     std::vector<std::unique_ptr<Program>> runners;
     for (std::size_t i = 0; i < kShares.size(); ++i) {
-        acceptors.push_back(std::make_unique<Program>(std::vector<std::string>{
-            "fix", "acceptor", "--echo", "--port", "0", "--dictionaries", given.dictionaries}));
+        acceptors.push_back(std::make_unique<Program>(
+            std::vector<std::string>{"fix", "acceptor", "--echo", "--port", "0", "--dictionaries", dictionaries}));
     }
     for (std::size_t i = 0; i < kShares.size(); ++i) {
         ASSERT_TRUE(acceptors[i]->says("listening on ")) << acceptors[i]->wait().err;
         std::vector<std::string> arguments{given.runner,
                                            given.scripts,
                                            derived,
+                                           MILLPOND_FIX_SCRIPTS,
                                            "--jobs",
                                            "8",
                                            "--timeout",
@@ -94,8 +131,8 @@ TEST(FixAcceptance, TheScriptsOfTheFieldAndThoseDerivedForOtherVersionsPass) {
         add_score(outcome.out, score);
         if (outcome.exit_code != 0) faults += outcome.out + outcome.err;
     }
-    fs::remove_all(derived);
-    EXPECT_EQ(score.ran, 117 + 347);
+    fs::remove_all(folder);
+    EXPECT_EQ(score.ran, 117 + 347 + 59 + 3);
     EXPECT_EQ(score.passed, score.ran) << faults;
     for (const auto& acceptor : acceptors) {
         acceptor->signal(SIGTERM);

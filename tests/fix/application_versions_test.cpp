@@ -100,8 +100,7 @@ TEST_F(SessionVersions, TheLogonGivesMessageTypesTheirVersions) {
 
 TEST_F(SessionVersions, TheIndicatorDecidesBetweenVersionsOfOneType) {
     Peer peer{config()};
-    peer.log_on(
-        "98=0|108=30|384=4|372=D|1130=9|372=D|1130=10|1410=Y|372=F|1130=6|372=F|1130=10|1137=9|");
+    peer.log_on("98=0|108=30|384=4|372=D|1130=9|372=D|1130=10|1410=Y|372=F|1130=6|372=F|1130=10|1137=9|");
     EXPECT_EQ(version_of(peer, "35=D|34=2|"), ApplicationVersion::latest);
     EXPECT_EQ(version_of(peer, "35=F|34=2|"), ApplicationVersion::fix44);
 }
@@ -159,6 +158,14 @@ TEST_F(SessionVersions, WithQuickFixRepliesAnUnknownDefaultGetsTheLogoutOfQuickF
     peer.give("A", "98=0|108=30|1137=33|");
     EXPECT_EQ(peer.sent(), "35=5|34=1|58=Invalid DefaultApplVerID=33|\n");
     EXPECT_EQ(peer.closed_, Disconnect::logon_refused);
+    replies.reset_on_logon = true;
+    Peer again{replies};
+    again.log_on(kLogon);
+    again.give("0", "");
+    again.session_.on_disconnect(again.now_);
+    again.session_.on_connect(again.now_);
+    again.give("A", 1, "98=0|108=30|1137=33|");
+    EXPECT_EQ(again.sent(), "35=5|34=1|58=Invalid DefaultApplVerID=33|\n");
 }
 
 TEST_F(SessionVersions, ALogonWithMoreMessageTypesThanThereIsRoomForIsRefused) {
@@ -176,8 +183,7 @@ TEST_F(SessionVersions, ALogonWithMoreMessageTypesThanThereIsRoomForIsRefused) {
     Peer over{config()};
     over.session_.on_connect(over.now_);
     over.give("A", logon_of(ApplicationVersions::kMostTypes + 1));
-    EXPECT_EQ(over.refusals_,
-              std::vector<std::string>{"384 NoMsgTypes gives versions to more than 256 message types"});
+    EXPECT_EQ(over.refusals_, std::vector<std::string>{"384 NoMsgTypes gives versions to more than 256 message types"});
     Peer longer{config()};
     longer.session_.on_connect(longer.now_);
     longer.give("A", "98=0|108=30|384=1|372=ABCDEFGHI|1130=6|1137=9|");
@@ -188,13 +194,13 @@ TEST_F(SessionVersions, AMessageIsSentInTheVersionThatItsRoutingNames) {
     Peer peer{config()};
     peer.log_on(kLogon);
     const auto fill = [](Writer& writer) { writer.add<11>(std::string_view{"a"}); };
-    ASSERT_TRUE(peer.session_.send("D", peer.now_, fill,
-                                   {.appl_ver_id = appl_ver_id(ApplicationVersion::latest)}));
+    ASSERT_TRUE(peer.session_.send("D", peer.now_, fill, {.appl_ver_id = appl_ver_id(ApplicationVersion::latest)}));
     ASSERT_TRUE(peer.session_.send("D", peer.now_, fill));
     EXPECT_EQ(peer.sent(), "35=D|34=2|1128=10|11=a|\n35=D|34=3|11=a|\n");
     peer.give("2", "7=2|16=0|");
-    EXPECT_EQ(peer.sent(), "35=D|34=2|43=Y|122=20240102-03:04:05.000|1128=10|11=a|\n"
-                           "35=D|34=3|43=Y|122=20240102-03:04:05.000|11=a|\n");
+    EXPECT_EQ(peer.sent(),
+              "35=D|34=2|43=Y|122=20240102-03:04:05.000|1128=10|11=a|\n"
+              "35=D|34=3|43=Y|122=20240102-03:04:05.000|11=a|\n");
 }
 
 TEST_F(SessionVersions, DataFieldsOfEachVersionMayHoldTheDelimiter) {
@@ -239,8 +245,8 @@ TEST_F(SessionVersions, NothingIsAllocatedForAMessageOfAnyVersion) {
     std::vector<std::string> messages;
     const auto give = [&](const std::string& type, const std::string& rest) {
         const auto number = std::to_string(messages.size() + 1);
-        messages.push_back(message_of(
-            "FIXT.1.1", "35=" + type + "|34=" + number + "|49=YOU|52=20240102-03:04:05|56=WE|" + rest));
+        messages.push_back(
+            message_of("FIXT.1.1", "35=" + type + "|34=" + number + "|49=YOU|52=20240102-03:04:05|56=WE|" + rest));
     };
     give("A", "98=0|108=30|384=2|372=F|1130=6|372=G|1130=10|1137=9|");
     for (const auto* rest : {"1128=6|11=a|40=1|", "1128=10|11=a|", "1128=7|11=a|", "11=a|"}) give("D", rest);

@@ -190,5 +190,22 @@ TEST(DictionaryDefinitions, DataFieldsArePairedWithTheirLengthByName) {
     EXPECT_EQ(dictionary.data_fields().data_of(96), 0U);
 }
 
+TEST(Dictionary, ALogonWithoutMessageTypesGetsThoseOfFixt) {
+    Dictionary lacking{"FIXT.1.1"};
+    lacking.define_field(372, "RefMsgType", FieldType::text);
+    lacking.complete_logon();
+    EXPECT_EQ(lacking.field(384), nullptr);
+    auto& logon = lacking.define_message("A", "Logon", true).fields;
+    lacking.complete_logon();
+    ASSERT_TRUE(logon.has(384) && logon.find(384)->group);
+    EXPECT_EQ(logon.find(384)->group->first(), 372U);
+    for (const Tag tag : {372U, 385U, 1130U, 1131U, 1406U, 1410U}) {
+        EXPECT_TRUE(logon.find(384)->group->has(tag)) << tag;
+        EXPECT_NE(lacking.field(tag), nullptr) << tag;
+    }
+    lacking.complete_logon();
+    EXPECT_EQ(logon.members().size(), 1U);
+}
+
 }  // namespace
 }  // namespace millpond::fix

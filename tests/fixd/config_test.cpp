@@ -110,7 +110,54 @@ TEST(FixEngineConfig, AFaultNamesFileLineKeyAndBound) {
         "fix.toml:4: key 'hosts' of [[session]] expects a list of strings like ['a', 'b'], found the string 'a:1'");
     EXPECT_EQ(error_of(session("version = 'FIX.6.0'")),
               "fix.toml:4: key 'version' of [[session]] expects one of FIX.4.0, FIX.4.1, FIX.4.2, FIX.4.3, FIX.4.4, "
-              "FIX.5.0, FIX.5.0SP1, FIX.5.0SP2, found 'FIX.6.0'");
+              "FIX.5.0, FIX.5.0SP1, FIX.5.0SP2, FIX.Latest, found 'FIX.6.0'");
+}
+
+TEST(FixEngineConfig, FurtherVersionsHaveTheirDictionaries) {
+    const auto config =
+        from_toml(session("version = 'FIX.Latest'\nfurther_versions = ['FIX.4.4', 'FIX.5.0SP2=/etc/own.xml']\n"));
+    const auto& read = config.sessions.at(0);
+    EXPECT_THAT(read.further_versions, ElementsAre(FurtherVersion{FixVersion::fix44, ""},
+                                                   FurtherVersion{FixVersion::fix50sp2, "/etc/own.xml"}));
+    EngineConfig flags;
+    read_engine_table("session", "sender=A,target=B,version=FIX.5.0,further_versions=FIX.4.4+FIX.Latest=/l.xml", flags);
+    EXPECT_THAT(flags.sessions.at(0).further_versions,
+                ElementsAre(FurtherVersion{FixVersion::fix44, ""}, FurtherVersion{FixVersion::fix_latest, "/l.xml"}));
+    Dictionaries dictionaries{""};
+    auto settings = read;
+    settings.further_versions.pop_back();
+    const auto built = session_options(settings, dictionaries).config;
+    EXPECT_EQ(built.default_appl_ver_id, "10");
+    ASSERT_EQ(built.further_versions.size(), 1U);
+    EXPECT_EQ(built.further_versions[0].version, fix::ApplicationVersion::fix44);
+    EXPECT_EQ(built.further_versions[0].dictionary, nullptr);  // there is no folder
+    const auto fault = [&](const SessionSettings& of, const std::string& folder) -> std::string {
+        Dictionaries files{folder};
+        try {
+            static_cast<void>(session_options(of, files));
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(fault(read, ""), "cannot read /etc/own.xml");
+    EXPECT_EQ(fault(settings, "/nowhere"), "cannot read /nowhere/FIXT11.xml");
+}
+
+TEST(FixEngineConfig, WrongFurtherVersionsAreNamed) {
+    const std::string key = "fix.toml:4: key 'further_versions' of [[session]] expects ";
+    EXPECT_EQ(error_of(session("further_versions = ['FIX.6.0']")),
+              key +
+                  "FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE where the dictionary is a file of its own, found "
+                  "'FIX.6.0'");
+    EXPECT_EQ(error_of(session("further_versions = ['FIX.4.4=']")), key + "a file behind the '=', found 'FIX.4.4='");
+    const std::string who = "[[session]] 'HOUSE' to 'DESK': ";
+    EXPECT_EQ(error_of(session("further_versions = ['FIX.4.2']")),
+              who + "'further_versions' needs a version from FIX.5.0 on: FIX.4.4 carries no other");
+    EXPECT_EQ(error_of(session("version = 'FIX.5.0'\nfurther_versions = ['FIX.5.0']")),
+              who + "key 'further_versions': FIX.5.0 is the key 'version'");
+    EXPECT_EQ(error_of(session("version = 'FIX.5.0'\nfurther_versions = ['FIX.4.4', 'FIX.4.4=a.xml']")),
+              who + "key 'further_versions': FIX.4.4 is there twice");
 }
 
 TEST(FixEngineConfig, AnEmptyTextIsNeitherNoneNorTheDefault) {

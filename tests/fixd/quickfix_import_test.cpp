@@ -155,6 +155,43 @@ EndTime=17:00:00
     EXPECT_EQ(config.sessions[2].end_day, "fri");
 }
 
+constexpr std::string_view kFixt =
+    "[SESSION]\nConnectionType=initiator\nBeginString=FIXT.1.1\nSenderCompID=A\nTargetCompID=B\n"
+    "SocketConnectHost=h\nSocketConnectPort=1\nTransportDataDictionary=FIXT11.xml\n";
+
+TEST(QuickfixImport, ADictionaryForEachVersionIsAFurtherVersion) {
+    const auto config = imported(std::string{kFixt} +
+                                 "DefaultApplVerID=FIXLatest\nAppDataDictionary=FIXLatest.xml\n"
+                                 "AppDataDictionary.FIX.4.4=FIX44.xml\nAppDataDictionary.FIX.5.0SP2=own/50.xml\n");
+    const auto& session = config.sessions.at(0);
+    EXPECT_EQ(session.version, FixVersion::fix_latest);
+    EXPECT_EQ(session.dictionary, "FIXT11.xml");
+    EXPECT_EQ(session.application_dictionary, "FIXLatest.xml");
+    EXPECT_THAT(session.further_versions, ElementsAre(FurtherVersion{FixVersion::fix44, "FIX44.xml"},
+                                                      FurtherVersion{FixVersion::fix50sp2, "own/50.xml"}));
+    for (const auto* version : {"9", "FIX.5.0SP2"}) {
+        const auto own = imported(std::string{kFixt} + "DefaultApplVerID=" + version +
+                                  "\nAppDataDictionary.FIX.5.0SP2=FIX50SP2.xml\nAppDataDictionary.10=FIXLatest.xml\n");
+        EXPECT_EQ(own.sessions.at(0).application_dictionary, "FIX50SP2.xml");
+        EXPECT_THAT(own.sessions.at(0).further_versions,
+                    ElementsAre(FurtherVersion{FixVersion::fix_latest, "FIXLatest.xml"}));
+    }
+    const auto unchecked = imported(std::string{kFixt} +
+                                    "DefaultApplVerID=10\nUseDataDictionary=N\n"
+                                    "AppDataDictionary.FIX.4.2=FIX42.xml\n");
+    EXPECT_EQ(unchecked.sessions.at(0).version, FixVersion::fix_latest);
+    EXPECT_THAT(unchecked.sessions.at(0).further_versions, ElementsAre(FurtherVersion{FixVersion::fix42, ""}));
+    EXPECT_THAT(left_out_of("[DEFAULT]\nAppDataDictionary.FIX.5.0=FIX50.xml\n[SESSION]\nConnectionType=initiator\n"
+                            "BeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\nSocketConnectHost=h\n"
+                            "SocketConnectPort=1\n"),
+                IsEmpty());
+    EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=9\nAppDataDictionary.FIX.9=x.xml\n"),
+                HasSubstr("quickfix.cfg:10: AppDataDictionary.FIX.9: 'FIX.9' is no application version"));
+    EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=FIX.4.4\n"),
+                HasSubstr("quickfix.cfg:9: DefaultApplVerID 'FIX.4.4': over FIXT.1.1 there are FIX.5.0, FIX.5.0SP1, "
+                          "FIX.5.0SP2 and FIX.Latest"));
+}
+
 constexpr std::string_view kSession =
     "[SESSION]\nConnectionType=initiator\nBeginString=FIX.4.4\nSenderCompID=A\n"
     "TargetCompID=B\nSocketConnectHost=h\nSocketConnectPort=1\n";

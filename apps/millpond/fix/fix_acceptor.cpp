@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,31 +27,44 @@ struct Options {
     std::optional<std::uint16_t> port;
 };
 
-/// A session that the echo offers where none is configured: what QuickFIX's acceptance scripts expect to find.
+/// A session that the echo offers where none is configured: what the acceptance scripts of QuickFIX, and those of
+/// QuickFIX/J for FIX Latest, expect to find.
 struct Offered {
     const char* target;
     fixd::FixVersion version;
-    bool fields_have_values;
+    bool fields_have_values{true};
+    bool appl_ver_id_in_business_reject{true};
 };
 
 constexpr const char* kSender = "ISLD";
 constexpr Offered kOffered[] = {
-    {"TW40", fixd::FixVersion::fix40, true},       {"TW41", fixd::FixVersion::fix41, true},
-    {"TW42", fixd::FixVersion::fix42, true},       {"TW43", fixd::FixVersion::fix43, true},
-    {"TW44", fixd::FixVersion::fix44, true},       {"TW50", fixd::FixVersion::fix50, true},
-    {"TW50SP1", fixd::FixVersion::fix50sp1, true}, {"TW50SP2", fixd::FixVersion::fix50sp2, true},
-    {"TW", fixd::FixVersion::fix44, true},         {"NO_CHECK_FIELDS_HAVE_VALUES", fixd::FixVersion::fix44, false},
+    {"TW40", fixd::FixVersion::fix40},
+    {"TW41", fixd::FixVersion::fix41},
+    {"TW42", fixd::FixVersion::fix42},
+    {"TW43", fixd::FixVersion::fix43},
+    {"TW44", fixd::FixVersion::fix44},
+    {"TW50", fixd::FixVersion::fix50},
+    {"TW50SP1", fixd::FixVersion::fix50sp1},
+    {"TW50SP2", fixd::FixVersion::fix50sp2},
+    {"TW", fixd::FixVersion::fix44},
+    {"TW", fixd::FixVersion::fix_latest, true, false},
+    {"NO_CHECK_FIELDS_HAVE_VALUES", fixd::FixVersion::fix44, false},
 };
 
 void offer_sessions(fixd::EngineConfig& config) {
+    const std::vector<fixd::FurtherVersion> besides_latest{{fixd::FixVersion::fix44}, {fixd::FixVersion::fix50sp2}};
+    // QuickFIX has no dictionary of FIX Latest.
+    const bool has_latest = std::filesystem::exists(config.dictionaries + "/FIXLatest.xml");
     for (const auto& offered : kOffered) {
+        if (offered.version == fixd::FixVersion::fix_latest && !has_latest) continue;
         auto& session = config.sessions.emplace_back();
         session.version = offered.version;
+        if (offered.version == fixd::FixVersion::fix_latest) session.further_versions = besides_latest;
         session.sender = kSender;
         session.target = offered.target;
         session.fields_have_values = offered.fields_have_values;
         session.reset_on_logon = true;
-        session.appl_ver_id_in_business_reject = true;
+        session.appl_ver_id_in_business_reject = offered.appl_ver_id_in_business_reject;
     }
 }
 

@@ -30,7 +30,13 @@ fix::Verdict EchoApplication::on_message(engine::SessionLink& link, const fix::M
         if (known && poss_resend) return fix::Verdict::accepted;
         if (!known) orders_.emplace(id);
     }
-    split(link, message);
+    const auto& versions = link.session().application_versions();
+    const auto version = versions.of(message);
+    const auto* of_version = version ? versions.dictionary(*version) : nullptr;
+    split(of_version != nullptr ? *of_version : *dictionary_, message);
+    // What the peer's Logon gives to a type is no default of ours.
+    const bool is_ours = !version || *version == versions.usual();
+    const auto id = is_ours ? std::string_view{} : fix::appl_ver_id(*version);
     const auto value = [&](fix::Tag tag) { return message.text(tag).value_or(std::string_view{}); };
     const bool sent = link.send(message.msg_type(),
                                 [&](fix::Writer& writer) {
@@ -44,17 +50,17 @@ fix::Verdict EchoApplication::on_message(engine::SessionLink& link, const fix::M
                                  .deliver_to_sub_id = value(fix::tag::kDeliverToSubId),
                                  .on_behalf_of_location_id = value(fix::tag::kOnBehalfOfLocationId),
                                  .deliver_to_location_id = value(fix::tag::kDeliverToLocationId),
-                                 .appl_ver_id = value(fix::tag::kApplVerId),
+                                 .appl_ver_id = message.text(fix::tag::kApplVerId).value_or(id),
                                  .poss_resend = poss_resend});
     return sent ? fix::Verdict::accepted : fix::Verdict::application_not_available;
 }
 
-void EchoApplication::split(const engine::SessionLink&, const fix::Message& message) {
+void EchoApplication::split(const fix::Dictionary& dictionary, const fix::Message& message) {
     parts_.clear();
-    const auto* definition = dictionary_->message(message.msg_type());
+    const auto* definition = dictionary.message(message.msg_type());
     const fix::FieldSet* group = nullptr;
     for (const auto& field : message.fields()) {
-        if (field.tag == fix::tag::kCheckSum || dictionary_->trailer().has(field.tag)) break;
+        if (field.tag == fix::tag::kCheckSum || dictionary.trailer().has(field.tag)) break;
         const auto begin = field.offset - message.tag_text(field).size() - 1;
         const auto end = std::size_t{field.offset} + field.length + 1;
         if (group != nullptr && holds(*group, field.tag)) {

@@ -14,10 +14,11 @@ namespace millpond::app {
 
 /// Sends each NewOrderSingle, SecurityDefinition and Email back, the body's fields by ascending tag and each group
 /// behind its count; but not an order with PossResend=Y whose ClOrdID it knows. Other messages it does not support.
-/// For tests: it keeps every ClOrdID.
+/// It answers in the application version of the message. For tests: it keeps every ClOrdID.
 class EchoApplication final : public engine::Application {
 public:
-    /// dictionary: tells which fields belong to groups; must outlive this.
+    /// dictionary: tells which fields belong to groups, in versions without a dictionary of their own; must outlive
+    /// this.
     explicit EchoApplication(const fix::Dictionary& dictionary) : dictionary_(&dictionary) {}
 
     void on_logon(engine::SessionLink& link) override;
@@ -31,7 +32,7 @@ private:
         std::size_t end{0};
     };
 
-    void split(const engine::SessionLink& link, const fix::Message& message);
+    void split(const fix::Dictionary& dictionary, const fix::Message& message);
 
     const fix::Dictionary* dictionary_;
     std::set<std::string, std::less<>> orders_;

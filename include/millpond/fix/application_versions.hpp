@@ -14,8 +14,8 @@
 
 namespace millpond::fix {
 
-/// The application versions that a FIXT 1.1 session carries, each with its dictionary, and which of them a message of the
-/// peer has: the one in its ApplVerID(1128), else the one that the peer's Logon gives to its MsgType, else the
+/// The application versions that a FIXT 1.1 session carries, each with its dictionary, and which of them a message of
+/// the peer has: the one in its ApplVerID(1128), else the one that the peer's Logon gives to its MsgType, else the
 /// DefaultApplVerID(1137) of that Logon.
 ///
 /// A Logon gives a version to a MsgType in its group NoMsgTypes(384): an entry with RefApplVerID(1130) and
@@ -56,8 +56,8 @@ public:
     /// The version of an application message from the peer. Nothing when the session does not carry it.
     [[nodiscard]] std::optional<ApplicationVersion> of(const Message& message) const noexcept;
 
-    /// Takes what the peer's Logon says of versions, in place of what an earlier one said. After a fault MsgTypes have no
-    /// versions of their own.
+    /// Takes what the peer's Logon says of versions, in place of what an earlier one said. After a fault MsgTypes have
+    /// no versions of their own.
     [[nodiscard]] Fault learn(const Message& logon) noexcept;
 
 private:

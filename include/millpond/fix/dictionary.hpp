@@ -109,6 +109,9 @@ public:
     /// Throws DictionaryError when the tag, the message type or their name is defined already.
     FieldDefinition& define_field(Tag tag, std::string field_name, FieldType type);
     MessageDefinition& define_message(std::string type, std::string message_name, bool admin);
+    /// Adds NoMsgTypes(384), with the fields of FIXT 1.1, to the Logon of a dictionary that lacks it, as the FIXT11.xml
+    /// of QuickFIX 1.16 does. Does nothing without a Logon.
+    void complete_logon();
     FieldSet& header() noexcept { return header_; }
     FieldSet& trailer() noexcept { return trailer_; }
     void set_complete(bool complete) noexcept { complete_ = complete; }
