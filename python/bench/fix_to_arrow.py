@@ -26,15 +26,16 @@ def bodies(folder: Path) -> list[bytes]:
 
 
 def by_millpond(folder: Path) -> tuple[float, object]:
-    import pyarrow
+    import pyarrow  # noqa: F401
     from millpond import fix
 
     begin = time.perf_counter()
-    table = pyarrow.table(fix.scan(folder / "raw.log", tags=[55, 58], groups=[270]))
+    table = fix.scan(folder / "raw.log", tags=[55, 58], groups=[270]).to_arrow()
     return time.perf_counter() - begin, table.num_rows
 
 
 def by_simplefix(folder: Path) -> tuple[float, object]:
+    import pandas  # noqa: F401  pyarrow.table imports it
     import pyarrow
     import simplefix
 
@@ -52,6 +53,7 @@ def by_simplefix(folder: Path) -> tuple[float, object]:
 
 
 def by_quickfix(folder: Path) -> tuple[float, object]:
+    import pandas  # noqa: F401  pyarrow.table imports it
     import pyarrow
     import quickfix
 

@@ -81,7 +81,7 @@ class FixScan:
         import pyarrow
 
         with interruptible():
-            table = pyarrow.table(self)
+            table = pyarrow.RecordBatchReader.from_stream(self).read_all()  # pyarrow.table imports pandas
         self._warn()
         return table
 

@@ -106,7 +106,7 @@ class Table:
         import pyarrow
 
         with interruptible():
-            table = pyarrow.table(self)
+            table = pyarrow.RecordBatchReader.from_stream(self).read_all()  # pyarrow.table imports pandas
         self._scan._warn()
         return table
 
