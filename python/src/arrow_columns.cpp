@@ -116,9 +116,11 @@ void append_offset(ArrowColumn& column, std::size_t offset) {
 /// Counts one more row.
 void append_validity(ArrowColumn& column, bool valid) {
     const auto bit = column.rows++;
-    if (bit % 8 == 0) column.validity.push_back(std::byte{0});
-    if (valid) column.validity[bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
-    column.nulls += valid ? 0 : 1;
+    if (valid && column.nulls == 0) return;
+    column.validity.resize(bit / 8 + 1, std::byte{0xFF});
+    if (valid) return;
+    column.validity[bit / 8] &= ~(std::byte{1} << static_cast<int>(bit % 8));
+    ++column.nulls;
 }
 
 }  // namespace

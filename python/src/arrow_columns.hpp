@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "arrow_layout.hpp"
+#include "unset_bytes.hpp"
 
 namespace millpond::python {
 
@@ -18,7 +19,7 @@ struct ArrowColumn {
     std::string name;
     std::string format;
     std::vector<std::byte> validity;  ///< A bit a row; empty when no row is null.
-    std::vector<std::byte> values;    ///< Values, or offsets of 32 bits into `text`.
+    UnsetBytes values;                ///< Values, or offsets of 32 bits into `text`.
     std::string text;
     bool is_text{false};
     std::int64_t nulls{0};

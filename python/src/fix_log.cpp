@@ -32,16 +32,16 @@ bool read_heading(std::string_view line, Heading& heading, std::string_view& res
 
 /// Undoes what the raw log does to line ends.
 std::string_view unescaped(std::string_view text, std::string& room) {
-    if (text.find('\\') == std::string_view::npos) return text;
+    auto escape = text.find('\\');
+    if (escape == std::string_view::npos) return text;
     room.clear();
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '\\' || i + 1 == text.size()) {
-            room += text[i];
-        } else {
-            room += text[++i] == 'n' ? '\n' : text[i];
-        }
+    for (; escape != std::string_view::npos && escape + 1 < text.size(); escape = text.find('\\')) {
+        const auto escaped = text[escape + 1];
+        room += text.substr(0, escape);
+        room += escaped == 'n' ? '\n' : escaped;
+        text.remove_prefix(escape + 2);
     }
-    return room;
+    return room += text;
 }
 
 /// The text from its first message on, with the delimiter that is between BeginString and BodyLength as 0x01.
@@ -93,8 +93,9 @@ std::string as_utf8(std::string_view text) {
 
 void append_value(ArrowColumn& column, std::optional<std::string_view> text) {
     if (!text) return append_null_text(column);
-    const bool ascii = std::ranges::all_of(*text, [](char each) { return static_cast<unsigned char>(each) < 0x80; });
-    if (ascii) return append_text(column, *text);
+    unsigned bits = 0;  // no early end: the compiler takes many bytes at a time
+    for (const char each : *text) bits |= static_cast<unsigned char>(each);
+    if (bits < 0x80) return append_text(column, *text);
     append_text(column, as_utf8(*text));
 }
 
@@ -203,7 +204,8 @@ void FixLog::take_bytes(std::string_view bytes, const Heading& heading, std::str
 void FixLog::take_message(const fix::Frame& frame, const Heading& heading) {
     constexpr std::size_t kLeastFieldBytes = 3;
     constexpr std::size_t kTrailerBytes = 7;
-    spill_.resize(frame.bytes.size() / kLeastFieldBytes + 1);
+    const auto most_fields = frame.bytes.size() / kLeastFieldBytes + 1;
+    if (most_fields > std::max(spill_.size(), fix::Parser::kFields)) spill_.resize(most_fields);
     const auto message = parser_.parse(frame, spill_);
     if (message) return add_row(*message, heading, false);
     const std::string_view bytes{reinterpret_cast<const char*>(frame.bytes.data()), frame.bytes.size()};

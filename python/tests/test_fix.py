@@ -122,6 +122,17 @@ def test_a_long_log_equals_simplefix_s(tmp_path: Path) -> None:
             assert part[tag.decode()].to_pylist() == lists
 
 
+def test_a_value_is_null_where_its_message_has_none(tmp_path: Path) -> None:
+    random_ = random.Random(4)
+    texts = [random_.choice([None, None, "", "text"]) if number > 20 else "first" for number in range(1_000)]
+    path = tmp_path / "raw.log"
+    path.write_bytes(b"".join(raw(message("D", 1, *([] if text is None else [(58, text)]))) for text in texts))
+    scanned = fix.scan(path, tags=[58])
+    table = scanned.to_arrow()
+    table.validate(full=True)
+    assert table["58"].to_pylist() == texts and table["58"].null_count == texts.count(None)
+
+
 def test_streams_of_both_directions_are_put_together_separately(tmp_path: Path) -> None:
     one, two = message("D", 1), message("8", 1)
     path = tmp_path / "raw.log"

@@ -18,16 +18,6 @@ constexpr std::size_t kTimeChars = 8;
 constexpr std::size_t kSecondChars = kDateChars + 1 + kTimeChars;
 constexpr std::size_t kMostFractionDigits = 12;
 
-/// The number that `count` digits make; -1 when one is none.
-int digits(std::string_view text, std::size_t from, std::size_t count) noexcept {
-    int value = 0;
-    for (std::size_t i = from; i < from + count; ++i) {
-        if (text[i] < '0' || text[i] > '9') return -1;
-        value = value * 10 + (text[i] - '0');
-    }
-    return value;
-}
-
 constexpr std::array<char, 200> kPairs = [] {
     std::array<char, 200> pairs{};
     for (std::size_t i = 0; i < 100; ++i) {
@@ -73,22 +63,26 @@ struct SecondText {
 
 std::optional<std::int64_t> parse_utc_date(std::string_view text) noexcept {
     if (text.size() != kDateChars) return std::nullopt;
-    const auto year = digits(text, 0, 4);
-    const auto month = digits(text, 4, 2);
-    const auto day = digits(text, 6, 2);
-    if (year < 1678 || year > 2261 || month < 1 || day < 1) return std::nullopt;
-    const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
-                                           std::chrono::day{static_cast<unsigned>(day)}};
+    bool ok = false;
+    const auto number = detail::digits_before(text.data() + kDateChars, kDateChars, ok);
+    const auto year = static_cast<int>(number / 10'000);
+    if (!ok || year < 1678 || year > 2261) return std::nullopt;
+    const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{number / 100 % 100},
+                                           std::chrono::day{number % 100}};
     if (!date.ok()) return std::nullopt;
     return std::chrono::sys_days{date}.time_since_epoch().count() * kDay;
 }
 
 std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
-    if (text.size() < kTimeChars || text[2] != ':' || text[5] != ':') return std::nullopt;
-    const auto hour = digits(text, 0, 2);
-    const auto minute = digits(text, 3, 2);
-    const auto second = digits(text, 6, 2);
-    if (hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return std::nullopt;
+    if (text.size() < kTimeChars) return std::nullopt;
+    const auto values = detail::load_word(text.data()) ^ detail::word_of("00:00:00");
+    constexpr auto kColons = 0x0000FF0000FF0000ULL;
+    if (!detail::are_digits(values) || (values & kColons) != 0) return std::nullopt;
+    const auto pairs = values * 10 + (values >> 8);  // in the byte of the first digit of each
+    const auto hour = static_cast<std::int64_t>(pairs & 0xFF);
+    const auto minute = static_cast<std::int64_t>(pairs >> 24 & 0xFF);
+    const auto second = static_cast<std::int64_t>(pairs >> 48 & 0xFF);
+    if (hour > 23 || minute > 59 || second > 60) return std::nullopt;
     std::int64_t nanos = 0;
     if (text.size() > kTimeChars) {
         const auto fraction = text.substr(kTimeChars + 1);
@@ -100,7 +94,7 @@ std::optional<std::int64_t> parse_utc_time(std::string_view text) noexcept {
             unit /= 10;
         }
     }
-    return (std::int64_t{hour} * 3600 + std::int64_t{minute} * 60 + second) * kSecond + nanos;
+    return (hour * 3600 + minute * 60 + second) * kSecond + nanos;
 }
 
 std::optional<std::int64_t> parse_utc_timestamp(std::string_view text) noexcept {

@@ -98,6 +98,19 @@ TEST(UtcTime, WhatIsNoTimestampIsNothing) {
     }
 }
 
+TEST(UtcTime, AnyOtherCharacterMakesATimestampNothing) {
+    const std::string sound = "20240102-03:04:05.678";
+    for (std::size_t at = 0; at < sound.size(); ++at) {
+        for (int each = 0; each < 256; ++each) {
+            auto text = sound;
+            text[at] = static_cast<char>(each);
+            const bool digit = sound[at] >= '0' && sound[at] <= '9' && each >= '0' && each <= '9';
+            if (text[at] == sound[at] || digit) continue;
+            EXPECT_EQ(parse_utc_timestamp(text), std::nullopt) << text;
+        }
+    }
+}
+
 TEST(UtcTime, WritingIsTheInverseOfReadingInEveryPrecision) {
     for (const std::int64_t base : {std::int64_t{0}, std::int64_t{1'704'164'645'678'901'234}, std::int64_t{-1},
                                     std::int64_t{951'782'399'999'999'999}, std::int64_t{951'782'400'000'000'000},
