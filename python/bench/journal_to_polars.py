@@ -34,6 +34,7 @@ def prepare(folder: Path, quotes: int) -> float:
 
 def from_journal(folder: Path) -> tuple[float, object]:
     import millpond
+    import polars  # noqa: F401
 
     begin = time.perf_counter()
     frame = millpond.scan(folder / "journal").to_polars()
