@@ -1,5 +1,6 @@
 #include "arrow_columns.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string_view>
@@ -113,16 +114,6 @@ void append_offset(ArrowColumn& column, std::size_t offset) {
     append_bytes(column, &end, sizeof end);
 }
 
-/// Counts one more row.
-void append_validity(ArrowColumn& column, bool valid) {
-    const auto bit = column.rows++;
-    if (valid && column.nulls == 0) return;
-    column.validity.resize(bit / 8 + 1, std::byte{0xFF});
-    if (valid) return;
-    column.validity[bit / 8] &= ~(std::byte{1} << static_cast<int>(bit % 8));
-    ++column.nulls;
-}
-
 }  // namespace
 
 void export_schema(std::span<const ArrowColumn> columns, ArrowSchema* out) {
@@ -165,6 +156,17 @@ void export_rows(std::vector<ArrowColumn>&& columns, std::size_t rows, ArrowArra
     out->private_data = holder.release();
 }
 
+void set_null(ArrowColumn& column, std::size_t row) {
+    column.validity.resize(std::max(column.validity.size(), row / 8 + 1), std::byte{0xFF});
+    column.validity[row / 8] &= ~(std::byte{1} << static_cast<int>(row % 8));
+    ++column.nulls;
+}
+
+void end_rows(ArrowColumn& column, std::size_t rows) {
+    column.rows += rows;
+    if (column.nulls != 0) column.validity.resize((column.rows + 7) / 8, std::byte{0xFF});
+}
+
 ArrowColumn text_column(std::string name) {
     ArrowColumn column;
     column.name = std::move(name);
@@ -177,12 +179,13 @@ ArrowColumn text_column(std::string name) {
 void append_text(ArrowColumn& column, std::string_view text) {
     column.text += text;
     append_offset(column, column.text.size());
-    append_validity(column, true);
+    end_rows(column, 1);
 }
 
 void append_null_text(ArrowColumn& column) {
     append_offset(column, column.text.size());
-    append_validity(column, false);
+    set_null(column, column.rows);
+    end_rows(column, 1);
 }
 
 ArrowColumn number_column(std::string name, std::string format) {
@@ -195,7 +198,8 @@ ArrowColumn number_column(std::string name, std::string format) {
 void append_number(ArrowColumn& column, std::optional<std::int64_t> value) {
     const auto number = value.value_or(0);
     append_bytes(column, &number, sizeof number);
-    append_validity(column, value.has_value());
+    if (!value) set_null(column, column.rows);
+    end_rows(column, 1);
 }
 
 ArrowColumn list_column(std::string name) {
@@ -209,7 +213,7 @@ ArrowColumn list_column(std::string name) {
 
 void end_list(ArrowColumn& column) {
     append_offset(column, column.child->rows);
-    append_validity(column, true);
+    end_rows(column, 1);
 }
 
 }  // namespace millpond::python

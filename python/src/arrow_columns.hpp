@@ -44,6 +44,10 @@ void append_null_text(ArrowColumn& column);
 [[nodiscard]] ArrowColumn number_column(std::string name, std::string format);
 void append_number(ArrowColumn& column, std::optional<std::int64_t> value);
 
+/// For columns whose values the caller appends. Makes the row null, which may be the next one; then counts the rows.
+void set_null(ArrowColumn& column, std::size_t row);
+void end_rows(ArrowColumn& column, std::size_t rows);
+
 /// Lists of texts as a column: append to its child, then end the row's list.
 [[nodiscard]] ArrowColumn list_column(std::string name);
 void end_list(ArrowColumn& column);

@@ -24,14 +24,22 @@ public:
     template <class Pause>
     Rows read(std::size_t max_rows, Pause&& pause) {
         constexpr std::size_t kMostAtOnce = 8'192;
-        constexpr int kPauseEvery = 8;
-        int rounds = 0;
-        while (!ended_ && collector_.rows().size() < max_rows) {
-            const auto room = max_rows - collector_.rows().size();
-            ended_ = !source_->read(collector_, std::clamp<std::size_t>(room, 1, kMostAtOnce));
-            if (++rounds % kPauseEvery == 0) pause();
-        }
+        while (!ended_ && collector_.rows().size() < max_rows)
+            read_some(std::min(max_rows - collector_.rows().size(), kMostAtOnce), pause);
         return collector_.take();
+    }
+    /// Reads up to `max` messages, datagrams or records, and pauses likewise. Returns the rows there are, with those
+    /// that the caller has left there.
+    template <class Pause>
+    Rows& read_some(std::size_t max, Pause&& pause) {
+        constexpr std::size_t kPauseEvery = 65'536;
+        ended_ = !source_->read(collector_, std::max<std::size_t>(max, 1));
+        since_pause_ += max;
+        if (since_pause_ >= kPauseEvery) {
+            since_pause_ = 0;
+            pause();
+        }
+        return collector_.rows();
     }
 
     [[nodiscard]] bool ended() const noexcept { return ended_; }
@@ -43,6 +51,7 @@ private:
     std::unique_ptr<Source> source_;
     Collector collector_;
     bool ended_{false};
+    std::size_t since_pause_{0};
     std::atomic<bool> in_use_{false};
 };
 

@@ -121,6 +121,7 @@ def test_arrow_consumers_see_numpy_s_rows(day) -> None:  # type: ignore[no-untyp
     assert table.column("ts_recv").null_count == len(rows)
     empty = np.isnan(rows["bid_px_00"])
     assert table.column("bid_px_00").null_count == int(empty.sum()) > 0
+    assert table.column("bid_px_00").is_null().to_pylist() == empty.tolist()
     frame = scan.to_polars()
     assert frame["ask_sz_00"].to_list() == rows["ask_sz_00"].tolist()
     assert frame["symbol"].cast(polars.String).to_list() == scan.symbols_of(rows).tolist()
