@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import MillpondError, MillpondWarning, dtypes, scan
+from . import MillpondError, MillpondWarning, Scan, dtypes, scan
 
 _TABLES = tuple(dtypes())
 
@@ -51,21 +51,32 @@ def _export(options: argparse.Namespace) -> int:
     )
     folder = Path(options.folder)
     folder.mkdir(parents=True, exist_ok=True)
+    names = options.table or ("quotes", "trades", "statuses")
+    places = {name: folder / (name if options.partition_by else f"{name}.{options.format}") for name in names}
+    if options.format == "parquet" and not options.partition_by:
+        from .parquet import write_tables
+
+        write_tables(source, {name: str(place) for name, place in places.items()})
+        return _report(source, *places.values())
     code = 0
-    for name in options.table or ("quotes", "trades", "statuses"):
+    for name, place in places.items():
         table = getattr(source, name)
-        place = folder / (name if options.partition_by else f"{name}.{options.format}")
         if options.format == "npy":
             np.save(place, table.to_numpy())
         else:
             table.to_parquet(place, partition_by=options.partition_by)
-        report = source.report
-        print(f"{place}: {report.error_count} errors, {report.counts.get('lost', 0)} lost")
-        for error in report.errors:
-            print(f"millpond: {error}", file=sys.stderr)
-        if not report.ok:
-            code = 1
+        code |= _report(source, place)
     return code
+
+
+def _report(source: Scan, *places: Path) -> int:
+    """Says what the newest reading met, which these files are of; 1 when something was wrong."""
+    report = source.report
+    for place in places:
+        print(f"{place}: {report.error_count} errors, {report.counts.get('lost', 0)} lost")
+    for error in report.errors:
+        print(f"millpond: {error}", file=sys.stderr)
+    return 0 if report.ok else 1
 
 
 if __name__ == "__main__":

@@ -11,16 +11,19 @@ import contextlib
 import os
 import shutil
 import urllib.parse
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .interrupt import interruptible
 
 if TYPE_CHECKING:
     from .fix import FixScan
     from .itch import ItchTable
-    from .scan import Table
+    from .scan import Scan, Table
 
+_Item = TypeVar("_Item")
 _MOST_PARTITIONS = 65_536
 _MOST_WAITING = 1 << 18  # rows of partitioned output in memory
 _MOST_OPEN = 64  # files of partitioned output
@@ -28,33 +31,76 @@ _MOST_GROUPS = 64  # row groups of one such file: what Parquet keeps of each unt
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
+def write_tables(scan: Scan, paths: dict[str, str]) -> None:
+    """Each of these tables to its file, in one reading, in bounded memory. A file is there once it is whole, or not at
+    all.
+    """
+    pyarrow = _pyarrow()
+    with contextlib.ExitStack() as stack:
+        places = {table: stack.enter_context(_whole(path)) for table, path in paths.items()}
+        files: dict[str, Any] = {}
+        # While one thread writes rows, another reads the next ones.
+        for parts in stack.enter_context(_read_ahead(scan._parts(paths, 1 << 17))):
+            for table, part in parts:
+                rows = pyarrow.RecordBatchReader.from_stream(part).read_all()
+                if table not in files:
+                    files[table] = stack.enter_context(_writer(places[table], rows.schema))
+                if len(rows):
+                    files[table].write(rows)
+
+
 def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
     """A file, or a folder of partitions, is there once it is whole, or not at all."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
-    part = path + ".part"
-    for place in (path, part) if partition_by else ():
+    pyarrow = _pyarrow()
+    for place in (path, path + ".part") if partition_by else ():
         if os.path.lexists(place):
             raise FileExistsError(f"'{place}' is there already; partitions go into a folder of their own")
     reader = pyarrow.RecordBatchReader.from_stream(table)
     unknown = [column for column in partition_by or () if column not in reader.schema.names]
     if unknown:
         raise ValueError(f"partition_by: no column {unknown[0]!r}; there are {', '.join(reader.schema.names)}")
+    with _whole(path) as part, interruptible():
+        if partition_by:
+            _write_partitions(reader, Path(part), partition_by)
+        else:
+            with _writer(part, reader.schema) as file:
+                for batch in reader:
+                    file.write_batch(batch)
+
+
+def _pyarrow() -> Any:
     try:
-        with interruptible():
-            if partition_by:
-                _write_partitions(reader, Path(part), partition_by)
-            else:
-                with _writer(part, reader.schema) as file:
-                    for batch in reader:
-                        file.write_batch(batch)
+        import pyarrow
+    except ImportError:
+        raise ImportError("to_parquet needs pyarrow: pip install millpond[arrow]") from None
+    return pyarrow
+
+
+@contextlib.contextmanager
+def _whole(path: str) -> Generator[str, None, None]:
+    """Another place for a file or folder, which gets its name when all went well and is removed otherwise."""
+    part = path + ".part"
+    try:
+        yield part
         os.replace(part, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             shutil.rmtree(part) if os.path.isdir(part) else os.unlink(part)
         raise
+
+
+@contextlib.contextmanager
+def _read_ahead(items: Iterator[_Item]) -> Generator[Iterator[_Item], None, None]:
+    """The same items, of which a thread makes the next one while one is used."""
+    with ThreadPoolExecutor(1) as thread:
+
+        def all_items() -> Iterator[_Item]:
+            coming = thread.submit(next, items, None)
+            while (item := coming.result()) is not None:
+                coming = thread.submit(next, items, None)
+                yield item
+
+        yield all_items()
 
 
 def _writer(path: str | Path, schema: Any) -> Any:

@@ -124,9 +124,14 @@ class Table:
 
     def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
         """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
-        from .parquet import write
+        if partition_by:
+            from .parquet import write
 
-        write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+            write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+        else:
+            from .parquet import write_tables
+
+            write_tables(self._scan, {self.name: os.fspath(path)})
         self._scan._warn()
 
 
@@ -299,6 +304,17 @@ class Scan:
     def _arrow(self, table: str, max_rows: int) -> object:
         which = _TABLES.index(table)
         return _core.arrow_stream(self._open(1 << which).tables, which, max_rows)
+
+    def _parts(self, tables: Iterable[str], max_rows: int) -> Iterator[list[tuple[str, _core.TablePart]]]:
+        """Rows of several tables in one reading, in streams of one batch; at first one without rows of each. Each step
+        takes a bounded time.
+        """
+        which = [_TABLES.index(table) for table in tables]
+        reader = _core.ScanTables(self._open(sum(1 << each for each in which)).tables, which, max_rows)
+        parts: list[tuple[int, _core.TablePart]] | None = reader.empty()
+        while parts is not None:
+            yield [(_TABLES[table], part) for table, part in parts]
+            parts = reader.read()
 
     def _read(self, max_rows: int, tables: int) -> Iterator[Batch]:
         checked_rows(max_rows)

@@ -29,6 +29,21 @@ def test_export_writes_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "none" in capsys.readouterr().err
 
 
+def test_exported_tables_are_those_of_scans(tmp_path: Path) -> None:
+    data, _ = made_up_day(3_000, 5)
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(data)
+    scan = millpond.scan(path)
+    expected = {name: getattr(scan, name).to_polars() for name in ("quotes", "trades", "gaps")}
+    out = tmp_path / "out"
+    tables = [word for name in expected for word in ("--table", name)]
+    assert main(["export", str(path), str(out), *tables]) == 0
+    found = {name: polars.read_parquet(out / f"{name}.parquet") for name in expected}
+    for name, frame in expected.items():
+        assert found[name].equals(frame) and found[name].schema == frame.schema, name
+    assert len(found["trades"]) > 0 and len(found["gaps"]) == 0
+
+
 def test_a_damaged_file_is_an_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.itch"
     path.write_bytes(made_up_day(3_000, 5)[0][:-3])
