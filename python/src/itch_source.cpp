@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "feed_source.hpp"
@@ -16,13 +21,18 @@ public:
 
     bool read(Collector& rows, std::size_t max) override {
         rows_ = &rows;
-        std::span<const std::byte> message;
-        for (std::size_t taken = 0; taken < max; ++taken) {
-            if (!reader_.next(message)) {
+        std::array<std::span<const std::byte>, kAhead> messages;
+        for (std::size_t taken = 0; taken < max;) {
+            const auto count = reader_.next(std::span{messages}.first(std::min(max - taken, kAhead)));
+            if (count == 0) {
                 if (!reader_.error().empty()) note(reader_.error());
                 return false;
             }
-            decoder_.decode_message(message, reader_.messages(), {}, *this);
+            const std::span few{messages.data(), count};
+            decoder_.prefetch(few);
+            auto number = reader_.messages() - count;
+            for (const auto message : few) decoder_.decode_message(message, ++number, {}, *this);
+            taken += count;
         }
         return true;
     }
@@ -34,6 +44,7 @@ public:
     std::uint64_t offset() const noexcept override { return reader_.offset(); }
 
 private:
+    static constexpr std::size_t kAhead = 32;  // messages whose orders and books are on their way from memory
     net::ItchFileReader reader_;
     feed::ItchDecoder decoder_;
 };

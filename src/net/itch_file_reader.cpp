@@ -43,6 +43,21 @@ bool ItchFileReader::next(std::span<const std::byte>& message) {
     return true;
 }
 
+std::size_t ItchFileReader::next(std::span<std::span<const std::byte>> messages) {
+    if (messages.empty() || !next(messages[0])) return 0;
+    std::size_t count = 1;
+    for (auto rest = stream_.peek(0).subspan(shown_); count < messages.size(); ++count) {
+        if (rest.size() < kLengthBytes) break;
+        const std::size_t length = core::load_be<std::uint16_t>(rest.data());
+        if (length == 0 || rest.size() < kLengthBytes + length) break;
+        messages[count] = rest.subspan(kLengthBytes, length);
+        rest = rest.subspan(kLengthBytes + length);
+        shown_ += kLengthBytes + length;
+    }
+    messages_ += count - 1;
+    return count;
+}
+
 bool ItchFileReader::fail(const std::string& what) {
     error_ = "'" + name_ + "', message " + std::to_string(messages_ + 1) + " at byte " +
              std::to_string(stream_.offset()) + ": " + what;

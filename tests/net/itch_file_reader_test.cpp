@@ -87,6 +87,25 @@ TEST(ItchFileReader, AFileThatEndsTooEarlyIsToldWithThePlaceAtEveryLength) {
     }
 }
 
+TEST(ItchFileReader, SeveralMessagesAtOnceAreThoseThatComeOneByOne) {
+    const auto file = "\0\5hello\0\1!\0\2ok\0\3end\0\0behind"sv;
+    for (std::size_t size = 0; size <= file.size(); ++size) {
+        const auto expected = read(file.substr(0, size));
+        for (const auto at_once : {1U, 2U, 3U, 10U}) {
+            ItchFileReader reader{bytes_of(file.substr(0, size)), "test.itch"};
+            std::vector<std::span<const std::byte>> room(at_once);
+            std::vector<std::string> messages;
+            while (const auto count = reader.next(room)) {
+                for (const auto message : std::span{room}.first(count)) messages.push_back(text_of(message));
+                EXPECT_EQ(reader.messages(), messages.size());
+            }
+            EXPECT_EQ(messages, expected.messages);
+            EXPECT_EQ(reader.error(), expected.error);
+            EXPECT_EQ(reader.complete(), expected.complete);
+        }
+    }
+}
+
 TEST(ItchFileReader, ReadsAPipeThatIsLongerThanItsBuffer) {
     std::string file;
     std::size_t bytes = 0;

@@ -67,6 +67,10 @@ public:
     void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
                         Handler& handler);
 
+    /// Asks for the memory that these messages will need, which is scattered: for readers of files, before they decode
+    /// the messages one by one.
+    void prefetch(std::span<const std::span<const std::byte>> messages) const noexcept;
+
     /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
     template <EventHandler Handler>
     void begin_session(const moldudp64_layout::Session& session, std::uint64_t, const Arrival& arrival,

@@ -66,6 +66,15 @@ public:
     /// Null when it is not known. Valid until the next change.
     [[nodiscard]] const OrderStore::Order* find(std::uint64_t number) noexcept { return orders_.find(number); }
     void prefetch(std::uint64_t number) const noexcept { orders_.prefetch(number); }
+    /// Asks for the memory of a book ahead of its use, and then for that of its best levels.
+    void prefetch_book(std::uint16_t book) const noexcept {
+        books_[book].bids.prefetch();
+        books_[book].asks.prefetch();
+    }
+    void prefetch_levels(std::uint16_t book) const noexcept {
+        books_[book].bids.prefetch_best(levels_);
+        books_[book].asks.prefetch_best(levels_);
+    }
 
     [[nodiscard]] Top top(std::uint16_t book) const noexcept;
     [[nodiscard]] bool is_complete(std::uint16_t book) const noexcept {
@@ -92,6 +101,9 @@ private:
     };
 
     [[nodiscard]] static std::size_t checked(const Options& options);
+    /// Of an order whose number is not there.
+    [[nodiscard]] Outcome put(const OrderStore::Order& order) noexcept;
+    [[nodiscard]] Outcome take(OrderStore::Order& order, std::uint32_t shares) noexcept;
     [[nodiscard]] static std::uint32_t key_of(bool is_bid, std::uint32_t price) noexcept {
         return is_bid ? price : ~price;
     }
@@ -142,12 +154,17 @@ inline OrderBooks::Book& OrderBooks::current(std::uint16_t book) noexcept {
 inline OrderBooks::Outcome OrderBooks::add(std::uint16_t book, std::uint64_t number, bool is_bid, std::uint32_t shares,
                                            std::uint32_t price) noexcept {
     if (orders_.find(number) != nullptr) return Outcome::duplicate_order;
+    return put({number, price, shares, 0, book, is_bid});
+}
+
+inline OrderBooks::Outcome OrderBooks::put(const OrderStore::Order& order) noexcept {
     if (orders_.size() == orders_.capacity() && !make_room_for_orders()) return Outcome::no_room;
-    const auto key = key_of(is_bid, price);
-    if (!side(book, is_bid).add(levels_, key, shares)) {
-        if (!make_room_for_levels() || !side(book, is_bid).add(levels_, key, shares)) return Outcome::no_room;
+    const auto key = key_of(order.is_bid, order.price);
+    auto& levels = side(order.book, order.is_bid);
+    if (!levels.add(levels_, key, order.shares)) {
+        if (!make_room_for_levels() || !levels.add(levels_, key, order.shares)) return Outcome::no_room;
     }
-    (void)orders_.put({number, price, shares, 0, book, is_bid});  // room and absence were checked
+    (void)orders_.put(order);  // room and absence were checked
     return Outcome::done;
 }
 
@@ -164,29 +181,32 @@ inline bool OrderBooks::make_room_for_levels() noexcept {
 
 inline OrderBooks::Outcome OrderBooks::reduce(std::uint64_t number, std::uint32_t shares) noexcept {
     auto* const order = orders_.find(number);
-    if (order == nullptr) return Outcome::unknown_order;
-    const bool too_many = shares > order->shares;
-    const auto taken = too_many ? order->shares : shares;
-    side(order->book, order->is_bid).take(levels_, key_of(order->is_bid, order->price), taken);
-    order->shares -= taken;
-    if (order->shares == 0) orders_.erase(order);
-    return too_many ? Outcome::too_many_shares : Outcome::done;
+    return order == nullptr ? Outcome::unknown_order : take(*order, shares);
 }
 
 inline OrderBooks::Outcome OrderBooks::remove(std::uint64_t number) noexcept {
-    const auto* const order = orders_.find(number);
-    return order == nullptr ? Outcome::unknown_order : reduce(number, order->shares);
+    auto* const order = orders_.find(number);
+    return order == nullptr ? Outcome::unknown_order : take(*order, order->shares);
+}
+
+inline OrderBooks::Outcome OrderBooks::take(OrderStore::Order& order, std::uint32_t shares) noexcept {
+    const bool too_many = shares > order.shares;
+    const auto taken = too_many ? order.shares : shares;
+    side(order.book, order.is_bid).take(levels_, key_of(order.is_bid, order.price), taken);
+    order.shares -= taken;
+    if (order.shares == 0) orders_.erase(&order);
+    return too_many ? Outcome::too_many_shares : Outcome::done;
 }
 
 inline OrderBooks::Outcome OrderBooks::replace(std::uint64_t number, std::uint64_t new_number, std::uint32_t shares,
                                                std::uint32_t price) noexcept {
-    const auto* const order = orders_.find(number);
+    auto* const order = orders_.find(number);
     if (order == nullptr) return Outcome::unknown_order;
     if (new_number != number && orders_.find(new_number) != nullptr) return Outcome::duplicate_order;
     const auto book = order->book;
     const bool is_bid = order->is_bid;
-    (void)remove(number);
-    return add(book, new_number, is_bid, shares, price);
+    (void)take(*order, order->shares);
+    return put({new_number, price, shares, 0, book, is_bid});
 }
 
 inline OrderBooks::Top OrderBooks::top(std::uint16_t book) const noexcept {

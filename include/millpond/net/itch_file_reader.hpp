@@ -25,6 +25,9 @@ public:
 
     /// The next message, valid until the next call. False at the end and at damage, which error() then tells.
     [[nodiscard]] bool next(std::span<const std::byte>& message);
+    /// The next messages, all valid until the next call: one, where there is a next one, and those behind it that are
+    /// in the buffer already, so that their reader can look ahead. How many there are.
+    [[nodiscard]] std::size_t next(std::span<std::span<const std::byte>> messages);
 
     /// Empty, or where the file ends within a message.
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
@@ -41,7 +44,7 @@ private:
 
     detail::ByteStream stream_;
     std::string name_;
-    std::size_t shown_{0};  // bytes of the stream that belong to the message handed out last
+    std::size_t shown_{0};  // bytes of the stream that belong to the messages handed out last
     std::uint64_t messages_{0};
     bool complete_{false};
     std::string error_;

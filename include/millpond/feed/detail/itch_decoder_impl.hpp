@@ -33,6 +33,23 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
     return {.messages = apply_other(other, packet, handler), .error = packet.error};
 }
 
+inline void ItchDecoder::prefetch(std::span<const std::span<const std::byte>> messages) const noexcept {
+    constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
+    const auto with_book = [&](auto&& work) {
+        for (const auto message : messages) {
+            if (message.size() < kOrderAt + 8) continue;
+            const auto book = books_.find(locate_of(message.data()));
+            if (book != ItchBooks::kNone) work(message, book);
+        }
+    };
+    with_book([this](std::span<const std::byte> message, std::uint16_t book) {
+        order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
+        order_books_.prefetch_book(book);
+    });
+    // A book says where its levels are.
+    with_book([this](std::span<const std::byte>, std::uint16_t book) { order_books_.prefetch_levels(book); });
+}
+
 template <class Handler>
 void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                         Handler& handler) {

@@ -115,6 +115,19 @@ public:
         }
     }
 
+    /// Asks for the memory that says where the chunks are, ahead of prefetch_best.
+    void prefetch() const noexcept {
+        __builtin_prefetch(&used_, 1);
+        __builtin_prefetch(chunks_.data(), 1);
+    }
+    /// Asks for the best chunk's memory ahead of its use.
+    void prefetch_best(const LevelPool& pool) const noexcept {
+        if (used_ == 0) return;
+        const auto& chunk = pool[chunks_[used_ - 1]];
+        __builtin_prefetch(&chunk.count, 1);
+        __builtin_prefetch(chunk.shares.data(), 1);
+    }
+
     /// Forgets all levels without giving their chunks back: for LevelPool::reset.
     void forget() noexcept {
         used_ = 0;
