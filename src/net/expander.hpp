@@ -28,7 +28,7 @@ public:
     [[nodiscard]] virtual bool complete() const noexcept = 0;
 };
 
-/// Null when the library was built without zlib or libzstd.
+/// Null when the library was built without ISA-L or libzstd.
 [[nodiscard]] std::unique_ptr<Expander> make_gzip_expander();
 [[nodiscard]] std::unique_ptr<Expander> make_zstd_expander();
 

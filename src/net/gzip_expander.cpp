@@ -1,8 +1,8 @@
-#include <zlib.h>
+#include <isa-l/igzip_lib.h>
 
 #include <algorithm>
 #include <limits>
-#include <new>
+#include <memory>
 #include <ranges>
 
 #include "expander.hpp"
@@ -10,15 +10,24 @@
 namespace millpond::net::detail {
 namespace {
 
+const char* text_of(int result) noexcept {
+    switch (result) {
+        case ISAL_INVALID_BLOCK: return "invalid block";
+        case ISAL_INVALID_SYMBOL: return "invalid symbol";
+        case ISAL_INVALID_LOOKBACK: return "invalid distance too far back";
+        case ISAL_INVALID_WRAPPER: return "incorrect header check";
+        case ISAL_UNSUPPORTED_METHOD: return "unknown compression method";
+        case ISAL_INCORRECT_CHECKSUM: return "incorrect data check";
+        default: return "damaged";
+    }
+}
+
 class GzipExpander final : public Expander {
 public:
     GzipExpander() {
-        constexpr int kGzipOnly = 16;
-        if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc{};
+        isal_inflate_init(&state_);
+        state_.crc_flag = ISAL_GZIP;
     }
-    GzipExpander(const GzipExpander&) = delete;
-    GzipExpander& operator=(const GzipExpander&) = delete;
-    ~GzipExpander() override { inflateEnd(&stream_); }
 
     Step expand(std::span<const std::byte> in, std::span<std::byte> out) override {
         if (between_members_ && seen_member_) {
@@ -27,28 +36,28 @@ public:
                 std::ranges::find_if(in, [](std::byte each) { return each != std::byte{0}; }) - in.begin();
             if (zeros != 0) return {.taken = static_cast<std::size_t>(zeros)};
         }
-        constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+        constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
         const auto in_bytes = std::min(in.size(), kMost);
         const auto out_bytes = std::min(out.size(), kMost);
-        stream_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));  // zlib only reads it
-        stream_.avail_in = static_cast<uInt>(in_bytes);
-        stream_.next_out = reinterpret_cast<Bytef*>(out.data());
-        stream_.avail_out = static_cast<uInt>(out_bytes);
-        const auto result = inflate(&stream_, Z_NO_FLUSH);
-        Step step{.taken = in_bytes - stream_.avail_in, .made = out_bytes - stream_.avail_out};
-        between_members_ = result == Z_STREAM_END;
-        if (result == Z_STREAM_END) {
+        state_.next_in = reinterpret_cast<std::uint8_t*>(const_cast<std::byte*>(in.data()));  // which is only read
+        state_.avail_in = static_cast<std::uint32_t>(in_bytes);
+        state_.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+        state_.avail_out = static_cast<std::uint32_t>(out_bytes);
+        const auto result = isal_inflate(&state_);
+        Step step{.taken = in_bytes - state_.avail_in, .made = out_bytes - state_.avail_out};
+        between_members_ = state_.block_state == ISAL_BLOCK_FINISH;
+        if (result < 0) {
+            step.error = text_of(result);
+        } else if (between_members_) {
             seen_member_ = true;
-            inflateReset(&stream_);
-        } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            step.error = stream_.msg != nullptr ? stream_.msg : zError(result);
+            isal_inflate_reset(&state_);
         }
         return step;
     }
     bool complete() const noexcept override { return between_members_; }
 
 private:
-    z_stream stream_{};
+    inflate_state state_{};
     bool between_members_{true};
     bool seen_member_{false};
 };
