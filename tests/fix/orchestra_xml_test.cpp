@@ -174,8 +174,9 @@ TEST(OrchestraXml, WhatContainsItselfOrGrowsWithoutBoundIsRefused) {
     const auto message =
         "<fixr:messages><fixr:message name='M' msgType='M'><fixr:structure><fixr:componentRef id='1'/>"
         "</fixr:structure></fixr:message></fixr:messages>";
-    EXPECT_EQ(fault_of(repository(fields + "<fixr:components><fixr:component id='1' name='C'><fixr:componentRef id='1'/>"
-                                           "</fixr:component></fixr:components>" +
+    EXPECT_EQ(fault_of(repository(fields +
+                                  "<fixr:components><fixr:component id='1' name='C'><fixr:componentRef id='1'/>"
+                                  "</fixr:component></fixr:components>" +
                                   message)),
               "message M: the component 1 contains itself");
     EXPECT_EQ(fault_of(repository("<fixr:fields><fixr:field id='1' name='A' type='NumInGroup'/></fixr:fields>"

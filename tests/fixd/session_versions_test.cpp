@@ -44,9 +44,8 @@ public:
         const auto version = link.session().application_versions().of(message);
         if (!version) return fix::Verdict::other;
         const auto id = message.text(fix::tag::kClOrdId).value_or("");
-        static_cast<void>(link.send(
-            "8", [&](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>(id); },
-            {.appl_ver_id = fix::appl_ver_id(*version)}));
+        static_cast<void>(link.send("8", [&](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>(id); },
+                                    {.appl_ver_id = fix::appl_ver_id(*version)}));
         const std::lock_guard guard{*lock_};
         seen_->push_back(std::string{id} + " " + std::string{name(*version)});
         return fix::Verdict::accepted;
@@ -68,9 +67,8 @@ protected:
                further();
     }
     [[nodiscard]] Applications noting() {
-        return [this](const SessionSettings&, const fix::Dictionary*) {
-            return std::make_unique<Noting>(lock_, seen_);
-        };
+        return
+            [this](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<Noting>(lock_, seen_); };
     }
     [[nodiscard]] std::vector<std::string> seen() {
         const std::lock_guard guard{lock_};
@@ -96,15 +94,29 @@ TEST_F(SessionVersions, TheApplicationSeesTheVersionOfEachMessageAndAnswersInIt)
     give("D", 5, "1128=10|11=d|40=1|");
     give("D", 6, "1128=7|11=e|");
     give("E", 7, "11=f|");
-    ASSERT_TRUE(comes_true([&] { return client.received().contains("\x01" "34=7\x01"); }));
+    ASSERT_TRUE(comes_true([&] {
+        return client.received().contains(
+            "\x01"
+            "34=7\x01");
+    }));
     EXPECT_THAT(seen(), ElementsAre("a FIX.4.4", "b FIX.Latest", "c FIX.5.0SP2"));
     const auto received = client.received();
-    EXPECT_THAT(received, HasSubstr("\x01" "1137=9\x01"));
-    EXPECT_THAT(received, HasSubstr("\x01" "1128=6\x01" "11=a\x01"));
-    EXPECT_THAT(received, HasSubstr("\x01" "1128=10\x01" "11=b\x01"));
-    EXPECT_THAT(received, HasSubstr("45=5\x01" "58=Invalid tag number\x01" "371=40\x01"));
-    EXPECT_THAT(received, HasSubstr("45=6\x01" "58=Invalid/Unsupported Application Version\x01" "371=1128\x01"));
-    EXPECT_THAT(received, HasSubstr("45=7\x01" "58=Invalid MsgType\x01"));
+    EXPECT_THAT(received, HasSubstr("\x01"
+                                    "1137=9\x01"));
+    EXPECT_THAT(received, HasSubstr("\x01"
+                                    "1128=6\x01"
+                                    "11=a\x01"));
+    EXPECT_THAT(received, HasSubstr("\x01"
+                                    "1128=10\x01"
+                                    "11=b\x01"));
+    EXPECT_THAT(received, HasSubstr("45=5\x01"
+                                    "58=Invalid tag number\x01"
+                                    "371=40\x01"));
+    EXPECT_THAT(received, HasSubstr("45=6\x01"
+                                    "58=Invalid/Unsupported Application Version\x01"
+                                    "371=1128\x01"));
+    EXPECT_THAT(received, HasSubstr("45=7\x01"
+                                    "58=Invalid MsgType\x01"));
 }
 
 TEST_F(SessionVersions, SidesWithOtherDefaultsLogOnIfEachCarriesTheOthers) {
