@@ -1,4 +1,6 @@
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -67,6 +69,12 @@ std::string repository(const std::string& inside,
            "' name='FIX.Latest' version='FIX.Latest_EP303'>" + inside + "</fixr:repository>";
 }
 
+std::string joined(std::initializer_list<std::string_view> parts) {
+    std::string all;
+    for (const auto part : parts) all += part;
+    return all;
+}
+
 std::string fault_of(const std::string& xml) {
     try {
         static_cast<void>(read_dictionary(xml));
@@ -77,7 +85,7 @@ std::string fault_of(const std::string& xml) {
 }
 
 std::string small(const std::string& more = "", const std::string& terms = "required") {
-    return repository(std::string{kLists} + kFields + kComponents + order_with(more, terms));
+    return repository(joined({kLists, kFields, kComponents, order_with(more, terms)}));
 }
 
 TEST(OrchestraXml, FieldsCodesComponentsGroupsAndMessagesAreRead) {
@@ -132,7 +140,7 @@ TEST(OrchestraXml, TheBaseScenarioCountsAndReferencesNameTheirs) {
   <fixr:message name="Zzz" msgType="D" scenario="aaa"><fixr:structure><fixr:fieldRef id="10"/></fixr:structure></fixr:message>
   <fixr:message name="Order" msgType="D"><fixr:structure><fixr:componentRef id="2000" scenario="timed"/>
   </fixr:structure></fixr:message></fixr:messages>)"};
-    const auto dictionary = read_dictionary(repository(std::string{kLists} + kFields + more));
+    const auto dictionary = read_dictionary(repository(joined({kLists, kFields, more})));
     const auto* order = dictionary.message("D");
     EXPECT_EQ(order->name, "Order");
     EXPECT_TRUE(order->fields.has(60));
