@@ -66,7 +66,9 @@ void SinkSet::open(const std::vector<SinkConfig>& sinks) {
 }
 
 void SinkSet::adopt(Candidate& sink) {
-    consumers_.push_back(sink.prepared->join(host_of(sink.config.name())));
+    auto host = host_of(sink.config.name());
+    host.replaced = sink.replaced;
+    consumers_.push_back(sink.prepared->join(host));
     configs_.push_back(sink.config);
     if (options_.added) options_.added(*consumers_.back());
 }
@@ -80,12 +82,14 @@ void SinkSet::stop() {
     for (const auto& consumer : consumers_) log_account(*consumer);
 }
 
-void SinkSet::log_account(const Consumer& sink) {
+void SinkSet::log_account(const Consumer& sink, bool goes_on) {
     const auto account = sink.account();
-    log_.info(sink.name() + ".end",
-              "sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}",
-              sink.name(), account.published, account.delivered, account.filtered, account.conflated, account.missed,
-              account.queued);
+    const bool left = account.queued != 0 && !goes_on;
+    log_.say(
+        left ? service::Severity::warning : service::Severity::info, sink.name() + ".end",
+        fmt::format("sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}{}",
+                    sink.name(), account.published, account.delivered, account.filtered, account.conflated,
+                    account.missed, account.queued, left ? "; what was queued did not go out" : ""));
 }
 
 std::vector<health::WatchedSink> SinkSet::watched() const {
@@ -103,14 +107,17 @@ net::SocketAddress SinkSet::address_of(std::string_view kind) const {
     return {};
 }
 
-void SinkSet::close(std::size_t place) {
+SinkSet::Closed SinkSet::close(std::size_t place, bool followed) {
     const auto at = static_cast<std::ptrdiff_t>(place);
     const auto closing = std::move(consumers_[place]);
+    auto config = std::move(configs_[place]);
     consumers_.erase(consumers_.begin() + at);
     configs_.erase(configs_.begin() + at);
     if (options_.removed) options_.removed(*closing);
     closing->stop();
-    log_account(*closing);
+    auto stopped = closing->stopped_at();
+    log_account(*closing, followed && stopped);
+    return {.config = std::move(config), .stopped = std::move(stopped)};
 }
 
 std::set<std::string> SinkSet::gone(const std::vector<SinkConfig>& next, const std::set<std::string>& kept) const {
@@ -193,7 +200,7 @@ std::optional<std::string> SinkSet::run(Candidate& sink) {
         return std::nullopt;
     } catch (const std::exception& error) {
         std::string why = error.what();
-        if (consumers_.size() != before) close(before);
+        if (consumers_.size() != before) close(before, true);
         return why;
     }
 }
@@ -219,26 +226,27 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
         if (kept.contains(name)) wanted.push_back({config, config.prepare()});
     }
     std::ranges::stable_partition(wanted, [](const Candidate& sink) { return sink.config.follows().empty(); });
-    std::vector<SinkConfig> closed;
+    std::vector<Closed> closed;
     for (std::size_t i = consumers_.size(); i-- != 0;) {
-        if (!going.contains(consumers_[i]->name())) continue;
-        result.done.push_back(fmt::format("sink '{}' is closed", consumers_[i]->name()));
-        closed.push_back(configs_[i]);
-        close(i);
+        const auto closing = consumers_[i]->name();
+        if (!going.contains(closing)) continue;
+        result.done.push_back(fmt::format("sink '{}' is closed", closing));
+        closed.push_back(close(i, std::ranges::any_of(wanted, is_named(closing))));
     }
     for (auto& sink : wanted) {
         const auto name = sink.config.name();
+        const auto old = std::ranges::find(closed, name, [](const Closed& one) { return one.config.name(); });
+        if (old != closed.end()) sink.replaced = old->stopped;
         const auto failure = run(sink);
         if (!failure) {
             result.done.push_back(fmt::format("sink '{}' runs", name));
             continue;
         }
         sink.prepared.reset();  // gives back what it took
-        const auto old = std::ranges::find(closed, name, &SinkConfig::name);
         bool restored = false;
-        if (old != closed.end() && !(*old == sink.config)) {
+        if (old != closed.end() && !(old->config == sink.config)) {
             try {
-                Candidate former{*old, old->prepare()};
+                Candidate former{.config = old->config, .prepared = old->config.prepare(), .replaced = old->stopped};
                 restored = !run(former);
             } catch (const std::exception&) {
                 restored = false;  // a secret that was there when it was opened first is gone

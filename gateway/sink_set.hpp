@@ -59,11 +59,17 @@ public:
     [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const;
 
 private:
+    /// A sink that a reload has closed.
+    struct Closed {
+        SinkConfig config;
+        std::optional<RingPlace> stopped;
+    };
     /// A sink that a reload is to open.
     struct Candidate {
         SinkConfig config;
         std::unique_ptr<PreparedSink> prepared;
         bool opened{false};
+        std::optional<RingPlace> replaced{};  ///< Where its predecessor has stopped.
     };
 
     [[nodiscard]] SinkHost host_of(const std::string& sink);
@@ -71,8 +77,10 @@ private:
     [[nodiscard]] bool runs(std::string_view name) const;
     /// Joins it and takes it in; not started.
     void adopt(Candidate& sink);
-    void close(std::size_t place);
-    void log_account(const Consumer& sink);
+    /// followed: whether another sink takes its place.
+    Closed close(std::size_t place, bool followed);
+    /// goes_on: whether another sink passes on what this one did not.
+    void log_account(const Consumer& sink, bool goes_on = false);
     /// Names of running sinks that a reload closes. kept: those whose new settings are refused.
     [[nodiscard]] std::set<std::string> gone(const std::vector<SinkConfig>& next,
                                              const std::set<std::string>& kept) const;

@@ -45,6 +45,8 @@ public:
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
     /// The journal that it writes; nothing when it writes none.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
+    /// After stop: where one that replaces it goes on; nothing when that one begins with the board.
+    [[nodiscard]] virtual std::optional<RingPlace> stopped_at() const { return std::nullopt; }
 };
 
 }  // namespace millpond::gateway

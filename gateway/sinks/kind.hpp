@@ -46,6 +46,7 @@ struct SinkHost {
     http::Pages pages;   ///< The gateway's own pages: /health, /metrics, /api/health.
     /// The running journal of that name. Throws ConfigError when there is none.
     std::function<JournalSource(const std::string& name)> journal;
+    std::optional<RingPlace> replaced{};  ///< Where the sink that this one replaces has stopped; for join.
 };
 
 /// A sink between its settings and its run. Its secrets and certificates are read.

@@ -38,7 +38,8 @@ public:
                                                                 .name = basics.name,
                                                                 .poll = basics.poll,
                                                                 .pin = basics.pin,
-                                                                .holds = options_.holds},
+                                                                .holds = options_.holds,
+                                                                .replaced = host.replaced},
                                             std::move(sink_), host.say);
     }
 

@@ -35,6 +35,13 @@ struct JournalSource {
     const core::Tally* newest_record{nullptr};  ///< Number of its newest record; valid while the sink runs.
 };
 
+/// Where in its ring a sink stopped.
+struct RingPlace {
+    std::string ring;
+    std::uint64_t epoch{0};
+    std::uint64_t next{0};  ///< Entry with which a sink that replaces it goes on.
+};
+
 /// What a sink did with an event.
 enum class Taken : std::uint8_t {
     kept,      ///< It goes out; until it has, it is part of held().
@@ -57,9 +64,18 @@ public:
     [[nodiscard]] virtual Delivery mode() const noexcept = 0;
 
     /// Number of the ring entry that it wants first, so that it goes on where an earlier run stopped; nothing when it
-    /// joins by the board. Called once, before everything else. epoch: the ring's.
-    [[nodiscard]] virtual std::optional<std::uint64_t> resume_at(std::uint64_t epoch) {
+    /// joins by the board. Called once, before everything else. epoch: the ring's. stopped: what the sink that it
+    /// replaces in a reload gave as its next_wanted.
+    [[nodiscard]] virtual std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
+                                                                 std::optional<std::uint64_t> stopped) {
         static_cast<void>(epoch);
+        static_cast<void>(stopped);
+        return std::nullopt;
+    }
+    /// After finish: number of the entry with which a sink that replaces it goes on, so that nothing is lost between
+    /// them; nothing when that one had better begin with the board. unread: the first entry that was not passed on.
+    [[nodiscard]] virtual std::optional<std::uint64_t> next_wanted(std::uint64_t unread) const {
+        static_cast<void>(unread);
         return std::nullopt;
     }
 

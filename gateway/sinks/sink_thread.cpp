@@ -90,7 +90,10 @@ SinkThread::SinkThread(const Options& options, std::unique_ptr<Sink> sink, servi
       say_(std::move(say)),
       reader_(
           {.name = options.ring, .visible_as = options.name.substr(0, market::ReaderName::capacity()), .own = true}) {
-    if (const auto number = sink_->resume_at(reader_.epoch())) {
+    const auto& replaced = options.replaced;
+    const bool same_ring = replaced && replaced->ring == ring_ && replaced->epoch == reader_.epoch();
+    const auto stopped = same_ring ? std::optional{replaced->next} : std::nullopt;
+    if (const auto number = sink_->resume_at(reader_.epoch(), stopped)) {
         reader_.seek(*number);
     } else {
         Board board{*this};
@@ -118,6 +121,13 @@ void SinkThread::start() {
 void SinkThread::stop() {
     stopping_.store(true, std::memory_order_release);  // sync "stop asked": run
     if (thread_.joinable()) thread_.join();
+}
+
+std::optional<RingPlace> SinkThread::stopped_at() const {
+    if (waiting_.size() != 0) return std::nullopt;  // the board has them
+    const auto next = sink_->next_wanted(progress_.read().readable);
+    if (!next) return std::nullopt;
+    return RingPlace{.ring = ring_, .epoch = reader_.epoch(), .next = *next};
 }
 
 void SinkThread::name_up_to(feed::InstrumentId id) {

@@ -37,8 +37,9 @@ public:
         std::string ring;
         std::string name;
         core::Poll poll{core::Poll::adaptive};
-        std::optional<std::uint32_t> pin{};  ///< Processor of the thread.
-        std::chrono::nanoseconds holds{};    ///< For how long the sink may hold an event on purpose.
+        std::optional<std::uint32_t> pin{};   ///< Processor of the thread.
+        std::chrono::nanoseconds holds{};     ///< For how long the sink may hold an event on purpose.
+        std::optional<RingPlace> replaced{};  ///< Where the sink that this one replaces has stopped.
     };
 
     /// Joins the ring, board first or where the sink resumes: every event from there on is in the account. Throws
@@ -61,6 +62,7 @@ public:
     [[nodiscard]] std::chrono::nanoseconds holds() const noexcept override { return holds_; }
     [[nodiscard]] net::SocketAddress address() const override { return sink_->address(); }
     [[nodiscard]] std::optional<JournalSource> journal() const override { return sink_->journal(); }
+    [[nodiscard]] std::optional<RingPlace> stopped_at() const override;
     /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
     /// and missed once the ring has overwritten it. While the thread takes events, what it may have taken counts as
     /// queued, so that `missed` never goes down.

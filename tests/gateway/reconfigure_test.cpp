@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -269,6 +270,62 @@ TEST_F(Reconfigure, ASinkThatCannotBeStartedAfterAllRunsWithItsOldSettings) {
     EXPECT_TRUE(gateway.watch_until(
         [&](const health::State&) { return gateway.gateway().sinks()[0]->account().delivered != 0; }));
     EXPECT_TRUE(std::filesystem::exists(path("quotes.csv")));
+}
+
+TEST_F(Reconfigure, ACsvSinkThatIsReplacedGoesOnWithTheRowWhereItStopped) {
+    if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+    Config config;
+    test::RunningGateway gateway{"goes-on", [&](Config& made) {
+                                     made.add<csv::Settings>().path = path("first.csv");
+                                     config = made;
+                                 }};
+    complete(config);
+    // The rows of the second wait for a disk, and so does what waits in the ring.
+    constexpr std::uint64_t kRounds = 3;
+    constexpr std::uint64_t kQuotes = 10;
+    const std::array<std::string, kRounds> paths{"/dev/full", path("second.csv"), path("third.csv")};
+    for (std::uint64_t round = 0; round < kRounds; ++round) {
+        for (std::uint64_t i = 0; i < kQuotes; ++i) gateway.send_quote();
+        auto next = config;
+        next.first<csv::Settings>()->path = paths.at(round);
+        const auto result = gateway.gateway().reconfigure(next);
+        EXPECT_THAT(result.refused, IsEmpty());
+    }
+    gateway.send_quote();
+    ASSERT_TRUE(gateway.watch_until([&](const health::State&) {
+        const auto account = gateway.gateway().sinks()[0]->account();
+        return account.published != 0 && account.queued == 0;
+    }));
+    std::vector<std::string> times;
+    for (const auto* name : {"first.csv", "second.csv", "third.csv"}) {
+        std::ifstream file{path(name)};
+        std::string line;
+        EXPECT_TRUE(std::getline(file, line)) << name;
+        while (std::getline(file, line)) times.push_back(line.substr(0, line.find(',')));
+    }
+    EXPECT_EQ(times.size(), kRounds * kQuotes + 1);
+    EXPECT_TRUE(std::ranges::is_sorted(times));
+    EXPECT_EQ(gateway.logged().find("did not go out"), std::string::npos) << gateway.logged();
+}
+
+TEST_F(Reconfigure, WhatARemovedSinkLeavesIsAWarning) {
+    if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+    Config config;
+    test::RunningGateway gateway{"leaves", [&](Config& made) {
+                                     made.add<csv::Settings>().path = "/dev/full";
+                                     auto& other = made.add<csv::Settings>();
+                                     other.name = "other";
+                                     other.path = path("other.csv");
+                                     config = made;
+                                 }};
+    complete(config);
+    gateway.send_quote();
+    ASSERT_TRUE(gateway.watch_until(
+        [&](const health::State&) { return gateway.gateway().sinks()[1]->account().published != 0; }));
+    auto next = config;
+    next.sinks.erase(next.sinks.begin());
+    EXPECT_THAT(gateway.gateway().reconfigure(next).refused, IsEmpty());
+    EXPECT_THAT(gateway.logged(), HasSubstr("queued 1; what was queued did not go out"));
 }
 
 TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {

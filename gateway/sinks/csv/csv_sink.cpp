@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waiting bytes are written at once.
 constexpr std::size_t kMostBytes = 4 * kWriteBytes;
+constexpr std::size_t kUsualRowBytes = 32;  ///< At least.
 constexpr std::int64_t kRetryNs = 250'000'000;
 constexpr std::int64_t kPipeRetryNs = 1'000'000;  ///< A pipe is full until its reader comes to it.
 /// What the files of this version and of all earlier ones begin with.
@@ -43,6 +44,7 @@ void check_path(const std::string& path) {
 CsvSink::CsvSink(const Options& options, service::Say say)
     : options_(options), say_(std::move(say)), file_(options.path, options.file_mode, kBeginsWith) {
     rows_.reserve(kMostBytes + feed::kMaxCsvBytes);
+    held_.reserve(kMostBytes / kUsualRowBytes);
     if (!begin_file() && errno != ENXIO) {  // a FIFO may get its reader later
         const int error = errno;
         throw std::system_error(error, std::generic_category(),
@@ -80,17 +82,17 @@ void CsvSink::board(const feed::Quote& quote, std::uint64_t) {
     ++not_events_;
 }
 
-Taken CsvSink::on(const feed::Quote& quote, std::uint64_t) {
+Taken CsvSink::on(const feed::Quote& quote, std::uint64_t number) {
     append(quote);
-    ++held_;
+    held_.push_back(number);
     return Taken::kept;
 }
 
-Taken CsvSink::on(const feed::Gap& gap, std::uint64_t) {
+Taken CsvSink::on(const feed::Gap& gap, std::uint64_t number) {
     std::array<char, feed::kMaxCsvBytes> row;
     rows_ += feed::gap_csv(row, gap);
     has_rows_ = true;
-    ++held_;
+    held_.push_back(number);
     return Taken::kept;
 }
 
@@ -112,7 +114,7 @@ void CsvSink::note_written(std::size_t bytes) {
     mid_row_ = written.back() != '\n';
     const auto others = std::min(lines, not_events_);
     not_events_ -= others;
-    held_ -= lines - others;
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(lines - others));
     counters_.rows.add(lines - others);
     counters_.bytes.add(bytes);
     rows_.erase(0, bytes);

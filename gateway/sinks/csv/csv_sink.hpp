@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,13 @@ public:
 
     [[nodiscard]] std::size_t room() const noexcept override;
     [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
+    /// Goes on where the sink that it replaces stopped: no row is lost, none is written twice.
+    [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t, std::optional<std::uint64_t> stopped) override {
+        return stopped;
+    }
+    [[nodiscard]] std::optional<std::uint64_t> next_wanted(std::uint64_t unread) const override {
+        return held_.empty() ? unread : held_.front();
+    }
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
     void board(const feed::Quote& quote, std::uint64_t number) override;
     void board(const feed::Status&, std::uint64_t) override {}
@@ -73,7 +81,7 @@ public:
     void step(std::int64_t monotonic_ns) override;
     void hurry() override { hurried_ = true; }
     void finish() override;
-    [[nodiscard]] std::uint64_t held() const noexcept override { return held_; }
+    [[nodiscard]] std::uint64_t held() const noexcept override { return held_.size(); }
     [[nodiscard]] std::string_view type() const noexcept override { return "csv"; }
     void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
 
@@ -92,7 +100,7 @@ private:
     core::RotatedFile file_;
     std::vector<feed::CsvSymbol> symbols_;
     std::string rows_;                 // what is not written yet; may begin in the middle of a row
-    std::uint64_t held_{0};            // events that end in it
+    std::vector<std::uint64_t> held_;  // numbers of the events whose rows end in it
     std::uint64_t not_events_{0};      // lines in front of them: the header and the board
     std::vector<std::size_t> splits_;  // places in rows_ behind which another session, and so another file, begins
     bool has_rows_{false};             // the newest of the files that those make

@@ -51,7 +51,7 @@ void JournalSink::service(const std::stop_token& stop) {
 
 std::size_t JournalSink::room() const noexcept { return writer_.room(); }
 
-std::optional<std::uint64_t> JournalSink::resume_at(std::uint64_t epoch) {
+std::optional<std::uint64_t> JournalSink::resume_at(std::uint64_t epoch, std::optional<std::uint64_t>) {
     const auto number = writer_.resume_at(epoch);
     writer_.set_epoch(epoch);
     return number;

@@ -36,7 +36,8 @@ public:
 
     [[nodiscard]] std::size_t room() const noexcept override;
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
-    [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch) override;
+    [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t epoch,
+                                                         std::optional<std::uint64_t> stopped) override;
     void name(feed::InstrumentId id, const feed::Venue& venue, const feed::Symbol& symbol) override;
     void board(const feed::Quote&, std::uint64_t) override {}
     void board(const feed::Status&, std::uint64_t) override {}
