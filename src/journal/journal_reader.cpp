@@ -31,7 +31,7 @@ JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(f
 
 void JournalReader::pass_over(const SegmentFile& file, const std::exception& error) {
     if (!is_segment_failure(error)) throw;
-    if (!std::filesystem::exists(file.path)) return;  // retention was faster
+    if (!std::filesystem::exists(std::filesystem::symlink_status(file.path))) return;  // retention was faster
     passed_over_ = true;
     note_fault(file, std::string{error.what()} + "; passed over");
 }
@@ -67,24 +67,56 @@ bool JournalReader::try_open(const SegmentFile& file) {
     return true;
 }
 
-bool JournalReader::open_next() {
-    // The next number is there already in the usual case; after a removal the listing tells.
-    const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
-    if (SegmentReader::is_started(next.path) && try_open(next)) return true;
-    for (const auto& file : list_segments(folder_)) {
-        if (file.ordinal > ordinal_ && SegmentReader::is_started(file.path) && try_open(file)) return true;
+/// By their ordinals. Files behind `ordinal` that should be started and are not are passed over.
+std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
+    std::vector<SegmentFile> started;
+    std::vector<SegmentFile> others;
+    for (auto& file : list_segments(folder_)) {
+        if (file.ordinal <= ordinal) continue;
+        (SegmentReader::is_started(file.path) ? started : others).push_back(std::move(file));
     }
-    return false;
+    const auto newest = started.empty() ? 0 : started.back().ordinal;
+    for (const auto& file : others) {
+        // Segments are started in their order, and filled after that: these were started before the second look.
+        if (file.ordinal > newest && !SegmentReader::is_filled(file.path)) continue;
+        if (SegmentReader::is_started(file.path)) {
+            started.push_back(file);
+        } else {
+            static_cast<void>(look_into(file));
+        }
+    }
+    std::ranges::sort(started, {}, &SegmentFile::ordinal);
+    return started;
 }
 
-std::optional<SegmentFile> JournalReader::next_started() const {
+bool JournalReader::open_next() {
+    const auto behind_last = segment_ ? segment_->next_record() : 0;
+    const auto open = [&](const SegmentFile& file) {
+        if (!try_open(file)) return false;
+        const auto first = segment_->identity().first_record;
+        if (first < behind_last) {
+            note_fault(file, file.path.string() + ": its header begins with record " + std::to_string(first) +
+                                 ", the segment before ends with " + std::to_string(behind_last - 1));
+            passed_over_ = true;  // it stands in the place of another one
+        }
+        return true;
+    };
+    // The next number is there already in the usual case; after a removal the listing tells.
+    const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
+    if (SegmentReader::is_started(next.path) && open(next)) return true;
+    return std::ranges::any_of(started_behind(ordinal_), open);
+}
+
+std::optional<SegmentFile> JournalReader::next_started() {
     SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
     if (SegmentReader::is_started(next.path)) return next;
-    if (std::filesystem::exists(next.path)) return std::nullopt;  // it waits to be used
-    for (const auto& file : list_segments(folder_)) {
-        if (file.ordinal > ordinal_ && SegmentReader::is_started(file.path)) return file;
+    if (next.ordinal == waits_ && std::filesystem::exists(next.path)) return std::nullopt;
+    if (std::filesystem::exists(next.path) && !SegmentReader::is_filled(next.path)) {
+        waits_ = next.ordinal;  // to be used
+        return std::nullopt;
     }
-    return std::nullopt;
+    const auto started = started_behind(ordinal_);
+    return started.empty() ? std::nullopt : std::optional{started.front()};
 }
 
 /// True when nothing more comes in the open segment, although its header does not say that it is ended: its writer has
@@ -93,7 +125,8 @@ bool JournalReader::find_over() {
     const auto next = next_started();
     if (!next) return false;
     const auto segment = look_into(*next);
-    segment_->set_over(segment ? segment->identity().first_record : 0);
+    const auto first = segment ? segment->identity().first_record : 0;
+    segment_->set_over(first >= segment_->next_record() ? first : 0);
     return true;
 }
 
@@ -130,7 +163,6 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             passed_over_ = false;
             return Step::lost;
         }
-        passed_over_ = false;
         const auto outcome = segment_->next(view);
         switch (outcome) {
             case ReadOutcome::nothing:
@@ -151,7 +183,10 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             case ReadOutcome::record: break;
         }
         const bool is_sought = view.record >= expected_;  // not before the place that was sought
-        if (is_sought) expected_ = view.record + 1;
+        if (is_sought) {
+            expected_ = view.record + 1;
+            passed_over_ = false;
+        }
         if (view.kind == RecordKind::name) {
             NameRecord name;
             if (view.copy_to(name)) learn(name);
@@ -171,8 +206,7 @@ void JournalReader::seek(std::uint64_t record) {
     position_ = {};
     expected_ = record;
     std::optional<SegmentFile> target;
-    for (const auto& file : list_segments(folder_)) {
-        if (!SegmentReader::is_started(file.path)) continue;
+    for (const auto& file : started_behind(0)) {
         const auto segment = look_into(file);
         if (!segment) continue;
         const auto first = segment->identity().first_record;
@@ -187,8 +221,7 @@ void JournalReader::seek(std::uint64_t record) {
 
 void JournalReader::seek_time(std::int64_t utc_ns) {
     std::uint64_t target = 1;
-    for (const auto& file : list_segments(folder_)) {
-        if (!SegmentReader::is_started(file.path)) continue;
+    for (const auto& file : started_behind(0)) {
         auto segment = look_into(file);
         if (!segment) continue;
         target = segment->identity().first_record;

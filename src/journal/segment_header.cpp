@@ -124,7 +124,7 @@ std::expected<ReadIdentity, std::string> read_identity(const SegmentHeader& head
     if (magic != kMagic) {
         if (has_checksum && raw.agrees() && raw.plausible())
             return ReadIdentity{raw.identity(), "the magic in its header is damaged"};
-        if (magic == 0) return std::unexpected{"a journal segment that is not in use yet"};
+        if (magic == 0) return std::unexpected{"no journal segment: its header is empty"};
         return std::unexpected{"no journal segment (magic differs)"};
     }
     if (!has_checksum) {

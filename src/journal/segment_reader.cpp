@@ -19,6 +19,29 @@
 
 namespace millpond::journal {
 
+namespace {
+
+/// Whether the file is a regular one, and all is zero from this offset to behind the place of its first records.
+bool is_zero_from(const core::Descriptor& file, std::uint64_t offset) {
+    struct stat facts{};
+    bool zero = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
+    const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+    std::array<std::byte, kHeaderBytes> page{};
+    const auto stop = bytes == 0 ? 0 : std::min<std::uint64_t>(bytes, data_offset(bytes) + kHeaderBytes);
+    for (auto at = offset; zero && at < stop; at += page.size()) {
+        const auto got = pread(file.get(), page.data(), page.size(), static_cast<off_t>(at));
+        zero = got > 0 && std::ranges::all_of(std::span{page}.first(static_cast<std::size_t>(got)),
+                                              [](std::byte byte) { return byte == std::byte{0}; });
+    }
+    return zero;
+}
+
+core::Descriptor open_to_look(const std::filesystem::path& path) {
+    return core::Descriptor{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+}
+
+}  // namespace
+
 std::optional<std::int64_t> receive_time(const RecordView& view) noexcept {
     const auto time_of = [&](auto event) -> std::optional<std::int64_t> {
         if (!view.copy_to(event)) return std::nullopt;
@@ -66,7 +89,7 @@ SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory
 void SegmentReader::note_fault(const std::string& what) { fault_ += fault_.empty() ? what : "; " + what; }
 
 bool SegmentReader::is_started(const std::filesystem::path& path) {
-    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+    const auto file = open_to_look(path);
     if (!file) return false;
     SegmentHeader header{};
     const bool got =
@@ -77,21 +100,13 @@ bool SegmentReader::is_started(const std::filesystem::path& path) {
 }
 
 bool SegmentReader::is_blank(const std::filesystem::path& path) {
-    const core::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-    if (!file) return errno == ENOENT;
-    bool blank = true;
-    struct stat facts{};
-    blank = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
-    const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-    std::array<std::byte, kHeaderBytes> page{};
-    // The header, the index and the first records.
-    const auto stop = bytes == 0 ? 0 : std::min<std::uint64_t>(bytes, data_offset(bytes) + kHeaderBytes);
-    for (std::uint64_t at = 0; blank && at < stop; at += page.size()) {
-        const auto got = pread(file.get(), page.data(), page.size(), static_cast<off_t>(at));
-        blank = got > 0 && std::ranges::all_of(std::span{page}.first(static_cast<std::size_t>(got)),
-                                               [](std::byte byte) { return byte == std::byte{0}; });
-    }
-    return blank;
+    const auto file = open_to_look(path);
+    return file ? is_zero_from(file, 0) : errno == ENOENT;
+}
+
+bool SegmentReader::is_filled(const std::filesystem::path& path) {
+    const auto file = open_to_look(path);
+    return file ? !is_zero_from(file, kHeaderBytes) : errno != ENOENT;
 }
 
 void SegmentReader::find_tail() noexcept {

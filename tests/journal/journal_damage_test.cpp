@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
@@ -250,6 +251,67 @@ TEST_F(JournalDamageTest, AnUnreadableSegmentIsPassedOverNamedAndItsRecordsAreLo
     EXPECT_NE(named[0].find("0000000002.mpj: cut off before its first record"), std::string::npos);
     reader.seek(1);
     EXPECT_TRUE(reader.take_faults().empty()) << "named once";
+}
+
+TEST_F(JournalDamageTest, AFileThatStandsInTheMiddleAndIsNoSegmentIsDamageWhateverItIs) {
+    using Replace = std::function<void(const std::filesystem::path&)>;
+    const std::vector<std::pair<std::string, Replace>> cases{
+        {"header is empty", [](const auto& path) { overwrite(path, 0, std::string(100, '\0')); }},
+        {"header is empty", [](const auto& path) { overwrite(path, 0, std::string(kHeaderBytes, '\0')); }},
+        {"header is empty",
+         [](const auto& path) {
+             std::filesystem::resize_file(path, 0);
+             std::filesystem::resize_file(path, kSegmentBytes);
+         }},
+        {"begins with record 1, the segment before ends",
+         [this](const auto& path) {
+             std::filesystem::copy_file(first_segment(), path, std::filesystem::copy_options::overwrite_existing);
+         }},
+        {"0000000002.mpj",
+         [](const auto& path) {
+             std::filesystem::remove(path);
+             std::filesystem::create_symlink("nowhere", path);
+         }},
+        {"0000000002.mpj",
+         [](const auto& path) {
+             std::filesystem::remove(path);
+             std::filesystem::create_directory(path);
+         }},
+    };
+    for (const auto& [text, replace] : cases) {
+        SCOPED_TRACE(text);
+        TearDown();
+        write(2 * kQuotesInSegment);
+        const auto files = list_segments(folder_);
+        ASSERT_EQ(files.size(), 3U);
+        const auto first_after = SegmentReader{files[2].path}.identity().first_record;
+        const auto last_before = SegmentReader{files[0].path}.tail()->next_record - 1;
+        replace(files[1].path);
+        const auto found = read();
+        ASSERT_EQ(found.faults.size(), 1U);
+        EXPECT_NE(found.faults[0].find(text), std::string::npos) << found.faults[0];
+        ASSERT_EQ(found.lost.size(), 1U);
+        EXPECT_EQ(found.lost[0].reason, LostReason::damaged);
+        EXPECT_EQ(found.lost[0].first, last_before + 1);
+        EXPECT_EQ(found.lost[0].last, first_after - 1);
+        EXPECT_EQ(found.quotes.size() + found.lost[0].count(), 2 * kQuotesInSegment);
+    }
+}
+
+TEST_F(JournalDamageTest, ANewestSegmentWithoutItsHeaderIsDamageAndOneThatWaitsIsNot) {
+    write(2 * kQuotesInSegment);
+    const auto files = list_segments(folder_);
+    const auto newest = files.back().path;
+    const auto waiting = folder_ / "0000000009.mpj";
+    std::ofstream{waiting}.close();
+    std::filesystem::resize_file(waiting, kSegmentBytes);
+    EXPECT_TRUE(read().faults.empty());
+    overwrite(newest, 0, std::string(kHeaderBytes, '\0'));
+    const auto found = read();
+    ASSERT_EQ(found.faults.size(), 1U);
+    EXPECT_NE(found.faults[0].find(newest.filename().string() + ": no journal segment: its header is empty"),
+              std::string::npos)
+        << found.faults[0];
 }
 
 TEST_F(JournalDamageTest, TheWriterSetsUnreadableSegmentsAsideAndGivesNoNumberTwice) {

@@ -66,7 +66,8 @@ private:
 
     [[nodiscard]] Step step(RecordView& view, LostRecord& lost);
     [[nodiscard]] bool open_next();
-    [[nodiscard]] std::optional<SegmentFile> next_started() const;
+    [[nodiscard]] std::vector<SegmentFile> started_behind(std::uint64_t ordinal);
+    [[nodiscard]] std::optional<SegmentFile> next_started();
     [[nodiscard]] bool find_over();
     [[nodiscard]] bool try_open(const SegmentFile& file);
     [[nodiscard]] std::optional<SegmentReader> look_into(const SegmentFile& file);
@@ -82,6 +83,7 @@ private:
     std::filesystem::path folder_;
     std::optional<SegmentReader> segment_;
     std::uint64_t ordinal_{0};
+    std::uint64_t waits_{0};          ///< Ordinal of a file that was seen waiting to be used.
     bool passed_over_{false};         ///< A segment between the newest record and the next one cannot be read.
     std::set<std::uint64_t> faulty_;  ///< Ordinals that faults_ has or had.
     std::vector<std::string> faults_;
