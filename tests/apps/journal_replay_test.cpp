@@ -163,8 +163,9 @@ TEST_F(JournalReplay, TheQuotesOnTheWireAreThoseRecordedAndLossesAndClearsStandW
     const Wire wire{receive(receiver, datagrams)};
     const auto outcome = program.wait();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr(std::to_string(expected.size()) + " quotes; not sent: 400 other events; 11 were "
-                                                                         "lost before it"));
+    EXPECT_THAT(outcome.out,
+                HasSubstr(std::to_string(expected.size()) + " quotes, 0 gaps; not sent: 400 other events; 11 were "
+                                                            "lost before it"));
     std::size_t quotes = 0;
     std::size_t clears = 0;
     for (const auto& event : wire.kept.events) {
@@ -216,6 +217,48 @@ TEST_F(JournalReplay, ARingGetsEveryEventAsItWasRecordedAndNoReaderIsLeftBehind)
     for (feed::InstrumentId id = 0; id < 3; ++id) EXPECT_EQ(reader.instrument(id)->symbol, name_of(id).symbol);
 }
 
+TEST_F(JournalReplay, ALossOfTheJournalIsAGapOfEveryChannelInTheRing) {
+    constexpr std::uint64_t kLostAt = 100;
+    write(120, kLostAt, 11);
+    const auto ring = unique_ring("lossy");
+    Program program{{"replay", folder_, "--ring", ring, "--readers", "1", "--speed", "max"}};
+    ASSERT_TRUE(program.says("waiting for 1 readers"));
+    market::RingReader reader{{.name = ring, .visible_as = "test"}};
+    Kept kept;
+    for (bool closed = false; !closed;) {
+        closed = reader.writer_state() == market::WriterState::closed;
+        while (reader.poll(kept, 64) != 0) {
+        }
+    }
+    EXPECT_EQ(program.wait().exit_code, 0);
+    ASSERT_EQ(kept.events.size(), 122U);
+    for (std::uint16_t channel = 0; channel < 2; ++channel) {
+        const auto* gap = std::get_if<feed::Gap>(&kept.events[kLostAt + channel]);
+        ASSERT_NE(gap, nullptr);
+        EXPECT_EQ(gap->channel, channel);
+        EXPECT_EQ(gap->receive_utc_ns, kBegin + (kLostAt - 1) / 4 * kMillisecond);
+    }
+}
+
+TEST_F(JournalReplay, ARecordedGapIsALossForTheReceiverOfItsDatagrams) {
+    {
+        journal::JournalWriter writer{
+            {.folder = folder_, .ring = "main", .segment_bytes = kSegmentBytes, .sync = journal::Sync::none}, kBegin};
+        writer.set_epoch(7);
+        writer.name(1, name_of(1));
+        ASSERT_TRUE(writer.append(std::get<feed::Quote>(event_of(1)), 1));
+        ASSERT_TRUE(writer.append(feed::Gap{.channel = 1, .receive_utc_ns = kBegin}, 2));
+    }
+    traffic::JournalSource source{folder_, {}};
+    std::vector<std::string> datagrams;
+    for (traffic::Outgoing out; source.next(out);) {
+        datagrams.emplace_back(reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size());
+    }
+    const Wire wire{datagrams};
+    EXPECT_EQ(source.counts().gaps, 1U);
+    EXPECT_EQ(wire.decoder.counters().gaps.read(), 1U);
+}
+
 TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
     write(20'000);
     const auto files = journal::list_segments(folder_);
@@ -241,13 +284,13 @@ TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsRepla
     const auto& damaged = files[1].path;
     std::filesystem::resize_file(damaged, 10);
     const auto sent = run({"replay", folder_, "--to", "127.0.0.1:9", "--speed", "max", "--quiet"});
-    EXPECT_EQ(sent.exit_code, 0);
+    EXPECT_EQ(sent.exit_code, 3);
     EXPECT_THAT(sent.err, HasSubstr(damaged.filename().string()));
     EXPECT_THAT(sent.err, HasSubstr("; passed over\n"));
-    EXPECT_THAT(sent.out, Not(HasSubstr(" 0 quotes;")));
+    EXPECT_THAT(sent.out, Not(HasSubstr(" 0 quotes,")));
     EXPECT_THAT(sent.out, Not(HasSubstr("; 0 were lost")));
     const auto published = run({"replay", folder_, "--ring", unique_ring("damaged"), "--speed", "max", "--quiet"});
-    EXPECT_EQ(published.exit_code, 0);
+    EXPECT_EQ(published.exit_code, 3);
     EXPECT_THAT(published.err, HasSubstr(damaged.filename().string()));
 }
 

@@ -76,6 +76,7 @@ public:
         if (over()) return;
         lines_.write(lost);
         lost_ += lost.count();
+        if (lost.reason == journal::LostReason::damaged) exit_code_ = kJournalDamaged;
     }
 
     [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }

@@ -44,6 +44,12 @@ void JournalSource::on(const feed::Quote& quote) {
 void JournalSource::on(const journal::LostRecord& lost) {
     skip_ += lost.count();
     counts_.lost += lost.count();
+    counts_.damaged = counts_.damaged || lost.reason == journal::LostReason::damaged;
+}
+
+void JournalSource::on(const feed::Gap&) {
+    ++skip_;  // the receiver's quotes are incomplete, as the recorded ones were
+    ++counts_.gaps;
 }
 
 bool JournalSource::read() {

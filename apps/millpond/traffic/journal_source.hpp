@@ -16,7 +16,8 @@ namespace millpond::traffic {
 
 /// The quotes of a journal as our `quotes` datagrams, with the distances of their recorded receive times. Quotes of the
 /// same time share a datagram. What the journal lost are sequence numbers that are passed over, a clear is a new
-/// generation; trades, states and gaps have no place in these datagrams and are counted.
+/// generation, a gap one number that is passed over; trades and states have no place in these datagrams and are
+/// counted.
 class JournalSource final : public Source {
 public:
     struct Options {
@@ -27,8 +28,10 @@ public:
     };
     struct Counts {
         std::uint64_t quotes{0};
-        std::uint64_t others{0};  ///< Trades, states and gaps: not sent.
+        std::uint64_t others{0};  ///< Trades and states: not sent.
+        std::uint64_t gaps{0};    ///< Of the recorded feed.
         std::uint64_t lost{0};    ///< Events that the journal says are missing.
+        bool damaged{false};      ///< Some of them because the journal is damaged.
     };
 
     /// path: a journal's folder or one segment. Throws journal::JournalError when there is no journal, and what its
@@ -48,7 +51,7 @@ public:
     void on(const feed::Trade&) { ++counts_.others; }
     void on(const feed::TradeBreak&) { ++counts_.others; }
     void on(const feed::Status&) { ++counts_.others; }
-    void on(const feed::Gap&) { ++counts_.others; }
+    void on(const feed::Gap&);
     void on(const journal::LostRecord& lost);
 
 private:

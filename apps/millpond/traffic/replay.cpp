@@ -18,6 +18,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
+#include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/itch_source.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
@@ -134,8 +135,8 @@ std::optional<std::int64_t> time_of(const std::string& flag, const std::string& 
     return parse_utc(flag, text);
 }
 
-/// Quotes of a journal, each round a session of its own.
-void send_journal(const Options& options, Sending& sending, double speed) {
+/// Quotes of a journal, each round a session of its own. Gives the program's exit code.
+int send_journal(const Options& options, Sending& sending, double speed) {
     constexpr double kHeartbeatNanos = 1e9;
     for (bool again = true; again;) {
         traffic::JournalSource source{options.file,
@@ -146,12 +147,14 @@ void send_journal(const Options& options, Sending& sending, double speed) {
         const bool all = sending.send(source);
         again = all && options.loop;
         const auto& counts = source.counts();
-        if (!again) {
-            for (const auto& fault : source.take_faults()) fmt::print(stderr, "{}\n", fault);
-            fmt::print("journal: {} quotes; not sent: {} other events; {} were lost before it\n", counts.quotes,
-                       counts.others, counts.lost);
-        }
+        if (again) continue;
+        const auto faults = source.take_faults();
+        for (const auto& fault : faults) fmt::print(stderr, "{}\n", fault);
+        fmt::print("journal: {} quotes, {} gaps; not sent: {} other events; {} were lost before it\n", counts.quotes,
+                   counts.gaps, counts.others, counts.lost);
+        if (!faults.empty() || counts.damaged) return kJournalDamaged;
     }
+    return 0;
 }
 
 /// Refuses what makes no sense together.
@@ -195,13 +198,14 @@ int replay(Options& options) {
     if (!options.ring.ring.empty()) return replay_ring(options, speed);
     if (options.session.empty()) options.session = fresh_session();
     Sending sending{options.sending, speed};
+    int exit_code = 0;
     switch (kind) {
         case traffic::FileKind::pcap: send_capture(options, sending); break;
         case traffic::FileKind::itch: send_itch(options, sending, speed); break;
-        case traffic::FileKind::journal: send_journal(options, sending, speed); break;
+        case traffic::FileKind::journal: exit_code = send_journal(options, sending, speed); break;
     }
     sending.finish(kind != traffic::FileKind::pcap);
-    return 0;
+    return exit_code;
 }
 
 }  // namespace
@@ -221,7 +225,9 @@ Command replay_command(Arguments& program) {
         "The datagrams of a capture are sent unchanged. From a journal, --to sends the quotes as our quotes datagrams, "
         "which\n"
         "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
-        "`millpond tail --ring NAME` and any subscriber reads without a gateway.");
+        "`millpond tail --ring NAME` and any subscriber reads without a gateway. What the journal has lost is a gap "
+        "there.\n"
+        "Exit codes: 0 good, 1 failed, 2 misused, 3 the journal is damaged; what can be read of it was sent.");
     auto options = std::make_shared<Options>();
     command
         ->add_option("FILE", options->file,

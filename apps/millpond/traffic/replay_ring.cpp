@@ -17,6 +17,7 @@
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
+#include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
 #include "apps/millpond/traffic/progress.hpp"
@@ -70,9 +71,14 @@ public:
         fmt::print("published {} events ({} quotes) to ring '{}' in {:.3f} s ({:.0f} events/s){}\n", published_,
                    quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
                    stopped() ? ", stopped by a signal" : "");
-        for (const auto& fault : reader_.take_faults()) fmt::print(stderr, "{}\n", fault);
+        for (const auto& fault : reader_.take_faults()) {
+            fmt::print(stderr, "{}\n", fault);
+            damaged_ = true;
+        }
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
     }
+
+    [[nodiscard]] int exit_code() const noexcept { return damaged_ ? kJournalDamaged : 0; }
 
     template <class Event>
     void on(Event event) {
@@ -86,13 +92,27 @@ public:
         if constexpr (requires { event.instrument; }) {
             if (event.instrument != feed::kNoInstrument) event.instrument = id_here(event.instrument);
         }
+        newest_utc_ns_ = event.receive_utc_ns;
         event.receive_ticks = core::ticks();
         if (writer_.publish(event)) ++published_;
         if constexpr (Event::kKind == feed::EventKind::quote) ++quotes_;
         if (writer_.newest() >= paces_at_) let_readers_follow();
         beat();
     }
-    void on(const journal::LostRecord& lost) { lost_ += lost.count(); }
+    /// What a channel published before a loss is incomplete: the lost events may have changed it.
+    void on(const journal::LostRecord& lost) {
+        if (over_ || stopped()) return;
+        lost_ += lost.count();
+        damaged_ = damaged_ || lost.reason == journal::LostReason::damaged;
+        for (std::size_t channel = 0; channel < channels_.size(); ++channel) {
+            if (!channels_[channel]) continue;
+            feed::Gap gap;
+            gap.channel = static_cast<std::uint16_t>(channel);
+            gap.receive_utc_ns = newest_utc_ns_;
+            gap.receive_ticks = core::ticks();
+            writer_.publish(gap);
+        }
+    }
 
 private:
     [[nodiscard]] bool stopped() const noexcept { return stop_.load(std::memory_order_relaxed); }
@@ -200,7 +220,9 @@ private:
     std::int64_t start_ns_{0};
     std::int64_t beaten_ns_{0};
     std::optional<std::int64_t> first_utc_ns_;
+    std::int64_t newest_utc_ns_{0};
     bool over_{false};
+    bool damaged_{false};
     std::uint64_t published_{0};
     std::uint64_t quotes_{0};
     std::uint64_t lost_{0};
@@ -212,7 +234,7 @@ int replay_into_ring(const RingReplayOptions& options) {
     RingReplay replay{options};
     replay.run();
     replay.tell();
-    return 0;
+    return replay.exit_code();
 }
 
 }  // namespace millpond::app
