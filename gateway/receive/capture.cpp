@@ -90,6 +90,10 @@ bool Capture::gather() {
 }
 
 bool Capture::write_out() {
+    if (!waiting_.rest().empty() && waiting_.written == 0 && file_.close_if_moved()) {
+        say_(service::Severity::warning, options_.name + ".moved",
+             fmt::format("capture: '{}' was moved or removed; what comes next is written to a new file", file_.path()));
+    }
     if (!file_.is_open() && !begin_file()) return refused("opened");
     while (!before_.rest().empty()) {
         const auto wrote = file_.write_before(before_.rest());

@@ -190,6 +190,7 @@ void RawLog::hide_secrets(const Piece& piece) {
 
 void RawLog::write_out() {
     std::string_view left = line_;
+    static_cast<void>(!left.empty() && file_.close_if_moved());
     while (!left.empty()) {
         if (!file_.is_open()) {
             if (!file_.open()) break;

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kLeastSegmentBytes = std::uint64_t{1} << 20U;
 constexpr std::int64_t kRetentionEveryNs = 1'000'000'000;
+constexpr std::int64_t kSearchEveryNs = 1'000'000'000;
 
 WriterOptions checked(const WriterOptions& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("journal: " + what); };
@@ -192,6 +193,7 @@ bool JournalWriter::append_lost(LostRecord lost) noexcept {
 
 void JournalWriter::step(std::int64_t utc_ns) noexcept {
     now_utc_ns_ = utc_ns;
+    if (current_ != nullptr && taken_away_.load(std::memory_order_relaxed) == current_.get()) retire();
     if (current_ == nullptr || options_.roll_after.count() == 0 || next_record_ == first_event_) return;
     if (utc_ns - current_->header().begun_utc_ns >= options_.roll_after.count()) retire();
 }
@@ -206,6 +208,7 @@ bool JournalWriter::service(std::int64_t utc_ns) noexcept {
     bool did = prepare();
     did = end_retired() || did;
     did = sync_if_due(utc_ns) || did;
+    did = find_taken_away(utc_ns) || did;
     return remove_old(utc_ns) || did;
 }
 
@@ -239,6 +242,9 @@ bool JournalWriter::end_retired() noexcept {
     bool did = false;
     for (; retired_.try_pop(segment); did = true) {
         segment->end();
+        if (taken_away_.load(std::memory_order_relaxed) == segment.get()) {
+            taken_away_.store(nullptr, std::memory_order_relaxed);  // its address may be another one's soon
+        }
         if (options_.sync == Sync::none) continue;
         try {
             segment->sync();
@@ -266,6 +272,30 @@ bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
         note(counters_.sync_errors, error);
         return false;
     }
+}
+
+bool JournalWriter::find_taken_away(std::int64_t utc_ns) noexcept {
+    if (!is_due(utc_ns, searched_ns_, kSearchEveryNs)) return false;
+    searched_ns_ = utc_ns;
+    const auto tell = [this](const SegmentWriter& segment, const char* what) {
+        try {
+            throw JournalError(segment.path().string() + what);
+        } catch (const std::exception& error) {  // or a lack of memory
+            note(counters_.allocation_errors, error);
+        }
+    };
+    // Only this thread deletes segments. sync "segment started": open_segment
+    const auto* growing = growing_.load(std::memory_order_acquire);
+    if (growing != nullptr && taken_away_.load(std::memory_order_relaxed) != growing && !growing->is_in_place()) {
+        taken_away_.store(growing, std::memory_order_relaxed);
+        tell(*growing, " was moved or removed while it was written: its records are no longer in the journal");
+    }
+    auto* prepared = prepared_.load(std::memory_order_acquire);  // sync "segment allocated": prepare
+    if (prepared == nullptr || prepared->is_in_place()) return false;
+    if (!prepared_.compare_exchange_strong(prepared, nullptr, std::memory_order_acquire)) return false;
+    tell(*prepared, " was moved or removed before it was used; another one is allocated");
+    delete prepared;
+    return true;
 }
 
 bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {

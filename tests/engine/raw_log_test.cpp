@@ -154,6 +154,20 @@ TEST_F(RawLogTest, EveryPieceIsWrittenOrCountedAsLost) {
     EXPECT_EQ(lost_by(text_of(file())), lost);
 }
 
+TEST_F(RawLogTest, AFileThatIsMovedIsFollowedByANewOne) {
+    const auto moved = file().string() + ".moved";
+    {
+        RawLog log{{.file = file()}};
+        log.on_bytes("S", Direction::in, "first", kTime);
+        while (log.counters().written_bytes.read() == 0) std::this_thread::yield();
+        std::filesystem::rename(file(), moved);
+        log.on_bytes("S", Direction::in, "second", kTime);
+    }
+    EXPECT_NE(text_of(moved).find("first"), std::string::npos);
+    EXPECT_EQ(text_of(moved).find("second"), std::string::npos);
+    EXPECT_NE(text_of(file()).find("second"), std::string::npos);
+}
+
 TEST_F(RawLogTest, AFullFileIsRenamedAndSoIsAnEarlierOne) {
     std::ofstream{file()} << "of an earlier run";
     {

@@ -292,6 +292,34 @@ TEST_F(JournalWriterTest, AnAppendNeedsNoHeapNoFaultAndNoSystemCall) {
     });
 }
 
+TEST_F(JournalWriterTest, SegmentsThatSomebodyRemovesWhileTheyAreInUseAreNamedAndReplaced) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    std::int64_t now = kSecond;
+    JournalWriter writer{options(), now};
+    writer.set_epoch(kEpoch);
+    append(writer, 1, 10);
+    writer.service(now += 2 * kSecond);  // allocates the next one
+    EXPECT_FALSE(writer.take_error());
+    const auto files = list_segments(folder_);
+    ASSERT_EQ(files.size(), 2U);
+    for (const auto& file : files) std::filesystem::remove(file.path);
+    std::string said;
+    for (int round = 0; round < 3; ++round) {
+        writer.service(now += 2 * kSecond);
+        if (const auto error = writer.take_error()) said += *error + "\n";
+        writer.step(now);
+    }
+    EXPECT_NE(said.find(files[1].path.string() + " was moved or removed before it was used"), std::string::npos)
+        << said;
+    EXPECT_EQ(writer.counters().allocation_errors.read(), 2U);
+    append(writer, 11, 20);
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    delivered.drain();
+    ASSERT_EQ(delivered.all<feed::Quote>().size(), 10U);
+    EXPECT_EQ(delivered.all<feed::Quote>().front().feed_sequence, 11U);
+}
+
 TEST_F(JournalWriterTest, AFullDiskIsAnErrorInWordsAndGoesOnWhenThereIsRoom) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root to mount a small tmpfs";
     std::filesystem::create_directories(folder_);

@@ -133,6 +133,11 @@ bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
 
 /// Sees to it that what comes next has its file. False when the system refuses.
 bool CsvSink::next_file(std::int64_t now_ns) {
+    if (!mid_row_ && file_.close_if_moved()) {
+        say_(service::Severity::warning, options_.name + ".moved",
+             fmt::format("csv sink '{}': '{}' was moved or removed; what comes next is written to a new file",
+                         options_.name, options_.path));
+    }
     const bool is_over = !splits_.empty() && splits_.front() == 0;
     const bool is_full = file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes;
     if (file_.is_open() && (is_over || is_full)) {

@@ -15,6 +15,7 @@ using millpond::journal::Sync;
 
 /// How soon the next segment is allocated after one was started; a segment lasts much longer.
 constexpr std::chrono::milliseconds kServiceEvery{5};
+constexpr std::chrono::milliseconds kTryAgain{100};  ///< After a failure.
 /// How long a session's first event waits, in the ring's time, for a segment that is being allocated.
 constexpr std::int64_t kSegmentPatienceNs = 1'000'000'000;
 
@@ -41,11 +42,12 @@ void JournalSink::service(const std::stop_token& stop) {
     core::name_this_thread(options_.name + " files");
     while (!stop.stop_requested()) {
         const bool did = writer_.service(core::utc_nanos());
-        if (const auto error = writer_.take_error()) {
+        const auto error = writer_.take_error();
+        if (error) {
             say_(service::Severity::error, options_.name + ".service",
                  fmt::format("journal sink '{}': {}; retrying", options_.name, *error));
         }
-        if (!did) std::this_thread::sleep_for(kServiceEvery);
+        if (!did) std::this_thread::sleep_for(error ? kTryAgain : kServiceEvery);
     }
 }
 
@@ -129,7 +131,8 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("lost_total", "Ring entries that were overwritten before they were recorded.", counters.lost);
     visit("unnamed_total", "Instruments whose names no segment has room for.", counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);
-    visit("write_errors_total", "Segments that could not be allocated or removed; retried.",
+    visit("write_errors_total",
+          "Segments that could not be allocated or removed, or that somebody removed while they were in use.",
           counters.allocation_errors);
     visit("sync_errors_total", "Failed syncs.", counters.sync_errors);
     visit("synced_record", "All records up to this number are on the disk.", counters.synced_record);

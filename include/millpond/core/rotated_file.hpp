@@ -39,9 +39,12 @@ public:
     /// another RotatedFile has the file open, ELOOP when it is a symbolic link, EEXIST when it is a file of another
     /// kind, ENXIO when it is a pipe that no process reads. Writing to a pipe does not wait either.
     [[nodiscard]] bool open() noexcept;
-    /// Closes and renames the file, if it is a regular one. False with errno; the file is then still open. hold: what
-    /// write_before writes goes there until the next rotation.
+    /// Closes and renames the file, if it is a regular one that nobody else has moved. False with errno; the file is
+    /// then still open. hold: what write_before writes goes there until the next rotation.
     [[nodiscard]] bool rotate(bool hold = false) noexcept;
+    /// Closes the open file when PATH is no longer its name, because somebody moved or removed it; the next `open`
+    /// begins a new one. Whether it did. Two system calls.
+    [[nodiscard]] bool close_if_moved() noexcept;
     /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay. Compressed ones
     /// (PATH.N.zst) count too. May run on another thread.
     void keep_newest(std::uint64_t most) const;
@@ -73,6 +76,8 @@ private:
     static constexpr const char* kPacked = ".zst";
 
     [[nodiscard]] bool move_away() noexcept;
+    /// Whether PATH is the name of this file.
+    [[nodiscard]] bool names(int descriptor) const noexcept;
     /// Takes the file's lock. False with errno, also when PATH leads elsewhere by now.
     [[nodiscard]] bool take(int descriptor) const noexcept;
     [[nodiscard]] static std::size_t write_to(int descriptor, std::string_view text) noexcept;
@@ -124,18 +129,30 @@ inline bool RotatedFile::take(int descriptor) const noexcept {
         if (errno == EWOULDBLOCK) errno = EBUSY;
         return false;
     }
-    struct stat held{};
-    struct stat named{};
-    const bool same = fstat(descriptor, &held) == 0 && stat(path_.c_str(), &named) == 0 &&
-                      held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+    const bool same = names(descriptor);
     if (!same) errno = EBUSY;  // its owner has just renamed it
     return same;
+}
+
+inline bool RotatedFile::names(int descriptor) const noexcept {
+    struct stat held{};
+    struct stat named{};
+    return fstat(descriptor, &held) == 0 && stat(path_.c_str(), &named) == 0 && held.st_dev == named.st_dev &&
+           held.st_ino == named.st_ino;
+}
+
+inline bool RotatedFile::close_if_moved() noexcept {
+    struct stat status{};
+    const bool moved =
+        is_open() && fstat(descriptor_.get(), &status) == 0 && S_ISREG(status.st_mode) && !names(descriptor_.get());
+    if (moved) descriptor_ = {};
+    return moved;
 }
 
 inline bool RotatedFile::rotate(bool hold) noexcept {
     struct stat status{};
     if (fstat(descriptor_.get(), &status) != 0) return false;
-    if (S_ISREG(status.st_mode) && !move_away()) return false;
+    if (S_ISREG(status.st_mode) && names(descriptor_.get()) && !move_away()) return false;
     auto full = std::move(descriptor_);
     before_ = hold ? std::move(full) : Descriptor{};
     return true;

@@ -134,6 +134,8 @@ private:
     bool end_retired() noexcept;
     bool sync_if_due(std::int64_t utc_ns) noexcept;
     bool remove_old(std::int64_t utc_ns) noexcept;
+    /// Looks whether the segments in use are still where they were made.
+    bool find_taken_away(std::int64_t utc_ns) noexcept;
     void note(core::Tally& counter, const std::exception& error) noexcept;
 
     WriterOptions options_;
@@ -152,7 +154,8 @@ private:
 
     // Between the two.
     std::atomic<SegmentWriter*> prepared_{nullptr};
-    std::atomic<SegmentWriter*> growing_{nullptr};  ///< current_, for the sync of the servicing thread.
+    std::atomic<SegmentWriter*> growing_{nullptr};           ///< current_, for the sync of the servicing thread.
+    std::atomic<const SegmentWriter*> taken_away_{nullptr};  ///< A growing one whose file somebody moved or removed.
     queue::SpscRing<std::unique_ptr<SegmentWriter>> retired_{64};
 
     // The servicing thread's.
@@ -161,6 +164,7 @@ private:
     std::uint64_t next_ordinal_{1};
     std::int64_t synced_ns_{0};
     std::int64_t looked_ns_{0};
+    std::int64_t searched_ns_{0};
     std::optional<std::string> error_;
 };
 

@@ -147,6 +147,25 @@ TEST(Capture, FilesAreRotatedAndHoldEveryDatagramOnce) {
     for (std::int64_t i = 0; i < kCount; ++i) ASSERT_EQ(all[static_cast<std::size_t>(i)], i);
 }
 
+TEST(Capture, AFileThatIsMovedIsFollowedByANewOne) {
+    const millpond::test::Folder folder{"capture-moved"};
+    const auto path = folder / "main.pcap";
+    std::string said;
+    {
+        Capture capture{{.folder = folder / "", .name = "main"},
+                        {net::SocketAddress::parse("224.0.105.2:51002")},
+                        [&](service::Severity, std::string_view, const std::string& text) { said += text; }};
+        constexpr std::uintmax_t kHeaderBytes = 24;
+        capture.put(0, 1, datagram(1));
+        while (std::filesystem::file_size(path) <= kHeaderBytes) std::this_thread::yield();
+        std::filesystem::rename(path, path + ".moved");
+        capture.put(0, 2, datagram(2));
+    }
+    EXPECT_THAT(numbers_in(path + ".moved"), ::testing::ElementsAre(1));
+    EXPECT_THAT(numbers_in(path), ::testing::ElementsAre(2));
+    EXPECT_THAT(said, ::testing::HasSubstr("main.pcap' was moved or removed"));
+}
+
 TEST(Capture, ASessionHasFilesOfItsOwnAndWhatComesLateOfTheOneBeforeGoesThere) {
     const millpond::test::Folder folder{"capture-session"};
     {

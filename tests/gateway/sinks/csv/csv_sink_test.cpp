@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -153,6 +154,28 @@ TEST_F(CsvSinkTest, ANewSessionOfAChannelBeginsANewFileAlsoBetweenRowsThatWait) 
         EXPECT_EQ(text_of(path() + "." + std::to_string(session)), std::string{feed::kCsvHeader} + row(session));
     EXPECT_EQ(text_of(path()), std::string{feed::kCsvHeader} + row(4) + row(5));
     EXPECT_FALSE(std::filesystem::exists(path() + ".4"));
+}
+
+TEST_F(CsvSinkTest, AFileThatIsMovedOrRemovedIsFollowedByANewOne) {
+    const auto sink = open({.flush = std::chrono::nanoseconds{0}});
+    std::int64_t now = 0;
+    const auto write = [&](std::uint64_t number) {
+        static_cast<void>(sink->on(quote_of(0, static_cast<feed::Price>(number)), number));
+        sink->step(now += kSecondNs);
+    };
+    write(1);
+    std::filesystem::rename(path(), path() + ".moved");
+    write(2);
+    const auto second = text_of(path());
+    EXPECT_THAT(second, ::testing::StartsWith(feed::kCsvHeader));
+    EXPECT_EQ(std::count(second.begin(), second.end(), '\n'), 2);
+    EXPECT_EQ(std::ranges::count(text_of(path() + ".moved"), '\n'), 2);
+    std::filesystem::remove(path());
+    write(3);
+    EXPECT_EQ(std::ranges::count(text_of(path()), '\n'), 2);
+    ASSERT_EQ(said_.size(), 2U);
+    EXPECT_THAT(said_[0], HasSubstr("quotes.csv' was moved or removed; what comes next is written to a new file"));
+    EXPECT_EQ(sink->counters().write_errors.read(), 0U);
 }
 
 TEST_F(CsvSinkTest, OnlySoManyRenamedFilesAreKeptTheOldestGoFirst) {
