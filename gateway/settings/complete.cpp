@@ -14,6 +14,7 @@
 
 #include "gateway/settings/config.hpp"
 #include "gateway/settings/value.hpp"
+#include "gateway/sinks/ring_sink.hpp"
 #include "service/token.hpp"
 
 namespace millpond::gateway {
@@ -108,32 +109,71 @@ void complete_feeds(Config& config) {
     }
 }
 
-/// A file in a folder whose files an output renames and removes could be taken for one of them, or displace one.
-void check_folders(const Config& config) {
-    const auto canonical = [](const std::filesystem::path& path) {
-        return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
-    };
-    const auto user_of = [](const SinkConfig& sink) {
-        return fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
-    };
-    std::vector<std::pair<std::filesystem::path, std::string>> owned;
-    const auto own = [&](const std::filesystem::path& folder, std::string whose) {
-        const auto path = canonical(folder);
-        owned.emplace_back(path.has_filename() ? path : path.parent_path(), std::move(whose));
-    };
+/// What one of several outputs writes to.
+struct Place {
+    Place(const std::filesystem::path& as_written, std::string whose)
+        : path(canonical_path(as_written)), written(as_written.string()), user(std::move(whose)) {}
+    std::filesystem::path path;
+    std::string written;
+    std::string user;
+};
+
+/// Whether a file of this name is one that a RotatedFile at `path` could rename itself to, or remove.
+bool is_renamed(const std::filesystem::path& name, const std::filesystem::path& path) {
+    const auto text = name.string();
+    const auto prefix = path.string() + ".";
+    if (!text.starts_with(prefix)) return false;
+    const auto number = std::string_view{text}.substr(prefix.size());
+    return number.substr(0, number.find_first_not_of("0123456789")) == number && !number.empty();
+}
+
+/// No two outputs write the same file or folder, and none writes files that another renames or removes.
+void check_paths(const Config& config) {
+    std::vector<Place> folders;
+    std::vector<Place> files;
     for (const auto& sink : config.sinks) {
+        const auto user = fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
         for (const auto& output : sink.outputs()) {
-            if (!output.folder.empty()) own(output.folder, user_of(sink));
+            if (!output.folder.empty()) folders.emplace_back(output.folder, user);
+            if (!output.file.empty()) files.emplace_back(output.file, user);
         }
     }
-    if (!config.capture.empty()) own(config.capture, "the capture");
+    if (!config.capture.empty()) folders.emplace_back(config.capture, "the capture");
+    const auto refuse = [](const Place& place, std::string_view what, const Place& other) {
+        throw ConfigError(
+            fmt::format("{}: path '{}' {} {}; name another one", place.user, place.written, what, other.user));
+    };
+    for (const auto& folder : folders) {
+        for (const auto& other : folders) {
+            if (&other < &folder && other.path == folder.path) refuse(folder, "is the folder of", other);
+        }
+        for (const auto& file : files) {
+            if (file.path.parent_path() == folder.path) refuse(file, "is in the folder of", folder);
+        }
+    }
+    for (const auto& file : files) {
+        for (const auto& other : files) {
+            if (&other < &file && other.path == file.path) refuse(file, "is the file of", other);
+            if (is_renamed(file.path, other.path)) refuse(file, "is a name for the renamed files of", other);
+        }
+    }
+}
+
+/// Datagrams that come back to the gateway that sends them would go round for ever.
+void check_loops(const Config& config) {
+    const auto reaches = [](const SinkOutput& output, const net::SocketAddress& feed, const std::string& interface) {
+        const bool apart = !output.interface.empty() && !interface.empty() && output.interface != interface;
+        if (output.to.empty() || output.to.port() != feed.port() || apart) return false;
+        return output.to == feed || (feed.is_wildcard() && output.to.is_loopback());
+    };
     for (const auto& sink : config.sinks) {
         for (const auto& output : sink.outputs()) {
-            if (output.file.empty()) continue;
-            for (const auto& [folder, whose] : owned) {
-                if (canonical(output.file).parent_path() != folder) continue;
-                throw ConfigError(fmt::format("{}: path '{}' is in the folder of {}; name another folder",
-                                              user_of(sink), output.file.string(), whose));
+            for (const auto& feed : config.feeds) {
+                if (!reaches(output, feed.listen, feed.interface) &&
+                    (feed.line_b.empty() || !reaches(output, feed.line_b, feed.interface_b)))
+                    continue;
+                throw ConfigError(fmt::format("[[{}]] '{}': it would send to feed '{}' of this gateway, at {}",
+                                              sink.kind().name(), sink.name(), feed.name, output.name));
             }
         }
     }
@@ -154,7 +194,8 @@ void complete_sinks(Config& config) {
         for (const auto& output : sink.outputs()) outputs.add(output.name, user);
     }
     if (!config.metrics.empty()) outputs.add(config.metrics, "metrics");
-    check_folders(config);
+    check_paths(config);
+    check_loops(config);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include <millpond/core/idle.hpp>
 #include <millpond/core/tally.hpp>
+#include <millpond/net/socket_address.hpp>
 
 #include "gateway/sinks/consumer.hpp"
 #include "service/http/page.hpp"
@@ -37,6 +38,8 @@ struct SinkOutput {
     std::string claim;  ///< Outputs of the same claim exclude each other while both are open; empty: they do not.
     std::filesystem::path file{};    ///< A file that must not be in another sink's folder.
     std::filesystem::path folder{};  ///< A folder whose files are the sink's alone.
+    net::SocketAddress to{};         ///< Where it sends datagrams.
+    std::string interface{};         ///< Through which it does; empty: as the system routes.
 };
 
 /// What the gateway provides to a sink that opens.

@@ -76,8 +76,11 @@ void rescue_ring(const SinkBasics& basics, const MakeSink& make, const SinkHost&
                          left.type(), name, account.delivered, ring, account.missed + account.queued));
 }
 
-std::string claim_of(const std::filesystem::path& path) {
-    return "file " + std::filesystem::absolute(path).lexically_normal().string();
+std::string claim_of(const std::filesystem::path& path) { return "file " + canonical_path(path).string(); }
+
+std::filesystem::path canonical_path(const std::filesystem::path& path) {
+    auto canonical = std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+    return canonical.has_filename() ? canonical : canonical.parent_path();
 }
 
 void need_writable_folder(const std::filesystem::path& folder) {

@@ -27,6 +27,8 @@ void rescue_ring(const SinkBasics& basics, const MakeSink& make, const SinkHost&
 
 /// What an output at this path claims: the path, however it is written.
 [[nodiscard]] std::string claim_of(const std::filesystem::path& path);
+/// Absolute, without links and without a slash at the end; what is not there is left as it is.
+[[nodiscard]] std::filesystem::path canonical_path(const std::filesystem::path& path);
 /// Throws std::system_error when the folder, or the nearest folder above it that exists, cannot be written to.
 void need_writable_folder(const std::filesystem::path& folder);
 

@@ -153,6 +153,13 @@ bool SocketAddress::is_wildcard() const noexcept {
     return family_ != Family::none && std::ranges::all_of(bytes_, [](auto byte) { return byte == 0; });
 }
 
+bool SocketAddress::is_loopback() const noexcept {
+    constexpr std::uint8_t kLoopbackNet = 127;
+    if (family_ == Family::ipv4) return bytes_[0] == kLoopbackNet;
+    return family_ == Family::ipv6 && bytes_.back() == 1 &&
+           std::all_of(bytes_.begin(), bytes_.end() - 1, [](auto byte) { return byte == 0; });
+}
+
 bool SocketAddress::is_link_local_ipv6() const noexcept {
     if (family_ != Family::ipv6) return false;
     if (bytes_[0] == 0xff) return (bytes_[1] & 0x0f) == 0x02;

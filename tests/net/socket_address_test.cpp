@@ -66,6 +66,10 @@ TEST(SocketAddress, KnowsGroupsWildcardsAndLinkLocals) {
     EXPECT_TRUE(SocketAddress::parse("0.0.0.0:1").is_wildcard());
     EXPECT_TRUE(SocketAddress::parse("[::]:1").is_wildcard());
     EXPECT_FALSE(SocketAddress::parse("[::1]:1").is_wildcard());
+    EXPECT_TRUE(SocketAddress::parse("[::1]:1").is_loopback());
+    EXPECT_TRUE(SocketAddress::parse("127.9.0.1:1").is_loopback());
+    EXPECT_FALSE(SocketAddress::parse("[2001:db8::1]:1").is_loopback());
+    EXPECT_FALSE(SocketAddress::parse("128.0.0.1:1").is_loopback());
     EXPECT_FALSE(SocketAddress{}.is_wildcard());
 
     EXPECT_TRUE(SocketAddress::parse("[fe80::1]:1").is_link_local_ipv6());

@@ -45,7 +45,7 @@ protected:
         if (settings.to.empty()) throw settings::ConfigError(context.user + ": key 'to' is missing");
     }
     [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
-        return {{.name = settings.to.to_string(), .claim = {}}};
+        return {{.name = settings.to.to_string(), .claim = {}, .to = settings.to, .interface = settings.interface}};
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
         return prepare_ring_sink(

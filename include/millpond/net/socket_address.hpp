@@ -50,6 +50,8 @@ public:
     [[nodiscard]] bool is_multicast() const noexcept;
     /// 0.0.0.0 or ::
     [[nodiscard]] bool is_wildcard() const noexcept;
+    /// 127.0.0.0/8 or ::1
+    [[nodiscard]] bool is_loopback() const noexcept;
     /// fe80::/10, or a multicast group that is valid on one link only (ff02::/16): needs a scope.
     [[nodiscard]] bool is_link_local_ipv6() const noexcept;
 

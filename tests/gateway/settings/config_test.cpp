@@ -174,9 +174,19 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"MissingListen", "[[feed]]\nname = 'x'", "[[feed]]: key 'listen' is missing"},
         Fault{"MissingPath", "[[csv]]\nname = 'x'", "[[csv]] 'x': key 'path' is missing"},
         Fault{"CsvInAJournalsFolder", "[[csv]]\npath = '/x/j/a.csv'\n[[journal]]\nfolder = '/x/j/'",
-              "[[csv]] 'csv': path '/x/j/a.csv' is in the folder of [[journal]] 'journal'; name another folder"},
+              "[[csv]] 'csv': path '/x/j/a.csv' is in the folder of [[journal]] 'journal'; name another one"},
         Fault{"CsvInTheCapturesFolder", "capture = '/x/c'\n[[csv]]\npath = '/x/y/../c/a.csv'",
-              "[[csv]] 'csv': path '/x/y/../c/a.csv' is in the folder of the capture; name another folder"},
+              "[[csv]] 'csv': path '/x/y/../c/a.csv' is in the folder of the capture; name another one"},
+        Fault{"CsvNamedAsRenamedFile", "[[csv]]\npath = '/x/a.csv'\n[[csv]]\nname = 'b'\npath = '/x/a.csv.1'",
+              "[[csv]] 'b': path '/x/a.csv.1' is a name for the renamed files of [[csv]] 'csv'; name another one"},
+        Fault{"CsvTwiceInOtherWords", "[[csv]]\npath = '/x/a.csv'\n[[csv]]\nname = 'b'\npath = '/x/y/.././a.csv'",
+              "[[csv]] 'b': path '/x/y/.././a.csv' is the file of [[csv]] 'csv'; name another one"},
+        Fault{"JournalTwiceInOtherWords", "[[journal]]\nfolder = '/x/j'\n[[journal]]\nname = 'b'\nfolder = '/x//j/'",
+              "[[journal]] 'b': path '/x//j/' is the folder of [[journal]] 'journal'; name another one"},
+        Fault{"UdpToItsOwnFeed", "[[feed]]\nname='a'\nlisten='224.0.1.9:1'\n[[udp]]\nto = '224.0.1.9:1'",
+              "[[udp]] 'udp': it would send to feed 'a' of this gateway, at 224.0.1.9:1"},
+        Fault{"UdpToAFeedOnAnyAddress", "[[feed]]\nname='a'\nlisten='0.0.0.0:1'\n[[udp]]\nto = '127.0.0.1:1'",
+              "[[udp]] 'udp': it would send to feed 'a' of this gateway, at 127.0.0.1:1"},
         Fault{"CsvOnAnotherFile", "[[csv]]\npath = '/etc/passwd'",
               "[[csv]] 'csv': path '/etc/passwd' holds a file that is not a CSV file of ours; move it away or name "
               "another path"},
@@ -193,6 +203,13 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"UnknownZone", "[[feed]]\nlisten='127.0.0.1:1'\ntimezone='America/Gotham'",
               "[[feed]] '127.0.0.1:1': timezone 'America/Gotham' is not in the zone database"}),
     [](const auto& fault) { return std::string{fault.param.name}; });
+
+TEST(Config, AUdpSinkMaySendWhatAFeedReceivesOnAnotherInterface) {
+    EXPECT_EQ(error_of("[[feed]]\nlisten='224.0.1.9:1'\ninterface='eth0'\n"
+                       "[[udp]]\nto='224.0.1.9:1'\ninterface='eth1'\n"
+                       "[[csv]]\npath='/x/a.csv'\n[[csv]]\nname='b'\npath='/x/a.csv.b1'\n"),
+              "no error");
+}
 
 TEST(Config, BrokenSyntaxIsRefusedWithItsLine) {
     EXPECT_THAT(error_of("pin = 1\n[[feed\n"), StartsWith("gw.toml:2: "));
