@@ -185,6 +185,18 @@ TEST_F(BookRebuild, FromAFileOfMessagesTheBoardIsThatOfAnUninterruptedDecodeByte
     EXPECT_FALSE(lines.rebuild_wanted());
 }
 
+TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
+    const test::ScratchFile file{test::scratch_name("rebuild-holes.itch"), session_.file()};
+    Lines lines{"rebuild-holes",
+                [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
+    ASSERT_TRUE(send(lines, 0, 400, 300, 305));
+    ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
+    for (std::size_t i = 400; i < 1'000; i += 50) ASSERT_TRUE(send(lines, i, i + 50, i + 20, i + 22));
+    auto next = std::size_t{1'000};
+    expect_rebuilt(lines, next);
+    EXPECT_EQ(lines.count("rebuild_failures"), 0U) << lines.rebuild_failure();
+}
+
 TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
     traffic::RequestServer server{net::SocketAddress::parse("127.0.0.1:0"), session_.name, session_.messages};
     Lines lines{"rebuild-marks", asking(server)};

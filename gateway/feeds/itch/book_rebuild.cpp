@@ -50,6 +50,7 @@ void BookRebuild::beat(const feed::ItchDecoder& decoder) noexcept {
     wanted_.store(wanted, std::memory_order_relaxed);
     const auto now = core::monotonic_nanos();
     if (takes_) {
+        reached_.store(decoder.sequence().next(), std::memory_order_relaxed);
         if (!wanted || decoder.session() != session_) unwanted_.store(true, std::memory_order_relaxed);
         return;
     }
@@ -101,20 +102,33 @@ void BookRebuild::attempt() {
         books_.begin(session_, attempt_midnight_ns_);
         unnamed_ = !options_.history.path.empty() && has_no_session(options_.history);
         believed_from_ = unnamed_ ? goal_ + kProof : goal_;
-        if (!options_.history.path.empty()) read_files();
+        if (!options_.history.path.empty()) {
+            files_.emplace(options_.history, session_);
+            read_files(goal_);
+        }
         ready = catch_up();
     } catch (const std::exception& error) {
         static_cast<void>(gave_up(error.what()));
     }
+    files_.reset();
     turn_.store(ready ? Turn::ready : Turn::failed, std::memory_order_release);  // sync "handed on": look
 }
 
-void BookRebuild::read_files() {
-    file_damage_ = read_history(options_.history, session_, goal_, [this](std::span<const std::byte> datagram) {
+void BookRebuild::read_files(std::uint64_t until) {
+    read_on_from_ = books_.next();
+    files_->read(until, [&](std::span<const std::byte> datagram) {
         books_.take(datagram);
         const bool goes_on = !stopping_.load(std::memory_order_relaxed) && !unwanted_.load(std::memory_order_relaxed);
-        return goes_on && books_.is_sound() && books_.next() < goal_;
+        return goes_on && books_.is_sound() && books_.next() < until;
     });
+}
+
+/// Reads what the feed lost meanwhile, up to `last`, in the files. False when they do not have it.
+bool BookRebuild::read_on(std::uint64_t last) {
+    if (!files_ || books_.next() == read_on_from_) return false;
+    const auto before = books_.next();
+    read_files(std::max(last + 1, reached_.load(std::memory_order_relaxed)));
+    return books_.next() != before;
 }
 
 /// True when the books stand where the feed does.
@@ -152,13 +166,15 @@ bool BookRebuild::take_live() {
     return any;
 }
 
-/// Asks for messages from the first that is wanted to `last`, if a request is due. False when they will not
-/// come.
+/// Looks for messages from the first that is wanted to `last`: in the files where there is no server, else asks for
+/// them, if a request is due. False when they will not come.
 bool BookRebuild::ask(std::uint64_t last) {
     if (!server_) {
+        if (read_on(last)) return true;
+        const auto& damage = files_->damage();
         return gave_up(fmt::format("'{}' holds messages of session '{}' up to {}, the feed was at {}{}{}",
                                    options_.history.path, text_of(session_), books_.next() - 1, last + 1,
-                                   file_damage_.empty() ? "" : "; ", file_damage_));
+                                   damage.empty() ? "" : "; ", damage));
     }
     const auto now = core::ticks();
     server_->beat();

@@ -90,7 +90,9 @@ private:
 
     void run();
     void attempt();
-    void read_files();
+    /// What is wanted before the end of `until`, and what the feed has reached meanwhile.
+    void read_files(std::uint64_t until);
+    [[nodiscard]] bool read_on(std::uint64_t last);
     [[nodiscard]] bool catch_up();
     [[nodiscard]] bool take_live();
     [[nodiscard]] bool ask(std::uint64_t last);
@@ -111,6 +113,7 @@ private:
     std::atomic<Turn> turn_{Turn::none};
     std::atomic<bool> unwanted_{false};  // the attempt need not go on
     std::atomic<bool> stopping_{false};
+    std::atomic<std::uint64_t> reached_{0};  // the feed's next number a moment ago
     // The receive thread's; the builder reads the first three during its turn.
     feed::moldudp64_layout::Session session_{};
     std::uint64_t goal_{0};  // the feed's next number when the attempt began
@@ -123,8 +126,9 @@ private:
     // The builder's.
     std::int64_t until_ns_{0};
     std::uint64_t believed_from_{0};
-    bool unnamed_{false};      // the file does not say of which session it is
-    std::string file_damage_;  // why a file ended early
+    bool unnamed_{false};  // the file does not say of which session it is
+    std::optional<HistoryReader> files_;
+    std::uint64_t read_on_from_{0};  // number that was wanted when the files were read last
     std::thread thread_;
 };
 

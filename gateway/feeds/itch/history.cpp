@@ -11,9 +11,7 @@
 #include <string_view>
 #include <tuple>
 
-#include <millpond/feed/moldudp64_encoder.hpp>
 #include <millpond/net/file_begin.hpp>
-#include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/pcap_reader.hpp>
 
 namespace millpond::gateway::itch {
@@ -78,38 +76,41 @@ bool read_capture(const std::filesystem::path& path, const std::vector<std::uint
     return true;
 }
 
-std::string read_messages(const std::string& path, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                          const Take& take) {
-    net::ItchFileReader reader{path};
-    feed::MoldUdp64Encoder encoder{std::string_view{session.data(), session.size()}};
-    std::array<std::byte, 1'400> buffer;
-    std::span<const std::byte> message;
-    encoder.begin(buffer);
-    while (encoder.next_sequence() < end && reader.next(message)) {
-        if (encoder.add(message)) continue;
-        if (!take(encoder.finish())) return {};
-        encoder.begin(buffer);
-        if (!encoder.add(message)) return {};  // no ITCH message is so long
-    }
-    take(encoder.finish());
-    return reader.error();
-}
-
 }  // namespace
 
 bool has_no_session(const History& history) {
     return !std::filesystem::is_directory(history.path) && !is_capture(history.path);
 }
 
-std::string read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                         const Take& take) {
-    if (has_no_session(history)) return read_messages(history.path, session, end, take);
-    const bool is_folder = std::filesystem::is_directory(history.path);
-    std::string damage;
-    for (const auto& path : is_folder ? captures_in(history.path) : std::vector<std::filesystem::path>{history.path}) {
-        if (!read_capture(path, history.ports, take, damage)) break;
+HistoryReader::HistoryReader(const History& history, const feed::moldudp64_layout::Session& session)
+    : history_(history), encoder_(std::string_view{session.data(), session.size()}) {
+    if (has_no_session(history)) messages_.emplace(history.path);
+}
+
+void HistoryReader::read(std::uint64_t end, const Take& take) {
+    if (messages_) return read_messages(end, take);
+    const bool is_folder = std::filesystem::is_directory(history_.path);
+    damage_.clear();
+    for (const auto& path :
+         is_folder ? captures_in(history_.path) : std::vector<std::filesystem::path>{history_.path}) {
+        if (!read_capture(path, history_.ports, take, damage_)) break;
     }
-    return damage;
+}
+
+void HistoryReader::read_messages(std::uint64_t end, const Take& take) {
+    std::array<std::byte, 1'400> buffer;
+    for (bool goes_on = true; goes_on && encoder_.next_sequence() < end;) {
+        const auto first = encoder_.next_sequence();
+        encoder_.begin(buffer);
+        while (encoder_.next_sequence() < end) {
+            if (waiting_.empty() && !messages_->next(waiting_)) break;
+            if (!encoder_.add(waiting_)) break;  // full: no ITCH message is longer than a datagram
+            waiting_ = {};
+        }
+        const auto datagram = encoder_.finish();
+        goes_on = encoder_.next_sequence() != first && take(datagram);
+    }
+    damage_ = messages_->error();
 }
 
 }  // namespace millpond::gateway::itch

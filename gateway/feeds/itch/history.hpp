@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include <millpond/feed/moldudp64_encoder.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
+#include <millpond/net/itch_file_reader.hpp>
 
 namespace millpond::gateway::itch {
 
@@ -22,11 +25,31 @@ struct History {
 /// read.
 [[nodiscard]] bool has_no_session(const History& history);
 
-/// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
-/// `*.pcap.2`, ... and `*.pcap`, in this order; of a file of ITCH messages, which count from 1, those before `end` as
-/// of `session`. Throws std::system_error, net::FileFormatError; a file that goes on growing, or is cut off, ends at
-/// its last whole datagram. Returns why the first such file ends there; empty when each is whole.
-std::string read_history(const History& history, const feed::moldudp64_layout::Session& session, std::uint64_t end,
-                         const std::function<bool(std::span<const std::byte>)>& take);
+/// Reads a history once, or on from where it stopped.
+///
+/// Threads: one.
+class HistoryReader {
+public:
+    /// session: what the messages of a file without sessions are taken for. `history` must live as long.
+    HistoryReader(const History& history, const feed::moldudp64_layout::Session& session);
+
+    /// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
+    /// `*.pcap.2`, ... and `*.pcap`, in this order, each time from the first on; of a file of ITCH messages, which
+    /// count from 1, those before `end` that were not read before. Throws std::system_error, net::FileFormatError; a
+    /// file that goes on growing, or is cut off, ends at its last whole datagram.
+    void read(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
+
+    /// Why the first file that is not whole ends early; empty when each is whole.
+    [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
+
+private:
+    void read_messages(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
+
+    const History& history_;
+    std::string damage_;
+    std::optional<net::ItchFileReader> messages_;  ///< Of a file of ITCH messages.
+    feed::MoldUdp64Encoder encoder_;               ///< What comes next of it.
+    std::span<const std::byte> waiting_;           ///< Read of it, not in a datagram yet.
+};
 
 }  // namespace millpond::gateway::itch
