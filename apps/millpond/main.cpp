@@ -12,12 +12,18 @@
 #include <system_error>
 #include <vector>
 
+#include <poll.h>
+#include <unistd.h>
+
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/misuse.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "service/build_info.hpp"
 
 namespace {
+
+using millpond::to_stderr;
 
 constexpr int kFailed = 1;
 constexpr int kMisused = 2;
@@ -28,16 +34,16 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
             if (command.options->parsed()) return command.run();
         }
     } catch (const millpond::app::UsageError& error) {
-        fmt::print(stderr, "millpond: {}\n", error.what());
+        to_stderr("millpond: {}\n", error.what());
         return kMisused;
     } catch (const std::filesystem::filesystem_error& error) {
-        fmt::print(stderr, "millpond: {}: {}\n", error.path1().string(), error.code().message());
+        to_stderr("millpond: {}: {}\n", error.path1().string(), error.code().message());
         return kFailed;
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "millpond: not enough memory\n");
+        to_stderr("millpond: not enough memory\n");
         return kFailed;
     } catch (const std::exception& error) {
-        fmt::print(stderr, "millpond: {}\n", error.what());
+        to_stderr("millpond: {}\n", error.what());
         return kFailed;
     }
     return kMisused;
@@ -59,18 +65,24 @@ int explain(const millpond::app::Arguments& program, std::span<char* const> argu
         fmt::print("{}", command.help_page(parents));
         return 0;
     }
-    fmt::print(stderr, "{}: {}\nRun `{} --help` for more information.\n", name,
-               millpond::app::misuse(program, arguments, error), name);
+    to_stderr("{}: {}\nRun `{} --help` for more information.\n", name, millpond::app::misuse(program, arguments, error),
+              name);
     return kMisused;
+}
+
+/// Whether standard output is a pipe that nobody reads any more.
+bool has_no_reader() {
+    pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 /// Writes out what standard output still holds. A failure to do so is one of the command; a closed pipe is none.
 int flushed(int exit_code) {
     errno = 0;
     const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-    if (good || errno == EPIPE || exit_code != 0) return exit_code;
-    fmt::print(stderr, "millpond: cannot write to standard output: {}\n",
-               std::generic_category().message(errno != 0 ? errno : EIO));
+    if (good || exit_code != 0 || has_no_reader()) return exit_code;
+    to_stderr("millpond: cannot write to standard output: {}\n",
+              std::generic_category().message(errno != 0 ? errno : EIO));
     return kFailed;
 }
 

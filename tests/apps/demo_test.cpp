@@ -30,8 +30,10 @@
 #include "apps/millpond/gateway/port_turn.hpp"
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/http_page.hpp"
+#include "tests/apps/itch_session.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/certificates.hpp"
+#include "tests/support/scratch_file.hpp"
 
 namespace millpond::app {
 namespace {
@@ -168,6 +170,20 @@ TEST_F(Demo, NothingIsLeftBehindInTheTemporaryFolder) {
         EXPECT_EQ(program.wait().exit_code, 0);
         EXPECT_TRUE(std::filesystem::is_empty(temporary)) << number;
     }
+}
+
+TEST_F(Demo, ItGoesOnWhenNobodyReadsWhatItPrints) {
+    const auto temporary = folder() / "temporary";
+    std::filesystem::create_directories(temporary);
+    const test::ScratchFile feed{test::scratch_name("demo.itch"), ItchSession{50}.file()};
+    // The feed is at its end, and says so, when the reader is long gone.
+    const auto demo =
+        fmt::format("TMPDIR={} timeout -s TERM 3 {} gateway --demo --demo-feed {} --demo-speed max --ring name={}",
+                    temporary.string(), MILLPOND_PROGRAM, feed.path(), unique_ring("demo-unread"));
+    Program program{"sh", {"-c", "exec 3>&1; { " + demo + "; echo ended $? >&3; } 2>&1 | head -1"}};
+    // 124: it was there to be ended.
+    EXPECT_THAT(program.wait().out, HasSubstr("ended 124"));
+    EXPECT_TRUE(std::filesystem::is_empty(temporary));
 }
 
 TEST_F(Demo, AStartThatFailsLeavesNothingBehindEither) {

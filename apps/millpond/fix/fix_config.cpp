@@ -7,6 +7,7 @@
 
 #include <millpond/engine/tls.hpp>
 
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/authenticator.hpp"
 #include "fixd/engine_config.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 /// Reads what the sessions and acceptors name: users, dictionaries, passwords and TLS files.
 void check_files(const std::string& file, const fixd::EngineConfig& config) {
-    for (const auto& text : fixd::check_users(config)) fmt::print(stderr, "{}: warning: {}\n", file, text);
+    for (const auto& text : fixd::check_users(config)) to_stderr("{}: warning: {}\n", file, text);
     fixd::Dictionaries dictionaries{config.dictionaries};
     for (const auto& session : config.sessions) {
         static_cast<void>(fixd::session_options(session, dictionaries));

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/quickfix_import.hpp"
 #include "service/settings/toml.hpp"
@@ -33,7 +34,7 @@ int run(const Options& options) {
         if (!out) throw std::runtime_error(fmt::format("cannot write '{}'", options.out));
     }
     for (const auto& [line, key, reason] : result.left_out) {
-        fmt::print(stderr, "{}:{}: left out: {}: {}\n", options.file, line, key, reason);
+        to_stderr("{}:{}: left out: {}: {}\n", options.file, line, key, reason);
     }
     return 0;
 }

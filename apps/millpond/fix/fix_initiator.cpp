@@ -27,6 +27,7 @@
 #include <millpond/memory/message_pool.hpp>
 
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_flags.hpp"
 #include "apps/millpond/fix/fix_run.hpp"
@@ -55,8 +56,8 @@ class Listener final : public engine::SendListener<ScriptMessage> {
 public:
     void on_sent(const engine::Sent&) noexcept override { done_.fetch_add(1, std::memory_order_release); }
     void on_failed(const ScriptMessage& message, engine::SendFailure failure, std::uint64_t line) noexcept override {
-        fmt::print(stderr, "millpond: line {}: {} not sent: {}\n", line,
-                   std::string_view{message.type.data(), message.type_bytes}, name(failure));
+        to_stderr("millpond: line {}: {} not sent: {}\n", line,
+                  std::string_view{message.type.data(), message.type_bytes}, name(failure));
         failed_.fetch_add(1, std::memory_order_relaxed);
         done_.fetch_add(1, std::memory_order_release);
     }
@@ -127,7 +128,7 @@ private:
         try {
             if (!read_script_line(line, read)) return;
         } catch (const std::runtime_error& error) {
-            fmt::print(stderr, "millpond: line {}: {}\n", number, error.what());
+            to_stderr("millpond: line {}: {}\n", number, error.what());
             faults_.fetch_add(1, std::memory_order_relaxed);
             return;
         }

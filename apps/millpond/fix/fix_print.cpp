@@ -19,6 +19,7 @@
 #include <millpond/net/file_contents.hpp>
 
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_text.hpp"
@@ -185,9 +186,7 @@ public:
     }
     /// Says what is wrong and gives the exit code. complete: the text is at its end.
     [[nodiscard]] int result(bool complete) const {
-        const auto fail = [&](const std::string& what) {
-            fmt::print(stderr, "millpond: {}: {}\n", options_->file, what);
-        };
+        const auto fail = [&](const std::string& what) { to_stderr("millpond: {}: {}\n", options_->file, what); };
         if (faulty_ != 0) {
             fail(fmt::format("{} that begin like a message are none, the first at byte {}", faulty_, first_faulty_at_));
         }
@@ -220,9 +219,9 @@ void follow(const std::string& path, MessageFinder& finder) {
     const auto event = [&](FileFollower::Event what) {
         finder.finish();
         switch (what) {
-            case FileFollower::Event::missing: return fmt::print(stderr, "millpond: waiting for {}\n", path);
-            case FileFollower::Event::replaced: return fmt::print(stderr, "millpond: {} is another file now\n", path);
-            case FileFollower::Event::truncated: return fmt::print(stderr, "millpond: {} was truncated\n", path);
+            case FileFollower::Event::missing: return to_stderr("millpond: waiting for {}\n", path);
+            case FileFollower::Event::replaced: return to_stderr("millpond: {} is another file now\n", path);
+            case FileFollower::Event::truncated: return to_stderr("millpond: {} was truncated\n", path);
         }
     };
     while (!stop.load(std::memory_order_relaxed)) {

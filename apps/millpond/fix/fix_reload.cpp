@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "fixd/admin_server.hpp"
 #include "service/json.hpp"
@@ -25,7 +26,7 @@ int reload(const std::string& admin, bool as_json) {
         for (const auto& line : done) fmt::print("{}\n", line.asString());
         if (done.empty() && refused.empty()) fmt::print("nothing has changed\n");
         std::fflush(stdout);
-        for (const auto& line : refused) fmt::print(stderr, "millpond: {}\n", line.asString());
+        for (const auto& line : refused) to_stderr("millpond: {}\n", line.asString());
     }
     return refused.empty() ? 0 : 1;
 }

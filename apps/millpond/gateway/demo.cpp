@@ -25,6 +25,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
 #include "apps/millpond/traffic/generated_source.hpp"
@@ -77,8 +78,7 @@ net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view 
         const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
         if (!is_free(candidate) || !given.insert(candidate.to_string()).second) continue;
         if (i != 0) {
-            fmt::print(stderr, "millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what,
-                       candidate.to_string());
+            to_stderr("millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what, candidate.to_string());
         }
         return candidate;
     }
@@ -171,11 +171,10 @@ void Demo::run(net::SocketAddress to) try {
     traffic::MonotonicClock clock;
     traffic::Transmitter transmitter{sender, clock, {.speed = speed_}};
     const bool all = transmitter.run(*source_, stop_);
-    if (const auto error = source_->error(); !error.empty()) fmt::print(stderr, "millpond: demo: {}\n", error);
-    if (all)
-        fmt::print(stderr, "millpond: demo: the feed is at its end after {} datagrams\n", transmitter.sent().datagrams);
+    if (const auto error = source_->error(); !error.empty()) to_stderr("millpond: demo: {}\n", error);
+    if (all) to_stderr("millpond: demo: the feed is at its end after {} datagrams\n", transmitter.sent().datagrams);
 } catch (const std::exception& error) {
-    fmt::print(stderr, "millpond: demo: {}\n", error.what());
+    to_stderr("millpond: demo: {}\n", error.what());
 }
 
 }  // namespace millpond::app

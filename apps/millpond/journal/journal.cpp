@@ -8,6 +8,7 @@
 #include <millpond/journal/catalog.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
@@ -76,7 +77,7 @@ Command journal_command(Arguments& program) {
                         if (command.options->parsed()) return command.run();
                     }
                 } catch (const NoJournal& error) {
-                    fmt::print(stderr, "{}\n", error.what());
+                    to_stderr("{}\n", error.what());
                     return kNoJournal;
                 }
                 throw UsageError{"journal: which of its subcommands?"};

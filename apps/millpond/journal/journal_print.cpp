@@ -17,6 +17,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
@@ -85,7 +86,7 @@ public:
     /// Prints which segments were found to be damaged since the last call.
     void name_faults() {
         for (const auto& fault : reader_.take_faults()) {
-            fmt::print(stderr, "{}\n", fault);
+            to_stderr("{}\n", fault);
             exit_code_ = kJournalDamaged;
         }
     }

@@ -11,6 +11,7 @@
 #include <millpond/journal/segment_reader.hpp>
 
 #include "apps/millpond/command.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/journal/journal_folder.hpp"
 #include "apps/millpond/traffic/progress.hpp"
@@ -100,7 +101,7 @@ public:
 private:
     void complain(const std::string& what) {
         ++faults_;
-        fmt::print(stderr, "{}\n", what);
+        to_stderr("{}\n", what);
     }
     void compare(const std::string& path) {
         journal::SegmentReader segment{path};

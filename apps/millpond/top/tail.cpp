@@ -21,6 +21,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/top/event_lines.hpp"
 #include "service/stop_signal.hpp"
 
@@ -130,10 +131,9 @@ private:
 
 void print_end(Tail& tail, std::string_view why) {
     const auto account = tail.account();
-    fmt::print(stderr,
-               "millpond: tail: {}; writer {}; published {} = delivered {} + filtered {} + missed {} + queued {}\n",
-               why, to_string(tail.writer()), account.published, account.delivered, account.filtered, account.missed,
-               account.queued);
+    to_stderr("millpond: tail: {}; writer {}; published {} = delivered {} + filtered {} + missed {} + queued {}\n", why,
+              to_string(tail.writer()), account.published, account.delivered, account.filtered, account.missed,
+              account.queued);
 }
 
 /// Names of the rings on this machine.
@@ -187,7 +187,7 @@ int run(const Options& options) {
             return 0;
         }
         if (now != state && now == market::WriterState::silent) {
-            fmt::print(stderr, "millpond: tail: the writer is silent\n");
+            to_stderr("millpond: tail: the writer is silent\n");
         }
         state = now;
         idle.rest();

@@ -10,6 +10,8 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "apps/millpond/command_line/to_stderr.hpp"
+
 namespace millpond::app {
 namespace {
 
@@ -27,7 +29,7 @@ Progress::Progress(std::string what, std::string unit, std::uint64_t total)
       due_ns_(begun_ns_ + (on_terminal_ ? kOnTerminalEvery : kPlainEvery)) {}
 
 Progress::~Progress() {
-    if (shown_ && on_terminal_) fmt::print(stderr, "\n");
+    if (shown_ && on_terminal_) to_stderr("\n");
 }
 
 void Progress::at(std::uint64_t done) {
@@ -37,11 +39,11 @@ void Progress::at(std::uint64_t done) {
     shown_ = true;
     const auto seconds = static_cast<double>(now - begun_ns_) / 1e9;
     const auto rate = static_cast<double>(done) / seconds;
-    fmt::print(stderr, "{}{}: {} {}", on_terminal_ ? "\r" : "", what_, done, unit_);
-    if (total_ != 0) fmt::print(stderr, " of {}", std::max(total_, done));
-    fmt::print(stderr, ", {:.0f} a second", rate);
-    if (total_ > done && rate > 0) fmt::print(stderr, ", {:.0f} s left", static_cast<double>(total_ - done) / rate);
-    fmt::print(stderr, "{}", on_terminal_ ? "   " : "\n");
+    to_stderr("{}{}: {} {}", on_terminal_ ? "\r" : "", what_, done, unit_);
+    if (total_ != 0) to_stderr(" of {}", std::max(total_, done));
+    to_stderr(", {:.0f} a second", rate);
+    if (total_ > done && rate > 0) to_stderr(", {:.0f} s left", static_cast<double>(total_ - done) / rate);
+    to_stderr("{}", on_terminal_ ? "   " : "\n");
 }
 
 }  // namespace millpond::app

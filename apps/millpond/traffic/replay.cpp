@@ -17,6 +17,7 @@
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/command_line/utc_text.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/traffic/file_kind.hpp"
@@ -149,7 +150,7 @@ int send_journal(const Options& options, Sending& sending, double speed) {
         const auto& counts = source.counts();
         if (again) continue;
         const auto faults = source.take_faults();
-        for (const auto& fault : faults) fmt::print(stderr, "{}\n", fault);
+        for (const auto& fault : faults) to_stderr("{}\n", fault);
         fmt::print("journal: {} quotes, {} gaps; not sent: {} other events; {} were lost before it\n", counts.quotes,
                    counts.gaps, counts.others, counts.lost);
         if (!faults.empty() || counts.damaged) return kJournalDamaged;

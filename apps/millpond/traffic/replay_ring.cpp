@@ -17,6 +17,7 @@
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
 
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/journal/journal_commands.hpp"
 #include "apps/millpond/traffic/clock.hpp"
 #include "apps/millpond/traffic/journal_source.hpp"
@@ -72,7 +73,7 @@ public:
                    quotes_, options_.ring, seconds, seconds > 0 ? static_cast<double>(published_) / seconds : 0.0,
                    stopped() ? ", stopped by a signal" : "");
         for (const auto& fault : reader_.take_faults()) {
-            fmt::print(stderr, "{}\n", fault);
+            to_stderr("{}\n", fault);
             damaged_ = true;
         }
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
@@ -141,7 +142,7 @@ private:
 
     void wait_for_readers() {
         if (options_.readers == 0) return;
-        fmt::print(stderr, "ring '{}': waiting for {} readers of this user\n", options_.ring, options_.readers);
+        to_stderr("ring '{}': waiting for {} readers of this user\n", options_.ring, options_.readers);
         while (!stopped() && readers().size() < options_.readers) pause();
     }
 

@@ -13,6 +13,7 @@
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/arguments.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
+#include "apps/millpond/command_line/to_stderr.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {
@@ -98,9 +99,9 @@ void Sending::show(const traffic::Sent& sent) {
                                   static_cast<double>(sent.bytes) * 1e-6, per_second(sent.datagrams, sent.elapsed_ns),
                                   seconds(sent.elapsed_ns));
     if (on_terminal_) {
-        fmt::print(stderr, "\r{}\x1b[K", text);
+        to_stderr("\r{}\x1b[K", text);
     } else {
-        fmt::print(stderr, "{}\n", text);
+        to_stderr("{}\n", text);
         show_at_ns_ = sent.elapsed_ns + kPlainLineEvery;
     }
     std::fflush(stderr);
@@ -112,7 +113,7 @@ void Sending::finish(bool with_messages) {
                              : fmt::format("{} datagrams", datagrams);
     };
     const auto& sent = transmitter_.sent();
-    if (on_terminal_ && !options_.quiet) fmt::print(stderr, "\n");
+    if (on_terminal_ && !options_.quiet) to_stderr("\n");
     fmt::print("sent {}, {} bytes to {} in {:.3f} s ({:.0f} datagrams/s){}\n", count(sent.datagrams, sent.messages),
                sent.bytes, options_.to, seconds(sent.elapsed_ns), per_second(sent.datagrams, sent.elapsed_ns),
                stopped() ? ", stopped by a signal" : "");
