@@ -18,11 +18,25 @@ std::string price_text(Price price) {
     char buffer[kMaxPriceChars + kDecimalSlack];
     return {buffer, write_price(buffer, price)};
 }
+std::string spread_text(Price bid, Price ask) {
+    char buffer[kMaxSpreadChars + kDecimalSlack];
+    return {buffer, write_spread(buffer, bid, ask)};
+}
 // The same by the standard library, digit by digit.
 std::string expected_price(Price price) {
     auto digits = std::to_string(magnitude(price));
     if (digits.size() < 5) digits.insert(0, 5 - digits.size(), '0');
     return (price < 0 ? "-" : "") + digits.substr(0, digits.size() - 4) + "." + digits.substr(digits.size() - 4);
+}
+
+TEST(Decimal, ASpreadIsExactAlsoWhereItNeedsMoreThan64Bits) {
+    constexpr auto kLeast = std::numeric_limits<Price>::min();
+    constexpr auto kMost = std::numeric_limits<Price>::max();
+    EXPECT_EQ(spread_text(1'892'400, 1'892'600), "0.0200");
+    EXPECT_EQ(spread_text(1'892'600, 1'892'400), "-0.0200");
+    EXPECT_EQ(spread_text(kLeast, kMost), "1844674407370955.1615");
+    EXPECT_EQ(spread_text(kMost, kLeast), "-1844674407370955.1615");
+    EXPECT_EQ(spread_text(kLeast, kLeast), "0.0000");
 }
 
 TEST(Decimal, WritesEveryIntegerAsTheStandardLibraryDoes) {

@@ -46,7 +46,8 @@ TEST(QuoteCsv, WhatIsMissingIsALineWithAsManyFields) {
 TEST(QuoteCsv, TheLargestPossibleQuoteFits) {
     std::array<char, kMaxCsvBytes> buffer;
     Quote quote;
-    quote.bid_price = quote.ask_price = std::numeric_limits<Price>::min();
+    quote.bid_price = std::numeric_limits<Price>::max();
+    quote.ask_price = std::numeric_limits<Price>::min();
     quote.bid_size = quote.ask_size = std::numeric_limits<std::uint64_t>::max();
     quote.receive_utc_ns = std::numeric_limits<std::int64_t>::min();
     quote.channel = quote.flags = 0xFFFF;

@@ -70,8 +70,8 @@ TEST(QuoteJson, TheLargestPossibleQuoteFits) {
     std::array<char, kMaxJsonBytes + 64> buffer;
     buffer.fill('#');
     Quote quote;
-    quote.bid_price = std::numeric_limits<Price>::min();
-    quote.ask_price = std::numeric_limits<Price>::min() + 1;
+    quote.bid_price = std::numeric_limits<Price>::max();
+    quote.ask_price = std::numeric_limits<Price>::min();
     quote.bid_size = quote.ask_size = std::numeric_limits<std::uint64_t>::max();
     quote.exchange_utc_ns = quote.receive_utc_ns = std::numeric_limits<std::int64_t>::min();
     quote.flags = kQuoteFlags;

@@ -17,6 +17,8 @@ inline constexpr std::size_t kDecimalSlack = 8;
 inline constexpr std::size_t kMaxIntegerChars = 20;
 /// Characters of the longest price: sign, 15 digits, point, 4 digits.
 inline constexpr std::size_t kMaxPriceChars = 21;
+/// Those of the longest spread: one digit more.
+inline constexpr std::size_t kMaxSpreadChars = kMaxPriceChars + 1;
 
 inline char* write_unsigned(char* out, std::uint64_t value) noexcept {
     using namespace detail;
@@ -48,18 +50,31 @@ inline char* write_signed(char* out, std::int64_t value) noexcept {
     return write_unsigned(out + (value < 0 ? 1 : 0), magnitude(value));
 }
 
-/// A price given in 1/10000, with four decimals: 1892500 is "189.2500".
-inline char* write_price(char* out, Price price) noexcept {
-    using namespace detail;
-    *out = '-';
-    out += price < 0 ? 1 : 0;
-    const auto value = magnitude(price);
+namespace detail {
+
+/// A price that is not negative.
+inline char* write_price_of(char* out, std::uint64_t value) noexcept {
     if (value < kTenTo8) return put_four_decimals(out, eight_digits(static_cast<std::uint32_t>(value)));
     const auto units = value / kTenTo4;
     out = write_unsigned(out, units);
     const std::uint64_t digits = four_digits(static_cast<std::uint32_t>(value - units * kTenTo4));
     core::store_le(reinterpret_cast<std::byte*>(out), (digits | kZeros >> 32) << 8 | std::uint64_t{'.'});
     return out + 5;
+}
+
+}  // namespace detail
+
+/// A price given in 1/10000, with four decimals: 1892500 is "189.2500".
+inline char* write_price(char* out, Price price) noexcept {
+    *out = '-';
+    return detail::write_price_of(out + (price < 0 ? 1 : 0), magnitude(price));
+}
+
+/// ask - bid as write_price writes it, also where that does not fit 64 bits.
+inline char* write_spread(char* out, Price bid, Price ask) noexcept {
+    const auto difference = static_cast<std::uint64_t>(ask) - static_cast<std::uint64_t>(bid);
+    *out = '-';
+    return detail::write_price_of(out + (ask < bid ? 1 : 0), ask < bid ? 0 - difference : difference);
 }
 
 /// Two prices whose digits are made together; only for prices of 0 up to and without 10000.0000.
@@ -78,11 +93,6 @@ public:
 private:
     detail::TwoWords digits_;
 };
-
-/// ask - bid. Wraps only where the true difference does not fit 64 bits.
-[[nodiscard]] constexpr Price spread_of(Price bid, Price ask) noexcept {
-    return static_cast<Price>(static_cast<std::uint64_t>(ask) - static_cast<std::uint64_t>(bid));
-}
 
 /// The spread in percent of the middle of bid and ask, in 1/10000 percent, rounded half away from zero. Nothing when a
 /// price is negative, both are 0, or one is so large (2^40 and more) that the product would not fit 64 bits.

@@ -93,7 +93,7 @@ inline char* write_flags(char* out, std::uint16_t flags) noexcept {
     end = write_unsigned(end, quote.ask_size);
     *end++ = ',';
     if (quote.bid_size != 0 && quote.ask_size != 0) {
-        end = write_price(end, spread_of(quote.bid_price, quote.ask_price));
+        end = write_spread(end, quote.bid_price, quote.ask_price);
     }
     *end++ = ',';
     end = write_unsigned(end, quote.channel);

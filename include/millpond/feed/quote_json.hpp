@@ -32,10 +32,10 @@ namespace millpond::feed {
     end = put(write_signed(end, quote.exchange_utc_ns), ",\"sequence\":");
     end = put(write_unsigned(end, sequence), ",\"bid\":{\"price\":");
     const bool both = quote.bid_size != 0 && quote.ask_size != 0;
-    const auto spread = spread_of(quote.bid_price, quote.ask_price);
     const auto percent = both ? spread_percent(quote.bid_price, quote.ask_price) : std::nullopt;
     // Nearly every quote: its four decimals are made in two pairs.
-    if (percent && TwoPrices::fit(quote.bid_price, quote.ask_price) && TwoPrices::fit(spread, *percent)) [[likely]] {
+    if (const auto spread = percent ? quote.ask_price - quote.bid_price : 0;
+        percent && TwoPrices::fit(quote.bid_price, quote.ask_price) && TwoPrices::fit(spread, *percent)) [[likely]] {
         const TwoPrices prices{quote.bid_price, quote.ask_price};
         const TwoPrices spreads{spread, *percent};
         end = put(prices.write_first(end), ",\"shares\":");
@@ -49,7 +49,8 @@ namespace millpond::feed {
         end = put(write_unsigned(put(end, ",\"shares\":"), quote.bid_size), "},\"ask\":{\"price\":");
         end = quote.ask_size != 0 ? write_price(end, quote.ask_price) : put(end, "null");
         end = put(write_unsigned(put(end, ",\"shares\":"), quote.ask_size), "},\"spread\":");
-        end = both ? put(write_price(put(end, "{\"price\":"), spread), ",\"percent\":") : put(end, "null");
+        end = both ? put(write_spread(put(end, "{\"price\":"), quote.bid_price, quote.ask_price), ",\"percent\":")
+                   : put(end, "null");
         if (both) end = put(percent ? write_price(end, *percent) : put(end, "null"), "}");
     }
     end = (quote.flags & kIncomplete) != 0 ? put(end, ",\"incomplete\":true") : put(end, ",\"incomplete\":false");
