@@ -3,6 +3,7 @@
 #include <date/date.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -93,6 +94,12 @@ std::string Value::text_of_at_most(std::size_t characters) const {
     auto result = text();
     if (result.empty() || result.size() > characters) {
         fail(fmt::format("1 to {} characters", characters), fmt::format("{} in {}", result.size(), in_quotes(result)));
+    }
+    const auto is_printable = [](char character) { return character >= ' ' && character <= '~'; };
+    const auto other = std::ranges::find_if_not(result, is_printable);
+    if (other != result.end()) {
+        fail("printable ASCII characters",
+             fmt::format("byte 0x{:02X} at place {}", static_cast<unsigned char>(*other), other - result.begin() + 1));
     }
     return result;
 }

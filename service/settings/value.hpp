@@ -61,6 +61,7 @@ public:
     [[nodiscard]] std::string field_text() const;
     /// Where it was written: "fix.toml:12".
     [[nodiscard]] const std::string& where() const noexcept { return where_; }
+    /// Printable ASCII, as names are.
     [[nodiscard]] std::string text_of_at_most(std::size_t characters) const;
     [[nodiscard]] std::uint64_t integer(std::uint64_t lowest, std::uint64_t highest) const;
     /// An integer that is a power of two.
