@@ -259,6 +259,14 @@ TEST_F(JournalReplay, ARecordedGapIsALossForTheReceiverOfItsDatagrams) {
     EXPECT_EQ(wire.decoder.counters().gaps.read(), 1U);
 }
 
+TEST_F(JournalReplay, EventsThatTheRingHasNoRoomForAreAFailure) {
+    write(100);
+    const auto outcome =
+        run({"replay", folder_, "--ring", unique_ring("narrow"), "--max-instruments", "1", "--speed", "max"});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("events: it has 1 instruments (--max-instruments) and 1024 channels"));
+}
+
 TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
     write(20'000);
     const auto files = journal::list_segments(folder_);

@@ -76,10 +76,18 @@ public:
             to_stderr("{}\n", fault);
             damaged_ = true;
         }
-        fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, writer_.refused_events().read());
+        const auto refused = writer_.refused_events().read();
+        fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, refused);
+        if (refused != 0) {
+            to_stderr("ring '{}' has refused {} events: it has {} instruments (--max-instruments) and {} channels\n",
+                      options_.ring, refused, options_.max_instruments, kMostChannels);
+        }
     }
 
-    [[nodiscard]] int exit_code() const noexcept { return damaged_ ? kJournalDamaged : 0; }
+    [[nodiscard]] int exit_code() const noexcept {
+        if (writer_.refused_events().read() != 0) return 1;
+        return damaged_ ? kJournalDamaged : 0;
+    }
 
     template <class Event>
     void on(Event event) {
