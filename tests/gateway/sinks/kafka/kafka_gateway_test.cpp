@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include <sys/mount.h>
 
@@ -137,8 +139,11 @@ TEST(KafkaGateway, WhatAFullDiskKeptOutOfTheJournalIsToldInKafkaAndNothingElseIs
     constexpr std::uint64_t kMost = 200'000;
     test::PacedQuotes quotes{gateway};
     while (test::metric_of(journal, "write_errors_total") == 0 || journal.account().missed == 0) {
-        ASSERT_LT(quotes.sent(), kMost);
+        ASSERT_LT(quotes.sent(), kMost) << "missed " << journal.account().missed << ", write errors "
+                                        << test::metric_of(journal, "write_errors_total") << ", segments "
+                                        << test::metric_of(journal, "segments_total");
         quotes.send_up_to(quotes.sent() + 500);
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});  // for the journal's threads, which may be late
     }
     // The first segment may go: Kafka has all of it.
     ASSERT_TRUE(gateway.watch_until(
