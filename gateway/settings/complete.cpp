@@ -41,14 +41,24 @@ private:
     std::set<std::string> seen_;
 };
 
+std::string named(const SinkConfig& sink) { return fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name()); }
+
+// What messages begin with.
+std::string user_of(const RingConfig& ring) { return ring.origin.prefix() + "[[ring]]"; }
+std::string user_of(const FeedConfig& feed) {
+    return feed.origin.prefix() + (feed.name.empty() ? "[[feed]]" : fmt::format("[[feed]] '{}'", feed.name));
+}
+std::string user_of(const SinkConfig& sink) { return sink.origin.prefix() + named(sink); }
+
 void complete_rings(Config& config) {
     if (config.rings.empty()) config.rings.emplace_back();
     Unique names{"name"};
     for (auto& ring : config.rings) {
-        names.add(ring.name, "[[ring]]");
+        names.add(ring.name, user_of(ring));
         if (ring.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
             std::string::npos) {
-            throw ConfigError(fmt::format("[[ring]]: name '{}' may hold letters, digits, '-' and '_' only", ring.name));
+            throw ConfigError(
+                fmt::format("{}: name '{}' may hold letters, digits, '-' and '_' only", user_of(ring), ring.name));
         }
         if (!ring.poll) ring.poll = config.poll;
         if (!ring.pin) ring.pin = config.pin;
@@ -89,9 +99,9 @@ void complete_feeds(Config& config) {
     Unique channels{"channel"};
     for (std::size_t i = 0; i < config.feeds.size(); ++i) {
         auto& feed = config.feeds[i];
-        if (feed.listen.empty()) throw ConfigError("[[feed]]: key 'listen' is missing");
+        if (feed.listen.empty()) throw ConfigError(user_of(feed) + ": key 'listen' is missing");
         if (feed.name.empty()) feed.name = feed.listen.to_string();
-        const auto user = fmt::format("[[feed]] '{}'", feed.name);
+        const auto user = user_of(feed);
         if (!feed.channel) feed.channel = static_cast<std::uint16_t>(i);
         choose_ring(config, user, feed.ring);
         if (!feed.receive) feed.receive = config.receive;
@@ -111,11 +121,15 @@ void complete_feeds(Config& config) {
 
 /// What one of several outputs writes to.
 struct Place {
-    Place(const std::filesystem::path& as_written, std::string whose)
-        : path(canonical_path(as_written)), written(as_written.string()), user(std::move(whose)) {}
+    Place(const std::filesystem::path& as_written, std::string whose, std::string at)
+        : path(canonical_path(as_written)),
+          written(as_written.string()),
+          user(std::move(whose)),
+          origin(std::move(at)) {}
     std::filesystem::path path;
     std::string written;
     std::string user;
+    std::string origin;
 };
 
 /// Whether a file of this name is one that a RotatedFile at `path` could rename itself to, or remove.
@@ -132,16 +146,15 @@ void check_paths(const Config& config) {
     std::vector<Place> folders;
     std::vector<Place> files;
     for (const auto& sink : config.sinks) {
-        const auto user = fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
         for (const auto& output : sink.outputs()) {
-            if (!output.folder.empty()) folders.emplace_back(output.folder, user);
-            if (!output.file.empty()) files.emplace_back(output.file, user);
+            if (!output.folder.empty()) folders.emplace_back(output.folder, named(sink), sink.origin.prefix());
+            if (!output.file.empty()) files.emplace_back(output.file, named(sink), sink.origin.prefix());
         }
     }
-    if (!config.capture.empty()) folders.emplace_back(config.capture, "the capture");
+    if (!config.capture.empty()) folders.emplace_back(config.capture, "the capture", "");
     const auto refuse = [](const Place& place, std::string_view what, const Place& other) {
-        throw ConfigError(
-            fmt::format("{}: path '{}' {} {}; name another one", place.user, place.written, what, other.user));
+        throw ConfigError(fmt::format("{}{}: path '{}' {} {}; name another one", place.origin, place.user,
+                                      place.written, what, other.user));
     };
     for (const auto& folder : folders) {
         for (const auto& other : folders) {
@@ -172,8 +185,8 @@ void check_loops(const Config& config) {
                 if (!reaches(output, feed.listen, feed.interface) &&
                     (feed.line_b.empty() || !reaches(output, feed.line_b, feed.interface_b)))
                     continue;
-                throw ConfigError(fmt::format("[[{}]] '{}': it would send to feed '{}' of this gateway, at {}",
-                                              sink.kind().name(), sink.name(), feed.name, output.name));
+                throw ConfigError(fmt::format("{}: it would send to feed '{}' of this gateway, at {}", user_of(sink),
+                                              feed.name, output.name));
             }
         }
     }
@@ -187,7 +200,7 @@ void complete_sinks(Config& config) {
     Unique names{"name"};
     Unique outputs{"output"};
     for (auto& sink : config.sinks) {
-        const auto user = fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name());
+        const auto user = user_of(sink);
         sink.complete({.user = user, .sinks = config.sinks});
         choose_ring(config, user, sink.basics().ring);
         names.add(sink.name(), user);

@@ -16,6 +16,7 @@
 #include "gateway/sinks/kind.hpp"
 #include "service/log.hpp"
 #include "service/say.hpp"
+#include "service/settings/settings_of.hpp"
 #include "service/token.hpp"
 
 /// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
@@ -30,6 +31,7 @@ enum class Wanted : std::uint8_t { none, prefer, require };
 
 /// One source of datagrams: `[[feed]]`.
 struct FeedConfig {
+    settings::Origin origin;
     std::string name;                          ///< For logs and metrics; `listen` when empty.
     std::string ring;                          ///< The ring it is published to; the first ring when empty.
     net::SocketAddress listen;                 ///< ADDRESS:PORT; a multicast group is joined.
@@ -79,6 +81,7 @@ struct FeedConfig {
 
 /// One ring in shared memory with the thread that fills it: `[[ring]]`.
 struct RingConfig {
+    settings::Origin origin{};
     std::string name{"main"};               ///< Readers open the ring by this name.
     std::uint64_t capacity{65'536};         ///< Entries, a power of two.
     std::uint64_t max_instruments{16'384};  ///< Instruments beyond these are counted and not published.

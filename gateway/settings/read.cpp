@@ -26,7 +26,8 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
         if (key == Schema<RingConfig>::name()) return settings::read_sections(*document, config.rings), true;
         if (key == kFeedSection) {
             document->sections(
-                key, [&] { config.feeds.emplace_back(config.feed_formats); },
+                key,
+                [&](std::string_view where) { config.feeds.emplace_back(config.feed_formats).origin.where = where; },
                 [&](std::string_view of, std::string_view where, const Value& value) {
                     assign(config.feeds.back(), of, where, value);
                 });
@@ -35,7 +36,7 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
         const auto* kind = kind_of(key, config);
         if (kind == nullptr) return false;
         document->sections(
-            key, [&] { config.sinks.emplace_back(*kind); },
+            key, [&](std::string_view where) { config.sinks.emplace_back(*kind).origin.where = where; },
             [&](std::string_view of, std::string_view where, const Value& value) {
                 config.sinks.back().assign(of, where, value);
             });
@@ -51,10 +52,14 @@ void read_flag(std::string_view key, const std::string& text, Config& config) {
 }
 
 void read_table_flag(std::string_view section, std::string_view text, Config& config) {
-    if (section == Schema<RingConfig>::name()) return settings::read_table_flag(text, config.rings.emplace_back());
     const auto flag = fmt::format("--{}", section);
+    if (section == Schema<RingConfig>::name()) {
+        config.rings.emplace_back().origin.where = flag;
+        return settings::read_table_flag(text, config.rings.back());
+    }
     if (section == kFeedSection) {
         auto& feed = config.feeds.emplace_back(config.feed_formats);
+        feed.origin.where = flag;
         for (const auto& [key, value] : settings::pairs_of(text, flag))
             assign(feed, key, flag, Value{flag, described(section, key), Value::Bare{value}});
         return;
@@ -62,6 +67,7 @@ void read_table_flag(std::string_view section, std::string_view text, Config& co
     const auto* kind = kind_of(section, config);
     if (kind == nullptr) throw ConfigError(fmt::format("--{}: no such table", section));
     auto& sink = config.sinks.emplace_back(*kind);
+    sink.origin.where = flag;
     for (const auto& [key, value] : settings::pairs_of(text, flag)) {
         sink.assign(key, flag, Value{flag, described(section, key), Value::Bare{value}});
     }

@@ -117,6 +117,8 @@ class SinkConfig : public settings::SettingsOf<SinkKind> {
 public:
     using SettingsOf::SettingsOf;
 
+    settings::Origin origin;
+
     [[nodiscard]] const SinkKind& kind() const noexcept { return *kind_; }
     [[nodiscard]] SinkBasics& basics() { return kind_->basics(settings_); }
     [[nodiscard]] const SinkBasics& basics() const { return kind_->basics(const_cast<std::any&>(settings_)); }

@@ -1,8 +1,18 @@
 #pragma once
 
 #include <any>
+#include <string>
 
 namespace millpond::settings {
+
+/// Where a table was written, for messages: "gateway.toml:12", or "--feed". It makes no two settings differ.
+struct Origin {
+    std::string where;
+
+    /// "gateway.toml:12: ", or nothing when that is not known.
+    [[nodiscard]] std::string prefix() const { return where.empty() ? where : where + ": "; }
+    friend bool operator==(const Origin&, const Origin&) noexcept { return true; }
+};
 
 /// Settings of a type that only their `Kind` knows: a constant object that makes them with defaults() and compares them
 /// with equal().

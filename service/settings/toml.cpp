@@ -65,7 +65,7 @@ public:
         }
     }
 
-    void sections(std::string_view name, const std::function<void()>& begin, const OnValue& value) const override {
+    void sections(std::string_view name, const OnTable& begin, const OnValue& value) const override {
         const auto* node = root_.get(name);
         if (node == nullptr) return;
         const auto* tables = node->as_array();
@@ -74,7 +74,7 @@ public:
                 fmt::format("{}: '{}' must be written as [[{}]]", place(name_, node->source()), name, name));
         }
         for (const auto& element : *tables) {
-            begin();
+            begin(place(name_, element.source()));
             for (const auto& [key, child] : *element.as_table()) give(key, child, name, value);
         }
     }

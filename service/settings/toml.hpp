@@ -29,8 +29,10 @@ public:
 
     /// Calls `value` for each plain key of the top level. A key for which is_section says true is left out.
     virtual void top_level(const std::function<bool(std::string_view)>& is_section, const OnValue& value) const = 0;
+    /// Where a table begins: "gateway.toml:12".
+    using OnTable = std::function<void(std::string_view where)>;
     /// For each [[name]]: calls `begin`, then `value` for each of its keys. Does nothing when there is none.
-    virtual void sections(std::string_view name, const std::function<void()>& begin, const OnValue& value) const = 0;
+    virtual void sections(std::string_view name, const OnTable& begin, const OnValue& value) const = 0;
 };
 
 /// Reads the top level into `section`, but for the keys that is_section names.
@@ -46,7 +48,11 @@ void read_top_level(const Document& document, const std::function<bool(std::stri
 template <class Section>
 void read_sections(const Document& document, std::vector<Section>& sections, const Section& model = {}) {
     document.sections(
-        Schema<Section>::name(), [&] { sections.push_back(model); },
+        Schema<Section>::name(),
+        [&](std::string_view where) {
+            sections.push_back(model);
+            if constexpr (requires { sections.back().origin.where; }) sections.back().origin.where = where;
+        },
         [&](std::string_view key, std::string_view where, const Value& value) {
             find_key<Section>(key, where).assign(sections.back(), value);
         });

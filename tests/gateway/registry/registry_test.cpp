@@ -58,9 +58,9 @@ TEST(SinkRegistry, AKindsKeysAreReadFromFileAndFlagAndCheckedWithPlaceAndName) {
               "gw.toml:2: key 'bursts' of [[beacon]] expects an integer from 1 to 9, found the integer 10");
     EXPECT_EQ(error_of("[[beacon]]\nplaec = 'x'\n"),
               "gw.toml:2: unknown key 'plaec' of [[beacon]]; did you mean 'place'?");
-    EXPECT_EQ(error_of("[[beacon]]\n"), "[[beacon]] 'beacon': key 'place' is missing");
+    EXPECT_EQ(error_of("[[beacon]]\n"), "gw.toml:1: [[beacon]] 'beacon': key 'place' is missing");
     EXPECT_EQ(error_of("[[beacon]]\nplace = 'a'\n[[beacon]]\nname = 'b'\nplace = 'a'\n"),
-              "[[beacon]] 'b': output 'a' is used twice");
+              "gw.toml:3: [[beacon]] 'b': output 'a' is used twice");
     EXPECT_THAT(error_of("[[tcp]]\n"), HasSubstr("unknown key 'tcp'"));
 }
 
@@ -145,12 +145,12 @@ TEST(FeedRegistry, AFormatsKeysAreReadFromFileAndFlagInAnyOrderAndCheckedWithPla
               "gw.toml:4: key 'lot_size' of [[feed]] expects an integer from 1 to 1000, found the integer 0");
     EXPECT_EQ(ticker_error(feed + "lot_siez = 1\n"),
               "gw.toml:4: unknown key 'lot_siez' of [[feed]]; did you mean 'lot_size'?");
-    EXPECT_EQ(ticker_error(feed + "lot_size = 13\n"), "[[feed]] 't': lot_size: 13 is not traded");
+    EXPECT_EQ(ticker_error(feed + "lot_size = 13\n"), "gw.toml:1: [[feed]] 't': lot_size: 13 is not traded");
     EXPECT_EQ(ticker_error(feed + "format = 'itch'\n"),
               "gw.toml:4: key 'format' of [[feed]] expects one of ticker, found 'itch'");
     EXPECT_THAT(ticker_error(feed + "max_orders = 7\n"), HasSubstr("unknown key 'max_orders'"));
     EXPECT_EQ(ticker_error(feed + "line_b = '127.0.0.1:9002'\n"),
-              "[[feed]] 't': line_b: ticker has no sequence numbers to tell which line lost what");
+              "gw.toml:1: [[feed]] 't': line_b: ticker has no sequence numbers to tell which line lost what");
 }
 
 TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
@@ -166,8 +166,9 @@ TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
     };
     EXPECT_EQ(error_of_builtin("max_orders = 16\nsymbols = 'x'\n"), "no error");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
-              "[[feed]] 'f': rerequest: only itch comes by MoldUDP64, which has such servers");
-    EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"), "[[feed]] 'f': rebuild: only itch has books");
+              "gw.toml:1: [[feed]] 'f': rerequest: only itch comes by MoldUDP64, which has such servers");
+    EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"),
+              "gw.toml:1: [[feed]] 'f': rebuild: only itch has books");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'itch'\n"), "no error");
 }
 

@@ -44,16 +44,17 @@ TEST(KafkaConfig, EveryKeyIsRead) {
 
 TEST(KafkaConfig, WhatIsWrongIsNamed) {
     const std::string journal{kJournal};
-    EXPECT_EQ(error_of("[[kafka]]"), "[[kafka]] 'kafka': needs a [[journal]] to follow");
-    EXPECT_EQ(error_of(journal + "[[kafka]]\njournal = 'some'"), "[[kafka]] 'kafka': journal 'some' does not exist");
+    EXPECT_EQ(error_of("[[kafka]]"), "gw.toml:1: [[kafka]] 'kafka': needs a [[journal]] to follow");
+    EXPECT_EQ(error_of(journal + "[[kafka]]\njournal = 'some'"),
+              "gw.toml:4: [[kafka]] 'kafka': journal 'some' does not exist");
     EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['acks=1']"),
-              "[[kafka]] 'kafka': property 'acks' must not be changed");
+              "gw.toml:4: [[kafka]] 'kafka': property 'acks' must not be changed");
     EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['lingr.ms=1']"),
-              "[[kafka]] 'kafka': No such configuration property: \"lingr.ms\"");
+              "gw.toml:4: [[kafka]] 'kafka': No such configuration property: \"lingr.ms\"");
     EXPECT_EQ(error_of(journal + "[[kafka]]\nproperties = ['linger.ms']"),
-              "[[kafka]] 'kafka': property 'linger.ms': expects KEY=VALUE");
+              "gw.toml:4: [[kafka]] 'kafka': property 'linger.ms': expects KEY=VALUE");
     EXPECT_EQ(error_of(journal + "[[kafka]]\ntopic = 'bbo/{symbol}'"),
-              "[[kafka]] 'kafka': topic 'bbo/{symbol}': character '/' is not allowed in a topic");
+              "gw.toml:4: [[kafka]] 'kafka': topic 'bbo/{symbol}': character '/' is not allowed in a topic");
 }
 
 }  // namespace

@@ -57,10 +57,11 @@ TEST(MqttConfig, WhatIsWrongIsNamed) {
     EXPECT_EQ(error_of("[[mqtt]]\nbroker = 'localhost:99999'"),
               "gw.toml:2: key 'broker' of [[mqtt]] expects HOST:PORT, found 'localhost:99999'");
     EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo/{sym}'"),
-              "[[mqtt]] 'mqtt': topic 'bbo/{sym}': '{sym}' is unknown; known are {symbol} and {venue}");
-    EXPECT_EQ(error_of("[[mqtt]]\ntls_key = 'k.pem'"), "[[mqtt]] 'mqtt': tls_certificate and tls_key go together");
-    EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "[[mqtt]] 'mqtt': a password, but no user");
-    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"), "[[mqtt]] 'mqtt': name 'mqtt' is used twice");
+              "gw.toml:1: [[mqtt]] 'mqtt': topic 'bbo/{sym}': '{sym}' is unknown; known are {symbol} and {venue}");
+    EXPECT_EQ(error_of("[[mqtt]]\ntls_key = 'k.pem'"),
+              "gw.toml:1: [[mqtt]] 'mqtt': tls_certificate and tls_key go together");
+    EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "gw.toml:1: [[mqtt]] 'mqtt': a password, but no user");
+    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"), "gw.toml:2: [[mqtt]] 'mqtt': name 'mqtt' is used twice");
 }
 
 TEST(MqttConfig, AGatewayRunsWhatItSays) {
