@@ -141,7 +141,11 @@ std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view text,
         if (equals == std::string_view::npos) {
             throw ConfigError(fmt::format("{}: expects KEY=VALUE,KEY=VALUE, found '{}'", flag, pair));
         }
-        pairs.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+        const auto key = pair.substr(0, equals);
+        if (std::ranges::any_of(pairs, [key](const auto& before) { return before.first == key; })) {
+            throw ConfigError(fmt::format("{}: key '{}' is given twice", flag, key));
+        }
+        pairs.emplace_back(key, pair.substr(equals + 1));
     }
     return pairs;
 }

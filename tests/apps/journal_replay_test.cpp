@@ -267,6 +267,18 @@ TEST_F(JournalReplay, EventsThatTheRingHasNoRoomForAreAFailure) {
     EXPECT_THAT(outcome.err, HasSubstr("events: it has 1 instruments (--max-instruments) and 1024 channels"));
 }
 
+TEST_F(JournalReplay, AnExportCountsTheRowsThatItWrites) {
+    write(100);  // two trades among them
+    const auto file = folder_ + ".csv";
+    const auto all = run({"journal", "export", folder_, "csv", file});
+    EXPECT_THAT(all.out, HasSubstr("98 rows written to '"));
+    const auto some = run({"journal", "export", folder_, "csv", file, "--count", "50"});
+    EXPECT_THAT(some.out, HasSubstr("50 rows written to '"));
+    const auto events = run({"journal", "export", folder_, "json", file});
+    EXPECT_THAT(events.out, HasSubstr("100 events written to '"));
+    std::filesystem::remove(file);
+}
+
 TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
     write(20'000);
     const auto files = journal::list_segments(folder_);
@@ -325,12 +337,23 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     EXPECT_THAT(run({"replay", folder_}).err, HasSubstr("one of --to ADDRESS:PORT and --ring NAME is needed"));
     const auto both = run({"replay", folder_, "--to", "127.0.0.1:9", "--ring", "x"});
     EXPECT_EQ(both.exit_code, 2);
+    EXPECT_THAT(both.err, HasSubstr("--to and --ring exclude each other"));
+    const auto no_port = run({"replay", folder_, "--to", "127.0.0.1:0"});
+    EXPECT_EQ(no_port.exit_code, 2);
+    EXPECT_THAT(no_port.err, HasSubstr("--to: '127.0.0.1:0': a port from 1 to 65535 is needed"));
+    const auto odd = run({"replay", folder_, "--ring", "x", "--capacity", "1000"});
+    EXPECT_EQ(odd.exit_code, 2);
+    EXPECT_THAT(odd.err, HasSubstr("expects a power of two, found '1000'"));
+    const auto backwards =
+        run({"replay", folder_, "--ring", "x", "--since", "2026-11-21", "--until", "2026-11-20T10:00Z"});
+    EXPECT_EQ(backwards.exit_code, 2);
+    EXPECT_THAT(backwards.err, HasSubstr("--until: '2026-11-20T10:00Z' is not behind '2026-11-21' of --since"));
     const auto only = run({"replay", folder_, "--to", "127.0.0.1:9", "--only", "127.0.0.1:9"});
     EXPECT_EQ(only.exit_code, 2);
     EXPECT_THAT(only.err, HasSubstr("holds events without addresses"));
     const auto since = run({"replay", folder_, "--to", "127.0.0.1:9", "--since", "noon"});
     EXPECT_EQ(since.exit_code, 2);
-    EXPECT_THAT(since.err, HasSubstr("'noon' is no time like"));
+    EXPECT_THAT(since.err, HasSubstr("'noon' is no time of the years 1678 to 2261 like"));
     const auto faults = run({"replay", folder_, "--ring", unique_ring("faults"), "--drop", "0.5"});
     EXPECT_EQ(faults.exit_code, 2);
     const auto capture = run({"replay", MILLPOND_PROGRAM, "--ring", "x"});

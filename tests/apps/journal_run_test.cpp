@@ -157,7 +157,7 @@ TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
 
     const auto file = folder_ + ".csv";
     const auto exported = run({"journal", "export", folder_, "csv", file});
-    EXPECT_THAT(exported.out, HasSubstr("5000 events written"));
+    EXPECT_THAT(exported.out, HasSubstr("5000 rows written"));
     std::ifstream in{file};
     std::ostringstream text;
     text << in.rdbuf();
@@ -206,7 +206,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     const auto file = folder_ + ".csv";
     const auto exported = run({"journal", "export", folder_, "csv", file});
     EXPECT_EQ(exported.exit_code, 3);
-    EXPECT_THAT(exported.out, HasSubstr("2000 events written"));
+    EXPECT_THAT(exported.out, HasSubstr("2000 rows written"));
     EXPECT_THAT(exported.err, HasSubstr("; passed over\n"));
     std::filesystem::remove(file);
 
@@ -323,7 +323,7 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
     std::ofstream{folder_ + "/lock"}.close();
     const auto since = run({"journal", "cat", folder_, "--since", "yesterday"});
     EXPECT_EQ(since.exit_code, 2);
-    EXPECT_THAT(since.err, HasSubstr("'yesterday' is no time like 2026-11-20T14:30:00 (UTC)"));
+    EXPECT_THAT(since.err, HasSubstr("'yesterday' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
 }
 
 /// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <initializer_list>
@@ -47,6 +48,14 @@ Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
         return highest == UINT64_MAX
                    ? fmt::format("expects a whole number from {} on, found '{}'", lowest, text)
                    : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
+    };
+}
+
+Check power_of_two(std::uint64_t lowest, std::uint64_t highest) {
+    return [is_number = whole_number(lowest, highest)](const std::string& text) -> std::string {
+        if (auto fault = is_number(text); !fault.empty()) return fault;
+        if (std::has_single_bit(*parse<std::uint64_t>(text))) return {};
+        return fmt::format("expects a power of two, found '{}'", text);
     };
 }
 

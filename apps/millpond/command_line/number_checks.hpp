@@ -12,6 +12,9 @@ namespace millpond::app {
 /// as 8.
 [[nodiscard]] Check whole_number(std::uint64_t lowest = 0, std::uint64_t highest = UINT64_MAX);
 
+/// The same of powers of two.
+[[nodiscard]] Check power_of_two(std::uint64_t lowest, std::uint64_t highest);
+
 /// A finite number within both bounds.
 [[nodiscard]] Check number_between(double least, double most);
 

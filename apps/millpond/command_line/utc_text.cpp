@@ -19,6 +19,7 @@ constexpr std::size_t kIsoDateChars = 10;
 constexpr std::size_t kHourAndMinuteChars = 5;
 
 std::optional<std::int64_t> parse_iso(std::string_view text) {
+    if (text.find('T') != std::string_view::npos && text.ends_with('Z')) text.remove_suffix(1);
     if (text.size() < kIsoDateChars || text[4] != '-' || text[7] != '-') return std::nullopt;
     auto fix = std::string{text.substr(0, 4)}.append(text.substr(5, 2)).append(text.substr(8, 2));
     if (text.size() == kIsoDateChars) return fix::parse_utc_date(fix);
@@ -44,9 +45,17 @@ std::string utc_text(std::int64_t utc_ns) {
         .append(text.substr(9));
 }
 
-std::int64_t parse_utc(const std::string& flag, const std::string& text) {
-    if (const auto time = parse_iso(text)) return *time;
-    throw UsageError(flag + ": '" + text + "' is no time like 2026-11-20T14:30:00 (UTC)");
+TimeRange parse_range(const std::string& since, const std::string& until) {
+    const auto time_of = [](const char* flag, const std::string& text) -> std::optional<std::int64_t> {
+        if (text.empty()) return std::nullopt;
+        if (const auto time = parse_iso(text)) return time;
+        throw UsageError(std::string{flag} + ": '" + text +
+                         "' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)");
+    };
+    const TimeRange range{.since = time_of("--since", since), .until = time_of("--until", until)};
+    if (range.since && range.until && *range.until <= *range.since)
+        throw UsageError("--until: '" + until + "' is not behind '" + since + "' of --since");
+    return range;
 }
 
 }  // namespace millpond::app

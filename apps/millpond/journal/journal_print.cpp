@@ -49,9 +49,10 @@ public:
           format_(format_of(options.format)),
           lines_(format_),
           reader_(options.folder) {
-        if (!options.until.empty()) until_ = parse_utc("--until", options.until);
-        if (!options.since.empty()) {
-            reader_.seek_time(parse_utc("--since", options.since));
+        const auto range = parse_range(options.since, options.until);
+        until_ = range.until;
+        if (range.since) {
+            reader_.seek_time(*range.since);
         } else if (options.from != 0) {
             reader_.seek(options.from);
         }
@@ -70,8 +71,9 @@ public:
         feed::InstrumentId id = feed::kNoInstrument;
         if constexpr (requires { event.instrument; }) id = event.instrument;
         if (!wants(id)) return;
+        const auto before = lines_.lines().size();
         lines_.write(event, reader_.current().ring);
-        ++printed_;
+        if (lines_.lines().size() != before) ++printed_;  // CSV has no row for some
     }
     void on(const journal::LostRecord& lost) {
         if (over()) return;
@@ -178,7 +180,8 @@ int write_file(const Options& options) {
     }
     if (std::fclose(file.release()) != 0) cannot_write(options.file);
     printer.name_faults();
-    fmt::print("{} events written to '{}'; {} were lost before\n", printer.printed(), options.file, printer.lost());
+    fmt::print("{} {} written to '{}'; {} events were lost before\n", printer.printed(),
+               options.format == "csv" ? "rows" : "events", options.file, printer.lost());
     return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
 }
 
@@ -193,7 +196,7 @@ std::shared_ptr<Options> add_selection(Arguments& command) {
     command.add_option("--until", options->until, "end at this receive time");
     command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")
         ->allow_extra_args(false);
-    command.add_option("--count", options->count, "end after this many events (0: never)")
+    command.add_option("--count", options->count, "end after this many events that have a line or row (0: never)")
         ->check(whole_number())
         ->capture_default_str();
     return options;

@@ -25,15 +25,15 @@ ItchSource::Options checked(const ItchSource::Options& options) {
 }  // namespace
 
 ItchSource::ItchSource(const std::string& path, const Options& options)
-    : reader_(path), options_(checked(options)), file_bytes_(file_size(path)), encoder_(options.session) {}
+    : path_(path), reader_(path), options_(checked(options)), file_bytes_(file_size(path)), encoder_(options.session) {}
 
 bool ItchSource::read_message() {
     std::span<const std::byte> message;
     if (!error_.empty() || !reader_.next(message)) return false;
     if (message.size() < kShortestMessage || message.size() > kLongestMessage) {
-        error_ = "message " + std::to_string(reader_.messages()) + " has " + std::to_string(message.size()) +
-                 " bytes, those of ITCH have " + std::to_string(kShortestMessage) + " to " +
-                 std::to_string(kLongestMessage);
+        error_ = "'" + path_ + "': message " + std::to_string(reader_.messages()) + " has " +
+                 std::to_string(message.size()) + " bytes, those of ITCH have " + std::to_string(kShortestMessage) +
+                 " to " + std::to_string(kLongestMessage);
         return false;
     }
     const auto time = feed::itch_layout::load_time(message.data());

@@ -37,6 +37,7 @@ private:
     [[nodiscard]] bool read_message();
     [[nodiscard]] bool end_session(Outgoing& out);
 
+    std::string path_;
     net::ItchFileReader reader_;
     Options options_;
     std::uint64_t file_bytes_;

@@ -131,20 +131,16 @@ void send_itch(const Options& options, Sending& sending, double speed) {
 /// Eight digits that no earlier run had, so that a receiver knows the session as new.
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
 
-std::optional<std::int64_t> time_of(const std::string& flag, const std::string& text) {
-    if (text.empty()) return std::nullopt;
-    return parse_utc(flag, text);
-}
-
 /// Quotes of a journal, each round a session of its own. Gives the program's exit code.
 int send_journal(const Options& options, Sending& sending, double speed) {
     constexpr double kHeartbeatNanos = 1e9;
+    const auto range = parse_range(options.since, options.until);
     for (bool again = true; again;) {
         traffic::JournalSource source{options.file,
                                       {.session = static_cast<std::uint64_t>(core::utc_nanos()),
                                        .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed),
-                                       .since = time_of("--since", options.since),
-                                       .until = time_of("--until", options.until)}};
+                                       .since = range.since,
+                                       .until = range.until}};
         const bool all = sending.send(source);
         again = all && options.loop;
         const auto& counts = source.counts();
@@ -181,8 +177,9 @@ int replay_ring(const Options& options, double speed) {
     auto ring = options.ring;
     ring.journal = options.file;
     ring.speed = speed;
-    ring.since = time_of("--since", options.since);
-    ring.until = time_of("--until", options.until);
+    const auto range = parse_range(options.since, options.until);
+    ring.since = range.since;
+    ring.until = range.until;
     ring.spin = options.sending.spin;
     ring.quiet = options.sending.quiet;
     return replay_into_ring(ring);
@@ -191,9 +188,13 @@ int replay_ring(const Options& options, double speed) {
 int replay(Options& options) {
     const auto speed = parse_speed(options.speed);
     // What would be refused anyway is refused before the file is looked at.
-    if (options.sending.to.empty() == options.ring.ring.empty())
+    const bool is_sent = !options.sending.to.empty();
+    if (is_sent && !options.ring.ring.empty()) throw UsageError("--to and --ring exclude each other");
+    if (!is_sent && options.ring.ring.empty())
         throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
-    if (!options.sending.to.empty()) static_cast<void>(parse_address("--to", options.sending.to));
+    if (is_sent && parse_address("--to", options.sending.to)->port() == 0)
+        throw UsageError("--to: '" + options.sending.to + "': a port from 1 to 65535 is needed");
+    static_cast<void>(parse_range(options.since, options.until));
     const auto kind = traffic::file_kind(options.file);
     check(options, kind);
     if (!options.ring.ring.empty()) return replay_ring(options, speed);
@@ -262,7 +263,7 @@ Command replay_command(Arguments& program) {
         ->check(whole_number(0, 1'000'000))
         ->needs(ring);
     command->add_option("--capacity", options->ring.capacity, "entries of the ring, a power of two")
-        ->check(whole_number(1, std::uint64_t{1} << 40U))
+        ->check(power_of_two(2, std::uint64_t{1} << 40U))
         ->capture_default_str()
         ->needs(ring);
     command->add_option("--max-instruments", options->ring.max_instruments, "maximum number of instruments in the ring")

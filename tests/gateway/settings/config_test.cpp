@@ -269,6 +269,8 @@ TEST(Config, AFaultyFlagIsNamed) {
               "--feed: unknown key 'chanel' of [[feed]]; did you mean 'channel'?");
     EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "channel=x", c); }),
               "--feed: key 'channel' of [[feed]] expects an integer from 0 to 65535, found 'x'");
+    EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "name=a,name=b", c); }),
+              "--feed: key 'name' is given twice");
 }
 
 TEST(Config, EveryKeyHasAHelpText) {
