@@ -89,7 +89,8 @@ std::shared_ptr<spdlog::logger> make_logger(Severity least, LogFormat format, sp
 
 }  // namespace
 
-std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chrono::nanoseconds now) {
+std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chrono::nanoseconds now, Severity severity,
+                                              std::string_view text) {
     const auto found = causes_.find(cause);
     if (found == causes_.end()) {
         causes_.emplace(cause, Cause{now, 0});
@@ -98,6 +99,8 @@ std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chron
     auto& known = found->second;
     if (now - known.admitted < kSpan) {
         ++known.suppressed;
+        known.severity = severity;
+        known.newest = text;
         return std::nullopt;
     }
     known.admitted = now;
@@ -106,10 +109,10 @@ std::optional<std::uint64_t> RateLimit::admit(std::string_view cause, std::chron
 
 std::vector<RateLimit::Left> RateLimit::leftovers(std::chrono::nanoseconds now) {
     std::vector<Left> result;
-    std::erase_if(causes_, [&](const auto& entry) {
-        const auto& [cause, known] = entry;
+    std::erase_if(causes_, [&](auto& entry) {
+        auto& known = entry.second;
         if (now - known.admitted < kSpan) return false;
-        if (known.suppressed != 0) result.push_back({cause, known.suppressed});
+        if (known.suppressed != 0) result.push_back({known.severity, std::move(known.newest), known.suppressed});
         return true;
     });
     return result;
@@ -127,7 +130,7 @@ Log::~Log() = default;
 void Log::say(Severity severity, std::string_view cause, const std::string& text) {
     if (!logger_->should_log(level_of(severity))) return;
     const std::lock_guard lock{mutex_};
-    const auto suppressed = limit_.admit(cause, std::chrono::nanoseconds{core::monotonic_nanos()});
+    const auto suppressed = limit_.admit(cause, std::chrono::nanoseconds{core::monotonic_nanos()}, severity, text);
     if (!suppressed) return;
     if (*suppressed == 0) {
         logger_->log(level_of(severity), text);
@@ -139,7 +142,12 @@ void Log::say(Severity severity, std::string_view cause, const std::string& text
 void Log::tell_suppressed() {
     const std::lock_guard lock{mutex_};
     for (const auto& left : limit_.leftovers(std::chrono::nanoseconds{core::monotonic_nanos()})) {
-        logger_->log(spdlog::level::warn, "{}: {} more messages suppressed", left.cause, left.suppressed);
+        if (left.suppressed == 1) {
+            logger_->log(level_of(left.severity), left.newest);
+        } else {
+            logger_->log(level_of(left.severity), "{} ({} like this suppressed before)", left.newest,
+                         left.suppressed - 1);
+        }
     }
 }
 

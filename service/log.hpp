@@ -29,13 +29,15 @@ enum class LogFormat : std::uint8_t { text, json };
 class RateLimit {
 public:
     struct Left {
-        std::string cause;
+        Severity severity;
+        std::string newest;  ///< The text of the newest of those suppressed.
         std::uint64_t suppressed;
     };
 
     /// The number of messages of this cause suppressed since the last one let through; empty when this one is
     /// suppressed too.
-    [[nodiscard]] std::optional<std::uint64_t> admit(std::string_view cause, std::chrono::nanoseconds now);
+    [[nodiscard]] std::optional<std::uint64_t> admit(std::string_view cause, std::chrono::nanoseconds now,
+                                                     Severity severity = Severity::info, std::string_view text = {});
 
     /// Causes whose second is over with messages suppressed, each given once. Forgets quiet causes.
     [[nodiscard]] std::vector<Left> leftovers(std::chrono::nanoseconds now);
@@ -45,6 +47,8 @@ private:
     struct Cause {
         std::chrono::nanoseconds admitted;
         std::uint64_t suppressed;
+        Severity severity{Severity::info};
+        std::string newest{};
     };
     std::map<std::string, Cause, std::less<>> causes_;
 };

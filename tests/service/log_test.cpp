@@ -28,12 +28,14 @@ TEST(RateLimit, LetsOneASecondAndCauseThroughAndCountsTheOthers) {
 TEST(RateLimit, TellsOnceWhatWasSuppressedWhenNothingFollows) {
     RateLimit limit;
     EXPECT_EQ(limit.admit("a", 10s), 0U);
-    EXPECT_EQ(limit.admit("a", 10s), std::nullopt);
+    EXPECT_EQ(limit.admit("a", 10s, Severity::info, "second"), std::nullopt);
+    EXPECT_EQ(limit.admit("a", 10s, Severity::error, "third"), std::nullopt);
     EXPECT_TRUE(limit.leftovers(10s + 500ms).empty());
     const auto left = limit.leftovers(11s);
     ASSERT_EQ(left.size(), 1U);
-    EXPECT_EQ(left[0].cause, "a");
-    EXPECT_EQ(left[0].suppressed, 1U);
+    EXPECT_EQ(left[0].severity, Severity::error);
+    EXPECT_EQ(left[0].newest, "third");
+    EXPECT_EQ(left[0].suppressed, 2U);
     EXPECT_TRUE(limit.leftovers(12s).empty());
 }
 
