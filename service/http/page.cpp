@@ -1,8 +1,11 @@
 #include "service/http/page.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -32,27 +35,26 @@ std::string decoded(std::string_view text) {
 
 }  // namespace
 
-std::string Request::parameter(std::string_view key) const {
+std::optional<std::string> Request::parameter(std::string_view key) const {
     auto rest = query;
     while (!rest.empty()) {
         const auto end = std::min(rest.find('&'), rest.size());
         const auto pair = rest.substr(0, end);
         rest.remove_prefix(std::min(end + 1, rest.size()));
-        if (pair.starts_with(key) && pair.substr(key.size()).starts_with('=')) {
-            return decoded(pair.substr(key.size() + 1));
-        }
+        const auto equals = std::min(pair.find('='), pair.size());
+        if (pair.substr(0, equals) == key) return decoded(pair.substr(std::min(equals + 1, pair.size())));
     }
-    return {};
+    return std::nullopt;
 }
 
-std::size_t Request::number(std::string_view key, std::size_t otherwise) const {
+std::size_t Request::number(std::string_view key, std::size_t otherwise, std::size_t least, std::size_t most) const {
     const auto text = parameter(key);
-    if (text.empty()) return otherwise;
+    if (!text || text->empty()) return otherwise;
     std::size_t value = 0;
-    const auto* const end = text.data() + text.size();
-    const auto read = std::from_chars(text.data(), end, value);
-    if (read.ec != std::errc{} || read.ptr != end)
-        throw BadRequest(std::string{key} + " needs a whole number from 0 to 18446744073709551615");
+    const auto* const end = text->data() + text->size();
+    const auto read = std::from_chars(text->data(), end, value);
+    if (read.ec != std::errc{} || read.ptr != end || value < least || value > most)
+        throw BadRequest(fmt::format("{} needs a whole number from {} to {}", key, least, most));
     return value;
 }
 

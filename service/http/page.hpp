@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,11 +22,13 @@ struct Request {
     std::string_view path{};
     std::string_view query{};  ///< Behind the '?', as it was written.
 
-    /// The value of a query's key, percent-decoded; empty when it is not there. Throws BadRequest for a '%' without two
-    /// hexadecimal digits.
-    [[nodiscard]] std::string parameter(std::string_view key) const;
-    /// The same as a whole number; `otherwise` when it is not there. Throws BadRequest for anything else.
-    [[nodiscard]] std::size_t number(std::string_view key, std::size_t otherwise) const;
+    /// The value of a query's key, percent-decoded; nothing when the key is not there. Throws BadRequest for a '%'
+    /// without two hexadecimal digits.
+    [[nodiscard]] std::optional<std::string> parameter(std::string_view key) const;
+    /// The same as a whole number from `least` to `most`; `otherwise` when it is not there or empty. Throws
+    /// BadRequest for anything else.
+    [[nodiscard]] std::size_t number(std::string_view key, std::size_t otherwise, std::size_t least = 0,
+                                     std::size_t most = SIZE_MAX) const;
 };
 
 struct Page {

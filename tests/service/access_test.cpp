@@ -88,10 +88,14 @@ TEST(Request, AParameterIsDecoded) {
     EXPECT_EQ(request.parameter("symbol"), "BRK/B x");
     EXPECT_THROW(static_cast<void>(request.parameter("bad")), BadRequest);
     EXPECT_THROW(static_cast<void>(request.parameter("end")), BadRequest);
-    EXPECT_EQ(request.parameter("other"), "");
+    EXPECT_EQ(request.parameter("other"), std::nullopt);
     EXPECT_EQ(request.number("many", 3), 12U);
     EXPECT_EQ(request.number("none", 3), 3U);
     EXPECT_EQ(request.number("other", 3), 3U);
+    EXPECT_EQ(request.parameter("none"), "");
+    EXPECT_EQ(request.number("many", 3, 12, 12), 12U);
+    EXPECT_THROW(static_cast<void>(request.number("many", 3, 13)), BadRequest);
+    EXPECT_THROW(static_cast<void>(request.number("many", 3, 0, 11)), BadRequest);
     EXPECT_THROW(static_cast<void>(request.number("symbol", 3)), BadRequest);
 }
 

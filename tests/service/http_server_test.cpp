@@ -22,7 +22,8 @@ using ::testing::StartsWith;
 http::Page page_of(const http::Request& request) {
     if (request.path == "/good") return {"text/plain", "fine\n"};
     if (request.path == "/sum") {
-        return {"text/plain", request.parameter("word") + std::to_string(request.number("number", 7)) + "\n"};
+        return {"text/plain",
+                request.parameter("word").value_or("") + std::to_string(request.number("number", 7)) + "\n"};
     }
     if (request.path == "/bad") return {"text/plain", "broken\n", false};
     return {};

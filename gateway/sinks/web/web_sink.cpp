@@ -161,15 +161,16 @@ http::Page WebSink::page(const http::Request& request) const {
 
 http::Page WebSink::quotes(const http::Request& request) const {
     const auto symbol = request.parameter("symbol");
+    if (symbol && symbol->empty()) throw http::BadRequest("symbol needs the name of an instrument");
     const auto first = request.number("first", 0);
-    const auto most = std::clamp<std::size_t>(request.number("limit", kMostQuotes / 2), 1, kMostQuotes);
+    const auto most = request.number("limit", kMostQuotes / 2, 1, kMostQuotes);
     std::string body{"{\"quotes\":["};
     std::size_t count = 0;
     std::size_t id = first;
     for (; id < standing().size() && count < most; ++id) {
         const auto instrument = static_cast<feed::InstrumentId>(id);
         if (!standing().has_quote(instrument)) continue;
-        if (!symbol.empty() && standing().symbol(instrument) != symbol) continue;
+        if (symbol && standing().symbol(instrument) != *symbol) continue;
         if (count++ != 0) body += ',';
         standing().write(instrument, body);
         body.pop_back();  // the newline

@@ -284,8 +284,9 @@ TEST_F(WebSinkTest, TheNamesOfAllInstrumentsAreServedInParts) {
         const auto text = answer("GET /api/symbols?first=" + std::string{first} + " HTTP/1.0\r\n\r\n");
         EXPECT_THAT(text, HasSubstr(R"("next":3})")) << first;
     }
-    for (const auto* const query : {"/api/symbols?first=99999999999999999999", "/api/symbols?first=-1",
-                                    "/api/quotes?limit=99999999999999999999", "/api/quotes?symbol=%zz"}) {
+    for (const auto* const query :
+         {"/api/symbols?first=99999999999999999999", "/api/symbols?first=-1", "/api/quotes?limit=99999999999999999999",
+          "/api/quotes?symbol=%zz", "/api/quotes?symbol=", "/api/quotes?limit=0", "/api/quotes?limit=2001"}) {
         EXPECT_THAT(answer("GET " + std::string{query} + " HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.0 400 ")) << query;
     }
 }
