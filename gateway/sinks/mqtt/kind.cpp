@@ -112,6 +112,12 @@ protected:
         if (!is_built()) throw ConfigError(user + ": this build has no MQTT: libmosquitto-dev was missing");
         if (settings.state_topic.empty()) settings.state_topic = "millpond/" + settings.name;
         check_topic(user, "topic", settings.topic, TopicRules::mqtt);
+        if (settings.retain && settings.topic.find("{symbol}") == std::string::npos) {
+            throw ConfigError(
+                fmt::format("{}: topic '{}' has no {{symbol}}: of all instruments the broker would retain one quote; "
+                            "use retain = false",
+                            user, settings.topic));
+        }
         check_topic(user, "state_topic", settings.state_topic, TopicRules::mqtt);
         auto& tls = settings.tls;
         tls.on = tls.on || !tls.authority.empty() || !tls.certificate.empty();
@@ -123,6 +129,15 @@ protected:
             throw ConfigError(fmt::format("{}: reconnect_most_ms {} is less than reconnect_ms {}", user,
                                           settings.reconnect_most_ms, settings.reconnect_ms));
         }
+    }
+    [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
+        const auto broker = fmt::format("{}:{}", settings.host, settings.port);
+        std::vector<SinkOutput> outputs{
+            {.name = fmt::format("{} of ring {} at {}", settings.topic, settings.ring, broker), .claim = {}}};
+        // A broker ends the older of two connections with one client id.
+        if (!settings.client_id.empty())
+            outputs.push_back({.name = fmt::format("client {} at {}", settings.client_id, broker), .claim = {}});
+        return outputs;
     }
     [[nodiscard]] std::unique_ptr<PreparedSink> prepare(const Settings& settings) const override {
         if (settings.tls.on) {

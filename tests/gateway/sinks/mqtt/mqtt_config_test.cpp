@@ -61,6 +61,14 @@ TEST(MqttConfig, WhatIsWrongIsNamed) {
     EXPECT_EQ(error_of("[[mqtt]]\ntls_key = 'k.pem'"),
               "gw.toml:1: [[mqtt]] 'mqtt': tls_certificate and tls_key go together");
     EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "gw.toml:1: [[mqtt]] 'mqtt': a password, but no user");
+    EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo'"),
+              "gw.toml:1: [[mqtt]] 'mqtt': topic 'bbo' has no {symbol}: of all instruments the broker would retain one "
+              "quote; use retain = false");
+    EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo'\nretain = false"), "no error");
+    EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]\nname = 'b'"),
+              "gw.toml:2: [[mqtt]] 'b': output 'bbo/{symbol} of ring main at 127.0.0.1:1883' is used twice");
+    EXPECT_EQ(error_of("[[mqtt]]\nclient_id = 'x'\n[[mqtt]]\nname = 'b'\ntopic = 'b/{symbol}'\nclient_id = 'x'"),
+              "gw.toml:3: [[mqtt]] 'b': output 'client x at 127.0.0.1:1883' is used twice");
     EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]"), "gw.toml:2: [[mqtt]] 'mqtt': name 'mqtt' is used twice");
 }
 
