@@ -1,6 +1,8 @@
 #include <charconv>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include <millpond/feed/decimal.hpp>
 #include <millpond/feed/product_names.hpp>
@@ -32,6 +34,7 @@ bool printable(std::string_view text) {
 
 ProductNames ProductNames::parse(std::string_view text) {
     ProductNames names;
+    std::set<std::string_view> symbols;
     for (std::size_t line = 1; !text.empty(); ++line) {
         const auto end = text.find('\n');
         const auto row = trimmed(text.substr(0, end));
@@ -45,6 +48,8 @@ ProductNames ProductNames::parse(std::string_view text) {
         if (symbol.empty()) refuse(line, row, "has no symbol");
         if (!Symbol::fits(symbol)) refuse(line, row, "the symbol is longer than 32 characters");
         if (!printable(symbol)) refuse(line, row, "the symbol is not printable ASCII");
+        // Two products of one name would be one instrument.
+        if (!symbols.insert(symbol).second) refuse(line, row, "another product has this symbol");
         if (!names.add(product, Symbol{symbol})) refuse(line, row, "the product has a name already");
     }
     return names;

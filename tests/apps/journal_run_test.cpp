@@ -323,7 +323,8 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
     std::ofstream{folder_ + "/lock"}.close();
     const auto since = run({"journal", "cat", folder_, "--since", "yesterday"});
     EXPECT_EQ(since.exit_code, 2);
-    EXPECT_THAT(since.err, HasSubstr("'yesterday' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
+    EXPECT_THAT(since.err,
+                HasSubstr("'yesterday' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
 }
 
 /// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes

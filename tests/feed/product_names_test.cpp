@@ -34,6 +34,7 @@ TEST(ProductNames, NamesTheLineThatItCannotRead) {
     EXPECT_NE(refusal("1\n").find("line 1: has no symbol"), std::string::npos);
     EXPECT_NE(refusal("1,").find("has no symbol"), std::string::npos);
     EXPECT_NE(refusal("4294967296,A").find("does not begin with a product number"), std::string::npos);
+    EXPECT_NE(refusal("1,A\n2,A").find("line 2: another product has this symbol"), std::string::npos);
     EXPECT_NE(refusal("1,A\n1,B").find("line 2: the product has a name already"), std::string::npos);
     EXPECT_NE(refusal("1," + std::string(33, 'A')).find("longer than 32"), std::string::npos);
     EXPECT_NE(refusal("1,A\tB").find("not printable"), std::string::npos);

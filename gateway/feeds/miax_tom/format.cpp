@@ -43,6 +43,10 @@ public:
 
 protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
+    void check_unused(const Settings& settings, const std::string& user) const override {
+        if (!settings.symbols.empty())
+            throw settings::ConfigError(user + ": symbols: only miax-tom numbers its products");
+    }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {
         feed::MiaxTomDecoder::Options options;

@@ -17,7 +17,8 @@ class ProductNames {
 public:
     /// One product a line: its number, then a comma or blanks, then its symbol. Empty lines and what follows a '#' at
     /// the beginning of a line are skipped. Throws std::invalid_argument that names the line: not a number, no symbol,
-    /// a symbol longer than 32 characters or not printable, a product named twice.
+    /// a symbol longer than 32 characters or not printable, a product named twice,
+    /// a symbol that two products have.
     [[nodiscard]] static ProductNames parse(std::string_view text);
 
     /// False when the product has a name already.

@@ -164,7 +164,9 @@ TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
         }
         return "no error";
     };
-    EXPECT_EQ(error_of_builtin("max_orders = 16\nsymbols = 'x'\n"), "no error");
+    EXPECT_EQ(error_of_builtin("max_orders = 16\n"), "no error");
+    EXPECT_EQ(error_of_builtin("symbols = 'x'\nformat = 'bbo28'\n"),
+              "gw.toml:1: [[feed]] 'f': symbols: only miax-tom numbers its products");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
               "gw.toml:1: [[feed]] 'f': rerequest: only itch comes by MoldUDP64, which has such servers");
     EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"),
