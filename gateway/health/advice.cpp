@@ -59,6 +59,9 @@ Advice advice(Stage stage) noexcept {
         case Stage::receive_thread:
             return {"Nothing is received on this ring.",
                     "Check for a stopped process or a starved processor (`top -H`), then restart the gateway."};
+        case Stage::capture:
+            return {"Raw datagrams are missing in the capture; quotes and sinks are not affected.",
+                    "Check the disk of the capture's folder (`df -h`), and the log for the error."};
         case Stage::sink_disconnected:
             return {"The broker gets no quotes from this sink; other sinks are not affected.",
                     "Check that the broker runs, its address and port, the password and the certificates."};

@@ -49,6 +49,7 @@ std::string_view to_string(Stage stage) noexcept {
         case Stage::delay: return "implausible delay";
         case Stage::halted: return "halted";
         case Stage::receive_thread: return "receive thread";
+        case Stage::capture: return "capture";
         case Stage::sink_disconnected: return "sink disconnected";
         case Stage::sink_behind: return "sink behind";
         case Stage::sink_lost: return "sink lost events";
@@ -157,10 +158,22 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     return found;
 }
 
-std::vector<Finding> findings(const RingState& ring) {
-    if (!ring.silent.holds) return {};
-    return {{Stage::receive_thread, service::Severity::error, fmt::format("ring '{}'", ring.name), ring.silent.since,
-             fmt::format("the receive thread of ring '{}' is silent", ring.name)}};
+std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
+    std::vector<Finding> found;
+    const auto of = fmt::format("ring '{}'", ring.name);
+    if (ring.silent.holds) {
+        found.push_back({Stage::receive_thread, service::Severity::error, of, ring.silent.since,
+                         fmt::format("the receive thread of ring '{}' is silent", ring.name)});
+    }
+    const auto& errors = ring.capture_errors;
+    const auto& lost = ring.capture_lost;
+    if (errors.goes_on(now) || lost.goes_on(now)) {
+        found.push_back({Stage::capture, service::Severity::warning, of,
+                         errors.goes_on(now) ? errors.since : lost.since,
+                         fmt::format("the capture could not be written {} times; {} datagrams are not in it",
+                                     errors.count - errors.before, lost.count - lost.before)});
+    }
+    return found;
 }
 
 std::vector<Finding> findings(const PoolState& pool) {
@@ -204,7 +217,7 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
 std::vector<Finding> findings(const State& state, std::int64_t now) {
     std::vector<Finding> found;
     for (const auto& feed : state.feeds) add(found, findings(feed, now));
-    for (const auto& ring : state.rings) add(found, findings(ring));
+    for (const auto& ring : state.rings) add(found, findings(ring, now));
     for (const auto& pool : state.pools) add(found, findings(pool));
     for (const auto& sink : state.sinks) add(found, findings(sink, now));
     std::stable_sort(found.begin(), found.end(), [](const Finding& left, const Finding& right) {

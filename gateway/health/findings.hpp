@@ -30,6 +30,7 @@ enum class Stage : std::uint8_t {
     delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,             ///< The venue has halted the channel, or ended its session.
     receive_thread,     ///< It does not show itself.
+    capture,            ///< Raw datagrams cannot be written.
     sink_disconnected,  ///< A sink has no connection to its broker.
     sink_behind,        ///< A sink has ended, or passes on what is old.
     sink_lost,          ///< The ring has overwritten events before a sink came to them.
@@ -51,7 +52,7 @@ struct Finding {
 
 /// What is wrong with one feed, ring or sink; the first on the quote's way comes first.
 [[nodiscard]] std::vector<Finding> findings(const FeedState& feed, std::int64_t now);
-[[nodiscard]] std::vector<Finding> findings(const RingState& ring);
+[[nodiscard]] std::vector<Finding> findings(const RingState& ring, std::int64_t now);
 [[nodiscard]] std::vector<Finding> findings(const PoolState& pool);
 [[nodiscard]] std::vector<Finding> findings(const SinkState& sink, std::int64_t now);
 

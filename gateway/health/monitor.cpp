@@ -211,6 +211,10 @@ void Monitor::look_at_ring(std::size_t index, std::int64_t now, double span) {
     auto& memory = ring_memory_[index];
     const auto beaten = static_cast<std::int64_t>(pipeline.publisher().beaten_ns().read());
     state.silent.see(core::monotonic_nanos() - beaten > kSilenceNs, now);
+    if (const auto* capture = pipeline.capture()) {
+        state.capture_errors.see(capture->counters().write_errors.read(), now);
+        state.capture_lost.see(capture->lost().read(), now);
+    }
     state.published = pipeline.publisher().published().read();
     state.capacity = pipeline.ring().capacity();
     state.instruments = static_cast<std::uint32_t>(pipeline.publisher().named().read());

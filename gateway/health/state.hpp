@@ -141,7 +141,9 @@ struct ReaderState {
 
 struct RingState {
     std::string name;
-    Condition silent;  ///< The receive thread does not show itself.
+    Condition silent;      ///< The receive thread does not show itself.
+    Burst capture_errors;  ///< Writes of its capture that the system refused.
+    Burst capture_lost;    ///< Datagrams that the capture had no room for meanwhile.
     std::uint64_t published{0};
     double published_per_second{0};
     std::uint64_t capacity{0};

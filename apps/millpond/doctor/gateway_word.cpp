@@ -30,7 +30,7 @@ std::string text(const Tree& tree, const char* key) { return member(tree, key).a
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
 /// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFixes{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kFixes{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
@@ -52,6 +52,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 20> kFixes{{
     {"table full", "max_instruments of the [[ring]], max_orders of the [[feed]]: raise the one that is named, restart"},
     {"implausible delay", "timedatectl; timezone and date of the [[feed]]"},
     {"receive thread", kRestart},
+    {"capture", "df -h: the disk of the capture's folder"},
     {"sink disconnected", "journalctl -u millpond: the broker's reason; ss -tn: its address; password_file, tls_ca"},
     {"sink behind", "df -h; ss -tn: whose Send-Q stands; mode = \"conflate\" keeps the newest quotes only"},
     {"sink lost events", "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the sink's disk slow?"},

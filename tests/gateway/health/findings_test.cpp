@@ -169,6 +169,18 @@ TEST(Findings, IncompleteQuotesStayAFindingWithCountAndAgeUntilThereAreNone) {
     EXPECT_THAT(findings(feed, kNow), IsEmpty());
 }
 
+TEST(Findings, ACaptureThatCannotBeWrittenIsAWarningOfItsRing) {
+    RingState ring;
+    ring.name = "main";
+    EXPECT_THAT(findings(ring, kNow), IsEmpty());
+    ring.capture_errors.see(3, kNow);
+    ring.capture_lost.see(40, kNow + kSecond);
+    const auto found = findings(ring, kNow + kSecond);
+    ASSERT_THAT(found, ElementsAre(is(Stage::capture, service::Severity::warning, kNow)));
+    EXPECT_EQ(found[0].text, "the capture could not be written 3 times; 40 datagrams are not in it");
+    EXPECT_THAT(findings(ring, kNow + 20 * kSecond), IsEmpty());
+}
+
 TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
     auto sink = good_sink();
     sink.lost.see(100, kNow);
