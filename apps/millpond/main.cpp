@@ -70,7 +70,7 @@ int explain(const millpond::app::Arguments& program, std::span<char* const> argu
     return kMisused;
 }
 
-/// Whether standard output is a pipe that nobody reads any more.
+/// Whether standard output is a pipe that no process reads any more.
 bool has_no_reader() {
     pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;

@@ -172,7 +172,7 @@ TEST_F(Demo, NothingIsLeftBehindInTheTemporaryFolder) {
     }
 }
 
-TEST_F(Demo, ItGoesOnWhenNobodyReadsWhatItPrints) {
+TEST_F(Demo, ItGoesOnWhenNoProcessReadsWhatItPrints) {
     const auto temporary = folder() / "temporary";
     std::filesystem::create_directories(temporary);
     const test::ScratchFile feed{test::scratch_name("demo.itch"), ItchSession{50}.file()};

@@ -292,7 +292,7 @@ TEST_F(JournalWriterTest, AnAppendNeedsNoHeapNoFaultAndNoSystemCall) {
     });
 }
 
-TEST_F(JournalWriterTest, SegmentsThatSomebodyRemovesWhileTheyAreInUseAreNamedAndReplaced) {
+TEST_F(JournalWriterTest, SegmentsThatAreRemovedWhileTheyAreInUseAreNamedAndReplaced) {
     constexpr std::int64_t kSecond = 1'000'000'000;
     std::int64_t now = kSecond;
     JournalWriter writer{options(), now};

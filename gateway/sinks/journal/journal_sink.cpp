@@ -132,7 +132,7 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("unnamed_total", "Instruments whose names no segment has room for.", counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);
     visit("write_errors_total",
-          "Segments that could not be allocated or removed, or that somebody removed while they were in use.",
+          "Segments that could not be allocated or removed, or that another process removed while they were in use.",
           counters.allocation_errors);
     visit("sync_errors_total", "Failed syncs.", counters.sync_errors);
     visit("synced_record", "All records up to this number are on the disk.", counters.synced_record);

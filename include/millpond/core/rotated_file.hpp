@@ -39,11 +39,11 @@ public:
     /// another RotatedFile has the file open, ELOOP when it is a symbolic link, EEXIST when it is a file of another
     /// kind, ENXIO when it is a pipe that no process reads. Writing to a pipe does not wait either.
     [[nodiscard]] bool open() noexcept;
-    /// Closes and renames the file, if it is a regular one that nobody else has moved. False with errno; the file is
-    /// then still open. hold: what write_before writes goes there until the next rotation.
+    /// Closes and renames the file, if it is a regular one that no other process has moved. False with errno; the file
+    /// is then still open. hold: what write_before writes goes there until the next rotation.
     [[nodiscard]] bool rotate(bool hold = false) noexcept;
-    /// Closes the open file when PATH is no longer its name, because somebody moved or removed it; the next `open`
-    /// begins a new one. Whether it did. Two system calls.
+    /// Closes the open file when PATH is no longer its name, because another process moved or removed it; the next
+    /// `open` begins a new one. Whether it did. Two system calls.
     [[nodiscard]] bool close_if_moved() noexcept;
     /// Removes renamed files, the oldest first, so that at most `most` are there; 0: all may stay. Compressed ones
     /// (PATH.N.zst) count too. May run on another thread.

@@ -155,7 +155,7 @@ private:
     // Between the two.
     std::atomic<SegmentWriter*> prepared_{nullptr};
     std::atomic<SegmentWriter*> growing_{nullptr};           ///< current_, for the sync of the servicing thread.
-    std::atomic<const SegmentWriter*> taken_away_{nullptr};  ///< A growing one whose file somebody moved or removed.
+    std::atomic<const SegmentWriter*> taken_away_{nullptr};  ///< A growing one whose file another process moved.
     queue::SpscRing<std::unique_ptr<SegmentWriter>> retired_{64};
 
     // The servicing thread's.

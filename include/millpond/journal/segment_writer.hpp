@@ -68,7 +68,7 @@ public:
         return *reinterpret_cast<const SegmentHeader*>(region_.data());
     }
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-    /// False once somebody has moved or removed the file. A system call.
+    /// False once another process has moved or removed the file. A system call.
     [[nodiscard]] bool is_in_place() const noexcept { return region_.name_is_current(); }
 
 private:
