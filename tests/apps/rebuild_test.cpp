@@ -193,8 +193,14 @@ TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
     ASSERT_TRUE(lines.read_until([&] { return lines.rebuild_wanted(); }));
     for (std::size_t i = 400; i < 1'000; i += 50) ASSERT_TRUE(send(lines, i, i + 50, i + 20, i + 22));
     auto next = std::size_t{1'000};
-    expect_rebuilt(lines, next);
-    EXPECT_EQ(lines.count("rebuild_failures"), 0U) << lines.rebuild_failure();
+    // A rebuild that ended before the last hole is followed by another one.
+    ASSERT_TRUE(lines.read_until([&] {
+        const bool done = lines.count("datagrams") >= sent_ && incomplete_in(lines.reader()) == 0;
+        if (!done) send_next(lines, next);
+        return done;
+    })) << lines.rebuild_failure();
+    EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
+    EXPECT_THAT(lines.rebuild_failure(), ::testing::Not(HasSubstr("holds messages of session")));
 }
 
 TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {

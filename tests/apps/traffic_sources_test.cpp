@@ -146,7 +146,7 @@ TEST(ItchSource, DamageEndsTheFileWithoutAnEndOfSession) {
     const millpond::test::ScratchFile file{"millpond_damaged.itch", event(0, 'a') + std::string("\0\5short", 7)};
     ItchSource source{file.path(), {}};
     EXPECT_EQ(mold_datagrams(source).size(), 1U);
-    EXPECT_EQ(source.error(), "message 2 has 5 bytes, those of ITCH have 11 to 1378");
+    EXPECT_EQ(source.error(), "'" + file.path() + "': message 2 has 5 bytes, those of ITCH have 11 to 1378");
     const millpond::test::ScratchFile cut{"millpond_cut.itch", event(0, 'a') + event(1, 'b').substr(0, 9)};
     ItchSource cut_source{cut.path(), {}};
     EXPECT_EQ(mold_datagrams(cut_source).size(), 1U);
