@@ -17,10 +17,17 @@ struct Finding {
     std::vector<float> latencies{};  ///< Single samples in the question's unit; empty for a bench of rates.
 };
 
+/// A contender's place on a curve.
+struct Point {
+    std::string line;  ///< What is measured along the axis.
+    double at{0};      ///< How much work: a place on the axis, above 0.
+};
+
 /// One way to answer the question. `run` does all of its work each time and may be called any number of times.
 struct Contender {
     std::string name;
     std::function<Finding()> run;
+    std::optional<Point> point{};  ///< Set for all contenders of a question with a curve, and for no other.
 };
 
 enum class Statistic : std::uint8_t { value, min, mean, p50, p95, p99, p999, max };
@@ -51,13 +58,26 @@ struct Parts {
     std::string price;
 };
 
+/// Why the cost changes at a place on the axis.
+struct Knee {
+    double at{0};
+    std::string why;
+};
+
+/// The question is how the cost grows: every contender is a point, and answers agree among those at the same place.
+struct Curve {
+    std::string axis;  ///< What grows.
+    std::vector<Knee> knees{};
+};
+
 /// One question, and how it is asked.
 struct Question {
     std::string question{};
     std::string unit{};
     std::size_t runs{9};                      ///< Rounds; at least 9.
     std::optional<std::uint64_t> expected{};  ///< Every contender's answer; without it all must agree.
-    std::string ratio_to{};                   ///< A contender's name; the first one when empty.
+    std::optional<Curve> curve{};
+    std::string ratio_to{};  ///< A contender's name; the first one when empty.
     std::vector<Goal> goals{};
     std::optional<Bracket> bracket{};
     std::optional<Parts> sum{};

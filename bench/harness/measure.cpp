@@ -27,6 +27,15 @@ void check(const Question& question, const std::vector<Contender>& contenders) {
         throw Refused(fmt::format("{} runs are too few for an interval, at least {}", question.runs, kLeastRuns));
     }
     if (contenders.empty()) throw Refused("no contender");
+    for (const auto& contender : contenders) {
+        if (contender.point.has_value() != question.curve.has_value()) {
+            throw Refused(fmt::format("{} {} a place on a curve", contender.name, question.curve ? "lacks" : "has"));
+        }
+        if (contender.point && !(contender.point->at > 0)) {
+            throw Refused(fmt::format("{} is at {}, which has no place on a logarithmic axis", contender.name,
+                                      contender.point->at));
+        }
+    }
     std::set<std::string> names;
     for (const auto& contender : contenders) {
         if (!names.insert(contender.name).second) throw Refused(fmt::format("two contenders named {}", contender.name));
@@ -76,12 +85,11 @@ double figure(const Sample& sample, Statistic of) {
 class Rounds {
 public:
     Rounds(const Question& question, const std::vector<Contender>& contenders)
-        : question_(question),
-          contenders_(contenders),
-          expected_(question.expected),
-          outcomes_(contenders.size()),
-          quantiles_(contenders.size()) {
-        for (std::size_t i = 0; i < contenders.size(); ++i) outcomes_[i].name = contenders[i].name;
+        : question_(question), contenders_(contenders), outcomes_(contenders.size()), quantiles_(contenders.size()) {
+        for (std::size_t i = 0; i < contenders.size(); ++i) {
+            outcomes_[i].name = contenders[i].name;
+            outcomes_[i].point = contenders[i].point;
+        }
     }
 
     std::size_t run() {
@@ -110,9 +118,11 @@ private:
         const auto& name = contenders_[i].name;
         auto found = contenders_[i].run();
         if (found.answer == 0) throw Refused(fmt::format("{} gave no answer", name));
-        if (!expected_) expected_ = found.answer;
-        if (found.answer != *expected_) {
-            throw Refused(fmt::format("{} answered {}, expected {}", name, found.answer, *expected_));
+        const auto& point = contenders_[i].point;
+        const auto first = question_.expected.value_or(found.answer);
+        const auto expected = expected_.try_emplace(point ? point->at : 0, first).first->second;
+        if (found.answer != expected) {
+            throw Refused(fmt::format("{} answered {}, expected {}", name, found.answer, expected));
         }
         return found;
     }
@@ -161,7 +171,7 @@ private:
 
     const Question& question_;
     const std::vector<Contender>& contenders_;
-    std::optional<std::uint64_t> expected_;
+    std::map<double, std::uint64_t> expected_;  // by the place on the curve
     std::vector<Outcome> outcomes_;
     std::vector<std::vector<std::vector<double>>> quantiles_;
     double bracket_{0};

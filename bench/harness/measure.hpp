@@ -20,6 +20,7 @@ struct Sample {
 
 struct Outcome {
     std::string name;
+    std::optional<Point> point;
     std::vector<Sample> samples;
     std::size_t discarded{0};       ///< Runs whose brackets disagreed.
     std::optional<Estimate> value;  ///< In the question's unit.

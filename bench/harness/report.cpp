@@ -65,6 +65,9 @@ std::string json_outcome(const Outcome& outcome) {
                             json_string(outcome.name), json_estimate(outcome.value), json_number(outcome.min),
                             json_number(outcome.max), json_estimate(outcome.ratio), outcome.discarded,
                             json_list(outcome.samples, [](const Sample& one) { return json_number(one.value); }));
+    if (outcome.point) {
+        text += fmt::format(R"(,"line":{},"at":{})", json_string(outcome.point->line), json_number(outcome.point->at));
+    }
     if (outcome.latency) {
         text += fmt::format(R"(,"latency":{},"quantiles":{})", json_latency(*outcome.latency),
                             json_list(outcome.quantiles, [](double value) { return json_number(value); }));
@@ -126,6 +129,11 @@ std::string text_table(const Result& result, const Machine& machine) {
     text += aligned(rows);
     text += fmt::format("  {} rounds\n", result.rounds);
     if (question.sum) text += fmt::format("  {}: {}\n", sum_text(*question.sum), to_text(result.sum));
+    if (question.curve) {
+        for (const auto& knee : question.curve->knees) {
+            text += fmt::format("  at {} {}: {}\n", to_text(knee.at), question.curve->axis, knee.why);
+        }
+    }
     for (const auto& judged : result.goals) {
         text += fmt::format("  goal {}: {}, {}\n", to_text(judged.goal, question.unit), to_text(judged.found),
                             to_string(judged.verdict));
@@ -157,6 +165,13 @@ std::string json(const Result& result, const Machine& machine) {
     if (question.sum) {
         text += fmt::format("\"sum\":{{{},\"found\":{}}},\n", pair("text", sum_text(*question.sum)),
                             json_estimate(result.sum));
+    }
+    if (question.curve) {
+        const auto knee_json = [&](const Knee& knee) {
+            return fmt::format(R"({{"at":{},{}}})", json_number(knee.at), pair("why", knee.why));
+        };
+        text += fmt::format("\"curve\":{{{},\"knees\":{}}},\n", pair("axis", question.curve->axis),
+                            json_list(question.curve->knees, knee_json));
     }
     text += "\"goals\":" + json_list(result.goals, goal_json) + "}\n";
     return text;

@@ -42,6 +42,30 @@ TEST(Measure, EveryRoundRunsEveryContenderOnceAndARoundBeforeWarmsUp) {
     for (const auto& outcome : result.outcomes) EXPECT_EQ(outcome.samples.size(), 12U);
 }
 
+Contender placed(std::string name, double at, std::uint64_t answer) {
+    auto contender = constant(std::move(name), 1, answer);
+    contender.point = Point{.line = "line", .at = at};
+    return contender;
+}
+
+TEST(Measure, OnACurveAnswersAgreeAtEachPlaceAndMayDifferBetweenPlaces) {
+    const Question question{.curve = Curve{.axis = "readers"}};
+    const auto result =
+        measure(question, {placed("a, 1", 1, 7), placed("a, 2", 2, 14), placed("b, 1", 1, 7), placed("b, 2", 2, 14)});
+    ASSERT_EQ(result.outcomes.size(), 4U);
+    ASSERT_TRUE(result.outcomes[1].point);
+    EXPECT_EQ(result.outcomes[1].point->line, "line");
+    EXPECT_DOUBLE_EQ(result.outcomes[1].point->at, 2);
+    EXPECT_THAT(refusal(question, {placed("a, 2", 2, 14), placed("b, 2", 2, 13)}), HasSubstr("answered"));
+}
+
+TEST(Measure, ACurveWithoutPlacesAndPlacesWithoutACurveAreRefused) {
+    const Question curve{.curve = Curve{.axis = "readers"}};
+    EXPECT_THAT(refusal(curve, {constant("a", 1)}), HasSubstr("a lacks a place"));
+    EXPECT_THAT(refusal({}, {placed("a", 1, 7)}), HasSubstr("a has a place"));
+    EXPECT_THAT(refusal(curve, {placed("a", 0, 7)}), HasSubstr("a is at 0"));
+}
+
 TEST(Measure, TheOrderChangesFromRoundToRoundAndIsTheSameInEveryRun) {
     const auto order = [] {
         std::string log;

@@ -56,6 +56,23 @@ class Report(unittest.TestCase):
         self.assertEqual(len(roots[0].findall("circle")), 6)
         self.assertEqual(len(roots[1].findall("polyline")), 1)
 
+    def test_a_curve_is_drawn_as_lines_with_its_knees_explained(self):
+        curve = result("growth", curve={"axis": "readers", "knees": [{"at": 8, "why": "the cache <L2> is full"}]})
+        names = [(line, at) for line in ("ours", "rival") for at in (8, 1, 64)]
+        curve["contenders"] = [dict(curve["contenders"][0], name=f"{line}, {at}", line=line, at=at) for line, at in names]
+        curve["contenders"][0]["value"] = None
+        curve["ratio_to"] = "ours, 1"
+        self.assertEqual(self.report(curve).returncode, 0)
+        page = self.read("report.html")
+        plots = ElementTree.fromstring("<svg" + page.split("<svg")[1].split("</svg>")[0] + "</svg>")
+        drawn = [line.get("points").split() for line in plots.findall("polyline")]
+        self.assertEqual([len(points) for points in drawn], [2, 3])
+        across = [float(point.split(",")[0]) for point in drawn[1]]
+        self.assertEqual(across, sorted(across))
+        self.assertEqual(len([line for line in plots.findall("line") if line.get("stroke-dasharray")]), 1)
+        self.assertIn("At 8 readers: the cache &lt;L2&gt; is full", page)
+        self.assertIn("- At 8 readers: the cache <L2> is full", self.read("page.md"))
+
     def test_losses_and_discarded_samples_are_shown(self):
         self.report(result("rate"))
         page = self.read("page.md")
