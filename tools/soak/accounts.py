@@ -1,4 +1,4 @@
-"""Whether every account of a gateway closes, and whether the other end has what it says that it delivered."""
+"""Checks that every account of a gateway adds up, and that its consumers have received what it delivered."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from waiting import wait_for
 
 
 class Accounts:
-    """Read with a gateway that has nothing queued; `faults` says what does not close."""
+    """Read when the gateway has nothing queued; `faults` lists what does not add up."""
 
     def __init__(self, gateway, sent):
         self.gateway, self.sent = gateway, sent
@@ -27,11 +27,11 @@ class Accounts:
         print(line, flush=True)
 
     def check(self):
-        """All that a running gateway and its brokers can tell."""
+        """Checks that need a running gateway and its brokers."""
         self.check_feed()
         for name, sink in self.sinks.items():
             parts = sink["delivered"] + sink["filtered"] + sink["conflated"] + sink["missed"] + sink["queued"]
-            self.same(f"account of sink '{name}' (published; the sum of its parts)", sink["published"], parts)
+            self.same(f"account of sink '{name}' (published; sum of its parts)", sink["published"], parts)
             self.say(f"sink {name:8} published {sink['published']:>11} delivered {sink['delivered']:>11} "
                      f"filtered {sink['filtered']:>5} conflated {sink['conflated']:>9} missed {sink['missed']}")
         for client in self.gateway.clients:
@@ -46,27 +46,27 @@ class Accounts:
         came = self.gateway.came()
         missing = self.gateway.metric("millpond_feed_sequence_missing_total")
         drops = self.gateway.health()["feeds"][0]["kernel_drops"]
-        self.say(f"feed: {self.sent} sent, {came} came, {missing} missing")
+        self.say(f"feed: {self.sent} sent, {came} received, {missing} missing")
         # What is missing behind the last received datagram cannot be known.
         if came + missing > self.sent or (drops == 0 and came + missing != self.sent):
-            self.faults.append(f"feed: {self.sent} sent, {came} came, {missing} missing, {drops} dropped by the kernel")
+            self.faults.append(f"feed: {self.sent} sent, {came} received, {missing} missing, {drops} dropped by the kernel")
 
     def check_client(self, client):
         account = client.account()
         parts = sum(account[part] for part in ("delivered", "filtered", "conflated", "missed", "queued"))
-        self.same(f"account of the {client.NAME} (published; the sum of its parts)", account["published"], parts)
+        self.same(f"account of the {client.NAME} (published; sum of its parts)", account["published"], parts)
         self.say(f"{client.NAME}: delivered {account['delivered']}, conflated {account['conflated']}, "
                  f"missed {account['missed']}")
 
     def check_udp(self):
         udp = self.gateway.udp
         wait_for(lambda: udp.quotes + udp.missing >= self.delivered["udp"], "the udp receiver")
-        self.same("udp (quotes at the receiver, with those it knows are missing; delivered)", udp.quotes + udp.missing,
+        self.same("udp (quotes received and missing; delivered)", udp.quotes + udp.missing,
                   self.delivered["udp"])
         self.say(f"udp receiver: {udp.quotes} quotes, {udp.missing} missing")
 
     def check_kafka(self, broker):
-        """Every journal record is in a topic, or stands there as lost."""
+        """Every journal record is in a topic, or reported there as lost."""
         messages, told = broker.messages(), self.gateway.metric("millpond_kafka_messages_total")
         lost, sink = self.gateway.metric("millpond_kafka_lost_total"), self.sinks["kafka"]
         self.say(f"kafka: {messages} messages in its topics, {told} acknowledged, {lost} records lost")
@@ -78,7 +78,7 @@ class Accounts:
             self.same("kafka (delivered; events in the journal)", self.delivered["kafka"], self.delivered["journal"])
 
     def check_files(self):
-        """What a gateway that has ended has left behind."""
+        """Checks of the files of a stopped gateway."""
         gateway = self.gateway
         gateway.count_rows(keep=0)
         self.same("csv (rows; delivered)", gateway.rows + count_lines(gateway.folder / "quotes.csv") - 1,
@@ -92,12 +92,12 @@ class Accounts:
         self.check_journal(verified.stdout)
 
     def check_journal(self, verified):
-        """verified: what `millpond journal verify` said of its folder."""
+        """verified: output of `millpond journal verify` for its folder."""
         events = sum(int(n) for n in re.findall(r"(?:quotes|trades|statuses|gaps|clears) (\d+)", verified))
         if self.removed == 0:
             self.same("journal (events; delivered)", events, self.delivered["journal"])
             return
-        self.say(f"journal: retention has removed {self.removed} segments; {events} events are left")
+        self.say(f"journal: retention has removed {self.removed} segments; {events} events remain")
         # How many of the removed records were names is unknown.
         if not 0 < events < self.delivered["journal"]:
-            self.faults.append(f"journal: {events} events are left of {self.delivered['journal']}")
+            self.faults.append(f"journal: {events} of {self.delivered['journal']} events remain")

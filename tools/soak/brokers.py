@@ -1,4 +1,4 @@
-"""The brokers beside a gateway: mosquitto and a Kafka of one node, where they are there."""
+"""Local brokers for a gateway: mosquitto and a Kafka of one node, if installed."""
 
 import contextlib
 import os
@@ -37,7 +37,7 @@ class Broker:
         try:
             wait_for(lambda: answers(port) or self.process.poll() is not None, command[0])
             if self.process.poll() is not None:
-                raise Failed(f"{command[0]} ended with status {self.process.returncode}")
+                raise Failed(f"{command[0]} exited with status {self.process.returncode}")
         except Failed:
             self.stop()
             raise
@@ -56,7 +56,7 @@ class Mosquitto(Broker):
 
     @staticmethod
     def missing():
-        """Why there can be none, or None."""
+        """The reason why it is not available, or None."""
         return None if Mosquitto.program() else "mosquitto is not installed"
 
     @staticmethod
@@ -92,12 +92,12 @@ class Kafka(Broker):
         return ["--kafka", f"brokers=127.0.0.1:{self.port}"]
 
     def messages(self):
-        """How many there have been in all topics that the sink fills by default."""
+        """Number of messages in all topics that the sink uses by default."""
         return sum(self.end(topic, partition) for topic in ("bbo", "millpond.events")
                    for partition in range(PARTITIONS))
 
     def end(self, topic, partition):
-        """Number behind the newest message. Source: Kafka protocol guide, ListOffsets version 1."""
+        """Number after the newest message. Source: Kafka protocol guide, ListOffsets version 1."""
         name = topic.encode()
         words = (struct.pack(">hhih", 2, 1, 1, -1) + struct.pack(">ii", -1, 1) + struct.pack(">h", len(name)) + name +
                  struct.pack(">iiq", 1, partition, -1))
@@ -108,12 +108,12 @@ class Kafka(Broker):
         if error == 3:  # there is no such topic: nothing was sent to it
             return 0
         if error != 0:
-            raise Failed(f"Kafka does not say how many messages {topic} has: error {error}")
+            raise Failed(f"Kafka did not return the number of messages in {topic}: error {error}")
         return offset
 
 
 def built_with(program, library, folder):
-    """None, or the words by which the program refuses such a sink."""
+    """None, or the message with which the program refuses such a sink."""
     file = folder / f"{library}.toml"
     file.write_text(f'[[ring]]\nname = "x"\n[[feed]]\nlisten = "127.0.0.1:0"\n[[journal]]\nfolder = "{folder}"\n'
                     f'[[{library}]]\n')
@@ -122,7 +122,7 @@ def built_with(program, library, folder):
 
 
 def start(program, folder):
-    """Those that there can be; says which are left out, and why."""
+    """The available brokers; prints which are left out, and why."""
     with contextlib.ExitStack() as stop_if_one_fails:
         brokers = []
         for kind in (Mosquitto, Kafka):

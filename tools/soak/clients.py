@@ -1,4 +1,4 @@
-"""Those who take what a gateway sends: a tcp client, a WebSocket and a receiver of the udp sink's datagrams."""
+"""Consumers of a gateway: a tcp client, a WebSocket client and a receiver of the udp sink's datagrams."""
 
 import json
 import socket
@@ -13,7 +13,7 @@ COUNT_AT = 36
 
 
 class TcpClient(threading.Thread):
-    """Takes the lines of the tcp sink."""
+    """Reads the JSON lines of the tcp sink."""
 
     NAME = "tcp client"
     REQUEST = b'{"account":true}\n'
@@ -29,7 +29,7 @@ class TcpClient(threading.Thread):
         self.start()
 
     def greet(self):
-        """What comes before the lines."""
+        """What precedes the JSON lines."""
 
     def run(self):
         rest = b""
@@ -52,7 +52,7 @@ class TcpClient(threading.Thread):
             rest = rest[end:]
 
     def account(self):
-        """What the gateway says of this client."""
+        """The gateway's account of this client."""
         self.answer = None
         self.socket.sendall(self.REQUEST)
         wait_for(lambda: self.answer is not None, f"the {self.NAME}'s account")
@@ -60,7 +60,7 @@ class TcpClient(threading.Thread):
 
 
 class WebClient(TcpClient):
-    """Takes the messages of the web sink's WebSocket, each of whole lines, their frames' heads in between."""
+    """Reads messages of the web sink's WebSocket, each with complete lines, between frame headers."""
 
     NAME = "web client"
     REQUEST = b"\x81" + bytes([0x80 | (len(TcpClient.REQUEST))]) + bytes(4) + TcpClient.REQUEST
@@ -73,7 +73,7 @@ class WebClient(TcpClient):
 
 
 class UdpReceiver(threading.Thread):
-    """Counts the quotes of the udp sink and what its sequence numbers say is missing."""
+    """Counts the quotes of the udp sink and its missing sequence numbers."""
 
     def __init__(self):
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A gateway with all its sinks, those who take from it, and what it says of itself."""
+"""A gateway with all its sinks, its consumers and its reports."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ from waiting import Failed, wait_for, wait_while_it_falls
 
 
 class Gateway:
-    """Runs in a folder of its own, which has to be there."""
+    """Runs in its own folder, which must exist."""
 
     def __init__(self, program, folder, brokers):
         self.program, self.folder, self.brokers = program, folder, brokers
@@ -46,7 +46,7 @@ class Gateway:
 
     def look_alive(self):
         if self.process.poll() is not None:
-            raise Failed("the gateway ended: " + self.said()[-2000:])
+            raise Failed("the gateway exited: " + self.said()[-2000:])
 
     def page(self, path):
         self.look_alive()
@@ -79,7 +79,7 @@ class Gateway:
                                  "--live"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def losses(self):
-        """Of the feed, of every sink, and of those who take."""
+        """Losses of the feed, of every sink and of the consumers."""
         health = self.health()
         return (sum(sink["missed"] for sink in health["sinks"]) +
                 sum(feed["kernel_drops"] + feed["missing"] for feed in health["feeds"]) +
@@ -89,7 +89,7 @@ class Gateway:
         return sum(sink["queued"] for sink in self.health()["sinks"])
 
     def settle(self):
-        wait_while_it_falls(self.queued, "what the sinks have queued")
+        wait_while_it_falls(self.queued, "events queued in the sinks")
 
     def stop(self):
         for taker in (*self.clients, self.udp):
@@ -100,7 +100,7 @@ class Gateway:
                 self.process.wait(60)
             except subprocess.TimeoutExpired as late:
                 self.process.kill()
-                raise Failed("the gateway did not end within 60 s") from late
+                raise Failed("the gateway did not stop within 60 s") from late
 
 
 def count_lines(path):

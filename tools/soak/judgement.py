@@ -45,7 +45,7 @@ def quarters(windows):
 
 
 def judge_memory(windows):
-    """(text, verdict): the last quarter against the second; the first one still fills what is kept for good."""
+    """(text, verdict): the last quarter against the second; the first one still fills long-lived memory."""
     if len(windows) < 4:
         return "anonymous memory: fewer than four windows", NOT_RESOLVED
     second, last = (statistics.median(w.memory for w in quarters(windows)[i]) for i in (1, 3))
@@ -63,7 +63,7 @@ def judge_drift(windows, name, most):
     first, last = (ratios(quarters(windows)[i]) for i in (0, 3)) if usual else ([], [])
     text = f"{name} over that of a bare path, last quarter to first, <= {most}"
     if min(len(first), len(last)) < FEWEST_WINDOWS:
-        return f"{text}: {len(first)} and {len(last)} windows that compare, of {FEWEST_WINDOWS} needed", NOT_RESOLVED
+        return f"{text}: {len(first)} and {len(last)} comparable windows, {FEWEST_WINDOWS} needed", NOT_RESOLVED
     first_low, first_high = interval(first)
     last_low, last_high = interval(last)
     low, high = last_low / first_high, last_high / first_low

@@ -66,10 +66,10 @@ def holds_in(gateway, tried):
         faults = [text for text, wrong in (("a sink was behind", not drained),
                                            ("a sink fell further behind", grown > rate * GROWTH_SECONDS),
                                            ("the generator was late", late >= 1),
-                                           ("too few came", came < 0.98 * rate * seconds)) if wrong]
+                                           ("too few arrived", came < 0.98 * rate * seconds)) if wrong]
         good = lost == 0 and not faults
-        tried.append(f"{rate:8} quotes/s for {seconds:2} s: {came / seconds:.0f} a second came, {lost} lost: "
-                     f"{'holds' if good else ', '.join(['too much', *faults])}")
+        tried.append(f"{rate:8} quotes/s for {seconds:2} s: {came / seconds:.0f} a second received, {lost} lost:  "
+                     f"{'holds' if good else ', '.join(['too high', *faults])}")
         print("  " + tried[-1], flush=True)
         return good
 
@@ -77,9 +77,9 @@ def holds_in(gateway, tried):
 
 
 def find(program, folder):
-    """SHARE of the highest rate that holds, or less until that holds for long, and a line for each that was tried."""
-    print(f"looks for the highest rate: steps of {STEP_SECONDS} s, doubled until one is too much, then bisected; then "
-          f"{PROOF_SECONDS} s at {SHARE:.0%} of it, or less until that holds; about four minutes", flush=True)
+    """SHARE of the highest rate that holds, or less until that holds for long, and a line for each rate tried."""
+    print(f"searching for the highest rate in steps of {STEP_SECONDS} s, doubled until one is too high, then bisected; then "
+          f"{PROOF_SECONDS} s at {SHARE:.0%} of it, reduced until it holds; about four minutes", flush=True)
     place = folder / "search"
     place.mkdir()
     beside = brokers.start(program, place)
@@ -96,6 +96,6 @@ def find(program, folder):
             broker.stop()
         shutil.rmtree(place, ignore_errors=True)
     if not rate:
-        raise Failed(f"no rate from {FIRST} quotes/s on holds for {PROOF_SECONDS} s: is the machine busy?")
-    print(f"highest rate {best} quotes/s for {STEP_SECONDS} s; {rate} are taken", flush=True)
+        raise Failed(f"no rate of {FIRST} quotes/s or more holds for {PROOF_SECONDS} s; is the machine busy?")
+    print(f"highest rate {best} quotes/s for {STEP_SECONDS} s; using {rate}", flush=True)
     return rate, tried

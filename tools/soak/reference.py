@@ -22,7 +22,7 @@ class Reference:
                                         text=True)
 
     def take(self):
-        """p50 and p99 in nanoseconds since the last call; zeros when nothing came."""
+        """p50 and p99 in nanoseconds since the last call; zeros if nothing arrived."""
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

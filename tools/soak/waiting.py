@@ -1,10 +1,10 @@
-"""Waiting for what should happen, and saying what did not."""
+"""Waiting with a timeout and an error message."""
 
 import time
 
 
 class Failed(Exception):
-    """The run cannot go on; its text says why."""
+    """The run cannot continue; the text has the reason."""
 
 
 def wait_for(done, what, patience=60):
@@ -16,12 +16,12 @@ def wait_for(done, what, patience=60):
 
 
 def wait_while_it_falls(read, what, patience=60):
-    """Until read() is 0; it may take any time as long as a new least value comes within `patience` seconds."""
+    """Until read() is 0; it may take any time as long as a new minimum is reached within `patience` seconds."""
     least = None
     deadline = time.monotonic() + patience
     while now := read():
         if least is None or now < least:
             least, deadline = now, time.monotonic() + patience
         if time.monotonic() > deadline:
-            raise Failed(f"{what}: {now} left, and no less for {patience} s")
+            raise Failed(f"{what}: {now} left, not reduced for {patience} s")
         time.sleep(0.1)
