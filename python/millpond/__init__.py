@@ -69,7 +69,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Sockets, TLS and XML take longer to import than all else: they come when they are used."""
+    """Imports sockets, TLS and XML on first use, because these take the longest to import."""
     import importlib
 
     if name == "fix":

@@ -19,14 +19,14 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     export = commands.add_parser("export", help="write each table to a file of its own")
     export.add_argument("path", help="a journal's folder or segment, an ITCH file or a capture; also .gz and .zst")
-    export.add_argument("folder", help="where the files go; it is made where it is missing")
+    export.add_argument("folder", help="folder for the files; created if missing")
     export.add_argument("--format", choices=("parquet", "npy"), default="parquet", help="default: %(default)s")
     export.add_argument("--table", choices=_TABLES, action="append", help="only this one; may be repeated")
     export.add_argument("--symbol", action="append", help="only this instrument; may be repeated")
-    export.add_argument("--start", help="from this UTC time on, as 2026-11-20T14:30:00")
+    export.add_argument("--start", help="from this UTC time on, like 2026-11-20T14:30:00")
     export.add_argument("--end", help="before this UTC time")
-    export.add_argument("--input-format", help="itch, quotes, bbo28 or miax-tom, of a capture that does not say it")
-    export.add_argument("--date", help="the exchange's day, as 2026-11-20")
+    export.add_argument("--input-format", help="itch, quotes, bbo28 or miax-tom, if a capture does not show it")
+    export.add_argument("--date", help="date at the exchange, like 2026-11-20")
     export.add_argument("--partition-by", action="append", help="parquet: folders by this column; may be repeated")
     export.add_argument("--prices", choices=("float64", "int64"), default="float64", help="default: %(default)s")
     options = parser.parse_args(arguments)
@@ -70,7 +70,7 @@ def _export(options: argparse.Namespace) -> int:
 
 
 def _report(source: Scan, *places: Path) -> int:
-    """Says what the newest reading met, which these files are of; 1 when something was wrong."""
+    """Prints the report of the newest reading, from which these files were made; returns 1 if it has errors."""
     report = source.report
     for place in places:
         print(f"{place}: {report.error_count} errors, {report.counts.get('lost', 0)} lost")

@@ -37,9 +37,9 @@ def interval_ns(interval: str) -> int:
 
 
 def bars(scan: Scan, interval: str) -> npt.NDArray[Any]:
-    """A row for each instrument and interval that has trades, by time and then instrument. `ts` is the interval's begin.
+    """A row for each instrument and interval with trades, by time and instrument. `ts` is the start of the interval.
 
-    By exchange time, or receive time where there is none. Trades that the venue declared void later are left out.
+    Uses exchange time, or receive time if there is none. Trades that the venue cancelled later are left out.
     Memory: that of the trades.
     """
     step = interval_ns(interval)

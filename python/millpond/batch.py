@@ -104,7 +104,7 @@ def _empty(table: str) -> Rows:
 
 @dataclass(slots=True)
 class Batch:
-    """Rows that came together. Each table is in the order of arrival; `number` gives the order across tables."""
+    """Rows that arrived together. Each table is in order of arrival; `number` gives the order across tables."""
 
     quotes: Rows = field(default_factory=lambda: _empty("quotes"))
     trades: Rows = field(default_factory=lambda: _empty("trades"))
@@ -112,9 +112,9 @@ class Batch:
     """Trades that the venue has declared void."""
     statuses: Rows = field(default_factory=lambda: _empty("statuses"))
     gaps: Rows = field(default_factory=lambda: _empty("gaps"))
-    """What the feed lost: quotes of the channel are incomplete until newer ones replace them."""
+    """Losses of the feed: quotes of the channel are incomplete until newer ones replace them."""
     clears: Rows = field(default_factory=lambda: _empty("clears"))
-    """Instruments, or channels, that have no quote any more."""
+    """Instruments or channels whose quotes were voided."""
     lost: Rows = field(default_factory=lambda: _empty("lost"))
     """Ranges of numbers that this reader missed."""
     missed: int = 0
@@ -124,7 +124,7 @@ class Batch:
 
     @property
     def writer_alive(self) -> bool:
-        """Whether new rows can be expected. False: what was read last may be stale."""
+        """Whether new rows can be expected. If not, the last rows may be stale."""
         return self.writer == "alive"
 
     def __len__(self) -> int:
@@ -132,7 +132,7 @@ class Batch:
 
 
 def batch_of(arrays: Sequence[npt.NDArray[np.uint8]], mantissa: bool, missed: int = 0, writer: str = "alive") -> Batch:
-    """A batch that looks at the bytes that the extension made."""
+    """A batch that views the bytes of the extension."""
     dtypes = _DTYPES[mantissa]
     tables = {table: rows_of(array, dtypes[table]) for table, array in zip(_TABLES, arrays, strict=True)}
     return Batch(**tables, missed=missed, writer=writer)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Batches:
-    """`for batch in ...` and `async for batch in ...`. A timeout brings an empty batch, so that a loop can look up."""
+    """`for batch in ...` and `async for batch in ...`. After a timeout the batch is empty."""
 
     def __init__(self, read: Callable[[], Batch]) -> None:
         self._read = read

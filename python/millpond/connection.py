@@ -25,9 +25,9 @@ _PORTS = {"tcp": 9100, "ws": 9465, "wss": 9465}
 
 
 class Connection:
-    """What `connect` returns. Yields the batches that Ring does; the first ones hold the board.
+    """What `connect` returns. Yields the same batches as Ring; the first ones contain the board.
 
-    The lines do not say a quote's channel and its number on the wire: `channel` is 65535 and `sequence` 0 there.
+    JSON lines do not contain the channel and wire sequence number of a quote: `channel` is 65535 and `sequence` is 0.
     `number` is the event's number in the ring. One thread at a time.
     """
 
@@ -61,7 +61,7 @@ class Connection:
 
     @property
     def symbols(self) -> Names:
-        """Symbol of each instrument that was met so far, by `instrument_id`."""
+        """Symbol of each instrument seen so far, by `instrument_id`."""
         return self._names.symbols()
 
     def symbols_of(self, rows: Rows) -> Names:
@@ -69,7 +69,7 @@ class Connection:
         return self._names.of(rows)
 
     def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
-        """As Ring.batches. After the last rows raises Disconnected with the reason."""
+        """Like Ring.batches. Raises Disconnected with the reason after the last rows."""
         checked_rows(max_rows)
         limit = None if timeout is None else nanos("timeout", timeout) / 1e9
         return Batches(lambda: self._read(max_rows, limit))
@@ -103,7 +103,7 @@ class Connection:
         return batch
 
     def _receive(self, timeout: float | None) -> bool:
-        """False when nothing came in time."""
+        """False if nothing arrived in time."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
@@ -158,8 +158,9 @@ def connect(
 ) -> Connection:
     """Connects to a gateway's tcp or web sink: "tcp://host:9100", "ws://host:9465" or "wss://host:9465".
 
-    token: what the sink asks for. tls: True checks the gateway's certificate by the system's authorities; a context
-    does as it says. conflate: where this reader is too slow, newer quotes replace older ones instead of being missed.
+    token: the token that the sink requires. tls: True verifies the gateway's certificate with the system's
+    authorities; a context is used as given. conflate: if this reader is too slow, newer quotes replace older ones
+    instead of being missed.
     timeout: seconds for connecting. Other arguments as in Ring. Raises OSError or Disconnected.
     """
     is_mantissa(prices)

@@ -1,4 +1,4 @@
-"""The exchange's day that a file's times count from."""
+"""The date at the exchange, from which the times of a file count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATTERNS = (
 
 
 def date_of(path: str) -> datetime.date | None:
-    """The date in a file's name; None where there is none."""
+    """The date in a file's name, or None."""
     name = Path(path).name
     for pattern, parts in _PATTERNS:
         for found in pattern.finditer(name):
@@ -32,12 +32,12 @@ def date_of(path: str) -> datetime.date | None:
 
 
 def date_at(utc_ns: int, timezone: str) -> datetime.date:
-    """The date there at that time."""
+    """The date in that zone at that time."""
     return datetime.datetime.fromtimestamp(utc_ns // 10**9, _zone(timezone)).date()
 
 
 def midnight_ns(date: datetime.date, timezone: str) -> int:
-    """UTC nanoseconds of the day's first moment there."""
+    """UTC nanoseconds of midnight in that zone."""
     moment = datetime.datetime(date.year, date.month, date.day, tzinfo=_zone(timezone))
     return int(moment.timestamp()) * 1_000_000_000
 
@@ -48,4 +48,4 @@ def _zone(timezone: str) -> datetime.tzinfo:
     try:
         return zoneinfo.ZoneInfo(timezone)
     except zoneinfo.ZoneInfoNotFoundError:
-        raise ValueError(f"timezone: {timezone!r} is not known here; the package tzdata brings the zones") from None
+        raise ValueError(f"timezone: {timezone!r} is unknown; the package tzdata provides time zones") from None

@@ -1,6 +1,6 @@
 """Databento's binary format, version 3: quotes as mbp-1, trades as trades, orders as mbo.
 
-Source: the format's description in the package databento-dbn, with which the tests read and write it, too.
+Source: the description of the format in the package databento-dbn, which the tests also use to read and write it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def write(scan: Scan, path: str, table: str, dataset: str) -> None:
 
 
 def _extent(scan: Scan, table: str) -> tuple[int, int]:
-    """First and last time. The instruments' names are known afterwards, and the metadata is in front of the rows."""
+    """First and last time. Reads the file in advance, because the metadata with all names precedes the rows."""
     first, last = 2**63 - 1, 0
     for rows in getattr(scan, table).batches():
         times = _time(rows).astype(np.int64)
@@ -170,14 +170,14 @@ def _records(rows: Rows, table: str, mantissa: bool) -> npt.NDArray[Any]:
 def from_dbn(path: str | os.PathLike[str], *, prices: str = "float64") -> Iterator[tuple[str, Rows]]:
     """Tables of an uncompressed DBN file of version 1 to 3, as ("quotes" or "trades", rows) in the file's order.
 
-    mbp-1 records are quotes, and those whose action is a trade are trades as well; trades are trades. `instrument_id`
-    is the file's. Prices finer than 1/10000 are rounded. Raises DamagedFile for what is no such file, or ends early.
+    mbp-1 records are quotes, and trades too if their action is a trade; trades records are trades. `instrument_id`
+    is that of the file. Prices finer than 1/10000 are rounded. Raises DamagedFile for other or truncated files.
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
         head = file.read(8)
         if len(head) < 8 or head[:3] != b"DBN" or not 1 <= head[3] <= 3:
-            raise DamagedFile(f"'{name}': no DBN file of version 1 to 3, it begins with {head!r}")
+            raise DamagedFile(f"'{name}': not a DBN file of version 1 to 3; it begins with {head!r}")
         length = int.from_bytes(head[4:], "little")
         if len(file.read(length)) < length:
             raise DamagedFile(f"'{name}': the file ends within its metadata of {length} bytes")
@@ -214,7 +214,7 @@ def _read_records(file: BinaryIO, name: str, offset: int, prices: str) -> Iterat
 
 
 def _run(data: bytes, at: int, size: int) -> int:
-    """Where the records of this kind end that follow one another."""
+    """End of the run of records of this kind."""
     count = (len(data) - at) // size
     heads = np.frombuffer(data, np.uint8, count * size, at).reshape(count, size)[:, :2]
     other = np.flatnonzero((heads != heads[0]).any(axis=1))

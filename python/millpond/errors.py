@@ -8,7 +8,7 @@ class MillpondError(Exception):
 
 
 class RingError(MillpondError):
-    """A ring could not be opened or read on. `reason` is a word: not_found, not_ready, foreign, other_layout, memory."""
+    """A ring could not be opened or read. `reason` is not_found, not_ready, foreign, other_layout or memory."""
 
     def __init__(self, text: str, reason: str) -> None:
         super().__init__(text)
@@ -19,7 +19,7 @@ class RingError(MillpondError):
 
 
 class RingClosed(RingError):
-    """The writer closed the ring, and all its rows were delivered. Open the name again for a later one."""
+    """The writer closed the ring, and all its rows were delivered. Open the name again for a new one."""
 
 
 class RingSuperseded(RingError):
@@ -27,7 +27,7 @@ class RingSuperseded(RingError):
 
 
 class RingRestarted(RingError):
-    """A new writer went on with this ring; quotes from before are void. Iterate again to read on."""
+    """A new writer continued this ring; earlier quotes are void. Iterate again to continue."""
 
 
 class Disconnected(MillpondError):
@@ -35,8 +35,8 @@ class Disconnected(MillpondError):
 
 
 class DamagedFile(MillpondError):
-    """A file is not what it is read as, or ends early. The text names the file, the place and the bound."""
+    """A file has another format, or ends early. The text has the file, the offset and the bound."""
 
 
 class MillpondWarning(UserWarning):
-    """A scan met damaged or lost data. `Scan.report` has the particulars."""
+    """A scan found damaged or lost data. `Scan.report` has the details."""

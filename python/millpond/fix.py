@@ -1,4 +1,4 @@
-"""FIX messages of the engine's raw log, or of any text that holds some, as a table."""
+"""FIX messages of the engine's raw log, or of any text that contains them, as a table."""
 
 # pyarrow has no types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FixReport:
-    """What a scan of a FIX log met, up to where it was read."""
+    """Results of a scan of a FIX log, up to the current position."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """lines, bytes, messages, faulty stretches, masked messages, remarks of the log, and messages not wanted."""
@@ -47,7 +47,7 @@ class Names:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Names:
-        """Raises DamagedFile for a file that is no dictionary."""
+        """Raises DamagedFile if the file is not a dictionary."""
         names = cls()
         try:
             root = ElementTree.parse(path).getroot()
@@ -57,12 +57,12 @@ class Names:
             for each in root.iterfind("messages/message"):
                 names.messages[each.attrib["msgtype"]] = each.attrib["name"]
         except (ElementTree.ParseError, KeyError, ValueError) as error:
-            raise DamagedFile(f"'{os.fspath(path)}' is no FIX dictionary: {error!r}") from None
+            raise DamagedFile(f"'{os.fspath(path)}' is not a FIX dictionary: {error!r}") from None
         return names
 
 
 class FixScan:
-    """A FIX log that is read when its rows are asked for. `scan` makes one."""
+    """A FIX log that is read lazily. `scan` creates one."""
 
     def __init__(self, path: str, tags: list[tuple[int, str, bool]], types: list[str], messages: dict[str, str]) -> None:
         self.path = path
@@ -73,7 +73,7 @@ class FixScan:
         return f"fix.scan({self.path!r})"
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A row a message, as a stream of Arrow record batches."""
+        """One row per message, as a stream of Arrow record batches."""
         self._log = _core.open_fix_log(self.path, self._tags, self._types, self._messages)
         return _core.fix_log_stream(self._log, 1 << 16)
 
@@ -113,7 +113,7 @@ class FixScan:
 
     @property
     def report(self) -> FixReport:
-        """What the newest reading met so far."""
+        """Results of the newest reading so far."""
         if self._log is None:
             return FixReport()
         found: Any = self._log.report()
@@ -124,7 +124,7 @@ class FixScan:
         if not report.ok:
             first = report.errors[0] if report.errors else "the log says that it lost some"
             warnings.warn(
-                f"{self.path}: {report.counts.get('faulty', 0)} stretches are no message, "
+                f"{self.path}: {report.counts.get('faulty', 0)} byte ranges are not a message, "
                 f"{report.counts.get('remarks', 0)} losses; {first}",
                 MillpondWarning,
                 stacklevel=3,
@@ -141,16 +141,16 @@ def scan(
 ) -> FixScan:
     """A raw log of the engine, another log with FIX messages, or a captured stream, plain or as .gz or .zst.
 
-    Columns: ts, direction ("in" or "out") and session, where the log says them; msg_type, seq_num, sending_time,
+    Columns: ts, direction ("in" or "out") and session, if the log has them; msg_type, seq_num, sending_time,
     masked (1: the log hides secrets of the message), line.
 
     tags: further columns with the first value of these tags, as text.
     groups: columns with a list of all values of these tags: fields of repeating groups.
     types: only messages of these MsgTypes.
-    dictionary: a file in QuickFIX's XML format. Tags may then be given by name, columns are called by name, and
-        `message` is the type's name.
+    dictionary: a file in QuickFIX's XML format. Tags may then be given by name, columns are named by field, and
+        `message` is the name of the type.
 
-    Raises OSError, DamagedFile, and ValueError for a tag that is not known.
+    Raises OSError, DamagedFile, and ValueError for an unknown tag.
     """
     names = Names() if dictionary is None else Names.load(dictionary)
     name = os.fspath(path)

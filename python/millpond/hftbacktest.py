@@ -33,7 +33,7 @@ def write(scan: Scan, path: str | os.PathLike[str], symbol: str, latency_ns: int
         parts.append(_trades(batch.trades, latency_ns))
     rows = np.concatenate(parts) if parts else np.empty(0, [("number", "<u8"), ("event", EVENT)])
     if not len(rows):
-        raise ValueError(f"symbol: {symbol!r} has no quotes and no trades here")
+        raise ValueError(f"symbol: {symbol!r} has no quotes and no trades in this file")
     events = rows["event"][np.argsort(rows["number"], kind="stable")]
     # Both clocks must go forward.
     events["exch_ts"] = np.maximum.accumulate(events["exch_ts"])
@@ -52,7 +52,7 @@ def _base(rows: npt.NDArray[Any], latency_ns: int) -> npt.NDArray[Any]:
 
 
 class _Side:
-    """Best prices of one side as changes of price levels: the old best goes before the new one comes."""
+    """Best prices of one side as changes of price levels: the old best is removed before the new one is added."""
 
     def __init__(self, name: str, flag: int) -> None:
         self._name, self._flag = name, flag

@@ -1,4 +1,4 @@
-"""Ctrl-C while another package reads an Arrow stream of ours."""
+"""Ctrl-C while another package reads an Arrow stream of this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import _core
 
 @contextmanager
 def interruptible() -> Generator[None, None, None]:
-    """The consumer's error becomes what the signal handler raised, KeyboardInterrupt as a rule."""
+    """Replaces the consumer's error by the exception of the signal handler, usually KeyboardInterrupt."""
     try:
         yield
     except Exception:

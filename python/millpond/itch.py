@@ -1,4 +1,4 @@
-"""ITCH messages of one type with all their fields, and what happens to orders, as tables."""
+"""ITCH messages of one type with all their fields, and order events, as tables."""
 
 # pyarrow has no types.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownParameterType=false
@@ -66,7 +66,7 @@ def message_types() -> tuple[str, ...]:
 
 
 class _Layout:
-    """How rows lie in the extension's bytes, and what they become."""
+    """Layout of rows in the extension's bytes, and their target types."""
 
     def __init__(self, letter: str, mantissa: bool) -> None:
         price = "<i8" if mantissa else "<f8"
@@ -121,7 +121,7 @@ def _without_padding(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 class ItchTable:
-    """A table of an ITCH file, or of a capture with ITCH. Each use reads the file once more, in bounded memory."""
+    """A table of an ITCH file, or of a capture with ITCH. Each use reads the file again, in bounded memory."""
 
     def __init__(self, scan: Scan, letter: str) -> None:
         self._scan, self._letter = scan, letter

@@ -19,20 +19,20 @@ _NO_TIME = np.iinfo(np.int64).min
 
 
 class BadLine(ValueError):
-    """A line that is none of the gateway's."""
+    """A line that does not follow the gateway's format."""
 
 
 def _mantissa(text: str) -> int:
     whole, _, fraction = text.partition(".")
     if len(fraction) > 4 or not fraction.isdigit():
-        raise BadLine(f"price {text!r} has not the form 1.2345")
+        raise BadLine(f"price {text!r} does not have the form 1.2345")
     return int(whole + fraction.ljust(4, "0"))
 
 
 class LineReader:
-    """Collects lines as rows until `take`. Instruments get numbers in the order in which they come.
+    """Collects lines as rows until `take`. Instruments are numbered in order of arrival.
 
-    symbols: only these. A gateway sends all until it has read the request.
+    symbols: only these. A gateway sends all symbols until it has read the request.
     """
 
     def __init__(self, prices: str, symbols: list[str] | None = None) -> None:
@@ -83,7 +83,7 @@ class LineReader:
         if price is None:
             return UNDEF_PRICE if self._scale is None else float("nan")
         if not isinstance(price, int):
-            raise BadLine(f"price {price!r} is no number")
+            raise BadLine(f"price {price!r} is not a number")
         return price if self._scale is None else price / self._scale
 
     def _quote(self, event: Any) -> None:
@@ -136,7 +136,7 @@ class LineReader:
     def _miss(self, event: Any) -> None:
         count, first, last = event["count"], event.get("first", 0), event.get("last", 0)
         if not isinstance(count, int) or count < 0:
-            raise BadLine(f"count {count!r} is no number of events")
+            raise BadLine(f"count {count!r} is not a number of events")
         self._missed += count
         if last:
             self._put("lost", _NO_TIME, first, last, 1)

@@ -14,7 +14,7 @@ Names = npt.NDArray[np.str_]
 
 
 class NameTable:
-    """Symbols and venues as arrays that grow with what `more(first)` brings: (venue, symbol) pairs as bytes."""
+    """Symbols and venues as arrays that grow with the results of `more(first)`: (venue, symbol) pairs as bytes."""
 
     def __init__(self, more: Callable[[int], list[tuple[bytes, bytes]]]) -> None:
         self._more = more

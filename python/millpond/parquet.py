@@ -50,11 +50,11 @@ def write_tables(scan: Scan, paths: dict[str, str]) -> None:
 
 
 def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
-    """A file, or a folder of partitions, is there once it is whole, or not at all."""
+    """Writes a file, or a folder of partitions, which appears only when it is complete."""
     pyarrow = _pyarrow()
     for place in (path, path + ".part") if partition_by else ():
         if os.path.lexists(place):
-            raise FileExistsError(f"'{place}' is there already; partitions go into a folder of their own")
+            raise FileExistsError(f"'{place}' exists already; partitions need a new folder")
     reader = pyarrow.RecordBatchReader.from_stream(table)
     unknown = [column for column in partition_by or () if column not in reader.schema.names]
     if unknown:
@@ -78,7 +78,7 @@ def _pyarrow() -> Any:
 
 @contextlib.contextmanager
 def _whole(path: str) -> Generator[str, None, None]:
-    """Another place for a file or folder, which gets its name when all went well and is removed otherwise."""
+    """A temporary path for a file or folder, which is renamed on success and removed otherwise."""
     part = path + ".part"
     try:
         yield part
@@ -91,7 +91,7 @@ def _whole(path: str) -> Generator[str, None, None]:
 
 @contextlib.contextmanager
 def _read_ahead(items: Iterator[_Item]) -> Generator[Iterator[_Item], None, None]:
-    """The same items, of which a thread makes the next one while one is used."""
+    """The same items; a thread produces the next one while one is used."""
     with ThreadPoolExecutor(1) as thread:
 
         def all_items() -> Iterator[_Item]:
@@ -140,7 +140,7 @@ def _write_partitions(reader: Any, folder: Path, columns: list[str]) -> None:
     waiting = schema.empty_table()
 
     def write_largest(rows: int) -> Any:
-        """Writes at least so many rows, whole partitions; returns the others, which are sorted by partition."""
+        """Writes at least this many rows, in complete partitions; returns the others, sorted by partition."""
         ordered = waiting.unify_dictionaries().sort_by([(column, "ascending") for column in columns])
         begins = _begins(ordered.select(columns))
         sizes = np.diff([*begins, len(ordered)])
@@ -166,7 +166,7 @@ def _write_partitions(reader: Any, folder: Path, columns: list[str]) -> None:
 
 
 def _begins(keys: Any) -> Any:
-    """Where rows begin that differ from the one before."""
+    """Indices of rows that differ from the previous row."""
     import numpy as np
 
     differs = np.zeros(max(len(keys) - 1, 0), bool)
@@ -177,7 +177,7 @@ def _begins(keys: Any) -> Any:
 
 
 class _Files:
-    """The files of partitions, of which some are open. A partition whose file was closed gets another one."""
+    """The files of partitions, some of which are open. A partition whose file was closed gets a new one."""
 
     def __init__(self, folder: Path, schema: Any, columns: list[str]) -> None:
         self._folder, self._columns = folder, columns
@@ -217,7 +217,7 @@ def _text(value: object) -> str:
 
 
 def _without_dictionary(field: Any, columns: list[str]) -> Any:
-    """Names of folders are texts, not numbers of a dictionary."""
+    """Folder names are strings, not dictionary indices."""
     import pyarrow
 
     plain = field.name in columns and pyarrow.types.is_dictionary(field.type)

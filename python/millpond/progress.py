@@ -7,7 +7,7 @@ import time
 
 
 class Progress:
-    """Shows how far a reader is on standard error. show: None is "when it is a terminal and the work takes seconds"."""
+    """Shows the progress of a reader on standard error. show: None means on a terminal, if the work takes seconds."""
 
     def __init__(self, what: str, total: int, show: bool | None) -> None:
         self._what = what

@@ -19,7 +19,7 @@ _MOST_NANOS = 2**62
 
 
 class Account(TypedDict):
-    """What became of the entries since the reader joined: published = delivered + filtered + missed + queued."""
+    """Entries since the reader joined, by outcome: published = delivered + filtered + missed + queued."""
 
     since: int
     published: int
@@ -46,20 +46,20 @@ def checked_symbols(symbols: Iterable[str] | None) -> list[str] | None:
     if symbols is None:
         return None
     if isinstance(symbols, str):
-        raise TypeError(f"symbols: found the text {symbols!r}, must be a list of symbols")
+        raise TypeError(f"symbols: found the string {symbols!r}, must be a list of symbols")
     return list(symbols)
 
 
 class Ring:
-    """A reader of the ring `name`, which a gateway on this machine writes.
+    """A reader of the ring `name` of a gateway on this machine.
 
-    symbols: only these instruments; the others never reach Python. What concerns a whole channel always does.
+    symbols: only these instruments; others never reach Python. Events of a whole channel are always included.
     prices: "float64" in whole units, or "int64" in 1/10000.
     silent_after: seconds without a heartbeat after which the writer counts as silent.
-    visible_as: a name under which `millpond top` lists this reader; empty: it does not.
+    visible_as: name under which `millpond top` lists this reader; not listed if empty.
     own: refuse a ring of another user, except root.
 
-    One thread at a time; open one for each thread. Raises RingError when there is no such ring.
+    One thread at a time; open one for each thread. Raises RingError if there is no such ring.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Ring:
 
     @property
     def symbols(self) -> Names:
-        """Symbol of each instrument, by `instrument_id`. Empty text: not named yet."""
+        """Symbol of each instrument, by `instrument_id`. Empty if not named yet."""
         return self._names.symbols()
 
     @property
@@ -112,7 +112,7 @@ class Ring:
 
     @property
     def account(self) -> Account:
-        """published = delivered + filtered + missed + queued. Events of other symbols than asked for are filtered."""
+        """published = delivered + filtered + missed + queued. Events of symbols not requested are filtered."""
         account: Account = self._ring.account()
         return account
 
@@ -127,15 +127,15 @@ class Ring:
 
     @property
     def capacity(self) -> int:
-        """Entries that the ring holds: a reader that falls further behind misses some."""
+        """Number of entries in the ring: a reader that falls further behind misses some."""
         return self._ring.capacity
 
     def board(self) -> Rows:
         """The newest quote and trading state of each instrument.
 
         Columns are those of `quotes`, and `venue`, `symbol` and `state`. An instrument without a quote has no prices
-        and sizes of 0. Before the first batch, batches then begin where the board ends: nothing is lost or comes twice
-        between them. Later the board is only looked at.
+        and sizes of 0. If called before the first batch, batches start where the board ends, without a loss or
+        repetition. Later calls only read the board.
         """
         self._check_process()
         quote_bytes, status_bytes = self._ring.board()
@@ -155,11 +155,11 @@ class Ring:
         return board
 
     def batches(self, max_rows: int = 65536, timeout: float | None = 0.1) -> Batches:
-        """Batches of what is ready, of at most max_rows events each.
+        """Batches of the events that are ready, at most max_rows each.
 
-        Waits up to `timeout` seconds for the first event, None: for ever; then the batch is empty. It is so, too, at
-        once when the writer's process is found dead: `writer` then says "dead", and a later batch waits again. After
-        the rows that are left raises RingClosed, RingSuperseded or RingRestarted.
+        Waits up to `timeout` seconds for the first event (None: without limit); then the batch is empty. It is
+        also empty at once if the writer's process is dead: `writer` is then "dead", and a later batch waits again.
+        After the remaining rows it raises RingClosed, RingSuperseded or RingRestarted.
         """
         checked_rows(max_rows)
         timeout_ns = None if timeout is None else nanos("timeout", timeout)
@@ -175,7 +175,7 @@ class Ring:
         self._check_process()
         if self._restarted:
             self._restarted = False
-            raise RingRestarted(f"ring {self.name!r}: a new writer went on with it", "restarted")
+            raise RingRestarted(f"ring {self.name!r}: a new writer continued it", "restarted")
         arrays, missed, writer, ended, restarted = self._ring.poll(max_rows, timeout_ns)
         batch = batch_of(arrays, self._mantissa, missed, writer)
         self._restarted = restarted

@@ -52,7 +52,7 @@ class _Common(TypedDict):
 
 @dataclass(slots=True)
 class Report:
-    """What a scan met, up to where it was read."""
+    """Results of a scan, up to the current position."""
 
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """The decoder's counters, and the file's frames, records or messages."""
@@ -68,12 +68,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing was damaged or lost."""
+        """True if nothing was damaged or lost."""
         return self.error_count == 0 and self.counts.get("lost", 0) == 0
 
 
 class Table:
-    """One table of a scan. Nothing is read before it is asked for, and each use reads the file once more."""
+    """One table of a scan. It is read lazily, and each use reads the file again."""
 
     def __init__(self, scan: Scan, name: str) -> None:
         self._scan = scan
@@ -99,7 +99,7 @@ class Table:
         return np.concatenate(parts) if parts else np.empty(0, self.dtype)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows as a stream of Arrow record batches, which polars, pyarrow and duckdb take as they are."""
+        """The rows as a stream of Arrow record batches, which polars, pyarrow and duckdb can read."""
         return self._scan._arrow(self.name, 1 << 17)
 
     def to_arrow(self) -> pyarrow.Table:
@@ -136,10 +136,10 @@ class Table:
 
 
 class Scan:
-    """A file that is read when its rows are asked for, in bounded memory. `scan` makes one.
+    """A file that is read lazily, in bounded memory. `scan` creates one.
 
-    Tables: quotes, trades, breaks (trades that the venue declared void), statuses, gaps, clears, and lost (what a
-    journal misses). The methods of Table without a table mean the quotes.
+    Tables: quotes, trades, breaks (trades that the venue cancelled), statuses, gaps, clears, and lost (losses of a
+    journal). The methods of Table, called on the scan, use the quotes.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Scan:
 
     @property
     def breaks(self) -> Table:
-        """Trades that the venue declared void."""
+        """Trades that the venue cancelled."""
         return Table(self, "breaks")
 
     @property
@@ -188,17 +188,17 @@ class Scan:
 
     @property
     def gaps(self) -> Table:
-        """What the feed lost: quotes of the channel are incomplete until newer ones replace them."""
+        """Losses of the feed: quotes of the channel are incomplete until newer ones replace them."""
         return Table(self, "gaps")
 
     @property
     def clears(self) -> Table:
-        """Instruments, or channels, that have no quote any more."""
+        """Instruments or channels whose quotes were voided."""
         return Table(self, "clears")
 
     @property
     def lost(self) -> Table:
-        """What a journal misses."""
+        """Losses of a journal."""
         return Table(self, "lost")
 
     @property
@@ -208,10 +208,10 @@ class Scan:
 
     @property
     def orders(self) -> ItchTable:
-        """Of ITCH: what happens to each order, as Databento's market by order.
+        """Of ITCH: every order event, as in Databento's market by order.
 
-        action: A add, C cancel, T trade, F fill, R clear of every order. side: B or A, of a trade the side of the
-        order that took; N where it is not known. Flag.LAST ends the rows of a message.
+        action: A add, C cancel, T trade, F fill, R clear of every order. side: B or A; for a trade the side of the
+        aggressor; N if unknown. Flag.LAST marks the last row of a message.
         """
         return ItchTable(self, "")
 
@@ -238,7 +238,7 @@ class Scan:
         self.quotes.to_parquet(path, partition_by=partition_by)
 
     def bars(self, interval: str) -> npt.NDArray[Any]:
-        """Bars of the trades, broken ones left out: see `bars.bars`. interval: such as "1s", "5m" or "250ms"."""
+        """Bars of the trades, without cancelled ones: see `bars.bars`. interval: such as "1s", "5m" or "250ms"."""
         from .bars import bars
 
         return bars(self, interval)
@@ -263,12 +263,12 @@ class Scan:
 
     @property
     def symbols(self) -> Names:
-        """Symbol of each instrument that was met so far, by `instrument_id`."""
+        """Symbol of each instrument seen so far, by `instrument_id`."""
         return self._names.symbols()
 
     @property
     def venues(self) -> Names:
-        """Venue of each instrument that was met so far, by `instrument_id`."""
+        """Venue of each instrument seen so far, by `instrument_id`."""
         return self._names.venues()
 
     def symbols_of(self, rows: Rows) -> Names:
@@ -277,7 +277,7 @@ class Scan:
 
     @property
     def report(self) -> Report:
-        """What the newest reading met so far."""
+        """Results of the newest reading so far."""
         return self._opened.report(self._date) if self._opened is not None else Report(date=self._date)
 
     def _only_symbol(self, symbol: str) -> Scan:
@@ -334,7 +334,7 @@ class Scan:
         yield from self._read_all(opened, lambda: opened.itch.read(max_rows))
 
     def _read_all(self, opened: _Opened, read: Callable[[], _Read | None]) -> Iterator[_Read]:
-        """What `read` brings until it brings nothing, and then a warning when something is wrong with the file."""
+        """The results of `read` until it returns nothing, then a warning if the file has errors."""
         progress = Progress(f"millpond: {self.path}", opened.total, self._progress)
         try:
             while (part := read()) is not None:
@@ -345,7 +345,7 @@ class Scan:
         self._warn(opened.report(self._date), 4)
 
     def _warn(self, report: Report | None = None, level: int = 3) -> None:
-        """Where a reading met damaged or lost data; None: the newest one. level: frames up to the user's."""
+        """Warns about damaged or lost data of a reading; None: the newest one. level: frames up to the user's."""
         report = report or self.report
         if not report.ok:
             first = report.errors[0] if report.errors else "events were lost before it was written"
@@ -395,7 +395,7 @@ class _Opened:
         return self._core.names(first)
 
     def done(self) -> int:
-        """Bytes of the file that are read, of a compressed file compressed ones."""
+        """Number of bytes read from the file; for a compressed file, compressed bytes."""
         offset: int = self._core.report()["offset"]
         return offset
 
@@ -419,22 +419,22 @@ def scan(
     only: str = "",
     progress: bool | None = None,
 ) -> Scan:
-    """A file as tables, read when they are asked for.
+    """A file as tables, read lazily.
 
     path: a journal's folder or segment, a file of ITCH messages, or a capture (pcap); the files also as .gz or .zst.
-    format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: what the file's bytes say.
+    format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: detected from the contents.
     symbols: only these instruments.
-    start, end: from this time on, and before that one; by receive time, or exchange time where there is none. Text and
+    start, end: from this time on, and before that one; by receive time, or exchange time if there is none. Strings and
         datetimes without a zone are UTC.
     prices: "float64" in whole units, or "int64" in 1/10000.
-    date: the exchange's day, for formats that count from midnight. None: the day on which a capture begins, or the
+    date: date at the exchange, for formats that count from midnight. None: the day on which a capture begins, or the
         date in the file's name; without one, times of ITCH messages count from 1970-01-01.
-    timezone: where that day begins.
-    only: of a capture, the datagrams to this ADDRESS:PORT. Otherwise each address is a channel, both lines of a feed
-        included.
-    progress: a progress bar on standard error; None: when that is a terminal and the work is long.
+    timezone: time zone of that date.
+    only: of a capture, only datagrams to this ADDRESS:PORT. Otherwise each address is a channel, including both
+        lines of a feed.
+    progress: a progress bar on standard error; None: if that is a terminal and the work is long.
 
-    Raises OSError for a file that cannot be read, DamagedFile for one that is none of these. Damage further on is in
+    Raises OSError for a file that cannot be read, DamagedFile for one of another format. Later damage is reported in
     `Scan.report`, with a MillpondWarning; the good data around it is delivered.
     """
     name = os.fspath(path)
@@ -470,13 +470,13 @@ def time_ns(name: str, time: Time) -> int:
         except ValueError:
             raise ValueError(f"{name}: found {time!r}, must be a time like 2026-11-20T14:30:00") from None
         if np.isnat(moment):
-            raise ValueError(f"{name}: found {time!r}, which is no time")
+            raise ValueError(f"{name}: found {time!r}, which is not a time")
         return int(moment.astype(np.int64))
     return int(time)
 
 
 def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
-    """What opens the file, what its datagrams are, and when the first of them was captured."""
+    """The reader for the file, the format of its datagrams, and the capture time of the first one."""
     if form is not None and form != "journal" and form not in _CAPTURES:
         raise ValueError(f"format: found {form!r}, must be journal or one of {', '.join(_CAPTURES)}")
     if Path(path).is_dir():
@@ -493,7 +493,7 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
         raise DamagedFile(str(error)) from None
     if kind == "capture":
         if not (form or found):
-            raise DamagedFile(f"'{path}': no datagram says what the capture holds; give format=, one of {_CAPTURES}")
+            raise DamagedFile(f"'{path}': cannot detect the format of the capture; set format= to one of {_CAPTURES}")
         return kind, form or found, first
     if kind == "itch" or form == "itch":
         return "itch", "", None

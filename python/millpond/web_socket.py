@@ -1,4 +1,4 @@
-"""The client's side of a WebSocket, for a gateway's needs. Source: RFC 6455."""
+"""The client side of a WebSocket, as needed for a gateway. Source: RFC 6455."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LONGEST = 16 << 20
 
 
 class ProtocolError(Exception):
-    """The other side does not speak WebSocket as it should."""
+    """The peer violates the WebSocket protocol."""
 
 
 def upgrade(connection: socket.socket, host: str, path: str, token: str | None) -> bytes:
-    """Opens a WebSocket. Returns the bytes that came behind the answer."""
+    """Opens a WebSocket. Returns the bytes that followed the response."""
     key = base64.b64encode(os.urandom(16))
     head = [
         f"GET {path} HTTP/1.1",
@@ -35,15 +35,15 @@ def upgrade(connection: socket.socket, host: str, path: str, token: str | None) 
     while b"\r\n\r\n" not in answer:
         got = connection.recv(4096)
         if not got or len(answer) > 65_536:
-            raise ProtocolError(f"no answer to the request for a WebSocket: {answer[:200]!r}")
+            raise ProtocolError(f"no response to the WebSocket request: {answer[:200]!r}")
         answer += got
     top, _, rest = answer.partition(b"\r\n\r\n")
     lines = top.split(b"\r\n")
     if lines[0].split(b" ")[1:2] != [b"101"]:
-        raise ProtocolError(f"the gateway answered {lines[0].decode(errors='replace')!r}")
+        raise ProtocolError(f"the gateway replied {lines[0].decode(errors='replace')!r}")
     fields = {name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
     if fields.get(b"sec-websocket-accept") != base64.b64encode(hashlib.sha1(key + _MAGIC).digest()):
-        raise ProtocolError("the gateway's answer is not to this request")
+        raise ProtocolError("the gateway's response does not match the request")
     return rest
 
 
@@ -63,7 +63,7 @@ def text_frame(text: bytes) -> bytes:
 
 
 class Frames:
-    """Turns what a gateway sends into the text in it. `answers` are to be sent."""
+    """Extracts the text from frames of a gateway. `answers` must be sent."""
 
     def __init__(self) -> None:
         self._bytes = b""
@@ -71,7 +71,7 @@ class Frames:
         self.closed = False
 
     def add(self, data: bytes) -> bytes:
-        """The text of the frames that are whole now. Raises ProtocolError."""
+        """The text of the complete frames. Raises ProtocolError."""
         self._bytes += data
         texts: list[bytes] = []
         at = 0
