@@ -10,7 +10,7 @@ const OPERATIONS = Number(process.env["MILLPOND_OPERATIONS"] ?? 100_000);
 const SEED = Number(process.env["MILLPOND_SEED"] ?? 1);
 const PART = 2_000;
 /** Of all pairs together that share a worker. */
-const BRIDGE_PART = 8_000;
+const BRIDGE_PART = 64_000;
 
 const KINDS = [
   { name: "as it is", share: 0.4, options: {} },
@@ -39,11 +39,12 @@ for (const [kind, { name, share, options }] of KINDS.entries()) {
 }
 
 test("pairs of systems that bridges join, one of each in a worker, do what two models do", async () => {
-  const parts = Math.ceil((OPERATIONS * 0.1) / BRIDGE_PART);
+  const operations = Math.ceil(OPERATIONS * 0.1);
+  const parts = Math.ceil(operations / BRIDGE_PART);
   for (let part = 0; part < parts; part++) {
     const seed = SEED * 1_000_003 + KINDS.length * 100_003 + part * 7_919;
     try {
-      await new BridgeDriver(randomFrom(seed)).run(BRIDGE_PART);
+      await new BridgeDriver(randomFrom(seed)).run(Math.ceil(operations / parts));
     } catch (error) {
       throw new Error(`the run with seed ${seed} differs`, { cause: error });
     }

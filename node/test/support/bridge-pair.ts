@@ -10,13 +10,16 @@ import { BRIDGED, type Command, type OpenCommand, type PartySpec, type Report, S
 const POLICIES: readonly Policy[] = ["reject", "drop-oldest", "drop-newest", "coalesce", "wait"];
 const MOST_GATES = 8;
 const COUNTS = ["sent", "handled", "failed", "refused", "dropped", "aborted", "expired", "retried"] as const;
+/** The report of a turn finds room behind the turn's calls: this thread, which empties the ring, sleeps then. */
+const RING_BYTES = 2 ** 17;
 /** Longer than a frame of the ring. */
-const LONG = "x".repeat(40_000);
+const LONG = "x".repeat(RING_BYTES / 2);
 
 /** What the worker is given for its end of a pair. */
 export interface FarEnd {
   readonly port: BridgePort;
   readonly parties: readonly PartySpec[];
+  readonly asyncContext: boolean;
 }
 
 /** What the far side does in one turn of the worker. `turns`: how many far sides have one. */
@@ -47,6 +50,8 @@ class Side {
 }
 
 export class BridgePair {
+  /** Something was done on the near side since it was compared. */
+  moved = true;
   readonly far: FarEnd;
   readonly bridge: WorkerBridge<Record<string, never>>;
   readonly #near = new Side("near");
@@ -63,11 +68,14 @@ export class BridgePair {
   #signals = 0;
   #aborted = new Set<number>();
 
-  constructor(private readonly random: Random) {
-    this.#system = new MessageSystem(ScriptedSide.reporting(() => this.#scripted));
+  constructor(
+    private readonly random: Random,
+    readonly asyncContext: boolean,
+  ) {
+    this.#system = new MessageSystem({ ...ScriptedSide.reporting(() => this.#scripted), asyncContext });
     this.#scripted = new ScriptedSide(this.#system);
-    this.bridge = new WorkerBridge(this.#system) as never;
-    this.far = { port: this.bridge.port, parties: this.#draw(this.#far) };
+    this.bridge = new WorkerBridge(this.#system, undefined, { ringBytes: RING_BYTES }) as never;
+    this.far = { port: this.bridge.port, parties: this.#draw(this.#far), asyncContext };
     for (const spec of this.#draw(this.#near)) if (spec.config.remote !== true) this.#scripted.register(spec);
     this.bridge.forward("far/*" as never);
     this.bridge.forward("control/*" as never);
@@ -109,12 +117,14 @@ export class BridgePair {
 
   /** A send or an abort, on either side. */
   operate(): void {
+    this.moved = true;
     if (this.random(9) < 7) this.#send(this.random(3) > 0 ? this.#near : this.#far);
     else this.#abort(this.random(2) === 0 ? this.#near : this.#far);
   }
 
   /** The clock is about to be advanced. Only the test's own thread has a clock that the test sets. */
   advance(ms: number): void {
+    this.moved = true;
     this.#near.model.advance(ms);
   }
 
@@ -241,6 +251,7 @@ export class BridgePair {
       side.model.turn();
     };
     if (side.name === "near") {
+      this.moved = true;
       this.#scripted.act(command);
       model();
     } else {
@@ -290,6 +301,7 @@ export class BridgePair {
   }
 
   compareNear(): void {
+    this.moved = false;
     this.#compare(this.#near, this.#scripted.report());
   }
 

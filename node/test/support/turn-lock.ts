@@ -4,7 +4,7 @@ export const WORKER = 1;
 
 const TURN = 0;
 const PULSES = 1;
-const NOTE = 2;
+const CLOSING = 2;
 /** Pulses of a worker that runs and does not answer: on a busy machine a second of its time may take minutes. */
 const PATIENCE = 30;
 /** Longest without a pulse: the worker never began, or hangs. */
@@ -31,13 +31,13 @@ export class TurnLock {
     Atomics.add(this.words, PULSES, 1);
   }
 
-  /** What the worker's next turn is for. */
-  get note(): number {
-    return Atomics.load(this.words, NOTE);
+  /** The worker's next turn is for bridges that close. */
+  get closing(): boolean {
+    return Atomics.load(this.words, CLOSING) === 1;
   }
 
-  set note(note: number) {
-    Atomics.store(this.words, NOTE, note);
+  set closing(closing: boolean) {
+    Atomics.store(this.words, CLOSING, closing ? 1 : 0);
   }
 
   /** Stops this thread until it is its turn. */

@@ -7,7 +7,7 @@ import type { FarEnd, FarTurn } from "../support/bridge-pair.js";
 import { ScriptedSide } from "../support/scripted-side.js";
 import { TEST, TurnLock, WORKER } from "../support/turn-lock.js";
 
-const { words, ends } = workerData as { words: Int32Array; ends: FarEnd[] };
+const { words, closing, ends } = workerData as { words: Int32Array; closing: Int32Array; ends: FarEnd[] };
 const lock = new TurnLock(words);
 lock.wait(WORKER);
 /** Far sides that have had this turn. */
@@ -21,17 +21,17 @@ async function finish(turns: number): Promise<void> {
     for (let left = 3; left > 0; left--) await turn();
     lock.pass(TEST);
     lock.wait(WORKER);
-    if (lock.note === 0) return;
-    // The bridges of the sides that it names close: they are given no commands any more.
+    if (!lock.closing) return;
+    // Sides whose bridges close are given no commands any more.
     for (let left = 3; left > 0; left--) await turn();
-    for (const [at, side] of sides.entries()) if ((lock.note & (1 << at)) !== 0) side.openAll();
+    for (const [at, side] of sides.entries()) if (closing[at] === 1) side.openAll();
   }
 }
 
 const sides: ScriptedSide[] = [];
 
-for (const { port, parties } of ends) {
-  const system: MessageSystem = new MessageSystem(ScriptedSide.reporting(() => side));
+for (const { port, parties, asyncContext } of ends) {
+  const system: MessageSystem = new MessageSystem({ ...ScriptedSide.reporting(() => side), asyncContext });
   const side = new ScriptedSide(system);
   sides.push(side);
   const bridge = new WorkerBridge(system, port);
