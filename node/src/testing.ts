@@ -6,7 +6,7 @@ import type { RouteMap } from "./bus/path-types.js";
 import { PoolError } from "./pool/pool-error.js";
 import type { Leak } from "./pool/pool-options.js";
 
-/** Messages did not come back. `leaks` says which, and in checked mode where each loan began. */
+/** Messages were not released. `leaks` lists them, in checked mode with the place of each acquire. */
 export class MessagesOutError extends PoolError {
   readonly code = "TESTING_MESSAGES_OUT";
   override readonly name = "MessagesOutError";
@@ -46,7 +46,7 @@ export async function flush<Routes extends RouteMap<Routes>>(
   throw new MessagesOutError(poolOf(system).leaks());
 }
 
-/** A message without a pool, for calling a handler by itself; it needs no release. */
+/** A message without a pool, for calling a handler directly; it needs no release. */
 export function messageOf<Body, Meta = undefined>(
   path: string,
   body: Body,

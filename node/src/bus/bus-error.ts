@@ -10,7 +10,7 @@ export class BusError extends Error {
   }
 }
 
-/** No handler is registered for this path. To fix: register one, or ask `has(path)` first. */
+/** No handler is registered for this path. To fix: register one, or check `has(path)` first. */
 export class NoHandlerError extends BusError {
   readonly code = "BUS_NO_HANDLER";
   override readonly name = "NoHandlerError";
@@ -40,7 +40,7 @@ export class HandlerExistsError extends BusError {
   }
 }
 
-/** The queue of a handler is full and refuses. To fix: ask `canAccept(path)` first, wait for credit, or raise its capacity. */
+/** The queue of a handler is full. To fix: check `canAccept(path)` first, wait for a place, or raise its capacity. */
 export class QueueFullError extends BusError {
   readonly code = "BUS_QUEUE_FULL";
   override readonly name = "QueueFullError";
@@ -76,7 +76,7 @@ export class RequestTimeoutError extends BusError {
   }
 }
 
-/** The system is closed, or closing, and takes no more messages and registrations. */
+/** The system is closed or closing, and accepts no more messages and registrations. */
 export class SystemClosedError extends BusError {
   readonly code = "BUS_CLOSED";
   override readonly name = "SystemClosedError";
@@ -97,7 +97,7 @@ export class CloseInHandlerError extends BusError {
   }
 }
 
-/** A place in a queue was used after it was used, released or taken back; `cause` says why. To fix: ask for another one. */
+/** A place in a queue was used again, or after it was released or revoked; `cause` has the reason. To fix: request another one. */
 export class PlaceExpiredError extends BusError {
   readonly code = "BUS_PLACE_EXPIRED";
   override readonly name = "PlaceExpiredError";

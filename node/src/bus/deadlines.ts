@@ -47,7 +47,7 @@ class DeadlineList {
 }
 
 /**
- * Timeouts for many requests on one timer: starting and ending one costs O(1) and no timer of its own.
+ * Timeouts for many requests on one timer: starting and ending one is O(1) and needs no separate timer.
  *
  * Source: the timer lists by duration of Node's own lib/internal/timers.
  *
@@ -80,7 +80,7 @@ export class Deadlines {
     return deadline;
   }
 
-  /** @internal With nothing open the timer runs out by itself and keeps no process alive. */
+  /** @internal Without open timeouts the timer expires and does not keep the process alive. */
   _ended(): void {
     this.#open--;
     if (this.#open === 0) this.#timer?.unref?.();

@@ -32,7 +32,7 @@ export interface RunnerOptions {
  */
 export abstract class DeliverySource {
   readonly deadlines: Deadlines;
-  /** Nothing has to be done for a message beside calling its handler, and its object may be the last one's. */
+  /** A message needs only a call of its handler, and its object may be reused from the last message. */
   readonly shortcuts: boolean;
   /** The deliveries whose handlers run, by asynchronous context. */
   protected readonly store: Store<Delivery> | undefined;
@@ -40,7 +40,7 @@ export abstract class DeliverySource {
   protected current: Delivery | undefined;
   protected readonly stock: DeliveryStock;
   protected outstanding = 0;
-  /** Deliveries whose sends cannot be told from those of others. */
+  /** Deliveries whose sends cannot be distinguished from those of others. */
   protected unmarked = 0;
   #requests = 0;
   readonly #aborted = (delivery: Delivery): void => this.cancel(delivery, delivery.sender!.reason, "aborted");
@@ -61,7 +61,7 @@ export abstract class DeliverySource {
   /** The sender no longer waits. */
   abstract cancel(delivery: Delivery, reason: unknown, cause: Cause): void;
 
-  /** Handlers are marked, so that what they send is known as theirs. */
+  /** Handlers are marked, so that their sends can be recognised. */
   get marks(): boolean {
     return this.store !== undefined;
   }

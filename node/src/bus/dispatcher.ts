@@ -16,7 +16,7 @@ import type { Reports } from "./reports.js";
 import { Runner } from "./runner.js";
 import type { SendOptions } from "./system-options.js";
 
-/** The last stamp of the message that lies ready. */
+/** The last stamp of the message that is kept ready. */
 const USED_UP = LOOK_CLOSER + LAST_STAMP;
 
 /**
@@ -39,7 +39,7 @@ export class Dispatcher extends Runner {
     return super.inside || (this.#ready._stamp & 1) === 1;
   }
 
-  /** A body on the shortest way: one handler and nothing in between, in the message that lies ready. */
+  /** A body on the fast path: one handler and no middleware, in the message that is kept ready. */
   send(receiver: Receiver, path: string, body: unknown): unknown {
     if (receiver.version !== this.registry.version) this.registry.refresh(receiver);
     const { direct } = receiver;
@@ -129,7 +129,7 @@ export class Dispatcher extends Runner {
     return outcome;
   }
 
-  /** Takes places back: first those who wait, so that they do not get the places of those who hold some. */
+  /** Revokes places: waiting requests first, so that they do not get the places being revoked. */
   endPlaces(cause: (path: string) => unknown, which: (place: Place) => boolean = () => true): void {
     if (this.places.size === 0) return;
     const ending = [...this.places].filter(which);

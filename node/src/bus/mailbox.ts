@@ -12,7 +12,7 @@ const TURN = 1_024;
 /** Holes that the lanes may have beyond the messages that wait. */
 const HOLES = 64;
 
-/** @internal What waits for room beside messages: a request for a place. */
+/** @internal A request for a place, which waits for room like a message. */
 export interface PlaceRequest {
   state: number;
   granted(): void;
@@ -80,7 +80,7 @@ export class Mailbox {
     return this.#queued + this.#reserved >= this.#capacity || this.#asking > 0;
   }
 
-  /** Calls the key function; throws what it throws. */
+  /** Calls the key function and propagates its exceptions. */
   identify(delivery: Delivery): void {
     if (this.#key !== undefined) delivery.key = this.#key(delivery.message);
   }

@@ -48,7 +48,7 @@ export class MessageStream<Body = unknown, Params extends string = string> imple
     }
   }
 
-  /** Takes no more messages; the loop ends after those that were sent before. */
+  /** Accepts no more messages; the loop ends after those sent before. */
   close(): void {
     if (this.#closed) return;
     this.#receiver?.mailbox?.flush();

@@ -103,7 +103,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "emit") as number;
   }
 
-  /** Sends and waits for the reply, at most `timeoutMs`. A request whose time is up before its handler started never runs. */
+  /** Sends and waits for the reply, at most `timeoutMs`. A request that times out before its handler has started never runs. */
   request<Path extends AnyPath<Routes>>(
     path: Path,
     body?: BodyOf<Routes, Path>,
@@ -181,7 +181,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     return placeIn(path, this.dispatcher, this.registry.handlerOf(path), options, this.registry.closing);
   }
 
-  /** Makes the messages ahead that `warmup` asked for. */
+  /** Allocates the messages requested by `warmup` in advance. */
   start(): this {
     if (this.#warmup > 0) this.pool.warmup(this.#warmup);
     return this;

@@ -12,7 +12,7 @@ class Edge<T> {
   /** The first characters of the edges below, in order, and the edges. */
   codes: number[] = [];
   edges: Edge<T>[] = [];
-  /** By ASCII character, the position in `edges`; -1 where there is none. */
+  /** By ASCII character, the position in `edges`; -1 if there is none. */
   table: Int32Array | undefined = undefined;
 
   constructor(

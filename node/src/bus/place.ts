@@ -65,7 +65,7 @@ export class Place<Body = unknown, Reply = unknown> {
     }
   }
 
-  /** Gives the place to the next who waits. Nothing happens when it is not held any more. */
+  /** Passes the place to the next waiter. Does nothing if it is no longer held. */
   release(): void {
     this._end(undefined);
   }

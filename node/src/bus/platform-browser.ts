@@ -1,4 +1,4 @@
-// As platform.ts, for browsers: there is no context that follows asynchronous calls, and there are no diagnostics channels.
+// Like platform.ts, for browsers, which have no context for asynchronous calls and no diagnostics channels.
 import type { Channels, Scope, Store } from "./platform.js";
 
 export type { Channels, Scope, Store };

@@ -28,7 +28,7 @@ const PROVEN = 8;
  */
 export class Receiver {
   readonly counts = new Float64Array(8);
-  /** Sent and handled on the shortest way, beside those in `counts`: a field costs less than an element. */
+  /** Sent and handled on the fast path, in addition to those in `counts`: a field costs less than an element. */
   shortest = 0;
   readonly latency: LatencyHistogram | undefined;
   /** Different for each receiver of a system. */

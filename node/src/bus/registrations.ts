@@ -23,7 +23,7 @@ type ObservedOf<Routes, Template extends string> = Observed<
   ParamsOf<Template>
 >;
 
-/** The half of a MessageSystem that receives: handlers, observers, and what is made of these. */
+/** The receiving half of a MessageSystem: handlers, observers, and everything built on them. */
 export abstract class Registrations<Routes extends RouteMap<Routes>> {
   /** @internal */
   protected abstract readonly dispatcher: Dispatcher;
@@ -67,7 +67,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     return this.registry.handle("command", template, handler as Run, options, false).remove;
   }
 
-  /** As `on`, for `query`, whose reply is all it is for. */
+  /** Like `on`, for `query`, which is used only for its reply. */
   onQuery<Template extends keyof Routes & string>(
     template: Template,
     handler: HandlerOf<Routes, Template>,
@@ -88,7 +88,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     return this.registry.observe(template, observer as unknown as Run, options, false).remove;
   }
 
-  /** Removes what was registered for `template`, or of it only `handler`. Returns how many handlers and observers. */
+  /** Removes all registrations for `template`, or only `handler`. Returns the number of handlers and observers removed. */
   off(template: string, handler?: unknown): number {
     return this.registry.remove(template, handler);
   }

@@ -15,7 +15,7 @@ import { unwatchSignal, watchSignal } from "./signals.js";
 const NONE: readonly Receiver[] = [];
 const FOR_HANDLERS = ["name", "signal", "queue", "retries", "middleware"];
 const FOR_OBSERVERS = ["name", "signal", "queue"];
-/** An observer's queue unless it says otherwise. */
+/** The default queue of an observer. */
 const WATCHED = { capacity: 1_024, overflow: "drop-oldest" } as const;
 
 /**
@@ -122,7 +122,7 @@ export class Registry {
     return this.#enter(receiver, options);
   }
 
-  /** Removes what `template` has, or of it what was registered with `handler`. Returns how many. */
+  /** Removes all registrations of `template`, or only those of `handler`. Returns their number. */
   remove(template: string, handler: unknown): number {
     const there = [this.fixed.get(template), this.#handlers.get(template)];
     there.push(...(this.#groups.get(new Route(template).shape)?.list ?? []));

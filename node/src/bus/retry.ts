@@ -10,7 +10,7 @@ export interface RetryOptions {
   readonly factor?: number;
   /** Longest pause; 30,000 by default. */
   readonly maxDelayMs?: number;
-  /** Share of each pause that is drawn at random, 0 to 1, so that those who failed together do not return together. */
+  /** Random share of each pause, 0 to 1, so that messages that failed together are not retried together. */
   readonly jitter?: number;
 }
 

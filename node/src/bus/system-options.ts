@@ -8,7 +8,7 @@ import type { RetryOptions } from "./retry.js";
 export interface MessageSystemOptions {
   /** A pool to share, or the size of one for this system: a number, "auto" (default), or 0 for plain messages. */
   readonly pool?: number | "auto" | MessagePool;
-  /** Messages that `start` makes ahead. */
+  /** Messages that `start` allocates in advance. */
   readonly warmup?: number;
   /** Never lends one message object twice: every use after release throws, and names where the loan began. */
   readonly checked?: boolean;
@@ -21,7 +21,7 @@ export interface MessageSystemOptions {
    * handlers that are still running. True by default; without it a queued message allocates nothing.
    */
   readonly asyncContext?: boolean;
-  /** For `request`, unless it says otherwise. 5,000 by default. */
+  /** Default timeout of `request`; 5,000 if unset. */
   readonly timeoutMs?: number;
   /** Gets errors that no caller can see, with the name of the receiver: of observers, and of handlers of emitted messages. */
   readonly onError?: (error: unknown, path: string, receiver: string) => void;
@@ -29,7 +29,7 @@ export interface MessageSystemOptions {
   readonly onDeadLetter?: (letter: DeadLetter) => void;
 }
 
-/** A message that did not reach a handler, or whose sender did not wait for the handler any longer. */
+/** A message that did not reach a handler, or whose sender no longer waited for the handler. */
 export interface DeadLetter {
   readonly path: string;
   readonly body: unknown;
@@ -39,7 +39,7 @@ export interface DeadLetter {
    * `expired`: an emitted message's ended before its handler started.
    */
   readonly reason: "no-handler" | "refused" | "dropped" | "timed-out" | "expired";
-  /** The name of the handler; undefined where there is none. */
+  /** The name of the handler; undefined if there is none. */
   readonly receiver: string | undefined;
   readonly error: unknown;
 }

@@ -24,7 +24,7 @@ export interface LineReader {
   closed(): void;
 }
 
-/** @internal The lines of a gateway, whatever brings them: asks for what is wanted, and connects again when they end. */
+/** @internal The JSON lines of a gateway over any transport: sends requests, and reconnects when they end. */
 export class LineFeed implements MarketFeed {
   #connection: LineConnection | undefined;
   #open = false;
@@ -36,7 +36,7 @@ export class LineFeed implements MarketFeed {
   constructor(
     readonly by: "tcp" | "web",
     private readonly connect: (reader: LineReader) => LineConnection,
-    /** What the gateway sends unless it is told. */
+    /** The default mode of the gateway. */
     private readonly silentMode: "every" | "conflate",
     private readonly reconnectMs: number,
     private readonly selection: MarketSelection,

@@ -18,7 +18,7 @@ export interface MarketDataOptions {
   readonly port?: number;
   /** Of the gateway's web sink, `ws://host:port/ws`, by WebSocket. With `ring`: taken where the ring cannot be read. */
   readonly url?: string;
-  /** The bearer token, where the web sink or the tcp sink asks for one. */
+  /** The bearer token, if the web sink or the tcp sink requires one. */
   readonly token?: string;
   /** TLS for the tcp sink: options of `tls.connect`, or true. */
   readonly tls?: boolean | ConnectionOptions;
@@ -35,7 +35,7 @@ export interface MarketDataOptions {
   readonly buffer?: number;
   /** Pause before a reconnect, 1,000 by default; it doubles up to five times until events come. */
   readonly reconnectMs?: number;
-  /** When a ring is looked at; see RingWake. A timer of 1 ms by default. */
+  /** When a ring is polled; see RingWake. A timer of 1 ms by default. */
   readonly wake?: RingWake;
 }
 
@@ -64,7 +64,7 @@ export interface MarketAccount {
   readonly delivered: number;
   /** Events for which the system had neither a handler nor an observer, and no iterator reads. */
   readonly undelivered: number;
-  /** Events that this client was too slow for, as the gateway says or the ring's numbers show. */
+  /** Events that this client was too slow to read, as reported by the gateway or shown by the ring's numbers. */
   readonly missedThere: number;
   /** Events that the iterator was too slow for. */
   readonly missedHere: number;
@@ -72,7 +72,7 @@ export interface MarketAccount {
   readonly badLines: number;
   /** Events whose handlers in the system threw, rejected or refused. */
   readonly failedHandlers: number;
-  /** The last thing that the gateway, or the network, had to say. */
+  /** The last error of the gateway or the network. */
   readonly lastError: string | undefined;
 }
 
@@ -163,7 +163,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     };
   }
 
-  /** Ends the connection; the iterator ends after what it has not read yet. */
+  /** Closes the connection; the iterator ends after the remaining events. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#looking);

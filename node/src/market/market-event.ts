@@ -17,7 +17,7 @@ export interface MarketQuote extends Stamped {
   readonly bid: MarketSide;
   readonly ask: MarketSide;
   readonly spread: { readonly price: number; readonly percent: number | null } | null;
-  /** Made from a book with a hole: a better price may exist. */
+  /** Made from a book with a gap: a better price may exist. */
   readonly incomplete: boolean;
   /** There and true only while the instrument does not trade. */
   readonly halted?: true;

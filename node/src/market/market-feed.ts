@@ -19,7 +19,7 @@ export function unwant(selection: MarketSelection, symbols: readonly string[]): 
   else for (const symbol of symbols) selection.symbols?.delete(symbol);
 }
 
-/** @internal What a feed does with what it finds. */
+/** @internal Callbacks of a feed. */
 export interface MarketFeedOwner {
   connected(): void;
   take(event: MarketEvent): void;

@@ -50,7 +50,7 @@ export class MarketRing {
   #copy: BoardCopy | undefined;
   #coveredUntil = 0;
 
-  /** Opens the ring of that name. Its first entry is the next one published, unless `join` or `seek` say otherwise. */
+  /** Opens the ring of that name. Reading starts at the next published entry, or where `join` or `seek` set it. */
   static async open(name: string): Promise<MarketRing> {
     return new MarketRing(await mapRing(name), name);
   }
@@ -63,8 +63,8 @@ export class MarketRing {
   }
 
   /**
-   * Delivers the board, then makes `poll` go on where the board ends: no event is lost or delivered twice between them. A
-   * handler that joins again forgets what it knew first.
+   * Delivers the board and makes `poll` continue where the board ends: no event is lost or delivered twice. A
+   * handler that joins again must discard its state first.
    */
   join(handler: MarketRingHandler): void {
     let copy: BoardCopy;
@@ -109,7 +109,7 @@ export class MarketRing {
     return taken;
   }
 
-  /** Makes `poll` go on at entry `number`, without the board, and restarts the account. What is gone is missed. */
+  /** Makes `poll` continue at entry `number`, without the board, and restarts the account. Overwritten entries are missed. */
   seek(number: number): void {
     this.#moveTo(Math.max(1, number));
     this.#since = this.#next;
@@ -131,7 +131,7 @@ export class MarketRing {
     };
   }
 
-  /** `silent`: no heartbeat for longer than that; `superseded`, `closed`: read what is left, then open the name again. */
+  /** `silent`: no heartbeat for longer than that; `superseded`, `closed`: read the rest, then open the name again. */
   writerState(silentAfterMs = 1_000): WriterState {
     const state = this.#memory.number(RING.state);
     if (state !== 0) return state === 1 ? "closed" : "superseded";
@@ -174,7 +174,7 @@ export class MarketRing {
     return this.#memory.bits(RING.epoch);
   }
 
-  /** Grows by one when a new writer goes on with this ring. */
+  /** Incremented when a new writer continues this ring. */
   get writerStarts(): number {
     return this.#memory.number(RING.writerStarts);
   }

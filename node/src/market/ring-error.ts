@@ -1,4 +1,4 @@
-/** A market ring cannot be read; `fault` says why. */
+/** A market ring cannot be read; `fault` has the reason. */
 export class MarketRingError extends Error {
   readonly code = "MARKET_RING";
   override readonly name = "MarketRingError";

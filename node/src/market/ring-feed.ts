@@ -12,7 +12,7 @@ const SILENT_MS = 2_000;
 const PRICE_SCALE = 10_000;
 
 /**
- * When a ring is looked at: `"immediate"`, in every turn of the event loop, which then never sleeps; a number, after so many
+ * When a ring is looked at: `"immediate"`, in every turn of the event loop, which then never sleeps; a number, after that many
  * milliseconds; a shared Int32Array, when another thread (a worker that watches) has changed and notified its first element.
  */
 export type RingWake = "immediate" | number | Int32Array;

@@ -11,7 +11,7 @@ export function tcpLines(
   reader: LineReader,
 ): LineConnection {
   const secure = tls !== undefined && tls !== false;
-  // RFC 6066: an address is no server name.
+  // RFC 6066: an address is not a server name.
   const named = isIP(host) === 0 ? { servername: host } : {};
   const options = typeof tls === "object" ? tls : {};
   const socket: Socket = secure ? connectTls({ ...named, ...options, host, port }) : connect(port, host);

@@ -1,7 +1,7 @@
 import type { Message } from "./message.js";
 import { MessagePool } from "./message-pool.js";
 
-/** One pool of 2,000 messages for programs that need no other; `import` and `require` give the same one. */
+/** One pool of 2,000 messages for programs that need no other; `import` and `require` return the same one. */
 export const globalPool = new MessagePool(2_000);
 
 /** Lends a message of the global pool. */

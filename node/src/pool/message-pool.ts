@@ -38,7 +38,7 @@ const STRANGER = new ObjectLease(NO_POOL, -1, 0, {});
 /**
  * Lends messages and takes them back, last in, first out.
  *
- * Threads: one; each worker has pools of its own.
+ * Threads: one; each worker has its own pools.
  * Memory:  grows to the number of messages in flight, from 256 on by half as many again and at most 4,096 at once, at most
  *          `size`; in steady state nothing.
  * Source:  the free list linked by slot number and the stamp of each slot follow the generational index of slot maps.
@@ -134,7 +134,7 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     return this._handleOf(lease);
   }
 
-  /** Lends a message to `use` and takes it back when `use`, or the promise that it gives, is done, however it ends. */
+  /** Lends a message to `use` and releases it when `use`, or the promise that it returns, has settled. */
   withMessage<B extends Body, Result, M extends Meta = Meta>(
     path: string,
     body: B,

@@ -11,7 +11,7 @@ function refuseWrite(message: Lease): never {
   throw new MessageInUseError(message._slot, placeOf(message));
 }
 
-/** What only some messages carry beside path, body and meta. */
+/** Data that only some messages have in addition to path, body and meta. */
 export interface Envelope {
   readonly traceparent: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -21,11 +21,11 @@ export interface Envelope {
 }
 
 /**
- * A path, a body and a note beside it (`meta`), on loan from a MessagePool. Every read or write after the release throws
+ * A path, a body and metadata (`meta`), on loan from a MessagePool. Every read or write after the release throws
  * UseAfterReleaseError, until the pool lends the same object again; a `handle` is never used again. `structuredClone`
  * copies no pool with it; a worker is better sent `toJSON()`.
  *
- * Threads: one thread; nothing of it is shared.
+ * Threads: one thread; nothing is shared.
  * Memory:  one object, allocated when its pool first needs it.
  */
 export class Message<Body = unknown, Meta = unknown, Params extends string = string> {

@@ -7,7 +7,7 @@ export class PoolError extends Error {
   }
 }
 
-/** A plain message has no number until a caller asks for its handle. */
+/** A plain message has no number until a caller requests its handle. */
 function named(slot: number | undefined): string {
   return slot === undefined ? "a plain message" : `message ${slot}`;
 }

@@ -29,7 +29,7 @@ export interface Leak {
 }
 
 export interface MessagePoolOptions<T extends object, Body, Meta> {
-  /** Makes one object of the user's class, which must be extensible, for the `acquire` whose arguments it is given. */
+  /** Creates an object of the user's class, which must be extensible, with the arguments of `acquire`. */
   readonly factory?: (path: string, body: Body, meta: Meta) => T;
   /** Fills an object at each `acquire`, after the factory where the object is new. */
   readonly reset?: (object: T, path: string, body: Body, meta: Meta) => void;
@@ -45,11 +45,11 @@ export interface MessagePoolOptions<T extends object, Body, Meta> {
   readonly warmup?: number;
   /** Milliseconds after which a lent message is reported as a leak, once, by `process.emitWarning`. Off unless given. */
   readonly warnAfterMs?: number;
-  /** For `"auto"`: milliseconds between two looks at which unused messages are dropped, 10,000 by default; 0, never. */
+  /** For `"auto"`: interval in milliseconds at which unused messages are dropped, 10,000 by default; 0 for never. */
   readonly shrinkEveryMs?: number;
 }
 
-/** What `acquire` gives: a Message of that body and meta, or the user's own class. */
+/** The result of `acquire`: a Message of that body and meta, or the user's own class. */
 export type Pooled<T, Body, Meta> = Message extends T ? Message<Body, Meta> : T;
 
 /** @internal From so many messages on a pool grows by half of them at once, so that they lie side by side. */

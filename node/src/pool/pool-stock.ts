@@ -146,7 +146,7 @@ export abstract class PoolStock<T extends object, Body, Meta> implements Lender 
     return this.#capacity;
   }
 
-  /** Counted from the stamps when asked, so that acquire and release count nothing. Cost: one look at each message. */
+  /** Computed from the stamps on request, so acquire and release count nothing. Cost: reads each message once. */
   stats(): PoolStats {
     const seated = this._table.loans();
     const inUse = seated.inUse + this._straysInUse + this._plainLoans - this._plainEnds;

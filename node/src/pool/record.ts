@@ -5,7 +5,7 @@ export type ScalarType = "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "f32" | "
 /** Text of at most so many one-byte characters, padded with zeros. */
 export type TextType = `text${number}`;
 export type FieldType = ScalarType | TextType;
-/** Field names and types, in the order in which they lie in memory; each at a multiple of its size, as in C++. */
+/** Field names and types, in memory order; each at a multiple of its size, as in C++. */
 export type Schema = Readonly<Record<string, FieldType>>;
 
 type ValueOf<Type> = Type extends "i64" | "u64" ? bigint : Type extends TextType ? string : number;
@@ -13,11 +13,11 @@ type ValueOf<Type> = Type extends "i64" | "u64" ? bigint : Type extends TextType
 /** A window on one record: its fields are read and written in place. */
 export type RecordView<Fields extends Schema> = Cursor & { -readonly [Name in keyof Fields]: ValueOf<Fields[Name]> };
 
-/** Where a view stands. */
+/** The position of a view. */
 export interface Cursor {
   /** Byte offset of the record in its buffer. */
   readonly offset: number;
-  /** Moves to the record at `offset`, a multiple of 8, and gives the view itself. */
+  /** Moves to the record at `offset`, a multiple of 8, and returns the view. */
   at(offset: number): this;
   /** A plain object with the fields' values. */
   toJSON(): Record<string, unknown>;

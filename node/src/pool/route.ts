@@ -25,7 +25,7 @@ export class Route {
   /** The lengths of `texts`. */
   private readonly leads: readonly number[];
 
-  /** Throws SettingError unless parameters and `*` are whole segments, names differ and `*` comes last. */
+  /** Throws SettingError unless parameters and `*` are complete segments, names differ and `*` comes last. */
   constructor(template: string) {
     if (typeof template !== "string" || template === "" || template.length > LONGEST) {
       throw new SettingError("path", template, `a text of 1 to ${LONGEST} characters`);
@@ -67,7 +67,7 @@ export class Route {
     return this.names.length === 0;
   }
 
-  /** The position of a parameter among `names`, -1 where there is none of that name. */
+  /** The position of a parameter among `names`, -1 if there is none of that name. */
   indexOf(name: string): number {
     const { names } = this;
     for (let index = 0; index < names.length; index++) if (names[index] === name) return index;

@@ -54,7 +54,7 @@ export class SlotPool<const Fields extends Schema> {
   readonly layout: RecordLayout<Fields>;
   readonly buffer: ArrayBuffer | SharedArrayBuffer;
   readonly capacity: number;
-  /** The pool's one window: it stands on the slot that `acquire` or `at` named last. */
+  /** The pool's only view: it is on the slot of the last `acquire` or `at`. */
   readonly record: RecordView<Fields>;
   // Fields of the hot path are set once and before anything else, so that the compiler may treat them as constants.
   /** Of each slot the handle of its present loan, or of its next one. */
@@ -91,7 +91,7 @@ export class SlotPool<const Fields extends Schema> {
     this.left = capacity;
   }
 
-  /** Lends a slot, with whatever its last user left in it; `record` stands on it. Throws PoolExhaustedError when all are lent out. */
+  /** Lends a slot, with the contents left by its last user; `record` is on it. Throws PoolExhaustedError when all are lent out. */
   acquire(): number {
     const left = this.left - 1;
     if (left < 0) throw new PoolExhaustedError(this.capacity);

@@ -74,7 +74,7 @@ export class SlotTable {
     return { acquired, inUse };
   }
 
-  /** Last in, first out: as many messages as were ever out together have been touched, and no more. */
+  /** Last in, first out: the number of touched messages is the maximum that were ever lent at the same time. */
   touched(): number {
     let touched = 0;
     for (const lease of this.#seated()) if (countOf(lease) > (this.#starts[lease._slot] ?? 0)) touched++;

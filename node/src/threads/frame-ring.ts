@@ -70,7 +70,7 @@ export class FrameRing {
     return true;
   }
 
-  /** Hands at most `most` frames to `handle`, whose bytes are only valid inside the call. Returns how many. */
+  /** Passes at most `most` frames to `handle`; their bytes are valid only during the call. Returns their number. */
   poll(handle: (frame: Uint8Array) => void, most: number): number {
     let count = 0;
     while (count < most && this.#head !== Atomics.load(this.#words, TAIL)) {

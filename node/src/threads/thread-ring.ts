@@ -1,7 +1,7 @@
 import { endNap, nap } from "./nap.js";
 import { requireInteger, SettingError } from "../pool/pool-error.js";
 
-// Words of the header. What different threads write lies 128 bytes apart.
+// Words of the header. Words written by different threads are 128 bytes apart.
 const CAPACITY = 0;
 const SLOT_BYTES = 1;
 const KIND = 2;
@@ -17,7 +17,7 @@ abstract class ThreadRing {
   readonly capacity: number;
   /** Bytes of a slot, a multiple of 8. */
   readonly slotBytes: number;
-  /** Where the records lie: for RecordLayout.view and typed arrays. */
+  /** The memory of the records, for RecordLayout.view and typed arrays. */
   readonly buffer: SharedArrayBuffer;
   protected readonly words: Int32Array;
   protected readonly bytes: Uint8Array;
@@ -42,7 +42,7 @@ abstract class ThreadRing {
   abstract claim(): number;
   /** Makes the claimed slot visible, and wakes the consumer if it sleeps. */
   abstract publish(offset: number): void;
-  /** Byte offset of the oldest message, or -1 when there is none. It stays the consumer's until `release`. */
+  /** Byte offset of the oldest message, or -1 if there is none. It belongs to the consumer until `release`. */
   abstract front(): number;
   /** Gives the slot of `front` back to the producers. */
   abstract release(): void;
@@ -59,7 +59,7 @@ abstract class ThreadRing {
     return true;
   }
 
-  /** Copies the oldest message out. False when there is none. */
+  /** Copies the oldest message. False if there is none. */
   tryPop(into: Uint8Array): boolean {
     const offset = this.front();
     if (offset < 0) return false;
@@ -95,7 +95,7 @@ abstract class ThreadRing {
     return this.front() >= 0;
   }
 
-  /** As `wait`, but the event loop goes on. */
+  /** Like `wait`, but the event loop continues. */
   async waitAsync(timeoutMs: number): Promise<boolean> {
     if (!this.#lieDown()) return true;
     await nap(this.words, ASLEEP, timeoutMs);
