@@ -13,7 +13,7 @@
 
 namespace millpond::core {
 
-/// Permissions of the files that a daemon creates, unless its settings say otherwise.
+/// Default permissions of the files that a daemon creates.
 inline constexpr mode_t kFileMode = 0640;
 
 /// Opens the file at `path`, or creates it with exactly the permissions `mode`, whatever the umask. flags: as open(2)

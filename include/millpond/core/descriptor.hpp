@@ -7,7 +7,7 @@
 
 namespace millpond::core {
 
-/// Owns a file descriptor and closes it. Closing leaves errno as it was.
+/// Owns a file descriptor and closes it. Closing does not change errno.
 ///
 /// Threads: one.
 class Descriptor {

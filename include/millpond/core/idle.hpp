@@ -21,7 +21,7 @@ inline void cpu_relax() noexcept {
 
 /// What a polling thread does while it finds nothing.
 enum class Poll : std::uint8_t {
-    spin,      ///< Poll again at once, for ever: needs a processor of its own.
+    spin,      ///< Poll again at once, for ever: needs a dedicated processor.
     block,     ///< Wait at once.
     adaptive,  ///< Spin, then offer the processor to others, then wait.
 };
@@ -50,7 +50,7 @@ public:
         wait_time_ = limits_.first_wait;
     }
 
-    /// Counts one fruitless poll and says what to do about it.
+    /// Counts one empty poll and returns what to do.
     [[nodiscard]] Step next() noexcept;
 
     /// How long the wait that `next` ordered shall last at most.

@@ -12,7 +12,7 @@ struct Moment {
     std::int64_t utc_ns{0};        ///< For timestamps and schedules. It jumps when the system's clock is set.
     std::int64_t monotonic_ns{0};  ///< For timeouts. It never jumps; its zero means nothing.
 
-    /// The moment `nanos` later, if the system's clock is not set meanwhile.
+    /// The moment `nanos` later, if the system clock is not set in between.
     [[nodiscard]] constexpr Moment after(std::int64_t nanos) const noexcept {
         return {utc_ns + nanos, monotonic_ns + nanos};
     }

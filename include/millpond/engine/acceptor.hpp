@@ -96,7 +96,7 @@ public:
         core::Tally duplicate;          ///< Closed: the session is connected already.
         core::Tally full;               ///< Closed: the bounds of connections, or the template's.
         core::Tally silent;             ///< Closed: no first message in time.
-        core::Tally handshakes_failed;  ///< Closed: TLS did not come about.
+        core::Tally handshakes_failed;  ///< Closed: the TLS handshake failed.
         core::Tally not_admitted;       ///< Closed: the session's guard refused it.
         core::Tally no_store;           ///< Closed: the store of a session by template could not be opened.
         core::Tally reclaimed;          ///< Sessions by template that made room for others.

@@ -11,7 +11,7 @@
 
 namespace millpond::engine {
 
-/// A session as the application sees it: what it is and a way to send.
+/// A session as the application sees it: its identity and a way to send.
 ///
 /// Threads: the engine's thread.
 class SessionLink {
@@ -71,7 +71,7 @@ public:
     virtual void on_reject(SessionLink& link, const fix::Message& reject) {
         static_cast<void>(link), static_cast<void>(reject);
     }
-    /// The peer asked for messages again that the store has not any more: they are lost to it.
+    /// The peer requested messages that the store no longer has: they are lost to it.
     virtual void on_history_lost(SessionLink& link, const fix::LostHistory& lost) {
         static_cast<void>(link), static_cast<void>(lost);
     }

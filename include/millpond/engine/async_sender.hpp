@@ -74,7 +74,7 @@ public:
         return {std::move(message), core::ticks() - before};
     }
 
-    /// Hands the message over. Where it says `full` or `closed` the caller still has it.
+    /// Passes the message on. If it returns `full` or `closed`, the caller keeps it.
     [[nodiscard]] Handed try_send(Draft<T>&& draft, const SendTerms& terms = {}) noexcept;
     [[nodiscard]] Handed try_send(memory::Pooled<T>&& message, const SendTerms& terms = {}) noexcept {
         Draft<T> draft{std::move(message)};

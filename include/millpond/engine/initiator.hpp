@@ -45,7 +45,7 @@ public:
         Reconnect reconnect{};
         std::optional<TlsOptions> tls{};
         std::optional<Proxy> proxy{};
-        /// Connections come from this address; empty: from the one that the route has. Port 0: any.
+        /// Local address of connections; empty: that of the route. Port 0: any.
         net::SocketAddress local_address{};
     };
 

@@ -51,7 +51,7 @@ public:
     IoThread(const IoThread&) = delete;
     IoThread& operator=(const IoThread&) = delete;
 
-    /// Runs it on a thread of its own. Throws what pinning and real-time scheduling throw.
+    /// Runs it on a new thread. Throws the exceptions of pinning and real-time scheduling.
     void start();
     /// Ends that thread; sessions keep their connections until they are destroyed.
     void stop();

@@ -17,7 +17,7 @@ struct Proxy {
     enum class Kind : std::uint8_t { socks5, http_connect };
     Kind kind{Kind::socks5};
     Host host;
-    std::string username{};  ///< Empty: the proxy asks for none. At most 255 bytes with SOCKS5, as the password.
+    std::string username{};  ///< Empty: the proxy requires none. At most 255 bytes with SOCKS5, like the password.
     std::string password{};
 };
 

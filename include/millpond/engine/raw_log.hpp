@@ -23,7 +23,7 @@ namespace millpond::engine {
 
 class LogArchive;
 
-/// Writes down every byte that sessions receive and send, on a thread of its own. The I/O thread only copies into a
+/// Logs every byte that sessions receive and send, on a separate thread. The I/O thread only copies into a
 /// ring: it never waits and makes no system call. What finds no room there is lost and counted, and the file says so at
 /// that place. A line a piece of the stream, with '\n' and '\\' in it written as two characters:
 ///
@@ -44,7 +44,7 @@ public:
     struct Options {
         std::filesystem::path file{};              ///< Renamed to FILE.1, FILE.2, ... when it is full or there already.
         std::size_t ring_bytes{4U << 20U};         ///< A power of two.
-        std::uint64_t rotate_bytes{1ULL << 30U};   ///< A file of so many bytes is full.
+        std::uint64_t rotate_bytes{1ULL << 30U};   ///< A file of this size is full.
         std::chrono::nanoseconds rotate_after{0};  ///< One that was opened so long ago is full too; 0: at no age.
         std::uint64_t keep{0};                     ///< Full files that may stay, the newest ones; 0: all.
         bool compress{false};                      ///< FILE.N becomes FILE.N.zst.
@@ -55,7 +55,7 @@ public:
 
     /// Opens the file. Throws std::system_error that names it, std::invalid_argument: ring_bytes is no power of two.
     explicit RawLog(Options options);
-    /// Writes what is in the ring.
+    /// Writes the contents of the ring.
     ~RawLog();
     RawLog(const RawLog&) = delete;
     RawLog& operator=(const RawLog&) = delete;

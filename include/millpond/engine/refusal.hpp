@@ -15,7 +15,7 @@ enum class RefusalReason : std::uint8_t {
     full,             ///< It was the oldest one without a Logon, or there is no room for another session.
     silent,           ///< No first message in time.
     tls,              ///< The TLS handshake failed.
-    garbled,          ///< The first bytes are no FIX message.
+    garbled,          ///< The first bytes are not a FIX message.
     not_a_logon,      ///< The first message is another one.
     unknown_session,  ///< No session has the Logon's BeginString and CompIDs.
     duplicate,        ///< The session is connected already.

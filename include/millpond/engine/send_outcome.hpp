@@ -10,14 +10,14 @@ namespace millpond::engine {
 enum class Handed : std::uint8_t {
     queued,  ///< The I/O thread has it.
     full,    ///< Its lane is full: the caller still has it, and may try again later.
-    closed,  ///< The sender takes no more: the caller still has it.
+    closed,  ///< The sender accepts no more: the caller keeps it.
 };
 
 /// The lanes of a sender, the most urgent first.
 enum class Lane : std::uint8_t { urgent, high, normal, low };
 inline constexpr std::size_t kLanes = 4;
 
-/// What a producer says about one message.
+/// A producer's options for one message.
 struct SendTerms {
     Lane lane{Lane::normal};
     std::int64_t deadline_utc_ns{0};  ///< Not sent any more after it; 0: none.
@@ -27,7 +27,7 @@ struct SendTerms {
 /// Why a message was not sent. No sequence number was used up.
 enum class SendFailure : std::uint8_t {
     expired,        ///< Its deadline was over.
-    not_logged_on,  ///< There is no session, and WhileDown says fail.
+    not_logged_on,  ///< There is no session, and WhileDown is fail.
     too_busy,       ///< The connection was busy as often as max_attempts allows.
     not_encoded,    ///< The encoder refused it, or it is longer than max_message_bytes.
     shut_down,      ///< The sender ended with the message in its lanes.
@@ -44,11 +44,11 @@ enum class SendFailure : std::uint8_t {
     return "unknown";
 }
 
-/// A message that has its number and lies in the store.
+/// A message that has its number and is in the store.
 struct Sent {
     std::uint64_t token{0};
     std::uint64_t sequence{0};
-    /// Whether the socket took it. Else the connection ended first: it goes out when the peer asks for it again.
+    /// Whether it was written to the socket. If not, the connection ended first: it is resent on the peer's request.
     bool written{false};
 };
 

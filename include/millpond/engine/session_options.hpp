@@ -16,7 +16,7 @@
 
 namespace millpond::engine {
 
-/// Where a session keeps what it has sent.
+/// Where a session keeps its sent messages.
 struct StoreOptions {
     std::size_t bytes{8U << 20U};
     std::filesystem::path file{};      ///< Empty: the messages are kept in memory.
@@ -26,7 +26,7 @@ struct StoreOptions {
     fix::Durability durability{fix::Durability::process};
     std::chrono::nanoseconds sync_interval{std::chrono::seconds{1}};
     std::uint32_t file_mode{0640};  ///< Permissions of the files.
-    std::uint64_t next_sender{1};   ///< Number that a store in memory begins with.
+    std::uint64_t next_sender{1};   ///< Number that a store in memory starts with.
     std::uint64_t next_target{1};   ///< Likewise.
 };
 
@@ -35,7 +35,7 @@ struct SessionLimits {
     std::size_t pending_bytes{1U << 20U};  ///< Output that the socket has not taken; more is a slow consumer.
     std::chrono::nanoseconds stalled{std::chrono::seconds{30}};  ///< Output of which nothing moves for so long: too.
     std::uint32_t messages_per_second{0};                        ///< From the peer; 0: any number.
-    std::uint32_t burst{1'000};                                  ///< Messages that may come at once.
+    std::uint32_t burst{1'000};                                  ///< Maximum burst of messages.
     bool cut_off_when_exceeded{false};  ///< Else the peer is read more slowly, and TCP holds it back.
 };
 

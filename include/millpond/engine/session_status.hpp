@@ -15,12 +15,12 @@ enum class Closed : std::uint8_t {
     by_peer,            ///< The peer closed it, or the network did.
     logged_out,         ///< The Logout handshake is complete.
     logout_timeout,     ///< The peer did not answer our Logout.
-    logon_timeout,      ///< No Logon came.
+    logon_timeout,      ///< No Logon arrived.
     logon_refused,      ///< The Logon was not in order, or the peer refused ours.
     heartbeat_timeout,  ///< The peer did not answer a TestRequest.
     sequence_too_low,   ///< A number that was used already, without PossDupFlag.
     outside_schedule,   ///< The session's time is over or has not started.
-    slow_consumer,      ///< The peer takes too little of what it is sent.
+    slow_consumer,      ///< The peer reads too slowly.
     too_many_messages,  ///< The peer sends more than its rate.
     connect_failed,     ///< No connection: refused, unreachable, or not in time.
     tls_failed,         ///< The TLS handshake failed.

@@ -9,8 +9,8 @@ namespace millpond::engine {
 struct TlsOptions {
     std::filesystem::path certificate{};  ///< PEM, our certificate and its chain; a server needs one.
     std::filesystem::path key{};          ///< PEM.
-    std::filesystem::path authorities{};  ///< PEM, who may sign the peer's; empty: those of the system.
-    /// Whether a server asks its clients for certificates, and a client checks its server's.
+    std::filesystem::path authorities{};  ///< PEM: authorities for the peer's; empty: the system's.
+    /// Whether a server requires client certificates, and a client verifies its server's.
     bool verify_peer{true};
     std::string server_name{};  ///< A client: sent (SNI) and compared with the certificate; empty: the host's name.
 };

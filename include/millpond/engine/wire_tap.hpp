@@ -7,7 +7,7 @@ namespace millpond::engine {
 
 enum class Direction : std::uint8_t { in, out };
 
-/// Sees all bytes of a session as they go over the wire: whole messages, several at a time, garbled ones too.
+/// Sees all bytes of a session as sent and received: complete messages, several at a time, garbled ones too.
 ///
 /// Threads: called on the session's I/O thread, between receive and send: it must not wait.
 class WireTap {

@@ -37,7 +37,7 @@ public:
         changed,  ///< A new session: forget everything of the channel, then apply_confirmed().
         held,     ///< The first of another session: do nothing until it is confirmed.
         copy,     ///< Of the held datagram: do nothing.
-        ignored,  ///< It begins no session: do nothing.
+        ignored,  ///< It does not start a session: do nothing.
     };
     struct Datagram {
         SequencedDatagram<Session> numbers;

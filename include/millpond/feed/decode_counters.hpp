@@ -33,9 +33,9 @@ struct DecodeCounters {
     core::Tally statuses;
     core::Tally gaps;
     core::Tally clears;
-    core::Tally crossed;  ///< Quotes whose bid is above the ask; published as they came.
+    core::Tally crossed;  ///< Quotes whose bid is above the ask; published unchanged.
 
-    /// A datagram with an error, of which so many bytes were not decoded.
+    /// A datagram with an error, and the number of its bytes that were not decoded.
     void add_malformed(std::size_t undecoded_bytes) noexcept {
         malformed.add();
         dropped_bytes.add(undecoded_bytes);

@@ -34,7 +34,7 @@ struct Arrival {
 
 /// Bits of Quote::flags and Trade::flags.
 enum QuoteFlag : std::uint16_t {
-    kIncomplete = 1U << 0,  ///< Made from a book that began late or has a hole: a better price may exist.
+    kIncomplete = 1U << 0,  ///< Made from a book that started late or has a gap: a better price may exist.
     kHalted = 1U << 1,      ///< The instrument does not trade at the moment.
     kNotFirm = 1U << 2,     ///< The venue does not guarantee a trade at these prices.
 };
@@ -66,7 +66,7 @@ struct Trade {
     std::uint16_t flags{0};
     Price price{0};
     std::uint64_t size{0};
-    std::uint64_t trade_id{0};  ///< The venue's match number, 0 where there is none.
+    std::uint64_t trade_id{0};  ///< The venue's match number, or 0.
     std::int64_t exchange_utc_ns{0};
     std::int64_t receive_utc_ns{0};
     std::uint64_t receive_ticks{0};
@@ -104,7 +104,7 @@ enum class TradingState : std::uint32_t {
     circuit_breaker = 20,  ///< Of a channel: a market-wide circuit breaker was triggered; the reason is its level.
 };
 
-/// A change of an instrument's trading state, or of the whole channel's (instrument is kNoInstrument).
+/// A change of the trading state of an instrument, or of the whole channel (instrument is kNoInstrument).
 struct Status {
     static constexpr EventKind kKind = EventKind::status;
 
@@ -112,7 +112,7 @@ struct Status {
     std::uint16_t channel{0};
     std::uint16_t reserved{0};
     TradingState state{TradingState::trading};
-    core::FixedString<4> reason{};  ///< The venue's code, as it came.
+    core::FixedString<4> reason{};  ///< The venue's code, unchanged.
     std::int64_t exchange_utc_ns{0};
     std::int64_t receive_utc_ns{0};
     std::uint64_t receive_ticks{0};
@@ -123,7 +123,7 @@ enum class GapReason : std::uint16_t {
     sequence = 0,  ///< Sequence numbers were jumped over.
     rejected = 1,  ///< The message was there, but could not be decoded.
     dropped = 2,   ///< The kernel dropped datagrams of a feed that has no sequence numbers.
-    silence = 3,   ///< Nothing has come for longer than the feed may be silent.
+    silence = 3,   ///< Nothing arrived for longer than the feed may be silent.
 };
 
 /// Something of the channel was lost: its quotes are incomplete until newer ones replace them.

@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return names_.size(); }
     [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
-    /// Times that find_or_add had no room. The same instrument is counted each time it is asked for.
+    /// Times that find_or_add had no room. The same instrument is counted at each call.
     [[nodiscard]] const core::Tally& refused() const noexcept { return refused_; }
 
 private:

@@ -20,7 +20,7 @@ class ItchEncoder {
 public:
     using Message = std::span<const std::byte>;
 
-    /// What the head of each following message says: stock locate and nanoseconds since the exchange's midnight.
+    /// Header of the following messages: stock locate and nanoseconds since midnight at the exchange.
     void set_head(std::uint16_t locate, std::int64_t nanos_of_day) noexcept {
         locate_ = locate;
         nanos_ = nanos_of_day;

@@ -29,7 +29,7 @@ public:
     struct Options {
         ItchDecoder::Options decoder{};
         std::size_t instruments{1'024};
-        std::size_t held{1'024};  ///< Datagrams that wait behind a hole; with one more the attempt has failed.
+        std::size_t held{1'024};  ///< Datagrams that wait behind a gap; with one more the attempt fails.
     };
 
     explicit ItchRebuild(const Options& options, std::pmr::memory_resource* memory = std::pmr::get_default_resource());

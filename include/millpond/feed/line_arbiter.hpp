@@ -28,7 +28,7 @@ struct LineCounters {
     core::Tally duplicates;  ///< Brought nothing new.
     core::Tally late;        ///< Brought what had been given up; not applied.
     core::Tally others;      ///< Heartbeats, and what has no numbers or another session: the decoder judges.
-    core::Tally filled;      ///< Those of `used` that came into a hole behind which others waited.
+    core::Tally filled;      ///< Those of `used` that filled a gap while later ones waited.
 
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>
@@ -98,12 +98,12 @@ public:
     }
     /// Since when, in receive_ticks, the first hole is known; only while holding.
     [[nodiscard]] std::uint64_t since() const noexcept { return since_; }
-    /// The first hole; only while holding.
+    /// The first gap; only while holding.
     template <class Target>
     [[nodiscard]] Hole hole(const Target& target) const noexcept {
         return {target.session(), target.next(), slots_[order_[front_]].numbers.first - 1};
     }
-    /// The first hole will not be closed any more: what waits behind it goes on.
+    /// The first gap will not be filled: the datagrams after it are passed on.
     template <class Target>
     void give_up(Target& target);
 
@@ -111,7 +111,7 @@ public:
     [[nodiscard]] const SequenceCounters& sequence(std::size_t line) const noexcept {
         return lines_[line].tracker.counters();
     }
-    /// Holes that were given up, after their time or for want of room.
+    /// Gaps that were given up after their time, or because there was no room.
     [[nodiscard]] const core::Tally& given_up() const noexcept { return given_up_; }
     /// Datagrams of another session that nothing confirmed.
     [[nodiscard]] const core::Tally& strays() const noexcept { return strays_; }
@@ -149,7 +149,7 @@ private:
     void let_go(Target& target);
     template <class Target>
     void release_front(Target& target);
-    /// A datagram that may begin a session.
+    /// A datagram that may start a session.
     template <class Target>
     [[nodiscard]] bool confirm(std::size_t line, const Numbers& numbers, std::span<const std::byte> bytes,
                                const Arrival& arrival, Target& target);

@@ -89,7 +89,7 @@ public:
 private:
     using Sessions = ConfirmedSession<std::uint8_t>;
 
-    /// Calls on(packet) for each whole packet of the datagram.
+    /// Calls on(packet) for each complete packet of the datagram.
     template <class OnPacket>
     [[nodiscard]] DecodeResult each_packet(std::span<const std::byte> datagram, OnPacket&& on);
     /// Applies a datagram of the current session.

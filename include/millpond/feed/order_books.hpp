@@ -16,7 +16,7 @@ namespace millpond::feed {
 
 /// The orders of all instruments of one channel, and the best bid and offer that they make in each instrument's book.
 ///
-/// A book is complete until mark_incomplete says that something of it was lost; clear makes all empty and complete.
+/// A book is complete until mark_incomplete reports a loss; clear makes all of them empty and complete.
 ///
 /// Cost:    a change touches one order (one cache miss, see prefetch) and one level, whose cost PriceLevels states.
 /// Threads: one.

@@ -41,7 +41,7 @@ public:
     /// False when full or when the number is there already.
     [[nodiscard]] bool put(Order order) noexcept;
 
-    /// The order must have come from find.
+    /// The order must be a result of find.
     void erase(Order* order) noexcept;
 
     /// O(1): the slots are void by their generation.

@@ -31,13 +31,13 @@ public:
 
     void begin(Buffer buffer) noexcept;
 
-    /// False when the quote does not fit any more; the datagram is then as it was. The symbol must not be empty.
+    /// False when the quote no longer fits; the datagram is then unchanged. The symbol must not be empty.
     [[nodiscard]] bool add(const Quote& quote, const Venue& venue, const Symbol& symbol) noexcept;
 
     /// The whole datagram, inside the buffer that begin was given.
     [[nodiscard]] std::span<const std::byte> finish(std::int64_t send_utc_ns) noexcept;
 
-    /// All quotes are void: receivers forget them with the next datagram. Not between begin and finish.
+    /// All quotes are void: receivers discard them with the next datagram. Not between begin and finish.
     void clear() noexcept {
         assert(out_ == nullptr);
         ++generation_;

@@ -45,7 +45,7 @@ public:
 
     /// All requests for these messages were without an answer.
     [[nodiscard]] bool hopeless(std::uint64_t now) const noexcept { return tried_ == tries() && now - sent_ >= wait_; }
-    /// The hole that was hopeless is given up.
+    /// Gives up the gap for which there is no hope.
     void give_up() noexcept {
         silent_ = true;
         first_ = 0;

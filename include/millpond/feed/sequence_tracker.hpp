@@ -32,7 +32,7 @@ struct SequenceCounters {
     }
 };
 
-/// Follows the sequence numbers of one channel: finds what is missing, late or there twice.
+/// Tracks the sequence numbers of one channel: finds missing, late and duplicate ones.
 ///
 /// In order costs O(1). An old number is looked for in at most kMaxRanges missing ranges; when more are missing, the
 /// oldest range is forgotten and its numbers count as unresolved should they come.
@@ -58,7 +58,7 @@ public:
         std::uint64_t old{0};        ///< So many of its first numbers must not be applied.
         std::uint64_t gap_first{0};  ///< Numbers gap_first..gap_last were jumped over; none when both are 0.
         std::uint64_t gap_last{0};
-        bool restarted{false};  ///< The sender began again: forget what was known of the channel, then apply it all.
+        bool restarted{false};  ///< The sender restarted: discard the state of the channel, then apply all of it.
 
         [[nodiscard]] bool gap() const noexcept { return gap_last != 0; }
     };
@@ -71,7 +71,7 @@ public:
     /// would pass the largest 64-bit number is ignored: all of it is old.
     Step observe(std::uint64_t first, std::uint64_t count) noexcept;
 
-    /// A new session: its first number is known. What came before is no longer compared with.
+    /// A new session: its first number is known. Earlier numbers are no longer compared.
     void start(std::uint64_t first) noexcept;
 
     /// The sender restarts at `first`, as the caller has found out.

@@ -21,7 +21,7 @@ public:
     /// The pairs of FIX 4.0 to 5.0 SP2.
     [[nodiscard]] static constexpr DataFields standard() noexcept;
 
-    /// False when there is no room for another pair.
+    /// False if there is no room for another pair.
     constexpr bool add(Tag length_tag, Tag data_tag) noexcept {
         if (data_of(length_tag) == data_tag) return true;
         if (count_ == kCapacity || length_tag == 0 || data_tag == 0) return false;

@@ -33,7 +33,7 @@ public:
     /// apart and messages of more than 65534 fields: then linear in the fields.
     [[nodiscard]] const Field* find(Tag tag) const noexcept;
 
-    /// The field's tag as it was written: what a reject of an invalid tag quotes.
+    /// The field's tag as text, for a reject of an invalid tag.
     [[nodiscard]] std::string_view tag_text(const Field& field) const noexcept;
 
 private:

@@ -96,7 +96,7 @@ public:
         core::Tally overwritten;  ///< Messages evicted; may lag behind by those that one long message evicted.
         core::Tally refused;      ///< Claims refused.
         core::Tally resets;
-        core::Tally failures;    ///< Attempts to prepare more room that failed: the disk is full, say.
+        core::Tally failures;    ///< Failed attempts to prepare more room, for example on a full disk.
         core::Tally used_bytes;  ///< Bytes of the ring that hold messages.
         core::Tally peak_bytes;
     };
@@ -135,7 +135,7 @@ protected:
         static_cast<void>(sequence);
         return std::nullopt;
     }
-    /// As next_kept, of the other segments; UINT64_MAX when there is none.
+    /// Like next_kept, for the other segments; UINT64_MAX if there is none.
     [[nodiscard]] virtual std::uint64_t next_kept_elsewhere(std::uint64_t sequence) const noexcept {
         static_cast<void>(sequence);
         return std::numeric_limits<std::uint64_t>::max();
@@ -143,7 +143,7 @@ protected:
     /// Messages of other segments with this number and above are forgotten.
     virtual void forget_elsewhere(std::uint64_t sequence) noexcept { static_cast<void>(sequence); }
 
-    /// Where a segment goes on.
+    /// Where a segment continues.
     struct Start {
         std::uint64_t end;     ///< Position of the next record.
         std::uint64_t oldest;  ///< Number of the segment's first message, or of the next one.

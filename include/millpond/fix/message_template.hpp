@@ -20,13 +20,13 @@ namespace millpond::fix {
 /// Memory:  the message's bytes, taken once from `memory`.
 class MessageTemplate {
 public:
-    /// Where a value lies; made once, used for every send.
+    /// Position of a value; created once, used for every send.
     struct Slot {
         std::uint32_t offset{0};
         std::uint32_t width{0};
     };
 
-    /// message: complete, as Writer makes it. Throws std::invalid_argument when it is no valid message.
+    /// message: complete, as written by Writer. Throws std::invalid_argument if it is not a valid message.
     explicit MessageTemplate(std::string_view message,
                              std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 

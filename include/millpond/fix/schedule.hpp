@@ -27,7 +27,7 @@ public:
                                          std::shared_ptr<const TimeZone> zone = nullptr) noexcept;
 
     [[nodiscard]] bool is_open(std::int64_t utc_ns) const noexcept { return session_of(utc_ns) != kClosed; }
-    /// Whether both times lie in one run of the session: sequence numbers continue within it and are reset outside.
+    /// Whether both times are in one run of the session: sequence numbers continue within it and are reset outside.
     [[nodiscard]] bool same_session(std::int64_t utc_ns, std::int64_t other_utc_ns) const noexcept {
         const auto session = session_of(utc_ns);
         return session != kClosed && session == session_of(other_utc_ns);

@@ -44,7 +44,7 @@ public:
     Session(SessionConfig config, const Dictionary& session, const Dictionary* application, MessageStore& store,
             SessionHandler& handler, core::Moment now);
 
-    /// The connection stands. An initiator sends its Logon.
+    /// The connection is established. An initiator sends its Logon.
     void on_connect(core::Moment now);
     /// The connection is gone.
     void on_disconnect(core::Moment now);
@@ -90,20 +90,20 @@ public:
     [[nodiscard]] const ApplicationVersions& application_versions() const noexcept { return versions_; }
 
     struct Counters {
-        core::Tally received;       ///< Messages that were whole.
+        core::Tally received;       ///< Complete messages.
         core::Tally sent;           ///< Messages with a number of their own.
         core::Tally garbled;        ///< Stretches of bytes that were no message, ignored.
         core::Tally rejected;       ///< Rejects sent.
         core::Tally duplicates;     ///< PossDup messages ignored: they were had.
-        core::Tally held;           ///< Messages that came early and were kept.
-        core::Tally held_dropped;   ///< Messages that came early and found no room.
+        core::Tally held;           ///< Out-of-order messages that were held.
+        core::Tally held_dropped;   ///< Out-of-order messages for which there was no room.
         core::Tally requests;       ///< ResendRequests sent.
         core::Tally resent;         ///< Messages resent.
         core::Tally gap_fills;      ///< Gap fills sent.
         core::Tally lost_fills;     ///< Of these, those in place of messages that are not in the store.
-        core::Tally lost;           ///< Messages that were asked for and are not in the store.
-        core::Tally lost_requests;  ///< ResendRequests that asked for such messages.
-        core::Tally withheld;       ///< Messages that were asked for and that the handler refused to resend.
+        core::Tally lost;           ///< Requested messages that are not in the store.
+        core::Tally lost_requests;  ///< ResendRequests for such messages.
+        core::Tally withheld;       ///< Requested messages that the handler refused to resend.
     };
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 

@@ -13,7 +13,7 @@ namespace millpond::fix {
 enum class Disconnect : std::uint8_t {
     logged_out,         ///< The Logout handshake is complete.
     logout_timeout,     ///< The peer did not answer our Logout.
-    logon_timeout,      ///< No Logon came.
+    logon_timeout,      ///< No Logon arrived.
     logon_refused,      ///< The Logon was garbled, not the first message, or not for this session.
     heartbeat_timeout,  ///< The peer did not answer a TestRequest.
     sequence_too_low,   ///< A number that was used already, without PossDupFlag.

@@ -27,7 +27,7 @@ enum class SegmentState : std::uint8_t {
     unreadable,  ///< See SegmentInfo::error.
 };
 
-/// What a segment's header and index say.
+/// The contents of a segment's header and index.
 struct SegmentInfo {
     SegmentFile file{};
     SegmentState state{SegmentState::waiting};

@@ -17,19 +17,19 @@
 
 namespace millpond::journal {
 
-/// What a reader hands its events to: those of a feed, and what is missing between them.
+/// The handler of a reader: events of a feed, and losses between them.
 template <class Handler>
 concept JournalHandler =
     feed::EventHandler<Handler> && requires(Handler& handler, const LostRecord& lost) { handler.on(lost); };
 
-/// Where a record stands and where it came from.
+/// Position and origin of a record.
 struct Position {
     std::uint64_t record{0};  ///< Its number in the journal; resume behind it with seek(record + 1).
     std::uint64_t epoch{0};   ///< Of the ring.
     std::uint64_t ring{0};    ///< Its number there; 0 in a loss that the reader found.
 };
 
-/// Reads a journal from any place, also while it is written: records come as soon as they are appended.
+/// Reads a journal from any position, even while it is written: records are available as soon as they are appended.
 ///
 /// Threads: one.
 /// Memory:  the pages of one segment; one name of every instrument.

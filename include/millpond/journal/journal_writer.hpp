@@ -23,8 +23,8 @@ namespace millpond::journal {
 
 /// What survives the death of the machine. The death of the process costs nothing that was appended.
 enum class Sync : std::uint8_t {
-    none,      ///< What the kernel has written by itself: by default up to 30 seconds may be lost.
-    interval,  ///< At most what came since the last `service` that was due.
+    none,      ///< Only data that the kernel has already written: by default up to 30 seconds may be lost.
+    interval,  ///< Events since the last due `service` may be lost.
     each,      ///< Nothing that a `sync` call returned for.
 };
 
@@ -54,7 +54,7 @@ struct WriterCounters {
     core::Tally set_aside_segments;  ///< Unreadable ones, renamed when the journal was opened.
     core::Tally allocation_errors;   ///< Next segments that could not be allocated; tried again.
     core::Tally sync_errors;
-    core::Tally synced_record;  ///< All records up to this number are on the disk, to the extent that `sync` asks for.
+    core::Tally synced_record;  ///< All records up to this number are on disk, if `sync` requires it.
 };
 
 /// Appends the events of one ring to a journal. What costs time - allocating the next segment, syncing, ending full
@@ -94,7 +94,7 @@ public:
     /// False, counted, when the segment is full and the next one is not there yet: service, then try again.
     template <class Event>
     [[nodiscard]] bool append(const Event& event, std::uint64_t ring) noexcept;
-    /// Ring numbers first..last will never come.
+    /// Ring numbers first..last will never arrive.
     [[nodiscard]] bool append_lost(LostRecord lost) noexcept;
     /// Events that can surely be appended now, with a name for each; 0 while the next segment is not there yet.
     [[nodiscard]] std::size_t room() const noexcept {

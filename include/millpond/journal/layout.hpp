@@ -46,13 +46,13 @@ using RingName = core::FixedString<64>;
 using queue::Word;
 
 struct SegmentHeader {
-    Word magic;  ///< Stored last when a segment begins: zero while it waits to be used.
+    Word magic;  ///< Stored last when a segment is started: zero while it is unused.
     std::uint32_t layout_version;
     std::uint32_t header_bytes;
     std::uint64_t segment_bytes;
     std::uint64_t first_record;
     std::int64_t begun_utc_ns;
-    std::uint64_t epoch;  ///< Of the ring, as its header says.
+    std::uint64_t epoch;  ///< Epoch of the ring, from its header.
     RingName ring;
     std::uint64_t session;       ///< 1, 2, ... for each trading session of this epoch; 0 in older files.
     std::uint64_t identity_crc;  ///< CRC-32C of what is above, from layout_version on; 0 in version 1.
@@ -101,9 +101,9 @@ struct NameRecord {
 };
 
 enum class LostReason : std::uint32_t {
-    lapped = 1,   ///< The ring's writer overwrote them before the journal came to them.
+    lapped = 1,   ///< The ring's writer overwrote them before the journal read them.
     removed = 2,  ///< Made by the reader: segments in between are gone.
-    damaged = 3,  ///< Made by the reader: bytes, or a whole segment, are not what was written.
+    damaged = 3,  ///< Made by the reader: bytes, or a complete segment, are damaged.
 };
 
 [[nodiscard]] constexpr std::string_view to_string(LostReason reason) noexcept {
@@ -138,7 +138,7 @@ inline constexpr std::size_t kRecordBytes = kRecordHeadWords * 8 + sizeof(Payloa
 
 struct CommitWord {
     std::uint16_t kind{0};
-    std::uint16_t words{0};  ///< Of the whole record.
+    std::uint16_t words{0};  ///< Of the complete record.
     std::uint32_t crc{0};
 
     [[nodiscard]] static constexpr CommitWord of(std::uint64_t word) noexcept {

@@ -10,7 +10,7 @@
 
 namespace millpond::journal {
 
-/// What a segment's header says from the segment's first record on.
+/// The fields of a segment's header that are set with its first record.
 struct SegmentIdentity {
     RingName ring{};
     std::uint64_t epoch{0};
@@ -48,7 +48,7 @@ struct ReadIdentity {
 enum class TailState : std::uint8_t {
     none,     ///< It may grow.
     sound,    ///< Ended.
-    damaged,  ///< Ended, or not: what the header says cannot be true.
+    damaged,  ///< Unknown: the header contradicts itself.
 };
 [[nodiscard]] TailState read_tail(const SegmentHeader& header, const SegmentIdentity& identity,
                                   SegmentTail& into) noexcept;
@@ -58,7 +58,7 @@ enum class TailState : std::uint8_t {
 /// The offset in it; nothing when the word is damaged.
 [[nodiscard]] std::optional<std::uint64_t> named_offset(std::uint64_t word) noexcept;
 
-/// What an index entry says.
+/// The contents of an index entry.
 struct IndexedPlace {
     std::size_t offset{0};  ///< In the file.
     std::uint64_t record{0};

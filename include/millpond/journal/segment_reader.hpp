@@ -14,7 +14,7 @@
 
 namespace millpond::journal {
 
-/// One record as it lies in the file. Valid while its SegmentReader lives.
+/// One record in the file. Valid for the lifetime of its SegmentReader.
 struct RecordView {
     RecordKind kind{};
     std::uint64_t record{0};  ///< Its number in the journal.

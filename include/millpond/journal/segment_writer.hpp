@@ -20,7 +20,7 @@ namespace millpond::journal {
 /// where that takes it back.
 void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept;
 
-/// A segment whose writer died, as it was found.
+/// The state of a segment whose writer died.
 struct DeadSegment {
     SegmentIdentity identity{};
     SegmentTail tail{};

@@ -43,14 +43,14 @@ enum class RecordState : std::uint8_t {
 template <BoardEvent Event>
 struct BoardRecord {
     RecordState state{RecordState::none};
-    std::uint64_t number{0};  ///< Ring number of the event; when being written, of the one to come.
-    Event event{};            ///< Only when whole.
+    std::uint64_t number{0};  ///< Ring number of the event, or of the event being written.
+    Event event{};            ///< Only if `whole`.
 };
 
 /// The newest quote and trading state of every instrument, in shared memory behind a ring: how a reader that joins late
-/// learns what it was not there for.
+/// learns what it missed.
 ///
-/// Threads: any number of readers, in any process, beside the one QuoteBoardWriter.
+/// Threads: any number of readers, in any process, and one QuoteBoardWriter.
 /// Memory:  the caller's, board_layout.hpp; it outlives the board.
 class QuoteBoard {
 public:

@@ -10,7 +10,7 @@ enum class RingFault : std::uint8_t {
     not_found,     ///< No ring of this name: start its writer, or try again later.
     not_ready,     ///< Its writer is making it at this moment: try again.
     held,          ///< Another writer has it: stop that one, or take another name.
-    foreign,       ///< The name leads to something that is no ring: remove it, or take another name.
+    foreign,       ///< The name refers to something other than a ring: remove it, or choose another name.
     other_layout,  ///< A ring of another version: reader and writer must be of versions that share a layout.
     memory,        ///< The memory could not be had; the text is the Region's.
 };

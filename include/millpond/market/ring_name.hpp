@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-/// The one place that says how a ring's name becomes names of shared memory.
+/// Maps the name of a ring to names of shared memory; defined only here.
 namespace millpond::market {
 
 inline constexpr std::string_view kRingPrefix = "/millpond.";
@@ -30,7 +30,7 @@ inline constexpr std::size_t kMaxRingName = 64;
     return std::string(kRingPrefix).append(name);
 }
 
-/// What the objects of the ring's readers begin with; a process number follows.
+/// Prefix of the names of the ring's reader objects; a PID follows.
 [[nodiscard]] inline std::string reader_object_prefix(std::string_view name) {
     return ring_object_name(name).append(kReaderInfix).append(".");
 }

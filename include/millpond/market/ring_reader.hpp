@@ -36,9 +36,9 @@ concept RingHandler =
 
 enum class WriterState : std::uint8_t {
     alive,
-    silent,      ///< No heartbeat for longer than the reader's patience: it is stuck or dead, and may come back.
-    superseded,  ///< Read what is left, then open the name again: another ring took it.
-    closed,      ///< Read what is left, then the stream is over; open the name again for a later ring.
+    silent,      ///< No heartbeat for longer than the reader's limit: it is stuck or dead, and may recover.
+    superseded,  ///< Read the rest, then open the name again: another ring took it.
+    closed,      ///< Read the rest, then the stream has ended; open the name again for a new ring.
 };
 
 /// What became of the entries since the reader joined: published = delivered + filtered + missed + queued.
@@ -47,12 +47,12 @@ struct RingAccount {
     std::uint64_t published;  ///< Entries from `since` on.
     std::uint64_t delivered;
     std::uint64_t filtered;    ///< Not newer than what the join took from the board, or of a kind that is not known.
-    std::uint64_t missed;      ///< Overwritten before they were read, also before poll comes to them.
+    std::uint64_t missed;      ///< Overwritten before they were read, counted even before poll reaches them.
     std::uint64_t queued;      ///< Still in the ring: at most its capacity.
     std::uint64_t from_board;  ///< Events that the join delivered from the board; not part of the sum.
 };
 
-/// A reader of a named market ring. The writer knows nothing of it.
+/// A reader of a named market ring. The writer does not know it.
 ///
 /// Threads: one.
 /// Memory:  the ring's pages, mapped read-only; 16 bytes and a name an instrument of its own, taken when it joins.
@@ -73,7 +73,8 @@ public:
     template <RingHandler Handler>
     std::size_t poll(Handler& handler, std::size_t max);
 
-    /// Makes poll go on at entry `number`, without the board, and resets the account. What is gone is missed.
+    /// Makes poll continue at entry `number`, without the board, and resets the account. Overwritten entries are
+    /// missed.
     void seek(std::uint64_t number) noexcept;
 
     /// Ring number of the event that poll or join is delivering, for use inside the handler.
@@ -96,7 +97,7 @@ public:
     /// False as soon as no process holds the ring as its writer. A system call.
     [[nodiscard]] bool has_writer() const noexcept { return region_.owned_elsewhere(); }
     [[nodiscard]] std::uint64_t writer_pid() const noexcept { return ring_.writer_pid(); }
-    /// Grows by one when a new writer goes on with this ring.
+    /// Incremented when a new writer continues this ring.
     [[nodiscard]] std::uint64_t writer_starts() const noexcept { return ring_.writer_starts(); }
     [[nodiscard]] std::uint64_t epoch() const noexcept { return ring_.epoch(); }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return ring_.capacity(); }

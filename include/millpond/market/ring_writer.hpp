@@ -15,7 +15,7 @@
 namespace millpond::market {
 
 struct RingWriterOptions {
-    std::string name{};                     ///< ring_name.hpp says what it may be.
+    std::string name{};                     ///< ring_name.hpp has the rules.
     std::uint64_t capacity{65'536};         ///< Entries, a power of two; 128 bytes each.
     std::uint32_t max_instruments{16'384};  ///< Slots of the board; 192 bytes each.
     std::uint32_t max_channels{64};         ///< Channels 0 .. max_channels - 1 may publish.
@@ -84,7 +84,7 @@ public:
 
     /// Readers that show themselves. Not for the publishing path: see list_readers.
     [[nodiscard]] ReaderList readers() const { return list_readers(name_, max_readers_); }
-    /// What the ring's memory stands on.
+    /// Report on the ring's memory.
     [[nodiscard]] memory::RegionReport report() const { return taken_.region.report(); }
 
 private:

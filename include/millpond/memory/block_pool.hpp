@@ -49,7 +49,7 @@ public:
     /// message, in every build.
     void release(void* block) noexcept;
 
-    /// Fills all of `blocks`, or none and gives false. O(blocks.size()).
+    /// Fills all of `blocks`, or none and returns false. O(blocks.size()).
     [[nodiscard]] bool try_acquire_batch(std::span<void*> blocks, Place place = Place::current()) noexcept {
         return acquire_batch_as(blocks, place);
     }
@@ -72,7 +72,7 @@ public:
     /// Sums the counters of all caches. Does not stop threads that have a cache.
     [[nodiscard]] PoolStats stats() const;
 
-    /// Forgets what was counted. False, and nothing happens, while a block is in use. The pool must be idle.
+    /// Resets the counts. Does nothing and returns false while a block is in use. The pool must be idle.
     bool reset() noexcept;
 
     /// Calls visit(void*) for each block in use. The pool must be idle. O(owned), allocates.
@@ -171,7 +171,7 @@ public:
     explicit Cache(BasicBlockPool& pool);
     Cache(const Cache&) = delete;
     Cache& operator=(const Cache&) = delete;
-    /// Gives the blocks that lie in it back to the pool.
+    /// Returns its blocks to the pool.
     ~Cache() { pool_.detach_held(cache_); }
 
     [[nodiscard]] void* try_acquire(Place place = Place::current()) noexcept {

@@ -17,8 +17,8 @@ namespace millpond::memory {
 enum class WhenExhausted : std::uint8_t {
     give_null,        ///< The caller handles it.
     throw_bad_alloc,  ///< std::bad_alloc.
-    terminate,        ///< The program ends with a message: for those who sized the pool and mean it.
-    call_handler,     ///< The handler may release something; the pool tries once more, then gives null.
+    terminate,        ///< The program terminates with a message: exhaustion is a sizing error.
+    call_handler,     ///< The handler may release something; the pool tries once more, then returns null.
     use_resource,     ///< A block of the given memory resource; it is released by the same call.
 };
 
@@ -46,7 +46,7 @@ public:
     /// Throws std::invalid_argument when the policy lacks its handler or resource.
     ExhaustionPath(Exhaustion exhaustion, const char* pool, std::size_t block_bytes, std::size_t alignment);
 
-    /// try_again() gives a block of the pool or null.
+    /// try_again() returns a block of the pool or null.
     template <class TryAgain>
     [[nodiscard]] void* acquire(TryAgain&& try_again) {
         count();
@@ -60,7 +60,7 @@ public:
         return nullptr;
     }
 
-    /// Takes back a block that the resource lent. False when it is none.
+    /// Releases a block that the resource lent. False for any other block.
     [[nodiscard]] bool release(void* block) noexcept;
 
     [[nodiscard]] bool lends() const noexcept { return exhaustion_.policy == WhenExhausted::use_resource; }

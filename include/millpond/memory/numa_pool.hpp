@@ -55,7 +55,7 @@ public:
     [[nodiscard]] std::size_t node_count() const noexcept { return homes_.size(); }
     /// One for each node, in the order of their numbers.
     [[nodiscard]] std::vector<NumaNodeStats> stats() const;
-    /// Empty, or what is wrong; see BlockPool.
+    /// Empty, or a description of the error; see BlockPool.
     [[nodiscard]] std::string audit() const;
 
 private:

@@ -7,7 +7,7 @@ namespace millpond::memory {
 /// What a pool does beyond handing out blocks. A policy is a type, so that objects built with and without debugging can
 /// be linked together.
 
-/// Only what is always caught: a pointer that is no block of the pool.
+/// Only the check that is always made: a pointer that is not a block of the pool.
 struct Unchecked {
     static constexpr bool kChecked = false;
 

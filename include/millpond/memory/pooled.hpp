@@ -17,7 +17,7 @@ protected:
     ~BlockHome() = default;
 };
 
-/// The owner of one object in a pool: destroys it and gives its block back. In shape a unique_ptr.
+/// The owner of one object in a pool: destroys it and releases its block, like a unique_ptr.
 ///
 /// Threads: one at a time; may be moved to another thread and end there.
 /// Memory:  two pointers.
@@ -26,7 +26,7 @@ class Pooled {
 public:
     constexpr Pooled() noexcept = default;
     constexpr Pooled(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor): as unique_ptr
-    /// Takes over an object that stands at the start of a block of `home`.
+    /// Takes ownership of an object at the start of a block of `home`.
     Pooled(T* object, BlockHome& home) noexcept : object_(object), home_(&home) {}
 
     Pooled(Pooled&& other) noexcept : object_(std::exchange(other.object_, nullptr)), home_(other.home_) {}
@@ -43,7 +43,7 @@ public:
     }
     ~Pooled() { reset(); }
 
-    /// Destroys the object and gives its block back.
+    /// Destroys the object and releases its block.
     void reset() noexcept {
         if (object_ == nullptr) return;
         void* block = nullptr;

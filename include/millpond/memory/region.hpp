@@ -14,10 +14,10 @@ namespace millpond::memory {
 
 struct OpenObject;
 
-/// A stretch of mapped memory that knows how it was obtained. Everything long-lived stands on one.
+/// A range of mapped memory that knows how it was obtained. All long-lived memory is in one.
 ///
 /// Threads: one thread makes, moves and destroys it; its bytes belong to their users. `report` may run on any.
-/// Memory:  the bytes asked for, rounded up to whole pages. Unreachable pages lie around an anonymous Region.
+/// Memory:  the bytes requested, rounded up to pages. An anonymous Region has inaccessible pages around it.
 ///          Shared ones and files are allocated before they are mapped: a full disk is an error, never a SIGBUS.
 ///          After fork a child has its own copy of an anonymous Region and the same bytes of the others; it also keeps
 ///          the owner lock held until it ends or calls exec.
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data_, size_}; }
     [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
 
-    /// Size of the mapping's pages. Transparent huge ones are told by `report` only.
+    /// Size of the mapping's pages. Only `report` shows transparent huge pages.
     [[nodiscard]] std::size_t page_bytes() const noexcept { return page_bytes_; }
 
     [[nodiscard]] bool writable() const noexcept { return access_ == Access::writable; }
@@ -76,7 +76,7 @@ public:
     /// True when this call gave the object its size, so that all bytes were zero. Exact only with options.exclusive.
     [[nodiscard]] bool created() const noexcept { return created_; }
 
-    /// Where the object stands in the file system; empty for an anonymous Region.
+    /// Path of the object in the file system; empty for an anonymous Region.
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
     /// Takes the owner lock of a writable shared or file Region: one holder at a time in the whole machine, and the

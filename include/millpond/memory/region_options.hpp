@@ -7,7 +7,7 @@
 
 namespace millpond::memory {
 
-/// Whether a Region shall stand on 2 MiB pages.
+/// Whether a Region uses 2 MiB pages.
 enum class HugePages : std::uint8_t {
     none,     ///< Pages of the machine's base size; transparent huge pages are declined.
     prefer,   ///< Reserved huge pages, else transparent ones, else base pages: RegionReport::shortfall tells.
@@ -19,7 +19,7 @@ enum class Access : std::uint8_t { read_only, writable };
 /// Any node: the kernel places each page where it is first touched.
 inline constexpr int kAnyNode = -1;
 
-/// An object's group: the one that the system gives to what this process creates.
+/// An object's group: the one that the system assigns to files created by this process.
 inline constexpr std::uint32_t kOwnGroup = ~std::uint32_t{0};
 
 struct RegionOptions {
@@ -37,18 +37,18 @@ struct RegionOptions {
     std::uint32_t group{kOwnGroup};  ///< Number of the group it belongs to.
 };
 
-/// What a Region stands on, as the kernel tells it.
+/// The memory of a Region, as reported by the kernel.
 struct RegionReport {
     std::size_t mapped_bytes{0};
     std::size_t page_bytes{0};      ///< Size of the mapping's pages; transparent huge pages count in huge_bytes only.
-    std::size_t huge_bytes{0};      ///< Bytes that lie in huge pages at present, reserved or transparent.
+    std::size_t huge_bytes{0};      ///< Bytes in huge pages at present, reserved or transparent.
     std::size_t resident_bytes{0};  ///< Bytes that this process can reach without a page fault's wait for memory.
     std::size_t locked_bytes{0};
     int numa_node{kAnyNode};  ///< The node that holds all resident pages; kAnyNode where several do or none is known.
-    std::string shortfall;    ///< What was asked for and not obtained, for the log. Empty: all was obtained.
+    std::string shortfall;    ///< Options that could not be honoured, for the log; or empty.
 };
 
-/// A Region could not be had as asked for. `code` is the system's error, the text names the setting to change.
+/// A Region could not be created as requested. `code` is the system's error; the text names the setting to change.
 class RegionError : public std::system_error {
 public:
     using std::system_error::system_error;

@@ -5,7 +5,7 @@
 
 namespace millpond::memory {
 
-/// Makes every page of these bytes present, so that no later access faults. They begin at a page.
+/// Makes every page of these bytes present, so that no later access faults. They start at a page.
 /// writable: for writing, too. Throws RegionError when memory is short.
 ///
 /// Source: MADV_POPULATE_READ and MADV_POPULATE_WRITE in madvise(2), from Linux 5.14 on; before that, each page is

@@ -15,7 +15,7 @@
 /// Source: Gil Tene's HdrHistogram, the same log-linear division.
 namespace millpond::metrics {
 
-/// The largest value with a bucket of its own, about 73 minutes. Larger ones count in its bucket.
+/// The largest value with its own bucket, about 73 minutes. Larger ones count in its bucket.
 inline constexpr std::uint64_t kLargestNanos = (std::uint64_t{1} << 42) - 1;
 
 inline constexpr unsigned kBucketBits = 7;

@@ -26,7 +26,7 @@ struct HistogramSnapshot {
     [[nodiscard]] std::uint64_t max() const noexcept;
 
     /// The value that `percent` of all values do not exceed, in nanoseconds. percent: 0 to 100.
-    /// Never below the true one, and at most 1/128 above it; 100 gives max().
+    /// Never below the true one, and at most 1/128 above it; 100 returns max().
     [[nodiscard]] std::uint64_t percentile(double percent) const noexcept;
 
     /// How many values are at most `nanos`, give or take those in the bucket that holds `nanos`.

@@ -11,7 +11,7 @@
 
 namespace millpond::metrics {
 
-/// Counts latencies so that every percentile can be told within 1 %.
+/// Counts latencies so that every percentile is accurate to 1 %.
 ///
 /// Threads: record on one thread; snapshot on any, at any time.
 /// Memory:  36 KiB in place, touched in the constructor; no allocation afterwards.
@@ -32,7 +32,7 @@ public:
         if (value > most_.read()) most_.set(value);
     }
 
-    /// Copies what has been recorded into `snapshot`. A value that is recorded meanwhile may be in or not.
+    /// Copies the recorded values into `snapshot`. A value recorded at the same time may or may not be included.
     void read(HistogramSnapshot& snapshot) const noexcept {
         for (std::size_t i = 0; i < kBuckets; ++i) snapshot.counts[i] = counts_[i].read();
         snapshot.sum = sum_.read();

@@ -8,7 +8,7 @@
 /// The lines of the Prometheus text format, version 0.0.4.
 namespace millpond::metrics {
 
-/// Throws std::invalid_argument, naming what is wrong.
+/// Throws std::invalid_argument that describes the error.
 void require_metric_name(const MetricName& name);
 
 /// `a="1",b="x\"y"`, sorted by name, values escaped; empty when there are none.

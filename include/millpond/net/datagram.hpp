@@ -8,7 +8,7 @@
 
 namespace millpond::net {
 
-/// One datagram as it came.
+/// One datagram as received.
 struct Datagram {
     std::span<const std::byte> bytes;  ///< Valid until the next poll.
     std::int64_t receive_utc_ns{0};    ///< NIC's time where that is on and the datagram has it, else the kernel's.

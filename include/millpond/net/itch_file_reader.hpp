@@ -20,7 +20,7 @@ class ItchFileReader {
 public:
     /// Throws std::system_error for a file that cannot be read.
     explicit ItchFileReader(const std::string& path);
-    /// A file that is in memory already; `name` stands for its path in errors.
+    /// A file that is already in memory; `name` is used as its path in errors.
     ItchFileReader(std::span<const std::byte> file, std::string name);
 
     /// The next message, valid until the next call. False at the end and at damage, which error() then tells.

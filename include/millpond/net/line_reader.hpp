@@ -21,7 +21,7 @@ public:
         line,
         too_long,  ///< The next line has more than kLongestLine bytes: it is left out.
         again,     ///< A stretch of that line was passed over: call again.
-        end,       ///< Of the file; error() says whether it ends early.
+        end,       ///< End of the file; error() shows whether it is truncated.
     };
 
     /// Throws std::system_error for a file that cannot be read.

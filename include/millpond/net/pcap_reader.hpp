@@ -13,7 +13,7 @@
 
 namespace millpond::net {
 
-/// A file is not of the format it is read as. what() names the file, the place and what was found there.
+/// A file does not have the expected format. what() has the file, the offset and the value found there.
 class FileFormatError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
@@ -46,19 +46,19 @@ public:
         std::uint64_t malformed{0};  ///< Headers that contradict themselves or the frame's length.
     };
 
-    /// Throws std::system_error for a file that cannot be read and FileFormatError for one that is no capture.
+    /// Throws std::system_error for a file that cannot be read and FileFormatError for one that is not a capture.
     explicit PcapReader(const std::string& path);
-    /// A file that is in memory already; `name` stands for its path in errors.
+    /// A file that is already in memory; `name` is used as its path in errors.
     PcapReader(std::span<const std::byte> file, std::string name);
 
-    /// Whether contents that begin so are a capture: pcap or pcapng.
+    /// Whether contents that start with these bytes are a capture: pcap or pcapng.
     [[nodiscard]] static bool is_capture(std::span<const std::byte, 4> begin) noexcept;
 
     /// The next datagram; frames without one are counted and skipped. False at the end of the file, and at damage that
-    /// leaves no way to find the next frame: error() then says what it is.
+    /// leaves no way to find the next frame: error() then has the reason.
     [[nodiscard]] bool next(CapturedDatagram& out);
 
-    /// Empty, or what is wrong with the file, where, and the bound that was broken.
+    /// Empty, or the error in the file, its offset, and the bound that was exceeded.
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
     /// Bytes of the file read so far; of a compressed file, compressed ones.

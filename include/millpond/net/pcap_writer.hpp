@@ -11,7 +11,7 @@
 /// Source:  draft-ietf-opsawg-pcap; RFC 791 (IPv4), RFC 8200 (IPv6), RFC 768 (UDP), RFC 1071 (checksum).
 namespace millpond::net {
 
-/// Appends what stands at the beginning of a file.
+/// Appends the file header.
 void append_pcap_header(std::string& out);
 
 /// Appends a datagram as a packet. An empty source is written as the wildcard address. False, and nothing appended,

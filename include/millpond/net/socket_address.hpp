@@ -33,7 +33,7 @@ public:
     /// address: 16 bytes in network order.
     [[nodiscard]] static SocketAddress ipv6(const std::byte* address, std::uint16_t port,
                                             std::uint32_t scope = 0) noexcept;
-    /// What the kernel wrote; an address of another family gives Family::none.
+    /// An address from the kernel; one of another family becomes Family::none.
     [[nodiscard]] static SocketAddress from_kernel(const sockaddr_storage& address) noexcept;
 
     /// Writes the kernel's form and returns its length; 0 for Family::none.

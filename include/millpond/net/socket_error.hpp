@@ -9,7 +9,7 @@ namespace millpond::net {
 /// How much an option of the kernel or the hardware matters to its user.
 enum class Want : std::uint8_t {
     no,       ///< Leave it alone.
-    prefer,   ///< Use it where it is there; the report says where it is not, and why.
+    prefer,   ///< Use it if available; otherwise the report has the reason.
     require,  ///< Its absence is a SocketError.
 };
 

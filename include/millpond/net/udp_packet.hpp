@@ -9,7 +9,7 @@
 
 namespace millpond::net {
 
-/// What a captured frame begins with. The values are those of capture files.
+/// The first header of a captured frame. The values are those of capture files.
 /// Source: tcpdump.org, "Link-Layer Header Types".
 enum class LinkType : std::uint16_t {
     ethernet = 1,
@@ -27,7 +27,7 @@ struct UdpPacket {
     std::span<const std::byte> ipv4{};  ///< The whole packet from its IPv4 header on; empty with IPv6.
 };
 
-/// Why a frame holds no datagram that could be handed on. Skip it and go on with the next.
+/// Why a frame has no usable datagram. Skip it and continue with the next.
 enum class PacketSkip : std::uint8_t {
     not_ip,     ///< Another protocol, ARP for example.
     not_udp,    ///< IP, but another protocol above it.

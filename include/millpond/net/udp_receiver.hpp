@@ -22,7 +22,7 @@ class UringPath;
 class XdpPath;
 }  // namespace detail
 
-/// How datagrams come from the kernel into a receiver.
+/// How a receiver gets datagrams from the kernel.
 enum class ReceivePath : std::uint8_t {
     socket,    ///< recvmsg and recvmmsg.
     io_uring,  ///< A multishot receive of io_uring on the same socket. It goes through the whole kernel as the others
@@ -37,7 +37,7 @@ enum class Checksum : std::uint8_t {
     trust,   ///< Deliver all: where the interface has verified them, or the sender is a virtual interface.
 };
 
-/// The name as it stands in configurations: socket, io_uring or af_xdp.
+/// The name as used in configurations: socket, io_uring or af_xdp.
 [[nodiscard]] const char* name_of(ReceivePath path) noexcept;
 
 /// Receives the datagrams of one UDP port, unicast or one multicast group.
@@ -77,13 +77,13 @@ public:
         Want zero_copy{Want::prefer};                    ///< AF_XDP: the interface writes into our memory itself.
         Checksum checksum{Checksum::verify};             ///< AF_XDP.
         std::uint16_t vlan{0};                           ///< AF_XDP: only frames of this VLAN; 0: only untagged ones.
-        memory::RegionOptions memory{.prefault = true};  ///< What the buffers stand on.
+        memory::RegionOptions memory{.prefault = true};  ///< Memory of the buffers.
     };
 
     /// What the kernel gave, read back from it.
     struct Report {
         SocketAddress local{};          ///< With the port that the kernel chose.
-        std::string interface{};        ///< As asked for; may be empty.
+        std::string interface{};        ///< As requested; may be empty.
         std::size_t receive_buffer{0};  ///< In the unit of Options::receive_buffer (the kernel doubles it inside).
         bool gro{false};
         bool nic_time{false};
@@ -117,7 +117,7 @@ public:
     [[nodiscard]] const Report& report() const noexcept { return report_; }
     [[nodiscard]] const ReceiveCounters& counters() const noexcept { return counters_; }
 
-    /// What the buffers stand on: its report tells of huge pages, node and locking.
+    /// Memory of the buffers: its report shows huge pages, node and locking.
     [[nodiscard]] const memory::Region& memory() const noexcept;
 
     /// Asks the kernel for its drop counter, and for other_vlan (a system call each). Without it

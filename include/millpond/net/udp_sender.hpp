@@ -49,7 +49,7 @@ public:
         core::Tally bytes;         ///< Payload of those.
         core::Tally would_block;   ///< Calls refused because the send buffer is full (EAGAIN).
         core::Tally no_buffers;    ///< Calls refused because the device's queue is full (ENOBUFS).
-        core::Tally peer_refused;  ///< The address refused (ECONNREFUSED); sending goes on.
+        core::Tally peer_refused;  ///< The address refused (ECONNREFUSED); sending continues.
         core::Tally errors;        ///< Calls refused for another reason.
         core::Tally last_error;    ///< errno of the latest of those.
     };

@@ -22,9 +22,9 @@
 ///      32       8    epoch            names this numbering; another epoch is another stream
 ///      40      24    zero
 ///      64       8    state            BroadcastState; at this place in every version of the layout
-///      72       8    heartbeat        UTC nanoseconds when the writer last said that it lives
+///      72       8    heartbeat        UTC nanoseconds of the writer's last heartbeat
 ///      80       8    writer pid
-///      88       8    writer starts    1, and one more whenever a writer goes on with this object
+///      88       8    writer starts    1, plus one whenever a writer continues this object
 ///      96      32    zero
 ///     128       8    cursor           number of the newest complete entry, 0 before the first
 ///     136     120    zero
@@ -45,9 +45,9 @@ inline constexpr std::uint32_t kBroadcastLayoutVersion = 1;
 inline constexpr std::size_t kBroadcastPayloadWords = 14;
 
 enum class BroadcastState : std::uint64_t {
-    open = 0,        ///< A writer has it or may come back to it: go on reading.
-    closed = 1,      ///< The writer ended in good order: read what is left, then the stream is over.
-    superseded = 2,  ///< Another object with another layout took its name: read what is left, then open the name again.
+    open = 0,        ///< A writer has it or may continue it: keep reading.
+    closed = 1,      ///< The writer closed it: read the rest, then the stream has ended.
+    superseded = 2,  ///< Another object with another layout took its name: read the rest, then open the name again.
 };
 
 struct BroadcastEntry {
@@ -99,13 +99,13 @@ inline constexpr std::size_t kBroadcastAlignment = 128;
 /// What is wrong with memory that should hold a ring.
 enum class BroadcastFault : std::uint8_t {
     none,
-    misaligned,      ///< The memory does not begin at a multiple of 128.
-    too_small,       ///< Shorter than its header says, or than a header.
+    misaligned,      ///< The memory does not start at a multiple of 128.
+    too_small,       ///< Shorter than stated in its header, or than a header.
     not_ready,       ///< All zero so far: its writer is about to make it; look again.
     foreign,         ///< Another magic: no ring of ours.
     other_version,   ///< A layout version, entry size or entries offset that this build does not read.
     other_content,   ///< A ring whose payloads mean something else.
-    other_capacity,  ///< No power of two, or another than asked for.
+    other_capacity,  ///< Not a power of two, or not the one requested.
 };
 
 /// For error messages.
@@ -123,7 +123,7 @@ enum class BroadcastFault : std::uint8_t {
     return "unknown";
 }
 
-/// Thrown at start-up when memory is not the ring that was asked for.
+/// Thrown at start-up when memory is not the requested ring.
 class BroadcastError : public std::runtime_error {
 public:
     explicit BroadcastError(BroadcastFault fault) : std::runtime_error(describe(fault)), fault_(fault) {}
@@ -133,7 +133,7 @@ private:
     BroadcastFault fault_;
 };
 
-/// Says whether `memory` begins with a ring that this build reads, whose payloads are `content`. O(1).
+/// Checks that `memory` starts with a ring that this build can read, with payloads of `content`. O(1).
 [[nodiscard]] inline BroadcastFault inspect_broadcast(std::span<const std::byte> memory,
                                                       std::uint32_t content) noexcept {
     if (std::bit_cast<std::uintptr_t>(memory.data()) % kBroadcastAlignment != 0) return BroadcastFault::misaligned;

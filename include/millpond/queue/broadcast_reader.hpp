@@ -13,7 +13,7 @@
 
 namespace millpond::queue {
 
-/// What stands at an entry's begin.
+/// The header of an entry.
 struct BroadcastHead {
     std::uint64_t number{0};
     std::uint32_t kind{0};
@@ -33,7 +33,7 @@ struct BroadcastMessage : BroadcastHead {
     }
 };
 
-/// Entries first..last, which the writer overwrote before this reader came to them.
+/// Entries first..last, which the writer overwrote before this reader read them.
 struct MissedRange {
     std::uint64_t first;
     std::uint64_t last;
@@ -41,13 +41,13 @@ struct MissedRange {
 };
 
 enum class ReadOutcome : std::uint8_t {
-    nothing,  ///< The next entry is not published yet: come again.
+    nothing,  ///< The next entry is not published yet: try again later.
     message,  ///< The message was copied.
-    missed,   ///< The reader was lapped and has moved on: missed() says what is lost; read again.
+    missed,   ///< The reader was lapped and has moved on: missed() has the lost range; read again.
 };
 
 /// What became of the entries published since the reader began: published = delivered + missed + queued. Entries that
-/// were overwritten count as missed at once, before the reader comes to them.
+/// were overwritten count as missed at once, before the reader reaches them.
 struct BroadcastAccount {
     std::uint64_t since;      ///< Number of the first entry that was to be delivered.
     std::uint64_t published;  ///< Entries from `since` on that are complete.
@@ -94,7 +94,7 @@ public:
     }
     /// Number of the oldest entry that a writer in mid-entry leaves readable.
     [[nodiscard]] std::uint64_t oldest() const noexcept;
-    /// True when the next entry to be read is already being overwritten: the next read will say `missed`.
+    /// True when the next entry to be read is already being overwritten: the next read will return `missed`.
     [[nodiscard]] bool overrun() const noexcept {
         // sync "n started": mark_writing; what the caller read before is ordered before this by its own acquires.
         return entries_[next_ & mask_].sequence.load(std::memory_order_acquire) > complete_mark(next_);
@@ -106,10 +106,10 @@ public:
     [[nodiscard]] BroadcastAccount account() const noexcept;
 
     [[nodiscard]] BroadcastState state() const noexcept;
-    /// When the writer last said that it lives.
+    /// Time of the writer's last heartbeat.
     [[nodiscard]] std::int64_t heartbeat_utc_ns() const noexcept;
     [[nodiscard]] std::uint64_t writer_pid() const noexcept;
-    /// Grows by one whenever a new writer goes on with the ring.
+    /// Incremented whenever a new writer continues the ring.
     [[nodiscard]] std::uint64_t writer_starts() const noexcept;
     [[nodiscard]] std::uint64_t epoch() const noexcept { return header_->epoch; }
 

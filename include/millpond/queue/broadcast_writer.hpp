@@ -56,7 +56,7 @@ public:
     void heartbeat(std::int64_t utc_ns) noexcept;
     /// Tells readers which process writes.
     void set_pid(std::uint64_t pid) noexcept { header_->writer_pid.store(pid, std::memory_order_relaxed); }
-    /// Tells readers that nothing comes after what is published; the writer is not used after it.
+    /// Tells readers that nothing more will be published; the writer must not be used after it.
     void mark(BroadcastState state) noexcept;
 
 private:

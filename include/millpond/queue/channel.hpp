@@ -38,16 +38,16 @@ public:
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
-    /// The next message to write, null when all are taken. Before a publish it gives the same one again.
+    /// The next message to write, null when all are in use. Returns the same one until publish.
     [[nodiscard]] T* claim() noexcept;
-    /// Up to `most` messages that lie side by side, fewer at the ring's end, none when all are taken.
+    /// Up to `most` contiguous messages, fewer at the end of the ring, none when all are in use.
     [[nodiscard]] std::span<T> claim_batch(std::size_t most) noexcept;
     /// Hands the first `count` claimed messages to the consumer.
     void publish(std::size_t count = 1) noexcept;
 
-    /// The oldest message, null when there is none. Before a release it gives the same one again.
+    /// The oldest message, or null. Returns the same one until release.
     [[nodiscard]] T* front() noexcept;
-    /// Up to `most` of the oldest messages that lie side by side, fewer at the ring's end.
+    /// Up to `most` of the oldest messages, contiguous, fewer at the end of the ring.
     [[nodiscard]] std::span<T> front_batch(std::size_t most) noexcept;
     /// Gives the `count` oldest messages, which front or front_batch has shown, back to the producer.
     void release(std::size_t count = 1) noexcept;
@@ -137,7 +137,8 @@ void Channel<T>::release(std::size_t count) noexcept {
     }
 }
 
-/// How many of `wanted` slots the producer may fill. Looks at the consumer's line only when what it knew is too little.
+/// How many of `wanted` slots the producer may fill. Reads the consumer's line only if the last known number is too
+/// low.
 template <class T>
 std::size_t Channel<T>::room(std::size_t wanted) noexcept {
     const auto tail = tail_.load(std::memory_order_relaxed);

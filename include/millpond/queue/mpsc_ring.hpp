@@ -33,13 +33,13 @@ public:
     explicit MpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                       Step step = {})
         : slots_("MpscRing", capacity, memory), step_(std::move(step)) {}
-    /// Destroys what was not popped.
+    /// Destroys messages that were not popped.
     ~MpscRing() { slots_.destroy_from(head_.load(std::memory_order_relaxed)); }
 
     MpscRing(const MpscRing&) = delete;
     MpscRing& operator=(const MpscRing&) = delete;
 
-    /// False when full; `message` is then left as it was.
+    /// False when full; `message` is then unchanged.
     [[nodiscard]] bool try_push(T&& message) noexcept;
     [[nodiscard]] bool try_push(const T& message) noexcept
         requires std::is_nothrow_copy_constructible_v<T>;
@@ -54,7 +54,7 @@ public:
     /// Moves up to into.size() messages, oldest first, and frees their slots at once. Returns how many.
     [[nodiscard]] std::size_t try_pop_batch(std::span<T> into) noexcept;
 
-    /// Whether try_pop would give a message. Consumer's thread only.
+    /// Whether try_pop would return a message. Consumer's thread only.
     [[nodiscard]] bool ready() const noexcept { return slots_.is_filled(head_.load(std::memory_order_relaxed)); }
 
     /// Slots that are reserved or filled at some moment during the call.

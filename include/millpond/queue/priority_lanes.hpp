@@ -30,7 +30,7 @@ public:
                            std::pmr::memory_resource* memory = std::pmr::get_default_resource())
         : PriorityLanes(capacity, patience, memory, std::make_index_sequence<N>{}) {}
 
-    /// False when the lane is full; `message` is then left as it was. lane < N.
+    /// False when the lane is full; `message` is then unchanged. lane < N.
     [[nodiscard]] bool try_push(std::size_t lane, T&& message) noexcept {
         return lanes_[lane].try_push(std::move(message));
     }
@@ -40,7 +40,7 @@ public:
         return lanes_[lane].try_push(message);
     }
 
-    /// The lane that the message came from, nothing when all are empty; `into` is then left as it was. O(N).
+    /// The lane that the message came from, or empty if all are empty; `into` is then unchanged. O(N).
     [[nodiscard]] std::optional<std::size_t> try_pop(T& into) noexcept;
 
     /// Messages in a lane at some moment during the call.

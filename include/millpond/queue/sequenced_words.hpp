@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-/// A record of 64-bit words that one thread replaces and others copy whole or not at all, in any process.
+/// A record of 64-bit words that one thread replaces and others, in any process, copy completely or not at all.
 ///
 /// Record number n = 1, 2, ... has a sequence word: 0 before the first, 2n - 1 while n is being written, 2n when n is
 /// complete. Numbers only grow.
@@ -65,7 +65,7 @@ inline void mark_complete(Word& sequence, std::uint64_t number) noexcept {
     sequence.store(complete_mark(number), std::memory_order_release);  // sync "n complete": R1
 }
 
-/// R2: copies words into `value`; what it is worth is known only after `still_marked`.
+/// R2: copies words into `value`, which is valid only if `still_marked` confirms it.
 template <class T, class Step = NoStep>
     requires(std::is_trivially_copyable_v<T> && sizeof(T) % sizeof(Word) == 0)
 inline void load_words(const Word* words, T& value, Step&& step = {}) noexcept {

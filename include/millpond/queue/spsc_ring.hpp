@@ -28,13 +28,13 @@ public:
     /// capacity: messages, a power of two. Throws std::invalid_argument otherwise.
     explicit SpscRing(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
         : slots_("SpscRing", capacity, memory) {}
-    /// Destroys what was not popped.
+    /// Destroys messages that were not popped.
     ~SpscRing() { slots_.destroy_from(head_.load(std::memory_order_relaxed)); }
 
     SpscRing(const SpscRing&) = delete;
     SpscRing& operator=(const SpscRing&) = delete;
 
-    /// False when full; `message` is then left as it was.
+    /// False when full; `message` is then unchanged.
     [[nodiscard]] bool try_push(T&& message) noexcept { return push(std::move(message)); }
     [[nodiscard]] bool try_push(const T& message) noexcept
         requires std::is_nothrow_copy_constructible_v<T>
@@ -46,7 +46,7 @@ public:
     /// the rest are left as they were.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> messages) noexcept;
 
-    /// False when empty; `into` is then left as it was.
+    /// False when empty; `into` is then unchanged.
     [[nodiscard]] bool try_pop(T& into) noexcept {
         const auto head = head_.load(std::memory_order_relaxed);
         if (!slots_.take(head, into)) return false;
@@ -60,7 +60,7 @@ public:
     /// Messages inside at some moment during the call; those of a push that has not returned may be missing.
     [[nodiscard]] std::size_t size() const noexcept;
     [[nodiscard]] std::size_t capacity() const noexcept { return slots_.capacity(); }
-    /// A message and a 64-bit mark; from half a cache line on rounded up to whole lines.
+    /// A message and a 64-bit mark; from half a cache line on rounded up to full lines.
     [[nodiscard]] static constexpr std::size_t slot_bytes() noexcept { return detail::RingSlots<T>::slot_bytes(); }
 
 private:
@@ -111,7 +111,8 @@ std::size_t SpscRing<T>::size() const noexcept {
     return tail < head ? 0 : std::min<std::size_t>(tail - head, capacity());
 }
 
-/// How many of `wanted` slots the producer may fill. Looks at the consumer's line only when what it knew is too little.
+/// How many of `wanted` slots the producer may fill. Reads the consumer's line only if the last known number is too
+/// low.
 template <class T>
 std::size_t SpscRing<T>::room(std::uint64_t tail, std::size_t wanted) noexcept {
     if (capacity() - (tail - head_seen_) < wanted) {
