@@ -24,7 +24,8 @@ public:
     AdminServer(const AdminServer&) = delete;
     AdminServer& operator=(const AdminServer&) = delete;
 
-    /// Waits up to `patience` for a client and answers what it asks. A client that stays silent for a second is let go.
+    /// Waits up to `patience` for a client and answers its requests. A client that is silent for a second is
+    /// disconnected.
     void poll(std::chrono::milliseconds patience);
 
 private:

@@ -228,7 +228,7 @@ void SessionSet::take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::S
     while (!left.expired() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kLookEvery);
 }
 
-/// As add; the thread that let go of the former session last may still be closing its store, or its peer was there
+/// Like add; the thread that released the former session last may still be closing its store, or its peer was there
 /// again.
 void SessionSet::add_when_free(const Prepared& prepared) {
     const auto until = std::chrono::steady_clock::now() + kLongestLook;

@@ -54,7 +54,7 @@ private:
 };
 
 /// The gateway's log, on standard error: one line of text or one JSON object a message, at most one a second and cause.
-/// No thread on the way of a quote writes to it.
+/// No thread on the path of a quote writes to it.
 ///
 /// Threads: any.
 class Log {

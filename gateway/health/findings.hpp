@@ -14,8 +14,8 @@ namespace millpond::gateway::health {
 enum class Stage : std::uint8_t {
     link,               ///< The interface is down.
     group_not_joined,   ///< The kernel does not hold the feed's group on the interface.
-    no_packets,         ///< Nothing has come since the start.
-    stale,              ///< Nothing has come for longer than the feed's patience, heartbeats included.
+    no_packets,         ///< Nothing received since startup.
+    stale,              ///< Nothing received, not even heartbeats, for longer than the feed's limit.
     kernel_drops,       ///< The socket's buffer was full.
     checksum,           ///< AF_XDP: a checksum did not match.
     line,               ///< One of a feed's two lines is silent.
@@ -26,7 +26,7 @@ enum class Stage : std::uint8_t {
     gap,                ///< Sequence numbers are missing.
     incomplete,         ///< Quotes have not been replaced since something was lost.
     books_incomplete,   ///< Books with a gap are being rebuilt, or could not be.
-    table_full,         ///< Instruments or orders found no room: what is of them is missing.
+    table_full,         ///< Instruments or orders did not fit, and their data is missing.
     delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,             ///< The venue has halted the channel, or ended its session.
     receive_thread,     ///< It does not show itself.

@@ -26,7 +26,7 @@ struct WatchedSink {
     std::chrono::nanoseconds holds;  ///< For how long it may hold an event on purpose.
 };
 
-/// Looks at a gateway a few times a second, from outside: nothing on the way of a quote does anything for it. It reads
+/// Looks at a gateway a few times a second, from outside: the path of a quote does no work for it. It reads
 /// counters, the board and what the kernel tells, and keeps what "since when" and "how many a second" need.
 ///
 /// Threads: look on one, set_sinks on one other, state on any.

@@ -166,9 +166,9 @@ struct SinkState {
     std::optional<std::uint64_t> clients;  ///< Connected now, where there are any to connect.
     std::optional<bool> connected;         ///< Where it connects itself.
     Condition disconnected;                ///< Holds where it does and is not.
-    std::int64_t lag_ns{0};  ///< How long ago what it passes on now was published, at least; while it stands still,
-                             ///< for how long it has.
-    std::int64_t patience_ns{0};  ///< It is behind when it lags more.
+    std::int64_t lag_ns{0};                ///< Minimum age of the events that it passes on now; while it is stopped,
+                                           ///< for how long it has.
+    std::int64_t patience_ns{0};           ///< It is behind when it lags more.
     Condition behind;
     bool ended{false};
     Burst stalled;  ///< Clients that were disconnected because they took nothing.

@@ -9,7 +9,7 @@
 
 namespace millpond::gateway::json_lines {
 
-/// A set of instruments, a bit each, from which they are taken in turn: one that is inserted again and again does not
+/// A set of instruments, a bit each, from which they are taken in turn: one that is inserted repeatedly does not
 /// hold up the others.
 ///
 /// Threads: one.

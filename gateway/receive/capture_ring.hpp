@@ -14,8 +14,8 @@
 
 namespace millpond::gateway {
 
-/// The way of whole datagrams from a receive thread to the one that writes the capture. The receive thread copies and
-/// goes on: what finds no room is lost and counted.
+/// Passes complete datagrams from a receive thread to the one that writes the capture. The receive thread copies and
+/// continues: datagrams that do not fit are lost and counted.
 ///
 /// Threads: put on one, front and pop on one other; lost on any.
 /// Memory:  `bytes`, a power of two, in a prefaulted Region; no system call after construction.

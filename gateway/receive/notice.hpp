@@ -27,7 +27,7 @@ struct Notice {
     feed::DecodeError error{};
 };
 
-/// The way of notices from a receive thread to the one that watches it. What finds no room is counted.
+/// Passes notices from a receive thread to the one that watches it. Notices that do not fit are counted.
 class Notices {
 public:
     void put(const Notice& notice) noexcept {

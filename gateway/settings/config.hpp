@@ -107,7 +107,7 @@ struct Config {
     std::optional<std::uint32_t> pin;
     std::uint32_t realtime{0};
     net::ReceivePath receive{net::ReceivePath::socket};
-    Wanted receive_want{Wanted::prefer};  ///< Whether a socket does where that path is not to be had.
+    Wanted receive_want{Wanted::prefer};  ///< Whether to fall back to a socket if that path is not available.
     service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of so many bytes is full.

@@ -18,7 +18,7 @@ inline constexpr std::chrono::milliseconds kLongSleep{1};
 inline constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
 inline constexpr std::int64_t kStandstillNs = 300'000'000;
 
-/// The processor is offered to others in nearly every fruitless poll: a sink must not keep a receive thread, or a
+/// The processor is offered to others in nearly every empty poll: a sink must not keep a receive thread, or a
 /// client that it just woke, from running. holds: for how long the sink may hold an event on purpose; it needs no
 /// shorter sleeps then, and each sleep's end interrupts a processor.
 [[nodiscard]] inline core::IdleLimits idle_limits(core::Poll poll, std::chrono::nanoseconds holds = {}) {

@@ -25,7 +25,7 @@ namespace millpond::gateway {
 /// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
 /// account. Whatever the sink does, no other thread waits for it.
 ///
-/// The ring's writer knows no reader and wakes none, so the thread looks at the ring again and again. How it spends the
+/// The ring's writer knows no reader and wakes none, so the thread polls the ring. How it spends the
 /// time between is `poll`: `spin` never sleeps; `adaptive` looks without a pause for a short while after an event,
 /// giving its processor to other threads, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
 /// nothing came for long; `block` sleeps for up to a millisecond.
@@ -63,7 +63,7 @@ public:
     [[nodiscard]] net::SocketAddress address() const override { return sink_->address(); }
     [[nodiscard]] std::optional<JournalSource> journal() const override { return sink_->journal(); }
     [[nodiscard]] std::optional<RingPlace> stopped_at() const override;
-    /// Closes at every moment, also while the thread stands still or has ended: what is published meanwhile is queued,
+    /// Adds up at every moment, also while the thread is stopped or has ended: events published meanwhile are queued,
     /// and missed once the ring has overwritten it. While the thread takes events, what it may have taken counts as
     /// queued, so that `missed` never goes down.
     [[nodiscard]] Account account() const noexcept override;

@@ -1,4 +1,4 @@
-"""ITCH messages made by hand, and a reader of BBOs that is not ours."""
+"""Hand-written ITCH messages, and an independent reader of BBOs."""
 
 from __future__ import annotations
 

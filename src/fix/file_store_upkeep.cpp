@@ -79,7 +79,7 @@ void FileStore::remove_given_up() noexcept {
     });
 }
 
-/// Of the segments beyond resident_bytes, all or those that were not let go of yet. Headers stay: they are written to
+/// Of the segments beyond resident_bytes, all or those that were not dropped yet. Headers stay: they are written to
 /// when a segment is given up.
 void FileStore::let_go_of_old(bool all) noexcept {
     std::size_t newer_bytes = 0;

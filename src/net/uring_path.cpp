@@ -69,7 +69,7 @@ public:
 
     std::span<const Datagram> poll() noexcept {
         auto datagrams = look();
-        // Where the request ended for want of buffers, it is made again before anybody waits for it.
+        // A request that ended for lack of buffers is renewed before any thread waits for it.
         if (datagrams.empty() && !armed_) datagrams = look();
         return datagrams;
     }

@@ -79,7 +79,7 @@ public:
     [[nodiscard]] int fd() const noexcept { return xsk_socket__fd(socket_); }
     [[nodiscard]] xsk_socket* socket() const noexcept { return socket_; }
 
-    /// Frames that were for this queue and found no room.
+    /// Frames for this queue that did not fit.
     [[nodiscard]] std::uint64_t drops() const noexcept {
         const auto statistics = get_option<xdp_statistics>(fd(), SOL_XDP, XDP_STATISTICS);
         return statistics.rx_dropped + statistics.rx_ring_full;

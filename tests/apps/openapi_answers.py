@@ -21,7 +21,7 @@ except ImportError as missing:
     print(missing)
     sys.exit(77)
 
-# Comes only while the gateway's main thread stands still.
+# Comes only while the gateway's main thread is stopped.
 NOT_ASKED = {("/api/reload", "post", "202")}
 
 arguments = argparse.ArgumentParser()

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kMs = 1'000'000;
 
-/// Stands still unless it is waited for; each wait comes back `oversleep` too late.
+/// Advances only during waits; each wait returns `oversleep` too late.
 class StillClock final : public Clock {
 public:
     [[nodiscard]] std::int64_t now() override { return now_; }

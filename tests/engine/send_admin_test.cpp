@@ -34,7 +34,7 @@ public:
     std::vector<std::string> refusals;
 };
 
-/// Lets in whom `sees` has looked at.
+/// Admits those that `sees` has inspected.
 class Looking final : public Counterparty {
 public:
     bool may_log_on(SessionLink&, const fix::Message& logon) override {

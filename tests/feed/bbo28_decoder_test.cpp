@@ -13,7 +13,7 @@
 namespace millpond::feed {
 namespace {
 
-// Written by hand from the layout: spread 0.02, ask 200 at 189.26, bid 300 at 189.24, "AAPL".
+// Written manually from the layout: spread 0.02, ask 200 at 189.26, bid 300 at 189.24, "AAPL".
 std::vector<std::byte> aapl() { return from_hex("000000c8 000000c8 001ce0f8 0000012c 001ce030 4141504c20202020"); }
 
 TEST(Bbo28Decoder, ReadsTheLastTwentyEightBytesWhateverStandsBefore) {

@@ -527,7 +527,7 @@ TEST(UserFile, AChangeThatCannotBeWrittenLeavesTheFileAndTheUser) {
     std::filesystem::create_symlink(path, link);
     const UserFile users{link};
     const auto former = *users.find("alice");
-    // A folder in the way of the new file.
+    // A folder where the new file should be.
     std::filesystem::create_directory(path + ".new");
     EXPECT_THROW(users.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
     EXPECT_TRUE(users.find("alice")->admits("correct horse"));
@@ -545,7 +545,7 @@ TEST(UserFile, ALineThatChangedMeanwhileIsNotReplaced) {
     const Users users{line_of("alice", "correct horse")};
     const UserFile file{users.path()};
     const auto former = *file.find("alice");
-    const auto by_operator = line_of("alice", "set by hand");
+    const auto by_operator = line_of("alice", "set manually");
     std::ofstream{users.path()} << by_operator;
     try {
         file.change("alice", former, PasswordHash::of("a new horse"));

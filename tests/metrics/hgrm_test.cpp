@@ -18,7 +18,7 @@ std::unique_ptr<HistogramSnapshot> of_values(std::initializer_list<std::int64_t>
     return snapshot;
 }
 
-// Line for line what the rules of HdrHistogram's PercentileIterator give, worked out by hand: from 0 on, each halving
+// Line for line what the rules of HdrHistogram's PercentileIterator give, computed manually: from 0 on, each halving
 // of the distance to 100 % takes five lines.
 TEST(Hgrm, FourValuesGiveTheLinesOfHdrHistogram) {
     EXPECT_EQ(hgrm_text(*of_values({1, 2, 3, 4})),

@@ -5,7 +5,7 @@
 namespace millpond::test {
 
 /// The folder with QuickFIX's dictionaries: the one that MILLPOND_FIX_DICTIONARIES names, else what
-/// tools/fetch_fix_dictionaries fetches once and keeps. Empty when they are not to be had, so that the test skips.
+/// tools/fetch_fix_dictionaries fetches once and keeps. Empty if they are not available, so that the test skips.
 [[nodiscard]] std::string fix_dictionaries();
 
 }  // namespace millpond::test

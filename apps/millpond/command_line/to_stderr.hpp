@@ -8,7 +8,7 @@
 
 namespace millpond {
 
-/// Writes text to standard error. A reader that is gone is no error: a program does not end because of it.
+/// Writes text to standard error. A closed reader is not an error: a program does not terminate because of it.
 ///
 /// Threads: any.
 template <class... Args>

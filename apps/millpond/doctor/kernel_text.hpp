@@ -8,7 +8,7 @@
 
 #include <millpond/net/socket_address.hpp>
 
-/// Reads what the kernel and its tools print about the way of a datagram. Pure functions of text.
+/// Parses output of the kernel and its tools about the path of a datagram. Pure functions of text.
 namespace millpond::app::doctor {
 
 /// Interfaces that have joined an IPv4 group, from /proc/net/igmp.

@@ -67,7 +67,7 @@ bool wants_colour() {
     return no_colour == nullptr || *no_colour == '\0';
 }
 
-/// A screen that is drawn again and again until `q` or a signal. A gateway that does not answer is no end: nothing old
+/// A screen that is redrawn until `q` or a signal. It stays open while a gateway does not respond: nothing old
 /// stays on the screen meanwhile.
 int watch(const Options& options, const net::SocketAddress& gateway, const std::string& token,
           const std::atomic<bool>& stop) {

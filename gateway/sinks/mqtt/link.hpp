@@ -83,7 +83,7 @@ private:
     void send_waiting(mosquitto* client);
     [[nodiscard]] int publish(mosquitto* client, Outgoing& outgoing);
     [[nodiscard]] Outgoing state_message(std::string_view json) const;
-    /// Ends the connection in good order, if that takes less than a second.
+    /// Closes the connection cleanly, if that takes less than a second.
     void say_goodbye(mosquitto* client);
     void on_connect(int code);
     void on_publish(int id, int code);

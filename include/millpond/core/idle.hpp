@@ -27,8 +27,8 @@ enum class Poll : std::uint8_t {
 };
 
 struct IdleLimits {
-    std::uint32_t spins{2'000};  ///< adaptive: fruitless polls in a row before it yields.
-    std::uint32_t yields{50};    ///< adaptive: fruitless polls in a row, after those, before it waits.
+    std::uint32_t spins{2'000};  ///< adaptive: empty polls in a row before it yields.
+    std::uint32_t yields{50};    ///< adaptive: empty polls in a row, after those, before it waits.
     std::chrono::nanoseconds first_wait{std::chrono::microseconds{20}};
     std::chrono::nanoseconds longest_wait{std::chrono::milliseconds{1}};  ///< Waits double up to this.
 };
@@ -44,7 +44,7 @@ public:
     explicit Idle(Poll poll, IdleLimits limits = {}) noexcept
         : poll_(poll), limits_(limits), wait_time_(limits.first_wait) {}
 
-    /// There was work: the next fruitless poll is the first again.
+    /// There was work: the next empty poll is the first again.
     void worked() noexcept {
         fruitless_ = 0;
         wait_time_ = limits_.first_wait;
@@ -56,7 +56,7 @@ public:
     /// How long the wait that `next` ordered shall last at most.
     [[nodiscard]] std::chrono::nanoseconds wait_time() const noexcept { return ordered_wait_; }
 
-    /// Counts one fruitless poll; relaxes or yields as ordered. True when the caller shall block on what it polls, for
+    /// Counts one empty poll; relaxes or yields as configured. True when the caller shall block on what it polls, for
     /// wait_time() or as long as it likes.
     [[nodiscard]] bool pause() noexcept;
 

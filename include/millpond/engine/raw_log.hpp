@@ -24,8 +24,8 @@ namespace millpond::engine {
 class LogArchive;
 
 /// Logs every byte that sessions receive and send, on a separate thread. The I/O thread only copies into a
-/// ring: it never waits and makes no system call. What finds no room there is lost and counted, and the file says so at
-/// that place. A line a piece of the stream, with '\n' and '\\' in it written as two characters:
+/// ring: it never waits and makes no system call. Pieces that do not fit are lost and counted, and the file notes that
+/// at that place. A line a piece of the stream, with '\n' and '\\' in it written as two characters:
 ///
 ///     20261121-18:12:03.123456789 < FIX.4.4:HOUSE->CLIENT 8=FIX.4.4|9=63|35=A|...      | is the byte 0x01
 ///     20261121-18:12:03.234567891 > FIX.4.4:HOUSE->CLIENT 8=FIX.4.4|9=63|35=A|...      < came in, > went out

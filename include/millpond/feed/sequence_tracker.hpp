@@ -107,7 +107,7 @@ private:
 
     std::uint32_t restart_after_;
     std::uint64_t next_{0};
-    std::uint64_t forgotten_{0};  // highest number of a range that was dropped for want of room
+    std::uint64_t forgotten_{0};  // highest number of a range that was dropped for lack of room
     std::uint64_t announced_{0};  // far ahead, and not believed yet; 0: nothing
     std::uint64_t restart_next_{0};
     std::uint32_t restart_run_{0};

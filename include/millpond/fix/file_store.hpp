@@ -51,7 +51,7 @@ public:
         std::size_t segments = 4;
         std::size_t least_bytes = StoreSegment::kLeastBytes;  ///< Smaller segments, of an earlier run, are only read.
         std::int64_t keep_ns = 0;  ///< A segment is given up so long after it was left; 0: never for its age.
-        /// Of messages, newest first. Older segments are let go from memory, and read from the kernel's cache or the
+        /// Of messages, newest first. Older segments are dropped from memory, and read from the page cache or the
         /// disk when they are asked for.
         std::size_t resident_bytes = std::numeric_limits<std::size_t>::max();
         Durability durability = Durability::process;
@@ -145,7 +145,7 @@ private:
     Link* spare_{nullptr};                // the first file, whose lock is the store's, while it holds nothing
     std::size_t next_bytes_{0};           // of the next segment
     std::int64_t retry_ns_{0};            // monotonic: when to try again after an error
-    std::int64_t let_go_ns_{0};           // monotonic: when to let go of old segments that were read; 0: none was
+    std::int64_t let_go_ns_{0};           // monotonic: when to drop old segments that were read; 0: none was
     std::uint64_t seen_{0};               // of changes_
     std::int64_t synced_ns_{0};           // monotonic
     std::uint64_t synced_generation_{0};  // the generations before it are on the disk

@@ -10,7 +10,7 @@
 namespace millpond::fix {
 
 /// Messages that came before their turn, until the ones in front of them have come. Bounded in number and bytes; what
-/// finds no room is not kept, and comes again with the current resend.
+/// does not fit is not kept, and arrives again with the current resend.
 ///
 /// Threads: one. Memory: taken once in the constructor.
 class HeldMessages {

@@ -46,7 +46,7 @@ struct WriterCounters {
     core::Tally newest_record;  ///< Its number; 0 in an empty journal.
     core::Tally bytes;
     core::Tally segments;  ///< Started.
-    core::Tally refused;   ///< Appends that found no room: the next segment was not there yet.
+    core::Tally refused;   ///< Appends that did not fit: the next segment was not ready.
     core::Tally unnamed;   ///< Names for which a segment is too small: raise segment_bytes.
     core::Tally lost;      ///< Ring entries of which the journal holds a lost record instead.
 

@@ -60,7 +60,7 @@ public:
     struct Options {
         SocketAddress local{};  ///< Address to bind, or the multicast group to join. Port 0: the kernel chooses.
         /// Only datagrams of this unicast address and port: the socket is connected to it. `local` stays empty then,
-        /// the kernel chooses address and port. A peer without a route is no error: see connect. Not for AF_XDP.
+        /// the kernel chooses address and port. A peer without a route is not an error: see connect. Not for AF_XDP.
         SocketAddress peer{};
         SocketAddress source{};          ///< Only datagrams of this sender (SSM, multicast only); empty: of any.
         std::string interface{};         ///< Name of the interface; empty: multicast by the route, unicast any.
@@ -73,10 +73,10 @@ public:
         std::chrono::microseconds busy_poll{0};  ///< SO_BUSY_POLL: let a receive call spin on the device's queue.
         Want busy_poll_want{Want::prefer};
         ReceivePath path{ReceivePath::socket};
-        Want path_want{Want::prefer};                    ///< Whether a socket does where that path is not to be had.
-        Want zero_copy{Want::prefer};                    ///< AF_XDP: the interface writes into our memory itself.
-        Checksum checksum{Checksum::verify};             ///< AF_XDP.
-        std::uint16_t vlan{0};                           ///< AF_XDP: only frames of this VLAN; 0: only untagged ones.
+        Want path_want{Want::prefer};         ///< Whether to fall back to a socket if that path is not available.
+        Want zero_copy{Want::prefer};         ///< AF_XDP: the interface writes into our memory itself.
+        Checksum checksum{Checksum::verify};  ///< AF_XDP.
+        std::uint16_t vlan{0};                ///< AF_XDP: only frames of this VLAN; 0: only untagged ones.
         memory::RegionOptions memory{.prefault = true};  ///< Memory of the buffers.
     };
 

@@ -80,7 +80,7 @@ export class FrameLink {
     return this.#unsent.length;
   }
 
-  /** Throws what cannot be cloned. A frame that finds no room waits for it; all frames stay in order. */
+  /** Throws if it cannot be cloned. A frame that does not fit waits for room; all frames stay in order. */
   send(frame: unknown[], transfer: Transfer): void {
     if (this.#ended) return;
     let bytes = transfer.length > 0 ? undefined : serialize(frame);

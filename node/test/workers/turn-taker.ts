@@ -1,4 +1,4 @@
-// Wakes the thread that waits for its turn again and again before it is its turn.
+// Repeatedly wakes the thread that waits for its turn before it is its turn.
 import { workerData } from "node:worker_threads";
 import { TEST, TurnLock, WORKER } from "../support/turn-lock.js";
 

@@ -41,7 +41,7 @@ protected:
     bool run_until(const std::function<bool()>& done, std::int64_t skipped_ns = 0) {
         return run_until_by([&] { return core::monotonic_nanos() + skipped_ns; }, done);
     }
-    /// The same, while the sink's clock stands still: no interval of a client ends meanwhile.
+    /// The same, while the sink's clock is stopped: no interval of a client ends meanwhile.
     bool run_until_at(std::int64_t monotonic_ns, const std::function<bool()>& done) {
         return run_until_by([&] { return monotonic_ns; }, done);
     }

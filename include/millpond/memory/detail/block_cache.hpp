@@ -230,7 +230,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         return place == 0 ? magazine_blocks : magazine_blocks - (magazine_places - place);
     }
     /// Acquired less released; less than none, modulo 2^64, where others' blocks are released. It was so during the
-    /// call; up to a magazine less when the owner stands still in the middle of a move.
+    /// call; up to a magazine less if the owner is preempted in the middle of a move.
     [[nodiscard]] std::uint64_t lent() const noexcept {
         for (int tries = 0; tries < 100; ++tries) {
             const auto number = moves.load(std::memory_order_acquire);

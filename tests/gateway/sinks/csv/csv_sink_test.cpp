@@ -259,7 +259,7 @@ TEST_F(CsvSinkTest, AFullPipeHoldsUpNothingAndLosesNoRow) {
     }
     EXPECT_EQ(sink->room(), 0U);
     EXPECT_GT(sink->held(), 0U);
-    EXPECT_EQ(sink->counters().write_errors.read(), 0U) << "a pipe that is full is no error";
+    EXPECT_EQ(sink->counters().write_errors.read(), 0U) << "a full pipe is not an error";
     std::string text;
     for (int round = 0; round < 1'000 && sink->held() != 0; ++round, now += kSecondNs) {
         std::array<char, 65'536> part;

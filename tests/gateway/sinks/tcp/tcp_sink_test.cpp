@@ -386,7 +386,7 @@ TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
     open();
     LineClient client{sink_->address().port(), kSmallBuffer};
     ASSERT_TRUE(run_until([&] { return sink_->counters().clients.read() == 1; }));
-    // The sink stops reading once its answers find no room, so at some point the kernel takes no more of ours.
+    // The sink stops reading once its answers do not fit, so at some point the kernel takes no more of ours.
     std::uint64_t requests = 0;
     std::uint64_t before = ~std::uint64_t{0};
     const std::string request = "nonsense\n";
