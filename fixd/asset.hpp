@@ -6,7 +6,7 @@
 
 namespace millpond::fixd {
 
-/// Null when there is none of that path; "/" is the page itself.
+/// Null if there is none with that path; "/" is the page itself.
 [[nodiscard]] const http::Asset* find_asset(std::string_view path) noexcept;
 
 }  // namespace millpond::fixd

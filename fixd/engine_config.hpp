@@ -193,8 +193,8 @@ struct EngineConfig {
     std::vector<WebConfig> webs{};
 };
 
-/// Reads a TOML file into `config`, over what is there; tables are appended. Throws config::ConfigError with file and
-/// line.
+/// Reads a TOML file into `config`, overriding its values; tables are appended. Throws config::ConfigError with file
+/// and line.
 void read_engine_file(const std::string& path, EngineConfig& config);
 /// The same for text; `name` stands for the file in messages.
 void read_engine_toml(std::string_view text, std::string_view name, EngineConfig& config);

@@ -32,7 +32,7 @@ struct Totals {
 
 /// A whole gateway: receive threads with their rings, sinks, metrics. Construction opens everything, start lets it run.
 ///
-/// Threads: one, which calls watch a few times a second; reconfigure on one other beside it.
+/// Threads: one, which calls watch a few times a second; reconfigure on one other.
 class Gateway {
 public:
     /// config: complete(). Throws exceptions derived from std::exception with one precise sentence; nothing is left
@@ -44,7 +44,7 @@ public:
     Gateway& operator=(const Gateway&) = delete;
 
     void start();
-    /// Logs what receive threads noticed, sets the exchanges' days, and looks at the health of everything.
+    /// Logs notices of receive threads, sets the date at each exchange, and checks the health of everything.
     void watch();
 
     /// Replaces the sinks as SinkSet::replace says. The rings and the receive threads are not touched; what of `next`
@@ -60,13 +60,13 @@ public:
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& sinks() const noexcept { return sinks_.consumers(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }
-    /// Where the first sink of this kind listens, and where metrics are served; empty when there is none.
+    /// Address of the first sink of this kind, and of the metrics; empty if there is none.
     [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const { return sinks_.address_of(kind); }
     [[nodiscard]] net::SocketAddress metrics_address() const;
 
 private:
     void serve_metrics(const net::SocketAddress& listen);
-    /// A sink goes: neither health nor metrics look at it any more.
+    /// A sink is removed: neither health nor metrics use it any more.
     void forget(const Consumer& sink);
 
     service::Log& log_;

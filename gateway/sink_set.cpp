@@ -242,7 +242,7 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
             result.done.push_back(fmt::format("sink '{}' runs", name));
             continue;
         }
-        sink.prepared.reset();  // gives back what it took
+        sink.prepared.reset();  // releases its resources
         bool restored = false;
         if (old != closed.end() && !(old->config == sink.config)) {
             try {

@@ -55,7 +55,7 @@ public:
 
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& consumers() const noexcept { return consumers_; }
     [[nodiscard]] std::vector<health::WatchedSink> watched() const;
-    /// Where the first sink of this kind listens; empty when there is none.
+    /// Address of the first sink of this kind; empty if there is none.
     [[nodiscard]] net::SocketAddress address_of(std::string_view kind) const;
 
 private:
@@ -86,7 +86,7 @@ private:
                                              const std::set<std::string>& kept) const;
     /// Whether a sink that closes holds an output of this one.
     [[nodiscard]] bool waits(const SinkConfig& sink, const std::set<std::string>& gone) const;
-    /// Opens what can be opened beside the running sinks; erases what is refused. Returns the names of the latter.
+    /// Opens sinks that can be opened while the old ones run; erases refused ones and returns their names.
     std::set<std::string> open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
                                      Reloaded& result);
     void refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const;

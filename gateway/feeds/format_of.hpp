@@ -19,7 +19,7 @@
 
 namespace millpond::gateway {
 
-/// Gives a format the types of its settings and its decoder. A format derives from it and says what is its own:
+/// Gives a format the types of its settings and its decoder. A format derives from it and defines:
 ///
 ///     class Format final : public FeedFormatOf<Settings, feed::Bbo28Decoder> {
 ///         std::string_view name() const noexcept override { return "bbo28"; }

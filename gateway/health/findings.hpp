@@ -32,7 +32,7 @@ enum class Stage : std::uint8_t {
     receive_thread,     ///< It does not show itself.
     capture,            ///< Raw datagrams cannot be written.
     sink_disconnected,  ///< A sink has no connection to its broker.
-    sink_behind,        ///< A sink has ended, or passes on what is old.
+    sink_behind,        ///< A sink has stopped, or passes on old events.
     sink_lost,          ///< The ring has overwritten events before a sink came to them.
 };
 
@@ -57,7 +57,7 @@ struct Finding {
 [[nodiscard]] std::vector<Finding> findings(const SinkState& sink, std::int64_t now);
 
 /// All of them: errors first, then warnings, then the rest; among equals the first on the way, then the oldest. A
-/// symbol that is quiet is none: only a feed's silence counts.
+/// quiet symbol is not one: only the silence of a feed counts.
 [[nodiscard]] std::vector<Finding> findings(const State& state, std::int64_t now);
 
 }  // namespace millpond::gateway::health

@@ -9,7 +9,7 @@
 /// What the kernel says of the way into this machine.
 namespace millpond::gateway::health {
 
-/// Whether the interface is up and has a carrier; empty when there is none of that name. A system call.
+/// Whether the interface is up and has a carrier; empty if there is no such interface. A system call.
 [[nodiscard]] std::optional<bool> link_is_up(const std::string& interface);
 
 /// The interface that has this address; empty when none has. Some system calls.

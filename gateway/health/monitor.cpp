@@ -28,9 +28,9 @@ constexpr std::int64_t kLookEveryNs = kSecondNs / 10;
 constexpr std::int64_t kCountEveryNs = kSecondNs;
 /// What a ring's memory is made of; the kernel walks its pages for it.
 constexpr std::int64_t kAskEveryNs = 10 * kSecondNs;
-/// A receive thread that has not shown itself for so long is stuck or dead.
+/// A receive thread without a sign of life for this long is stuck or dead.
 constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
-/// A sink is behind when it lags so much more than it holds on purpose.
+/// A sink is behind if it lags by this much more than it delays on purpose.
 constexpr std::int64_t kLagNs = kSecondNs * 3 / 4;
 constexpr std::size_t kMostMarks = 512;  // nearly a minute of looks
 

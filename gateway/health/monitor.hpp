@@ -19,7 +19,7 @@
 
 namespace millpond::gateway::health {
 
-/// A sink and what it complained of last.
+/// A sink and its last error.
 struct WatchedSink {
     const Consumer* thread;
     const LastError* error;
@@ -27,7 +27,7 @@ struct WatchedSink {
 };
 
 /// Looks at a gateway a few times a second, from outside: the path of a quote does no work for it. It reads
-/// counters, the board and what the kernel tells, and keeps what "since when" and "how many a second" need.
+/// counters, the board and kernel tables, and keeps the state for start times and rates.
 ///
 /// Threads: look on one, set_sinks on one other, state on any.
 class Monitor {
@@ -35,8 +35,8 @@ public:
     Monitor(const std::vector<std::unique_ptr<Pipeline>>& pipelines, const std::vector<WatchedSink>& sinks,
             core::Moment now);
 
-    /// Others are to be looked at from now on; what is known of those that stay is kept. None of the
-    /// others is looked at any more when this returns.
+    /// Replaces the watched sinks; the state of those that stay is kept. None of the
+    /// others is used any more when this returns.
     void set_sinks(const std::vector<WatchedSink>& sinks);
     /// To be called as often as one likes; looks ten times a second.
     void look(core::Moment now);

@@ -19,7 +19,7 @@ namespace millpond::gateway::health {
 /// Something that comes in bursts, as one.
 struct Burst {
     static constexpr std::int64_t kBurstNs = 10'000'000'000;
-    std::int64_t pause_ns{kBurstNs};  ///< It is over when nothing of it came for so long.
+    std::int64_t pause_ns{kBurstNs};  ///< It is over after this much time without an event.
     std::uint64_t count{0};           ///< Since the start of all.
     std::uint64_t before{0};          ///< `count` when the burst began.
     std::int64_t since{0};
@@ -70,7 +70,7 @@ struct FeedState {
     std::string listen;
     std::string interface;  ///< Empty: the kernel's choice.
     std::int64_t started{0};
-    std::int64_t patience_ns{0};  ///< It is stale after so much silence; 0: never.
+    std::int64_t patience_ns{0};  ///< It is stale after this much silence; 0: never.
     Condition link_down;
     Condition not_joined;   ///< Holds for a multicast group that the interface has not joined.
     Condition some_halted;  ///< Instruments of it do not trade, while others may.
@@ -94,10 +94,10 @@ struct FeedState {
     std::uint32_t instruments_incomplete{0};
     std::vector<LineState> lines;  ///< Where there are two.
     Condition quotes_incomplete;   ///< Some of its quotes are.
-    Condition implausible_delay;   ///< delay_ns is none that a network makes.
+    Condition implausible_delay;   ///< delay_ns cannot be a network delay.
     Condition incomplete;          ///< Its books are, and are to be rebuilt.
     Condition no_request_server;   ///< No route leads to it.
-    std::string request_server;    ///< Address; empty where there is none.
+    std::string request_server;    ///< Address; empty if there is none.
     std::string rebuild_failure;   ///< Why that failed last; empty when it has not since they are incomplete.
 };
 

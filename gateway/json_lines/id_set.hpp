@@ -40,7 +40,7 @@ public:
         return true;
     }
 
-    /// Takes out the lowest one above the one taken before, or the lowest when there is none; kNoInstrument when empty.
+    /// Removes the lowest one above the last one removed, or else the lowest; kNoInstrument when empty.
     /// Amortized O(1).
     feed::InstrumentId take_next() noexcept {
         if (count_ == 0) return feed::kNoInstrument;
@@ -70,7 +70,7 @@ private:
 
     std::vector<std::uint64_t> words_;
     std::size_t count_{0};
-    std::size_t next_{0};  // where take_next goes on
+    std::size_t next_{0};  // where take_next continues
 };
 
 }  // namespace millpond::gateway::json_lines

@@ -24,7 +24,7 @@ enum class LineKind : std::uint8_t {
 /// An event encoded once, for all clients.
 struct Line {
     std::uint64_t events_before{0};  ///< Events of the ring that all earlier lines stand for.
-    std::uint64_t events{1};         ///< Events that this line stands for: 1, unless it tells of a loss.
+    std::uint64_t events{1};         ///< Events that this line stands for: 1, or more for a loss.
     feed::InstrumentId instrument{feed::kNoInstrument};
     LineKind kind{LineKind::other};
     std::uint16_t length{0};

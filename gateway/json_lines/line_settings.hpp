@@ -22,7 +22,7 @@ struct LineSettings : SinkBasics {
     std::uint64_t backlog{16'384};   ///< JSON lines that a client may fall behind, a power of two.
     std::uint64_t max_clients{1'024};
     std::uint64_t send_buffer{0};     ///< Bytes that the kernel may hold for a client.
-    std::uint64_t stall_seconds{10};  ///< A client that takes nothing for so long is disconnected.
+    std::uint64_t stall_seconds{10};  ///< A client that accepts no data for this long is disconnected.
     service::TokenSource token;       ///< What clients must present; nothing when empty.
     service::TlsOptions tls;          ///< Plain when empty.
     friend bool operator==(const LineSettings&, const LineSettings&) = default;
@@ -81,7 +81,7 @@ Options line_options(const LineSettings& settings) {
 /// Its port, which no other listener of the gateway may have.
 [[nodiscard]] std::vector<SinkOutput> line_outputs(const LineSettings& settings);
 
-/// Throws std::system_error when the machine does not have the address; the port is not looked at.
+/// Throws std::system_error if the machine does not have the address; the port is not checked.
 void check_listen_host(const net::SocketAddress& listen);
 
 }  // namespace millpond::gateway

@@ -40,14 +40,14 @@ public:
 protected:
     [[nodiscard]] const LineLog& log() const noexcept { return log_; }
     [[nodiscard]] const Standing& standing() const noexcept { return standing_; }
-    /// From here on until leave() it is told of names and of lines that leave the log.
+    /// Until leave() it is notified of names and of lines that leave the log.
     void join(Subscriber& subscriber) { subscribers_.push_back(&subscriber); }
     void leave(const Subscriber& subscriber);
     /// To be called when subscribers have moved on: which line none of them waits for any more.
     void find_slowest() noexcept;
 
 private:
-    static constexpr std::size_t kRound = 1'024;  ///< Events between two looks at the sockets.
+    static constexpr std::size_t kRound = 1'024;  ///< Events between two polls of the sockets.
 
     void make_room();
     [[nodiscard]] Line& append(LineKind kind, feed::InstrumentId id, std::uint64_t events = 1);

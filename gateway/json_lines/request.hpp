@@ -17,7 +17,7 @@ namespace millpond::gateway::json_lines {
 /// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
 /// {"unsubscribe":["AAPL"]}        these no more; ["*"] is nothing
 /// {"mode":"conflate"}             or "every"
-/// {"interval_ms":50}              lines come together, so long after the last ones; 0: at once
+/// {"interval_ms":50}              lines are sent in batches at this interval; 0: at once
 /// {"account":true}                asks for a line with the client's account
 /// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
 /// {"token":"..."}                 the token; a tcp sink with a token needs it first, and only then
@@ -33,7 +33,7 @@ struct Request {
     std::optional<std::string> token;
 };
 
-/// A line that is no request. The text says what is wrong with it.
+/// A line that is not a valid request. The text has the reason.
 class RequestError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

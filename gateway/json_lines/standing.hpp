@@ -16,7 +16,7 @@
 namespace millpond::gateway::json_lines {
 
 /// The newest quote and trading state of every instrument with its name, the newest state of every channel, and which
-/// lines of the log told them: what a client is given that joins, or that fell so far behind that the line is gone.
+/// log lines with them: for a client that joins, or that fell so far behind that the line is overwritten.
 ///
 /// Threads: one.
 class Standing {
@@ -27,7 +27,7 @@ public:
         instruments_.push_back({feed::JsonSymbol{symbol}, symbol, {}, {}, kNoLine});
     }
 
-    /// A quote with the number of its ring entry, and the line that tells it: none does when it is of the board.
+    /// A quote with the number of its ring entry and its log line, which a quote of the board does not have.
     void put(const feed::Quote& quote, std::uint64_t number, std::uint64_t line = kNoLine) {
         instruments_[quote.instrument].quote = {quote, number, line};
         instruments_[quote.instrument].incomplete_since = kNoLine;
@@ -37,7 +37,7 @@ public:
         const bool all = status.instrument == feed::kNoInstrument;
         (all ? channels_[status.channel] : instruments_[status.instrument].state) = {status, number, line};
     }
-    /// The quotes of the channel, of all when there is none, are incomplete since that line.
+    /// The quotes of the channel, or of all without one, are incomplete since that line.
     void mark_incomplete(std::optional<std::uint16_t> channel, std::uint64_t line) noexcept {
         for (auto& [json, symbol, quote, state, incomplete_since] : instruments_) {
             if (quote.number == 0 || (channel && quote.event.channel != *channel)) continue;
@@ -71,9 +71,9 @@ public:
     [[nodiscard]] std::string_view symbol(feed::InstrumentId id) const noexcept {
         return instruments_[id].symbol.view();
     }
-    /// The line that told the newest quote; kNoLine when none did.
+    /// The line of the newest quote; kNoLine if there is none.
     [[nodiscard]] std::uint64_t line(feed::InstrumentId id) const noexcept { return instruments_[id].quote.line; }
-    /// The line that told the newest state; kNoLine when none did.
+    /// The line of the newest state; kNoLine if there is none.
     [[nodiscard]] std::uint64_t state_line(feed::InstrumentId id) const noexcept { return instruments_[id].state.line; }
 
     /// Appends the newest quote as JSON with a newline.
@@ -87,7 +87,7 @@ public:
     void write_state(feed::InstrumentId id, std::string& out) const {
         write(instruments_[id].state, instruments_[id].json, out);
     }
-    /// Appends the state of each channel that no line from `next` on will tell; returns how many.
+    /// Appends the state of each channel that has no line from `next` on; returns their number.
     std::uint64_t write_channels(std::uint64_t next, std::string& out) const {
         std::uint64_t count = 0;
         for (const auto& [channel, state] : channels_) {
@@ -102,7 +102,7 @@ private:
     template <class Event>
     struct Newest {
         Event event{};
-        std::uint64_t number{0};  ///< Of its ring entry; 0: there is none.
+        std::uint64_t number{0};  ///< Of its ring entry; 0 if there is none.
         std::uint64_t line{kNoLine};
     };
     struct Instrument {

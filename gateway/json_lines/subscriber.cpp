@@ -216,7 +216,7 @@ void Subscriber::pass_over(const Gathered::Item& item) {
 void Subscriber::settle(const Gathered& gathered, std::size_t bytes) {
     for (std::size_t i = 0; i < gathered.count; ++i) {
         const auto& item = gathered.items[i];
-        if (bytes == 0) return;  // what was passed over in front of it is looked at again
+        if (bytes == 0) return;  // the skipped part in front of it is checked again
         pass_over(item);
         const auto& line = log_[item.line];
         if (bytes < item.bytes.iov_len) {

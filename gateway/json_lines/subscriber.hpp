@@ -25,13 +25,13 @@ namespace millpond::gateway::json_lines {
 /// {"type":"<type>","text":"<text>"} and a newline.
 [[nodiscard]] std::string text_line(std::string_view type, std::string_view text);
 
-/// One client of a sink of lines: where it stands in the log, what it wants, and its account. It knows no socket: who
-/// sends takes text() first, then the lines that gather() finds, or has all of it in one text from fill().
+/// One client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket:
+/// who sends takes text() first, then the lines that gather() finds, or has all of it in one text from fill().
 ///
 /// It reads the log at its own pace. What falls out of the log before it was sent is lost to a client with mode `every`
 /// (and told: {"type":"missed","count":N}); with mode `conflate` the instrument's newest quote is *owed* and sent from
 /// the standing quotes. The board at joining is owed likewise, and behind a gap the quotes that it made incomplete, but
-/// neither is part of the account's sum. An owed quote is void when a line yet to be sent tells a newer one.
+/// neither is part of the account's sum. An owed quote is void if a line yet to be sent has a newer one.
 ///
 /// Threads: one.
 /// Memory:  a bit or two an instrument, and text that is bounded by kMostText.
@@ -47,7 +47,7 @@ public:
     /// A line to this client alone, outside the account: an answer or the reason for what follows. `text` is escaped.
     void tell(std::string_view type, std::string_view text);
     void tell_account();
-    /// Whether there is so much text for it alone that requests have to wait.
+    /// Whether so much text for this client is pending that requests have to wait.
     [[nodiscard]] bool overfull() const noexcept { return text_.size() - text_sent_ > kMostText; }
 
     /// A new instrument; its id is standing.size() - 1.
@@ -60,7 +60,7 @@ public:
     /// All that waited went out: the interval begins.
     void rest_from(std::int64_t now_ns) noexcept { rests_until_ns_ = now_ns + interval_.count(); }
 
-    /// Drops whole lines that wait, tells the reason and sends nothing after it.
+    /// Drops complete waiting lines, sends the reason and nothing after it.
     void end(std::string_view reason);
     [[nodiscard]] bool ending() const noexcept { return ending_; }
     /// The line that it is to be sent next.
@@ -109,7 +109,7 @@ private:
     [[nodiscard]] bool wants(feed::InstrumentId id) const noexcept {
         return everything_ || id == feed::kNoInstrument || wanted_.contains(id);
     }
-    /// Whether all lines before the echo's request have been passed on; what is owed still comes first.
+    /// Whether all lines before the echo's request have been passed on; owed quotes still come first.
     [[nodiscard]] bool echo_is_due() const noexcept { return echo_ && next_ >= echo_->line; }
     void owe_board(feed::InstrumentId id);
     /// Behind a line that makes quotes incomplete, those quotes.

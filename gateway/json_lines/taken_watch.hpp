@@ -8,7 +8,7 @@
 namespace millpond::gateway::json_lines {
 
 /// Whether a peer takes what the kernel holds for it. A full socket says that it has room only after a large part of it
-/// has gone out; what is not acknowledged yet shrinks with every step of a slow reader.
+/// has gone out; unacknowledged data shrinks with every read of a slow reader.
 ///
 /// Threads: one.
 /// Source:  SIOCOUTQ, tcp(7).

@@ -75,7 +75,7 @@ public:
     [[nodiscard]] const RequestClient* answers() const noexcept { return answers_ ? &*answers_ : nullptr; }
     [[nodiscard]] const Arbiter& arbiter() const noexcept { return arbiter_; }
 
-    /// Calls visit(name, help, tally) for what is of no line by itself.
+    /// Calls visit(name, help, tally) for counters that do not belong to a single line.
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         visitor("holes_given_up", "Gaps of all lines that were given up.", arbiter_.given_up());

@@ -21,10 +21,10 @@ namespace millpond::gateway {
 
 /// Keeps the raw datagrams of a receive thread in rotating pcap files that `millpond replay` sends again. The receive
 /// thread copies into a ring and never waits; a full disk is tried again four times a second while the ring fills, then
-/// datagrams are lost and counted. A new session begins a new file; what a slower line still brings of the one before
+/// datagrams are lost and counted. A new session starts a new file; datagrams of the old one on a slower line
 /// goes to that one's last file.
 ///
-/// Threads: put and begin_session on the receive thread; the counters on any; the files belong to a thread of its own.
+/// Threads: put and begin_session on the receive thread; the counters on any; the files belong to a separate thread.
 class Capture {
 public:
     struct Options {
@@ -46,7 +46,7 @@ public:
     /// feeds: where the datagrams of feed 0, 1, ... were sent to. Opens the first file. Throws std::system_error that
     /// names it.
     Capture(Options options, std::vector<net::SocketAddress> feeds, service::Say say);
-    /// Writes what is in the ring, if the disk takes it.
+    /// Writes the contents of the ring, if there is space on the disk.
     ~Capture();
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
@@ -62,7 +62,7 @@ public:
     [[nodiscard]] const core::Tally& lost() const noexcept { return ring_.lost(); }
 
 private:
-    // In place of a feed's number, and beside it.
+    // Instead of a feed's number, and in addition to it.
     static constexpr std::uint32_t kBegin = ~std::uint32_t{0};
     static constexpr std::uint32_t kBefore = std::uint32_t{1} << 31U;
 

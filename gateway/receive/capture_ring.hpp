@@ -51,7 +51,7 @@ public:
         return true;
     }
 
-    /// The oldest entry; empty when there is none.
+    /// The oldest entry, or empty.
     [[nodiscard]] std::optional<Entry> front() noexcept {
         auto head = head_.load(std::memory_order_relaxed);
         if (head == tail_.load(std::memory_order_acquire)) return std::nullopt;  // sync "entry put": the store in put

@@ -95,7 +95,7 @@ private:
         }
         return true;
     }
-    /// The first datagram of the decoder's session; their count when there is none.
+    /// The first datagram of the decoder's session; the number of datagrams if there is none.
     static std::size_t begin_of_session(std::span<const net::Datagram> datagrams, const Decoder& decoder) noexcept {
         std::size_t at = 0;
         while (at < datagrams.size() && !is_of_session(datagrams[at].bytes, decoder)) ++at;

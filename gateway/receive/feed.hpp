@@ -78,7 +78,7 @@ public:
     virtual void for_each_line(const LineVisitor& visit) const = 0;
     /// Each line's counters and sequence counters, where there are two.
     virtual void for_each_arbitrated(const ArbitratedVisitor& visit) const = 0;
-    /// The server for re-requests; null where there is none.
+    /// The server for re-requests, or null.
     [[nodiscard]] virtual const RequestClient* request_server() const noexcept = 0;
     /// Empty where the decoder keeps no table.
     [[nodiscard]] virtual std::optional<FeedTable> table() const noexcept = 0;

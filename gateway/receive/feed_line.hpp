@@ -167,7 +167,7 @@ private:
     static constexpr bool kSequenced = feed::Sequenced<Decoder>;
     struct NoLines {};
 
-    /// A line B or a re-request server is beside its one line.
+    /// It has a line B or a re-request server.
     [[nodiscard]] bool has_lines() const noexcept {
         if constexpr (kSequenced) return lines_ != nullptr;
         return false;

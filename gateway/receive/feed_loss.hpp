@@ -16,7 +16,7 @@ namespace millpond::gateway {
 /// that were dropped for a wrong checksum, where the feed has no numbers, and whatever a feed that has been silent for
 /// too long might have sent.
 ///
-/// When a feed with sequence numbers goes on after a silence and none is missing, nothing was lost: its quotes are
+/// If a feed with sequence numbers continues after a silence and none is missing, nothing was lost: its quotes are
 /// published once more, a few at each beat.
 ///
 /// Threads: the feed's receive thread.
@@ -46,7 +46,7 @@ public:
         seen_.datagrams = seen.datagrams;
         seen_.dropped = seen.dropped;
         if (state_ != State::sound && publisher.board().gapped(options_.channel) != silence_) {
-            state_ = State::sound;  // something was lost since: what is left of the silence's quotes stays incomplete
+            state_ = State::sound;  // a loss since then: the remaining quotes of the silence stay incomplete
         }
         if (state_ == State::silent) {
             if (options_.sequenced && (seen.next != seen_.next || seen.heartbeats != seen_.heartbeats)) {
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// Quotes looked at for each beat.
+    /// Quotes checked in each beat.
     static constexpr feed::InstrumentId kConfirmed = 1'024;
     enum class State : std::uint8_t { sound, silent, confirming };
 

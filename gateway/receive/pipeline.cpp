@@ -32,7 +32,7 @@ constexpr std::int64_t kBeatNs = 100'000'000;
 constexpr int kBeatMs = 100;
 /// While datagrams wait behind a hole.
 constexpr int kHoldMs = 1;
-/// While datagrams keep coming, the time is looked at once in so many rounds.
+/// While datagrams keep coming, the time is read once in this many rounds.
 constexpr std::uint32_t kBusyRounds = 256;
 
 memory::HugePages huge_pages_of(Wanted wanted) {

@@ -27,12 +27,12 @@ namespace millpond::gateway {
 ///
 /// It makes one indirect call for each poll of a feed; the feed's decoder is in one loop over the batch.
 ///
-/// Threads: start, stop and what is const on any thread but the receive thread; one thread takes notices.
+/// Threads: start, stop and const functions on any thread but the receive thread; one thread takes notices.
 /// Memory:  all taken in the constructor.
 class Pipeline {
 public:
     /// Makes the ring and opens the feeds; of `config.feeds` it takes those of this ring. Throws std::runtime_error
-    /// that names the ring or feed and what is wrong with it. say: what its capture, if there is one, complains to.
+    /// that names the ring or feed and the error. say: gets messages of its capture, if there is one.
     Pipeline(const RingConfig& ring, const Config& config, service::Say say = {});
     /// Stops; the ring is closed and its name gone.
     ~Pipeline();
@@ -42,7 +42,7 @@ public:
     /// Starts the thread, when it is pinned and has its priority. Throws what core::pin_this_thread and
     /// core::set_realtime throw.
     void start();
-    /// Takes what the sockets hold no more. The ring stays open for those who read what is in it.
+    /// Stops reading the sockets. The ring stays open for readers of its remaining entries.
     void stop();
 
     /// Gives the exchange's day to feeds whose format needs it; to be called now and then, so that a new day is seen.

@@ -37,7 +37,7 @@ public:
     void on(const feed::Trade& trade) noexcept { publish(trade); }
     void on(const feed::TradeBreak& broken) noexcept { publish(broken); }
     void on(const feed::Status& status) noexcept { publish(status); }
-    /// Takes no latency: what a gap was noticed by is not what it is about.
+    /// Records no latency: the datagram that revealed a gap did not cause it.
     void on(const feed::Gap& gap) noexcept {
         name_new();
         if (writer_.publish(gap)) published_.add();
@@ -60,7 +60,7 @@ public:
     }
     [[nodiscard]] const market::QuoteBoard& board() const noexcept { return writer_.board(); }
 
-    /// To be called a few times a second: keeps the clock true and tells readers that the writer lives.
+    /// Call it a few times a second: adjusts the clock and renews the writer's heartbeat.
     void beat() noexcept {
         clock_.set();
         writer_.heartbeat(core::utc_nanos());

@@ -23,7 +23,7 @@ public:
 
     /// What a ring's memory and its feeds' sockets obtained.
     void opened(const Pipeline& pipeline);
-    /// Takes the notices, and looks at the counters of losses.
+    /// Logs the notices, and checks the counters of losses.
     void watch(Pipeline& pipeline);
 
 private:

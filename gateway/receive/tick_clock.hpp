@@ -8,7 +8,7 @@ namespace millpond::gateway {
 
 /// UTC from the processor's counter: one cheap stamp serves both latencies of an event.
 ///
-/// Threads: one. set() now and then follows the system's clock; between two calls the counter alone tells.
+/// Threads: one. set() now and then follows the system's clock; between two calls only the counter is used.
 class TickClock {
 public:
     TickClock() noexcept { set(); }

@@ -30,7 +30,7 @@ public:
         }
     }
 
-    /// Port 0 is a port of its own each time.
+    /// Port 0 is a different port each time.
     void add(const net::SocketAddress& address, std::string_view user, std::string_view interface = {}) {
         if (address.port() != 0)
             add(fmt::format("{}{}{}", address.to_string(), interface.empty() ? "" : "%", interface), user);

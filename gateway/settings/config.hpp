@@ -19,7 +19,7 @@
 #include "service/settings/settings_of.hpp"
 #include "service/token.hpp"
 
-/// What a gateway is told to do. The TOML file and the command line both end here; schema.hpp names every key, and
+/// The configuration of a gateway, from the TOML file and the command line; schema.hpp lists every key, and
 /// complete() below checks what no single key can.
 namespace millpond::gateway {
 
@@ -38,10 +38,10 @@ struct FeedConfig {
     net::SocketAddress source;                 ///< Sender's address for source-specific multicast; any when empty.
     std::string interface;                     ///< Network interface by name; the kernel's choice when empty.
     std::optional<std::uint16_t> channel;      ///< Number in every event of this feed; its place in the file if unset.
-    std::string venue;                         ///< Up to 8 characters, beside every instrument's name.
+    std::string venue;                         ///< Up to 8 characters, for every instrument.
     std::string timezone{"America/New_York"};  ///< Where the exchange's day begins.
     std::string date;                          ///< The exchange's day as YYYY-MM-DD; today there when empty.
-    std::uint64_t stale_seconds{10};           ///< It is stale, its quotes incomplete, after so much silence; 0: never.
+    std::uint64_t stale_seconds{10};           ///< Silence after which it is stale and its quotes incomplete; 0: never.
     std::uint64_t receive_buffer{8ULL * 1024 * 1024};  ///< Bytes asked of the kernel.
     Wanted nic_time{Wanted::none};                     ///< Receive time by the network card.
     bool gro{true};                                    ///< Take trains of datagrams in one receive call.
@@ -110,7 +110,7 @@ struct Config {
     Wanted receive_want{Wanted::prefer};  ///< Whether to fall back to a socket if that path is not available.
     service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
-    std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of so many bytes is full.
+    std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of this size is full.
     std::uint64_t capture_keep{0};                             ///< Full files kept a ring; 0: all.
     std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes a ring that wait for the disk.
     std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
@@ -130,7 +130,7 @@ struct Config {
         if (added.name.empty()) added.name = name;
         return added;
     }
-    /// The settings of the first sink of this kind; null when there is none.
+    /// The settings of the first sink of this kind, or null.
     template <class Settings>
     [[nodiscard]] Settings* first() {
         for (auto& sink : sinks) {

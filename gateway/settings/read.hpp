@@ -7,8 +7,8 @@
 
 namespace millpond::gateway {
 
-/// Reads a TOML file into `config`, over what is there; tables are appended. Throws ConfigError with file and line for
-/// bad syntax, unknown keys, wrong types and values out of range.
+/// Reads a TOML file into `config`, overriding its values; tables are appended. Throws ConfigError with file and line
+/// for bad syntax, unknown keys, wrong types and values out of range.
 void read_file(const std::string& path, Config& config);
 
 /// The same for text; `name` stands for the file in messages.

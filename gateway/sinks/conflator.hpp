@@ -61,7 +61,7 @@ public:
         return dropped;
     }
 
-    /// Marks what waits of the channel as incomplete; of all channels when there is none.
+    /// Marks waiting quotes of the channel, or of all channels without one, as incomplete.
     void mark_incomplete(std::optional<std::uint16_t> channel) noexcept {
         for (auto& slot : slots_) {
             auto& quote = slot.content.quote;

@@ -33,11 +33,11 @@ public:
     [[nodiscard]] virtual const std::string& ring() const noexcept = 0;
     /// What it is, as its metrics are called: "tcp".
     [[nodiscard]] virtual std::string_view type() const noexcept = 0;
-    /// Whether an error has ended it; what is published since waits until the ring has lapped it.
+    /// Whether an error has stopped it; later events wait until the ring has lapped it.
     [[nodiscard]] virtual bool ended() const noexcept = 0;
     /// Closes at every moment.
     [[nodiscard]] virtual Account account() const noexcept = 0;
-    /// Calls visit(name, help, tally) for each metric of its own; counters end in _total.
+    /// Calls visit(name, help, tally) for each of its metrics; counters end in _total.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
     /// For how long it may hold an event on purpose.
     [[nodiscard]] virtual std::chrono::nanoseconds holds() const noexcept { return {}; }
@@ -45,7 +45,7 @@ public:
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
     /// The journal that it writes; nothing when it writes none.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
-    /// After stop: where one that replaces it goes on; nothing when that one begins with the board.
+    /// After stop: where its replacement continues; empty if that one starts with the board.
     [[nodiscard]] virtual std::optional<RingPlace> stopped_at() const { return std::nullopt; }
 };
 

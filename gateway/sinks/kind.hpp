@@ -47,7 +47,7 @@ struct SinkHost {
     service::Say say;    ///< Logs, and keeps the newest complaint for the sink's health.
     mode_t file_mode{};  ///< Of files that the sink creates.
     http::Pages pages;   ///< The gateway's own pages: /health, /metrics, /api/health.
-    /// The running journal of that name. Throws ConfigError when there is none.
+    /// The running journal of that name. Throws ConfigError if there is none.
     std::function<JournalSource(const std::string& name)> journal;
     std::optional<RingPlace> replaced{};  ///< Where the sink that this one replaces has stopped; for join.
 };

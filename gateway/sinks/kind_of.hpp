@@ -38,7 +38,7 @@ struct SinkKeys {
         "pin", "CPU", "CPU to bind its thread to; any CPU if unset.");
 };
 
-/// Gives a kind its settings' type. A kind derives from it and says what is its own:
+/// Gives a kind the type of its settings. A kind derives from it and defines:
 ///
 ///     class Kind final : public SinkKindOf<Settings> {
 ///         std::string_view name() const noexcept override { return "csv"; }

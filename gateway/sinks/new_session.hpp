@@ -9,7 +9,7 @@ namespace millpond::gateway {
     return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
 }
 
-/// Whether a whole channel begins a new session: who writes files begins new ones.
+/// Whether a channel starts a new session: sinks that write files start new ones.
 [[nodiscard]] inline bool begins_session(const feed::Clear& clear) noexcept {
     return clear.instrument == feed::kNoInstrument && clear.reason == feed::ClearReason::new_session;
 }

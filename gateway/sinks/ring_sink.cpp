@@ -60,7 +60,7 @@ void rescue_ring(const SinkBasics& basics, const MakeSink& make, const SinkHost&
     try {
         if (market::RingReader{{.name = ring, .own = true}}.has_writer()) return;
     } catch (const market::RingError& error) {
-        // The usual case is that there is none.
+        // Usually there is none.
         if (error.fault() != market::RingFault::not_found) {
             host.say(service::Severity::warning, "rescue " + name, fmt::format("sink '{}': {}", name, error.what()));
         }

@@ -39,7 +39,7 @@ struct JournalSource {
 struct RingPlace {
     std::string ring;
     std::uint64_t epoch{0};
-    std::uint64_t next{0};  ///< Entry with which a sink that replaces it goes on.
+    std::uint64_t next{0};  ///< Entry at which its replacement continues.
 };
 
 /// What a sink did with an event.
@@ -97,20 +97,20 @@ public:
     /// incomplete until newer ones come.
     virtual void missed(std::uint64_t first, std::uint64_t last) = 0;
 
-    /// Passes on as much of what it holds as it can without blocking; called at least once a round.
+    /// Passes on as many held events as it can without blocking; called at least once in each round.
     virtual void step(std::int64_t monotonic_ns) = 0;
     /// Sleeps until there is something to do besides the ring, for at most `longest`.
     virtual void wait(std::chrono::nanoseconds longest) { std::this_thread::sleep_for(longest); }
     /// The end is near: from here on nothing is held back for a better moment.
     virtual void hurry() {}
-    /// Nothing comes any more: passes on what it holds and closes. What cannot go out stays part of held().
+    /// No more events follow: passes on held events and closes. Events that cannot be passed on stay part of held().
     virtual void finish() = 0;
 
     /// Events kept that have not gone out yet.
     [[nodiscard]] virtual std::uint64_t held() const noexcept = 0;
     /// What it is, as its metrics are called: "tcp".
     [[nodiscard]] virtual std::string_view type() const noexcept = 0;
-    /// Calls visit(name, help, tally) for each metric of its own; counters end in _total. On any thread.
+    /// Calls visit(name, help, tally) for each of its metrics; counters end in _total. On any thread.
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
     /// Where clients connect; empty when none do.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }

@@ -8,13 +8,13 @@
 
 #include <millpond/core/idle.hpp>
 
-/// How long the thread of a sink waits: for what it passes on, and at its end for those who take it.
+/// How long the thread of a sink waits: for events, and at its end for its consumers.
 namespace millpond::gateway {
 
-/// After so much silence sleeps are long ones, so that an idle gateway costs next to nothing.
+/// After this much silence sleeps are long, so that an idle gateway costs almost nothing.
 inline constexpr std::int64_t kSilenceNs = 100'000'000;
 inline constexpr std::chrono::milliseconds kLongSleep{1};
-/// At its end a sink passes on what waits for so long at most, and for so long while nothing moves.
+/// At its end a sink passes on waiting events for at most this long, and this long without progress.
 inline constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
 inline constexpr std::int64_t kStandstillNs = 300'000'000;
 

@@ -55,7 +55,7 @@ struct SinkThread::Events {
         of.pass_on(clear, of.reader_.current());
     }
     void on(const queue::MissedRange& range) {
-        of.waiting_.mark_incomplete(std::nullopt);  // a gap may be among what is missed
+        of.waiting_.mark_incomplete(std::nullopt);  // the missed events may include a gap
         of.sink_->missed(range.first, range.last);
     }
 };
@@ -267,7 +267,7 @@ void SinkThread::run() try {
     sink_->finish();
     publish_account();
 } catch (const std::exception& error) {
-    // The others go on; this one's queue grows until the ring laps it.
+    // The others continue; the queue of this one grows until the ring laps it.
     ended_.store(true, std::memory_order_relaxed);
     say_(service::Severity::error, name_ + ".ended", fmt::format("sink '{}' has ended: {}", name_, error.what()));
 }

@@ -22,7 +22,7 @@
 
 namespace millpond::gateway {
 
-/// Runs a sink: reads the ring for it on a thread of its own, keeps what waits as the sink's mode says, and keeps the
+/// Runs a sink: reads the ring for it on a separate thread, holds waiting events as the sink's mode says, and keeps the
 /// account. Whatever the sink does, no other thread waits for it.
 ///
 /// The ring's writer knows no reader and wakes none, so the thread polls the ring. How it spends the
@@ -49,7 +49,8 @@ public:
     ~SinkThread() override;
 
     void start() override;
-    /// Lets the sink pass on what is in the ring, for at most two seconds and while that moves on, and ends it.
+    /// Lets the sink pass on the contents of the ring, for at most two seconds and while it makes progress, and ends
+    /// it.
     void stop() override;
 
     [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -72,14 +73,14 @@ public:
     std::size_t round(std::int64_t monotonic_ns);
 
 private:
-    /// What the reader hands events to while it polls, and what it hands the board to while it joins.
+    /// The handler of the reader, for events while it polls and for the board while it joins.
     struct Events;
     struct Board;
 
     void run();
     /// Takes from the ring what the sink has room for.
     std::size_t take();
-    /// Lets the sink pass on what it holds.
+    /// Lets the sink pass on held events.
     void step(std::int64_t monotonic_ns);
     /// Waits as `idle` says; how many entries it found meanwhile.
     std::size_t rest(core::Idle& idle, bool silence);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kRest{5};
 constexpr int kAnswerMs = 1;
 constexpr std::int64_t kMostPauses = 64;
-/// A file that does not say of which session it is, is believed when so many messages of the feed have followed it
+/// A file without a session name is trusted once this many messages of the feed have followed it
 /// without a contradiction.
 constexpr std::uint64_t kProof = 1'000;
 

@@ -23,8 +23,8 @@
 
 namespace millpond::gateway::itch {
 
-/// Rebuilds the books of an ITCH feed while they are incomplete, beside the live ones: from the session's message 1
-/// on out of captured files, then by requests to a MoldUDP64 server, then out of copies of what the feed brings, until
+/// Rebuilds incomplete books of an ITCH feed, separately from the live ones: from the session's message 1
+/// on, from captured files, then by requests to a MoldUDP64 server, then from copies of the feed's messages, until
 /// both stand at the same number. There the receive thread exchanges the books. An attempt that fails is made again
 /// after a pause, which doubles.
 ///
@@ -39,7 +39,7 @@ public:
         History history{};            ///< No path: none.
         net::SocketAddress server{};  ///< Empty: none.
         feed::ItchRebuild::Options books{};
-        std::size_t buffer_bytes{std::size_t{16} << 20U};  ///< Of what the feed brings meanwhile.
+        std::size_t buffer_bytes{std::size_t{16} << 20U};  ///< For messages of the feed in the meantime.
         std::int64_t longest_ns{600'000'000'000};          ///< Of one attempt.
         std::int64_t first_pause_ns{1'000'000'000};        ///< After a failure; doubled after each, up to 64 times.
         feed::Rerequester::Options asking{};               ///< The server.
@@ -83,7 +83,7 @@ private:
     enum class Turn : std::uint8_t {
         none,     ///< The receive thread may begin an attempt.
         builder,  ///< The thread builds; the receive thread puts copies into the ring.
-        ready,    ///< The receive thread takes what is left in the ring, and exchanges the books.
+        ready,    ///< The receive thread applies the rest of the ring and swaps the books.
         failed,   ///< The receive thread stops putting.
         emptier,  ///< The thread empties the ring.
     };
@@ -111,7 +111,7 @@ private:
     std::atomic<bool> wanted_{false};
 
     std::atomic<Turn> turn_{Turn::none};
-    std::atomic<bool> unwanted_{false};  // the attempt need not go on
+    std::atomic<bool> unwanted_{false};  // the attempt need not continue
     std::atomic<bool> stopping_{false};
     std::atomic<std::uint64_t> reached_{0};  // the feed's next number a moment ago
     // The receive thread's; the builder reads the first three during its turn.

@@ -36,7 +36,7 @@ public:
     /// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
     /// `*.pcap.2`, ... and `*.pcap`, in this order, each time from the first on; of a file of ITCH messages, which
     /// count from 1, those before `end` that were not read before. Throws std::system_error, net::FileFormatError; a
-    /// file that goes on growing, or is cut off, ends at its last whole datagram.
+    /// file that is still growing, or is truncated, ends at its last complete datagram.
     void read(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
 
     /// Why the first file that is not whole ends early; empty when each is whole.

@@ -92,14 +92,14 @@ private:
     [[nodiscard]] bool begin_file();
     [[nodiscard]] bool next_file(std::int64_t now_ns);
     void note_written(std::size_t bytes);
-    /// False, for who returns what came of it.
+    /// Returns false, for use in a return statement.
     bool refused(std::string_view what, std::int64_t now_ns);
 
     Options options_;
     service::Say say_;
     core::RotatedFile file_;
     std::vector<feed::CsvSymbol> symbols_;
-    std::string rows_;                 // what is not written yet; may begin in the middle of a row
+    std::string rows_;                 // not written yet; may start in the middle of a row
     std::vector<std::uint64_t> held_;  // numbers of the events whose rows end in it
     std::uint64_t not_events_{0};      // lines in front of them: the header and the board
     std::vector<std::size_t> splits_;  // places in rows_ behind which another session, and so another file, begins

@@ -14,9 +14,9 @@ struct Settings : SinkBasics {
 
     std::string path;
     Delivery mode{Delivery::every};
-    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached so many bytes is closed and renamed.
+    std::uint64_t rotate_bytes{256ULL * 1024 * 1024};  ///< A file that reached this size is closed and renamed.
     std::uint64_t keep{0};                             ///< Renamed files that are kept; 0: all.
-    std::uint64_t flush_ms{200};                       ///< Rows wait in memory for at most so long.
+    std::uint64_t flush_ms{200};                       ///< Longest time that rows wait in memory.
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const SinkKind& kind() noexcept;

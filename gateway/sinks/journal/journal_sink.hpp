@@ -24,7 +24,7 @@ struct Options {
 /// the journal stops, also in one that a dead gateway left. A new session of a channel begins a new segment. While the
 /// disk takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
 ///
-/// Threads: as a sink; allocating, syncing and removing segments runs on a thread of its own.
+/// Threads: like a sink; a separate thread allocates, syncs and removes segments.
 class JournalSink final : public Sink {
 public:
     /// Opens the journal at once. Throws what JournalWriter throws.

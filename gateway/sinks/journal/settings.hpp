@@ -14,7 +14,7 @@ struct Settings : SinkBasics {
     std::string folder;
     std::uint64_t segment_bytes{256ULL * 1024 * 1024};  ///< A multiple of 64 KiB.
     std::uint64_t roll_seconds{3'600};                  ///< A segment of this age is ended; 0: by size only.
-    std::uint64_t keep_bytes{0};                        ///< The oldest segments go beyond so many bytes; 0: all stay.
+    std::uint64_t keep_bytes{0};                        ///< The oldest segments beyond this size are removed; 0: none.
     std::uint64_t keep_hours{0};                        ///< Segments older than this go; 0: all stay.
     millpond::journal::Sync sync{millpond::journal::Sync::interval};
     std::uint64_t sync_ms{1'000};

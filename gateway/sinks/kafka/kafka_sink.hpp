@@ -26,18 +26,18 @@
 namespace millpond::gateway::kafka {
 
 /// Every record of a journal to Kafka, from the last delivered position on: through outages of the brokers and through
-/// restarts of the gateway nothing is lost that the journal still has. What it has lost is told in its place.
+/// restarts of the gateway nothing is lost that the journal still has. Losses of the journal are reported.
 ///
 /// An event of an instrument goes to `topic` with its symbol as the key, so that one partition has them in order; gaps,
 /// clears, states of channels and lost records go to `events_topic` with the ring's name as the key.
 ///
 /// While the producer lives, each message is delivered once. After a restart, and after a message that was refused for
-/// good, what was on its way and not known to be delivered is sent again: the headers `epoch` and `sequence` tell.
+/// error, messages that are not known to be delivered are sent again: the headers `epoch` and `sequence` identify them.
 ///
 /// Its account counts the journal's records since the position at its start: names are filtered, records that are
 /// gone or damaged are missed.
 ///
-/// Threads: as a Consumer; works on one of its own.
+/// Threads: like a Consumer; runs on its own thread.
 /// Memory:  a few names an instrument; `window` messages.
 class KafkaSink final : public Consumer, public Producer::Reports {
 public:
@@ -84,7 +84,7 @@ private:
     void connected(bool up) override { counters_.connected.set(up ? 1 : 0); }
 
     void run(const std::stop_token& stop);
-    /// Makes the producer when there is none, sends what the journal has, takes reports; how many records it read.
+    /// Creates the producer if needed, sends records of the journal, takes reports; returns the number of records read.
     std::size_t round();
     void begin();
     void go_to_position();
@@ -111,7 +111,7 @@ private:
     std::uint64_t settled_count_{0};  // of them those that were sent
     std::uint64_t settled_missed_{0};
     std::uint64_t missed_{0};
-    std::optional<millpond::journal::LostRecord> gone_;  // to be told first
+    std::optional<millpond::journal::LostRecord> gone_;  // to be reported first
     std::deque<Pending> pending_;
     std::uint64_t pending_losses_{0};  // of them those that do not count
     std::uint64_t first_pending_{0};   // number of pending_'s first message

@@ -47,7 +47,7 @@ struct Counters {
     }
 };
 
-/// What goes into one message beside its topic.
+/// The contents of a message, without its topic.
 struct Record {
     std::string_view key;
     std::string_view value;
@@ -59,7 +59,7 @@ struct Record {
 /// An idempotent producer (acks=all, no time limit) whose every message is reported on: in order of the sends on each
 /// partition, and each once.
 ///
-/// Threads: one; librdkafka has more of its own, whose reports come out of poll().
+/// Threads: one; librdkafka has its own threads, whose reports are returned by poll().
 /// Source:  librdkafka's INTRODUCTION.md, "Idempotent Producer" and "Message reliability"; rdkafka.h.
 class Producer {
 public:
@@ -88,7 +88,7 @@ public:
     [[nodiscard]] Topic topic(const std::string& name);
     /// The reason when it is not taken.
     [[nodiscard]] std::optional<std::string> send(Topic topic, const Record& record, std::uint64_t number);
-    /// Hands out reports; waits for one for so long.
+    /// Delivers reports; waits for one for at most this long.
     void poll(std::chrono::milliseconds longest);
 
 private:

@@ -5,7 +5,7 @@
 namespace millpond::gateway::mqtt {
 namespace {
 
-/// Takes what is before the next '/' from the text.
+/// Removes the part before the next '/' from the text.
 std::string_view take_level(std::string_view& text) {
     const auto level = text.substr(0, text.find('/'));
     text.remove_prefix(std::min(text.size(), level.size() + 1));

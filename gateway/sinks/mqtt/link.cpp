@@ -34,7 +34,7 @@ constexpr std::string_view kLost = R"({"state":"offline","reason":"lost"})";
 constexpr int kTickMs = 100;
 constexpr int kPacketsAtOnce = 256;
 constexpr std::int64_t kGoodbyeNs = 1'000'000'000;
-/// A broker that has not shown what it retains by then is not asked any longer.
+/// Timeout for the broker's retained messages.
 constexpr std::int64_t kLookNs = 10'000'000'000;
 /// A broker may drop what a slow connection does not take at once, so it is asked until nothing new comes.
 constexpr int kMostLooks = 16;

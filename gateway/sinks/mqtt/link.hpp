@@ -74,7 +74,7 @@ private:
     /// What is ready on the connection; false when it has ended.
     [[nodiscard]] bool exchange(mosquitto* client);
     void begin(mosquitto* client);
-    /// Has the broker send what it retains, and a mark behind it.
+    /// Makes the broker send its retained messages, and a mark after them.
     void ask_for_retained(mosquitto* client);
     void on_message(std::string_view topic, std::string_view payload, bool retained);
     /// What an earlier run has left is marked, or cannot be.

@@ -14,7 +14,7 @@ namespace millpond::gateway::mqtt {
 struct Message {
     const std::string* topic{nullptr};  ///< Lives as long as the sink.
     std::uint16_t length{0};
-    bool event{false};  ///< Of the ring; otherwise a value that is told again.
+    bool event{false};  ///< An event of the ring; otherwise a value that is sent again.
     std::array<char, feed::kMaxJsonBytes> payload{};
 
     [[nodiscard]] std::string_view text() const noexcept { return {payload.data(), length}; }

@@ -46,7 +46,7 @@ struct Options {
 [[nodiscard]] bool is_built() noexcept;
 
 /// The sink of mqtt_sink.hpp. Throws std::runtime_error when it is not built, std::invalid_argument for a topic that
-/// is none, std::runtime_error with libmosquitto's words for settings that it refuses.
+/// is none, std::runtime_error with libmosquitto's message for settings that it refuses.
 [[nodiscard]] std::unique_ptr<Sink> open(const Options& options, service::Say say);
 
 }  // namespace millpond::gateway::mqtt

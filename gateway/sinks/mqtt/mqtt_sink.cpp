@@ -18,7 +18,7 @@ MqttSink::MqttSink(const Options& options, service::Say say)
       link_(std::make_unique<Link>(options, std::move(say))) {}
 
 std::size_t MqttSink::room() const noexcept {
-    // What a new connection is told goes before newer quotes.
+    // The quotes for a new connection precede newer ones.
     if (due_.size() != 0 || told_connections_ != link_->connections()) return 0;
     return link_->room();
 }

@@ -23,7 +23,7 @@ namespace millpond::gateway::mqtt {
 /// Clear sends the quotes that it voids with empty sides, a Gap and a loss those that they make incomplete.
 ///
 /// While there is no connection, or `window` messages are not confirmed, quotes are conflated or wait in the ring, as
-/// the mode says. Each new connection is told all standing quotes first: the broker may have forgotten them.
+/// the mode says. Each new connection starts with all current quotes: the broker may have lost them.
 ///
 /// Memory: a quote, its names and its topic an instrument; `window` messages.
 class MqttSink final : public Sink {
@@ -65,7 +65,7 @@ private:
     Delivery mode_;
     TopicTemplate topic_;
     std::deque<Instrument> instruments_;  // topics stay where they are
-    Conflator due_;                       // quotes to be told that are no events
+    Conflator due_;                       // quotes to be sent that are not events
     std::uint64_t answered_later_{0};     // Clears and Gaps whose quotes are among them
     std::uint64_t told_connections_{0};
     bool offered_{false};

@@ -21,7 +21,7 @@ public:
 
     Applicant(const Options& options, int epoll, Stream stream, std::string peer, std::int64_t now_ns);
 
-    /// Does what can be done without blocking. A refused one has been told why where that was possible.
+    /// Does what can be done without blocking. A refused client has been sent the reason, if possible.
     [[nodiscard]] Verdict look(std::int64_t now_ns);
     /// Why he was refused.
     [[nodiscard]] std::string_view reason() const noexcept { return reason_; }

@@ -39,7 +39,7 @@ Connection::Connection(const Shared& shared, Stream stream, std::string said, st
       input_(std::move(said)),
       alive_ns_(now_ns),
       allowance_(kRequestsPerSecond, kMostRequestsAtOnce) {
-    readable_ = true;  // a TLS stream may hold what its socket tells of no more
+    readable_ = true;  // a TLS stream may hold bytes that its socket no longer reports
     watch(shared_.epoll, EPOLL_CTL_ADD, stream_.socket(), EPOLLIN);
 }
 

@@ -15,7 +15,7 @@ public:
     /// What a call to accept found.
     struct Accepted {
         core::Descriptor socket;  ///< Does not block; empty: no client.
-        int error{0};             ///< Why there is none, 0 when no client waits.
+        int error{0};             ///< The error, or 0 if no client is waiting.
         net::SocketAddress peer;  ///< Of the socket.
     };
 

@@ -33,7 +33,7 @@ public:
     Stream(core::Descriptor socket, const service::TlsContext& tls);
 
     [[nodiscard]] int socket() const noexcept { return socket_.get(); }
-    /// Goes on with the handshake: idle when it is over, or there is none to do.
+    /// Continues the handshake: idle when it is over or not needed.
     [[nodiscard]] Flow shake_hands();
 
     /// Bytes taken, -1 with errno when none. What was taken is on its way only when flush() is idle.
@@ -41,7 +41,7 @@ public:
     [[nodiscard]] Flow flush();
     /// As recv(2).
     [[nodiscard]] ssize_t receive(char* into, std::size_t most);
-    /// Whether it holds bytes to be received of which the socket tells nothing any more.
+    /// Whether it holds received bytes that the socket no longer reports.
     [[nodiscard]] bool has_unread() const noexcept;
 
 private:

@@ -24,7 +24,7 @@
 namespace millpond::gateway::tcp {
 namespace {
 
-/// What no event and no socket calls for (a client's patience) is seen to after so long.
+/// Interval for work without an event or socket (timeouts of clients).
 constexpr std::int64_t kLookEveryNs = 10'000'000;
 /// Taken at a time, so that who connects in a loop does not keep lines from going out.
 constexpr int kMostAccepted = 64;

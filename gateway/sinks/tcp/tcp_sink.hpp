@@ -54,7 +54,7 @@ private:
     core::Descriptor epoll_;
     bool somebody_knocks_{false};
     bool called_{false};         // a client's socket has something to say
-    std::int64_t served_ns_{0};  // when all clients were looked at last
+    std::int64_t served_ns_{0};  // when all clients were last served
     std::uint64_t served_{0};    // up to which line
     json_lines::Counters counters_;
     Shared shared_;

@@ -20,7 +20,7 @@ protected:
     Watched() = default;
     ~Watched() = default;
 
-    /// To be told of these events from now on. operation: EPOLL_CTL_ADD or EPOLL_CTL_MOD.
+    /// Watches these events from now on. operation: EPOLL_CTL_ADD or EPOLL_CTL_MOD.
     void watch(int epoll, int operation, int socket, std::uint32_t events) noexcept {
         if (operation == EPOLL_CTL_MOD && events == watched_) return;
         epoll_event event{};

@@ -16,7 +16,7 @@ struct Settings : SinkBasics {
     std::string interface;     ///< For multicast; the kernel's choice when empty.
     std::uint16_t channel{0};  ///< Channel number in the datagrams.
     Delivery mode{Delivery::every};
-    std::uint64_t heartbeat_ms{1'000};  ///< A datagram without quotes after so much silence.
+    std::uint64_t heartbeat_ms{1'000};  ///< Silence after which a datagram without quotes is sent.
     friend bool operator==(const Settings&, const Settings&) = default;
 
     [[nodiscard]] static const SinkKind& kind() noexcept;

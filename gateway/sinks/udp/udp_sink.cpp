@@ -73,7 +73,7 @@ void UdpSink::flush() {
     if (!closed_.empty() || !clear_asked_) return;
     encoder_.clear();
     clear_asked_ = false;
-    beat_at_once_ = true;  // the next datagram tells it, and that shall not wait for a quote
+    beat_at_once_ = true;  // the next datagram carries it, and must not wait for a quote
 }
 
 void UdpSink::board(const feed::Quote& quote, std::uint64_t number) {

@@ -71,7 +71,7 @@ private:
         feed::Venue venue;
         feed::Symbol symbol;
         feed::Quote quote{};
-        std::uint64_t number{0};  ///< Of the quote's ring entry; 0: there is none.
+        std::uint64_t number{0};  ///< Of the quote's ring entry; 0 if there is none.
     };
 
     void keep(const feed::Quote& quote, std::uint64_t number);
@@ -82,7 +82,7 @@ private:
     /// False when the socket refuses the closed datagram, which then stays.
     bool send_closed();
     void flush();
-    /// Sends the next of what is to be sent once more.
+    /// Sends the next quote that has to be repeated.
     void send_due();
 
     Options options_;
@@ -96,8 +96,8 @@ private:
     std::uint64_t begun_events_{0};
     std::span<const std::byte> closed_{};
     std::uint64_t closed_events_{0};
-    bool clear_asked_{false};  // to be told once all that is held is sent
-    std::uint64_t missed_{0};  // entries whose gap is still to be told
+    bool clear_asked_{false};  // to be sent once all held quotes are sent
+    std::uint64_t missed_{0};  // entries whose gap has not been reported yet
     bool beat_at_once_{true};
     std::vector<Instrument> instruments_;
     Conflator due_;          // quotes that a Gap has made incomplete, to be sent once more

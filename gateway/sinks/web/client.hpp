@@ -46,7 +46,7 @@ public:
 
     /// Does what can be done without blocking and counts it. False when the connection is over.
     [[nodiscard]] bool serve(std::int64_t now_ns);
-    /// Says why and goes, when what is on its way has gone out.
+    /// Sends the reason and closes, once the message in flight has been sent.
     void end(std::string_view reason);
     /// Closes the connection at once; nothing happens on it any more.
     void close();

@@ -23,9 +23,9 @@
 namespace millpond::gateway::web {
 namespace {
 
-/// What no event and no socket calls for (a client's patience, its next message) is seen to after so long.
+/// Interval for work without an event or socket (a client's timeout, its next message).
 constexpr std::int64_t kLookEveryNs = 5'000'000;
-/// Connections that are no WebSocket: at most so many, each with one page of at most kMostQuotes quotes or names.
+/// Maximum number of connections that are not WebSockets, each with one page of at most kMostQuotes quotes or names.
 constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostQuotes = 2'000;
 /// What the network may do at a time, so that who connects in a loop does not keep lines from going out.

@@ -40,7 +40,7 @@ private:
     [[nodiscard]] http::Page page(const http::Request& request) const;
     [[nodiscard]] http::Page quotes(const http::Request& request) const;
     [[nodiscard]] http::Page symbols(const http::Request& request) const;
-    /// Lets the network do what is ready; whether that was anything.
+    /// Runs ready network work; returns whether there was any.
     bool look();
     void serve_all(std::int64_t now_ns);
 
