@@ -77,7 +77,7 @@ AdminServer::AdminServer(std::string path, Answer answer) : path_(std::move(path
     if (::lstat(path_.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) ::unlink(path_.c_str());
     core::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     if (!socket) fail(errno, "admin socket " + path_);
-    // The permissions are there before anybody can connect.
+    // The permissions are set before any process can connect.
     const auto mask = ::umask(0177);
     const bool bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
     const auto error = errno;

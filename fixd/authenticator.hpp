@@ -33,7 +33,7 @@ public:
     Authenticator(const Authenticator&) = delete;
     Authenticator& operator=(const Authenticator&) = delete;
 
-    /// Null for a session that everybody may ask for. takes_new_password: whether its Logon may have NewPassword(925).
+    /// Null for a session without a guard. takes_new_password: whether its Logon may have NewPassword(925).
     [[nodiscard]] std::shared_ptr<engine::LogonGuard> guard_of(const SessionSettings& session, bool takes_new_password);
     [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 

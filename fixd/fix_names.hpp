@@ -7,7 +7,7 @@
 /// Names for people who look at messages without a dictionary.
 namespace millpond::fixd {
 
-/// The field's name, for the fields of orders, executions and market data that everybody uses; else empty.
+/// The field's name, for common fields of orders, executions and market data; otherwise empty.
 [[nodiscard]] std::string_view common_field_name(fix::Tag tag) noexcept;
 
 /// The name of an application message's type; empty when it is not known.

@@ -39,7 +39,7 @@ enum class SecretForm : std::uint8_t {
 /// Threads: any number may ask at once.
 class Token {
 public:
-    /// None: everybody is admitted.
+    /// None: all clients are admitted.
     Token() = default;
     /// Reads it. Throws ConfigError as read_secret, and for fewer than 16 or more than 1024 characters or blanks
     /// inside.

@@ -47,7 +47,7 @@ struct Sinks {
     Broker kafka{Broker::none};  ///< With a journal.
 };
 
-/// A gateway with such sinks, and everybody who takes from them, on the processor of the thread that makes it; only the
+/// A gateway with such sinks, and all of their consumers, on the processor of the thread that makes it; only the
 /// receive thread has the other one.
 class SinkCost {
 public:
@@ -111,7 +111,7 @@ private:
     void greet(int core) {
         std::array<char, 1024> connect;
         auto connected = mqtt_.accept_one();
-        // A client may look first whether anybody listens, and come then.
+        // A client may first check for a listener, and connect then.
         while (connected.read(connect.data(), connect.size()) == 0) {
             connected = mqtt_.accept_one();
         }

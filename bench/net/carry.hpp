@@ -59,7 +59,7 @@ Finding carry(const net::test::NetworkPair& pair, net::Want trains, Source& sour
     return {.value = median(std::move(nanos)), .answer = answer};
 }
 
-/// Everybody who can take on a pair of virtual interfaces.
+/// All receivers that work on a pair of virtual interfaces.
 template <Part part>
 [[nodiscard]] std::vector<Contender> carriers(const net::test::NetworkPair& pair) {
     using net::ReceivePath;

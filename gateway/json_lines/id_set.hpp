@@ -10,7 +10,7 @@
 namespace millpond::gateway::json_lines {
 
 /// A set of instruments, a bit each, from which they are taken in turn: one that is inserted repeatedly does not
-/// hold up the others.
+/// delay the others.
 ///
 /// Threads: one.
 /// Memory:  a bit for every instrument up to the highest ever inserted.

@@ -247,7 +247,7 @@ for (const kind of ["sync", "async"]) {
         const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
         return () => handler(body);
       }),
-      // What is looked up by its path, and what is told of its handler's end, cannot do less.
+      // A look-up by path, and a notification of the handler's end, need at least this.
       awaited(kind === "sync" ? "await Map.get + call" : "await call.then", (hit) => {
         const handler = kind === "sync" ? (given) => hit(given) : async (given) => hit(given);
         const handlers = new Map([["svc://one", handler]]);

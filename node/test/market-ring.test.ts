@@ -293,7 +293,7 @@ test("the writer is alive, silent, closed or superseded", () => {
 });
 
 test(
-  "MarketData reads a ring in shared memory, notices its end and goes on with the next",
+  "MarketData reads a ring in shared memory, notices its end and continues with the next",
   { skip: addon },
   async () => {
     const name = `node-test-${process.pid}`;

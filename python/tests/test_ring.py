@@ -274,7 +274,7 @@ def test_a_dead_writer_ends_a_wait_without_a_timeout(ring_name: str) -> None:
     waiting.join(60)
     assert seen[-1].writer == "dead"
     assert sum(len(batch.quotes) for batch in seen) == 1
-    writer = writer_of(ring_name)  # goes on with the ring
+    writer = writer_of(ring_name)  # continues the ring
     with pytest.raises(millpond.RingRestarted):
         while True:
             read(ring)

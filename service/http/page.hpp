@@ -42,7 +42,7 @@ struct Page {
 /// Makes the page of a request; called on the thread that serves.
 using Pages = std::function<Page(const Request& request)>;
 
-/// Does what a POST asks for, given its `Authorization`, and makes the page that tells of it.
+/// Does what a POST asks for, given its `Authorization`, and makes the page with the result.
 using Acts = std::function<Page(const Request& request, std::string_view authorization)>;
 
 }  // namespace millpond::http

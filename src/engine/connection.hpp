@@ -42,7 +42,7 @@ public:
 
     /// Reads what there is into `input`, up to its room. False when the connection is over.
     [[nodiscard]] bool receive(InputBuffer& input) noexcept;
-    /// Writes what the socket takes of `output`; `written(sequence)` is told of the messages that are out. False when
+    /// Writes what the socket takes of `output`; `written(sequence)` is called for written messages. False when
     /// the connection is over.
     template <class Written>
     [[nodiscard]] bool send(OutputQueue& output, Written&& written) {
@@ -60,7 +60,7 @@ public:
         watch_writable(!output.empty() || transport_->wants_writable());
         return true;
     }
-    /// Whether the owner wants to be told of input. Without that the peer fills the socket and then waits.
+    /// Whether the owner wants to be notified of input. Without that the peer fills the socket and then waits.
     void watch_readable(bool wanted) noexcept;
 
     [[nodiscard]] Transport& transport() noexcept { return *transport_; }

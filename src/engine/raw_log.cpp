@@ -123,7 +123,7 @@ void RawLog::run() {
     }
     lock.unlock();
     write_waiting();
-    // Losses behind the last piece have no piece that tells of them; the I/O thread is done with this by now.
+    // Losses after the last piece have no piece that reports them; the I/O thread is done with this by now.
     if (lost_pieces_ != 0) {
         line_ += "# lost: " + std::to_string(lost_pieces_) + " pieces, " + std::to_string(lost_bytes_) + " bytes\n";
         write_out();

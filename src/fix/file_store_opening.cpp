@@ -205,7 +205,7 @@ void FileStore::open_all() {
         try {
             prepare();
         } catch (const std::system_error&) {
-            // A store that was there goes on with what it has.
+            // An existing store continues with its contents.
             if (!recovered_ || !is_usable) throw;
             count_failure();
         }

@@ -78,7 +78,7 @@ struct Parser::Cursor {
     std::size_t begin{0};         // of the field that is being read
     std::size_t earliest_end{0};  // delimiters before it belong to BeginString, BodyLength or a data field's value
     std::size_t end{0};           // of the body: where 10= begins
-    std::size_t piece{0};         // first byte of the piece that masks_ tells of
+    std::size_t piece{0};         // first byte of the piece that masks_ describes
     Field* fields{nullptr};
     std::size_t count{0};
     std::size_t capacity{0};

@@ -124,7 +124,7 @@ public:
     }
 
 private:
-    /// Goes on with the queue that had the latest frame, then with the others in turn.
+    /// Continues with the queue that had the latest frame, then with the others in turn.
     bool next(Message& message) noexcept {
         for (std::size_t idle = 0; idle < queues_.size();) {
             const auto frame = queues_[at_]->take();

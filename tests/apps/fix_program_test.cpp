@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 constexpr const char* kOrders = "35=D|11=a|55=MSFT|54=1|38=100|40=2|44=10.5|60=20240102-03:04:05|\n";
 
 /// A venue of three acceptors from a file, each with sessions by template: one by TLS, one for addresses that no client
-/// here has, one for everybody.
+/// here has, one for all.
 class FixVenue : public ::testing::Test {
 protected:
     void SetUp() override {

@@ -328,7 +328,7 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
 }
 
 /// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes
-/// on. Every ring number that was ever published is in the journal or told of as lost, and all that a reader of the
+/// on. Every ring number that was ever published is in the journal or reported as lost, and all that a reader of the
 /// ring got is in the journal as the reader got it.
 TEST_F(JournalRun, AKilledGatewaysRingIsWrittenDownByTheNext) {
     const char* wanted = std::getenv("MILLPOND_TEST_KILLS");

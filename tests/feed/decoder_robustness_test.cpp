@@ -88,7 +88,7 @@ void play_random() {
     }
 }
 
-/// After any amount of rubbish a decoder that hears the whole feed again tells of it what one tells that heard no
+/// After any amount of garbage a decoder that hears the whole feed again reports the same as one that heard no
 /// other.
 template <class Decoder>
 void expect_recovery(WireFormat format) {

@@ -60,7 +60,7 @@ public:
     }
 };
 
-/// The sessions HOUSE->DESK for `users`, and HOUSE->FREE for everybody.
+/// The sessions HOUSE->DESK for `users`, and HOUSE->FREE for all.
 std::string house_with(const std::string& user_file, const std::string& users, const std::string& more = "") {
     return "user_file = '" + user_file +
            "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\nmax_before_logon_per_address = 64\n"

@@ -267,7 +267,7 @@ TEST_F(FixReload, ASessionOfItsOwnTakesThePlaceOfOneByTemplate) {
                             waits_for("ONE", "store = '" + path("dynamic") + "/ONE.store'\n"))
                     .done,
                 ElementsAre("session FIX.4.4:HOUSE->ONE is added"));
-    // It goes on with the file of the other.
+    // It continues with the file of the other.
     EXPECT_TRUE(comes_true([&] { return house.is_active("ONE") && house.status("ONE").next_sender > next; }));
     EXPECT_EQ(house.engine().sessions().size(), 2U);
     EXPECT_EQ(two.counts().closed.load(), 0);

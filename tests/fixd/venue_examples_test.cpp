@@ -43,7 +43,7 @@ std::vector<std::string> venues() {
     return names;
 }
 
-/// venue_peer.py, which ends by its own bounds.
+/// venue_peer.py, which has its own timeouts.
 class Venue {
 public:
     explicit Venue(const std::string& command) : output_(::popen(command.c_str(), "r")) {}

@@ -544,7 +544,7 @@ TEST_F(JournalDamageTest, OfAFileThatWasCutOffTheRestIsReadAndTheLossCounted) {
         EXPECT_EQ(got.lost[0].last, 8'000U);
         ASSERT_EQ(got.faults.size(), 1U);
         EXPECT_NE(got.faults[0].find("cut off: 524288 bytes, its header says 1048576"), std::string::npos);
-        JournalWriter writer{options(), 0};  // keeps it, and goes on with its numbers
+        JournalWriter writer{options(), 0};  // keeps it, and continues its numbers
         EXPECT_TRUE(writer.set_aside_segments().empty());
         EXPECT_EQ(writer.repaired_segments().size(), 1U);
         EXPECT_EQ(writer.next_record(), 8'001U);

@@ -51,7 +51,7 @@ TEST_F(JournalDeathTest, WhatWasAppendedSurvivesKillMinusNine) {
         JournalWriter writer{options(), 0};
         const auto next = writer.resume_at(kEpoch);
         ASSERT_GE(next, acknowledged + 1) << "kill " << kill;
-        ASSERT_LE(next, acknowledged + 2) << "one more may be whole that was not told of";
+        ASSERT_LE(next, acknowledged + 2) << "one more may be complete that was not acknowledged";
         JournalReader reader{folder_};
         Delivered delivered{reader};
         delivered.drain();

@@ -365,7 +365,7 @@ TEST(MarketRing, TwoReadersEachCloseTheirAccount) {
             const auto account = reader->account();
             ASSERT_EQ(account.published, published);
             ASSERT_EQ(account.delivered, picture->quotes);
-            // What the ring of 64 has overwritten is missed at once, although the reader was not told of it yet.
+            // What the ring of 64 has overwritten is missed at once, although the reader does not know it yet.
             const auto waiting = published - picture->quotes - missed;
             const auto overwritten = waiting > 64 ? waiting - 64 : 0;
             ASSERT_EQ(account.missed, missed + overwritten);

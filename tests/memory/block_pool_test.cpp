@@ -106,7 +106,7 @@ TEST(BlockPool, AnOperationWithinAMagazineWritesNothingThatThreadsShare) {
     BlockPool pool(64, 1000, {.magazine_blocks = 50, .max_caches = 2});
     BlockPool::Cache cache(pool);
     cache.release(cache.try_acquire());
-    // The pool itself holds the depot's heads and all that is counted for everybody.
+    // The pool itself holds the depot's heads and all shared counts.
     const auto shared = [&] {
         std::array<std::byte, sizeof(BlockPool)> bytes;
         std::memcpy(bytes.data(), static_cast<const void*>(&pool), bytes.size());

@@ -44,7 +44,7 @@ TEST(UdpSender, SendsMoreThanABatchInOrderAndCountsIt) {
 TEST(UdpSender, GoesOnWithoutAListenerAndSaysSo) {
     UdpSender sender{{.to = SocketAddress::parse("127.0.0.1:9")}};
     std::uint64_t sent = 0;
-    for (int i = 0; i < 20; ++i) sent += sender.send(bytes_of("anybody?")) ? 1U : 0U;
+    for (int i = 0; i < 20; ++i) sent += sender.send(bytes_of("hello?")) ? 1U : 0U;
     EXPECT_EQ(sent, 20U);
     EXPECT_EQ(sender.counters().datagrams.read(), 20U);
     EXPECT_GT(sender.counters().peer_refused.read(), 0U);

@@ -146,7 +146,7 @@ TEST(BroadcastProcesses, ReadersThatAreLappedAgainAndAgainSeeNothingTornAndClose
     }
 }
 
-/// Goes on with the ring without end.
+/// Continues the ring without end.
 [[noreturn]] void write_for_ever(SharedMemory& memory) {
     auto writer = BroadcastWriter::resume(memory.ring(), kContent);
     for (;;) publish_pattern(writer);

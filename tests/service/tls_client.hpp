@@ -46,7 +46,7 @@ public:
     TlsClient& operator=(const TlsClient&) = delete;
 
     void send_text(std::string_view text) { waiting_ += text; }
-    /// Goes on with the handshake, sends what waits, and takes what has come.
+    /// Continues the handshake, sends waiting bytes, and takes received ones.
     void receive() {
         if (over_) return;
         if (!waiting_.empty()) {

@@ -8,7 +8,7 @@ namespace millpond::test {
 /// of the program and of the libraries it runs on. TSan hides aligned_alloc and posix_memalign from it.
 ///
 /// Threads: `allocations` and `frees` tell of the thread that calls them, which must be the one that made the counter.
-///          `allocations_everywhere` tells of all threads.
+///          `allocations_everywhere` covers all threads.
 /// Source:  glibc manual, "Replacing malloc"; under ASan and TSan the hooks of sanitizer/allocator_interface.h.
 class AllocationCounter {
 public:

@@ -6,7 +6,7 @@ namespace millpond::test {
 
 /// Counts the page faults of the calling thread from its construction on.
 ///
-/// Threads: made and read on the thread it tells of.
+/// Threads: made and read on the thread that it observes.
 /// Source:  getrusage(2), RUSAGE_THREAD.
 class PageFaultCounter {
 public:

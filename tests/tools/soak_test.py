@@ -183,7 +183,7 @@ class AccountsOfARun(unittest.TestCase):
         def lose(gateway):
             gateway.sinks["kafka"].update(delivered=990, missed=10)
             gateway.metrics.update(millpond_kafka_messages_total=991, millpond_kafka_lost_total=10)
-            gateway.brokers = [MadeUpKafka(991)]  # and one that tells of them
+            gateway.brokers = [MadeUpKafka(991)]  # and one that reports them
 
         self.assertEqual(self.faults(lose), [])
 

@@ -51,7 +51,7 @@ public:
     std::uint64_t lapped{0};
     std::uint64_t removed{0};
     std::uint64_t damaged{0};
-    std::uint64_t holes{0};  ///< Ring numbers that are neither there nor told of as lost.
+    std::uint64_t holes{0};  ///< Ring numbers that are neither present nor reported as lost.
     std::uint64_t twice{0};  ///< Ring numbers that are there again.
     std::uint64_t epochs{0};
 

@@ -30,7 +30,7 @@ namespace millpond::gateway::mqtt {
 /// after a clean end and, by the will, {"state":"offline","reason":"lost"} after any other.
 ///
 /// Threads: one offers; the connection is kept on a thread of its own. libmosquitto's connect blocks, so a look at the
-///          port goes before it: a broker that answers nothing holds up neither the sink nor its end. The look-up of a
+///          port goes before it: a broker that does not answer delays neither the sink nor its end. The look-up of a
 ///          host's name may take what the system's resolver takes.
 /// Source:  MQTT 3.1.1 and 5 (OASIS); mosquitto.h.
 class Link {

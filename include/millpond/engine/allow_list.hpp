@@ -9,7 +9,7 @@
 
 namespace millpond::engine {
 
-/// Addresses that may connect, as ranges. An empty list lets everybody in.
+/// Addresses that may connect, as ranges. An empty list admits all.
 ///
 /// Threads: a value.
 /// Source:  CIDR notation, RFC 4632 section 3.1; IPv4-mapped IPv6 addresses (RFC 4291 section 2.5.5.2) count as IPv4.

@@ -62,7 +62,7 @@ public:
     [[nodiscard]] virtual fix::Verdict on_message(SessionLink& link, const fix::Message& message) = 0;
     /// The peer asks again for an application message that this side has sent, given as it was stored. False: its
     /// number is filled instead, and the peer never gets it; a stale order, say. Comes on the I/O thread for each
-    /// message of a resend, up to SessionConfig::resend_burst in a row, so it holds up all sessions of the thread: look
+    /// message of a resend, up to SessionConfig::resend_burst in a row, so it delays all sessions of the thread: look
     /// something up, wait for nothing. Nothing can be sent from within this call, and the message ends with it.
     [[nodiscard]] virtual bool may_resend(SessionLink& link, const fix::Message& message) {
         static_cast<void>(link), static_cast<void>(message);

@@ -97,7 +97,7 @@ private:
     std::string piece_;
     struct Stream {
         fix::SecretMask mask;
-        std::uint64_t losses{0};  // that the mask was told of
+        std::uint64_t losses{0};  // that the mask knows of
     };
     std::map<std::string, Stream, std::less<>> streams_;  // of the writer, by direction and session
     std::uint64_t losses_{0};

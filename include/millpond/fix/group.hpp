@@ -59,7 +59,7 @@ private:
 };
 
 /// The instances of a repeating group, one after the other: `for (const auto& entry : group)`. As many as its count
-/// field states, or fewer where fewer are there; Validator tells of that.
+/// field states, or fewer if fewer are there, which Validator reports.
 ///
 /// Threads, validity: as the message it is a view of. Memory: none.
 template <class Shape>

@@ -260,7 +260,7 @@ private:
     bool logout_sent_{false};
     bool reset_sent_{false};            // our Logon had ResetSeqNumFlag
     std::optional<Disconnect> ending_;  // only a Logout, or the end of the connection, is waited for
-    bool application_is_on_{false};     // it was told of the logon and not yet of the logout
+    bool application_is_on_{false};     // it was notified of the logon and not yet of the logout
     std::int64_t heartbeat_ns_{0};
     // Monotonic times, as progress_ns_ below.
     std::int64_t connected_ns_{0};

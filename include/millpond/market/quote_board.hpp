@@ -101,7 +101,7 @@ public:
     /// Makes an empty board of board_bytes(slots, channels) bytes. O(slots).
     [[nodiscard]] static QuoteBoardWriter create(std::span<std::byte> memory, std::uint32_t slots,
                                                  std::uint32_t channels) noexcept;
-    /// Goes on with a board that QuoteBoard::open accepts.
+    /// Continues a board that QuoteBoard::open accepts.
     [[nodiscard]] static QuoteBoardWriter resume(std::span<std::byte> memory) noexcept;
 
     [[nodiscard]] std::uint32_t max_instruments() const noexcept { return slots_; }

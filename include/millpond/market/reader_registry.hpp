@@ -25,7 +25,7 @@
 ///      72       56    zero
 ///
 /// While the reader lives it holds the write lock (F_OFD_SETLK) of its object, which only the object's owner can take:
-/// the lock says whether the reader lives, whatever process has the number by now. Everybody else reads the object by
+/// the lock says whether the reader lives, whatever process has the number by now. All others read the object by
 /// system calls and never maps it, so that no reader can harm the writer or another reader.
 namespace millpond::market {
 

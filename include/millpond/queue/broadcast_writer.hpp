@@ -31,7 +31,7 @@ public:
     [[nodiscard]] static BasicBroadcastWriter create(std::span<std::byte> memory, std::uint64_t capacity,
                                                      std::uint32_t content, std::uint64_t epoch, Step step = {});
 
-    /// Goes on with a ring whose writer has ended, after its newest complete entry; one that was being written is void:
+    /// Continues a ring whose writer has ended, after its newest complete entry; one that was being written is void:
     /// no reader has seen it, and its number is used again. Readers need not notice. O(capacity).
     /// Throws BroadcastError when inspect_broadcast finds anything.
     [[nodiscard]] static BasicBroadcastWriter resume(std::span<std::byte> memory, std::uint32_t content,

@@ -19,7 +19,8 @@ namespace millpond::queue {
 ///
 /// A push reserves its slots with one compare-and-swap, fills them and marks each; messages come out in the order in
 /// which their slots were reserved, those of one producer in the order of its pushes. A producer that is paused between
-/// the two holds up what was reserved after it: try_pop says false until it goes on. Pushes of others are not held up.
+/// the two delays messages reserved after it: try_pop returns false until it continues. Pushes of others are not
+/// delayed.
 ///
 /// Threads: the push functions on any; the pop functions on one; size on any.
 /// Memory:  capacity * slot_bytes() bytes, taken once from `memory` and written in the constructor.

@@ -121,7 +121,7 @@ export class BridgeDriver {
 
   /** This side closes some bridges, in stages or at once, and the worker exits. */
   async #end(): Promise<void> {
-    // Without contexts the calls of a handler cannot be told from others, which a close in stages then lets through.
+    // Without contexts the calls of a handler cannot be distinguished, and a close in stages lets them through.
     const fates = this.#pairs.map(({ asyncContext }) => (asyncContext ? this.random(3) : 1 + this.random(2)));
     await this.#close(this.#pairs.filter((_, at) => fates[at] === 0));
     for (const pair of this.#pairs.filter((_, at) => fates[at] === 1)) {

@@ -11,7 +11,7 @@ namespace millpond::fix::detail {
 /// Bytes of one scan; a longer message is scanned piece by piece.
 inline constexpr std::size_t kScanBytes = 4096;
 
-/// Bit i of word w tells of byte 64 * w + i. Words behind the last byte's are not written.
+/// Bit i of word w is for byte 64 * w + i. Words behind the last byte's are not written.
 struct DelimiterMasks {
     std::array<std::uint64_t, kScanBytes / 64> delimiters;
     std::array<std::uint64_t, kScanBytes / 64> equals;

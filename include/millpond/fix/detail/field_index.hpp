@@ -9,7 +9,7 @@
 namespace millpond::fix::detail {
 
 /// Where in a message's list of fields a tag stands first, by the tag modulo a number of slots. Tags of one slot share
-/// it: then it tells of the first of them.
+/// it: then it has the first of them.
 class FieldIndex {
 public:
     static constexpr std::uint32_t kNone = 0xFFFF;
