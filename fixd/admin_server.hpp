@@ -36,7 +36,7 @@ private:
     core::Descriptor listener_;
 };
 
-/// Sends one line to the engine at `path` and gives its answer. Throws std::system_error that names the path.
+/// Sends one line to the engine at `path` and returns its answer. Throws std::system_error that names the path.
 [[nodiscard]] std::string ask_engine(const std::string& path, std::string_view request);
 
 }  // namespace millpond::fixd

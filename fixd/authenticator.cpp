@@ -26,7 +26,7 @@ std::string who(const engine::LogonAttempt& attempt, const std::string& session)
 
 std::string_view shown(std::string_view text) { return text.substr(0, kLongestShown); }
 
-/// Leaves nothing of it in memory.
+/// Erases it from memory.
 void wipe(std::string& secret) noexcept {
     for (volatile char& c : secret) c = '\0';
     secret.clear();

@@ -21,7 +21,7 @@
 
 namespace millpond::fixd {
 
-/// Who may log on to sessions with `users` or `certificates`. Passwords are compared on a thread of its own, one after
+/// Decides who may log on to sessions with `users` or `certificates`. A separate thread checks passwords, one after
 /// the other; an address that fails at a session waits there longer each time.
 ///
 /// Threads: guard_of on one at a time; guards on I/O threads. Ends after the sessions that have its guards.
@@ -39,7 +39,7 @@ public:
 
 private:
     class Guard;
-    /// What a session asks for.
+    /// The requirements of a session.
     struct Rules {
         std::string session;
         UserFile user_file;
@@ -88,7 +88,7 @@ private:
     std::condition_variable waiting_;
     TurnQueue<Line, Job> jobs_;
     FailedLogons failures_;
-    std::set<std::string> known_;  // who logged on and has not failed since
+    std::set<std::string> known_;  // addresses that have logged on and not failed since
     bool stopping_{false};
     std::thread thread_;  // from the first session with users on
 };

@@ -25,7 +25,7 @@ namespace {
 
 using settings::ConfigError;
 
-/// Calls `use` with the list of sections of that name; false when there is none.
+/// Calls `use` with the list of sections of that name; false if there is none.
 template <class Use>
 bool with_sections(std::string_view name, EngineConfig& config, Use&& use) {
     if (name == settings::Schema<AcceptorConfig>::name()) return use(config.acceptors), true;
@@ -34,7 +34,7 @@ bool with_sections(std::string_view name, EngineConfig& config, Use&& use) {
     return false;
 }
 
-/// Turns what `check` throws about a value into an error that says whose value it is.
+/// Adds the name of the section to the errors of `check`.
 template <class Check>
 void checked(std::string_view user, std::string_view key, Check&& check) {
     try {

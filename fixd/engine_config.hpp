@@ -53,7 +53,7 @@ struct FieldSetting {
     }
 };
 
-/// Where counterparties come in: `[[acceptor]]`.
+/// An address for counterparties: `[[acceptor]]`.
 struct AcceptorConfig {
     std::string name{"acceptor"};
     net::SocketAddress listen{net::SocketAddress::parse("127.0.0.1:5001")};
@@ -102,7 +102,7 @@ struct SessionSettings {
     std::uint64_t connect_ms{5'000};
     std::optional<std::uint64_t> thread{};  ///< Its place modulo the number of threads when unset.
 
-    std::string dictionary{};              ///< A file; that of the folder, or what is built in, when empty.
+    std::string dictionary{};              ///< A file; if empty, that of the folder, or the built-in one.
     std::string application_dictionary{};  ///< Likewise, from FIX 5.0 on.
     std::vector<FurtherVersion> further_versions{};
     bool fields_have_values{true};
@@ -170,9 +170,9 @@ struct EngineConfig {
     std::string state{};  ///< Folder for the stores of sessions without one; empty: they are in memory.
     service::Severity log_level{service::Severity::info};
     service::LogFormat log_format{service::LogFormat::text};
-    bool quiet{false};                   ///< Of logons and logouts, only what is wrong is logged.
+    bool quiet{false};                   ///< Log only errors of logons and logouts.
     net::SocketAddress metrics{};        ///< /metrics; empty: nowhere.
-    std::string admin{};                 ///< UNIX socket that `millpond fix sessions` asks; empty: none.
+    std::string admin{};                 ///< UNIX socket for `millpond fix sessions`; empty: none.
     std::string user_file{};             ///< Of users that sessions name.
     service::TokenSource admin_token{};  ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string raw_log{};

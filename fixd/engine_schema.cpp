@@ -130,7 +130,7 @@ service::TokenSource secret_of(const Value& value) {
     return source;
 }
 
-/// The fields of a table by tag. check: what is wrong with a tag, or nothing.
+/// The fields of a table by tag. check: the error of a tag, or empty.
 std::vector<FieldSetting> fields_of(const Value& value, std::string_view (*check)(fix::Tag)) {
     std::vector<FieldSetting> fields;
     for (const auto& [key, entry] : value.table()) {

@@ -14,7 +14,7 @@ namespace millpond::fixd {
 /// Who failed to log on, and how long it has to wait: 1 s, then twice as long each time up to 64 s. An hour without a
 /// failure forgives; a success does not, for it may be another's behind the same address.
 ///
-/// Threads: one at a time. Memory: bounded; where it is full, who may try again soonest is forgotten.
+/// Threads: one at a time. Memory: bounded; if it is full, the entry that expires first is dropped.
 class FailedLogons {
 public:
     using Clock = std::chrono::steady_clock;

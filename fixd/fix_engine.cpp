@@ -90,7 +90,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
 }
 
 FixEngine::~FixEngine() {
-    reloader_.stop();  // who waits for it must not wait for ever
+    reloader_.stop();  // its waiters must not wait for ever
     if (admin_thread_.joinable()) {
         stopping_.store(true, std::memory_order_relaxed);
         admin_thread_.join();
@@ -246,7 +246,7 @@ service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     return result;
 }
 
-/// Sessions come by template, and go.
+/// Templates add sessions, which are also removed.
 void FixEngine::add_metrics_of_new_sessions() {
     const std::lock_guard guard{metrics_lock_};
     const auto all = sessions();

@@ -30,7 +30,7 @@ namespace millpond::fixd {
 
 /// The FIX engine as a configuration describes it: I/O threads, acceptors, sessions, raw logs, metrics, administration.
 ///
-/// Threads: used on one, reconfigure on one other beside it; applications are called on the I/O threads.
+/// Threads: used on one, reconfigure on one other; applications are called on the I/O threads.
 class FixEngine {
 public:
     /// config: completed. applications: called once for each session, again when a reload changes it. log: outlives
@@ -44,7 +44,7 @@ public:
     void start();
     /// Looks after what needs no hurry; to be called a few times a second.
     void watch();
-    /// Replaces the sessions as SessionSet::replace says. What of `next` needs a restart is refused. next: completed.
+    /// Replaces the sessions like SessionSet::replace. Changes that need a restart are refused. next: completed.
     service::Reloaded reconfigure(EngineConfig next);
     [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
     /// Logs all sessions out. False when `bound` was too short.

@@ -12,7 +12,7 @@ namespace millpond::fixd {
 /// What knows of fields and groups when a message is written as JSON.
 struct JsonNames {
     const fix::Dictionary* session;                          ///< Header, trailer and session messages.
-    const fix::Dictionary* application;                      ///< Null where there is none.
+    const fix::Dictionary* application;                      ///< Null if there is none.
     std::function<std::string_view(fix::Tag)> field_name{};  ///< Empty for an unknown field: its tag is its name.
 };
 

@@ -4,7 +4,7 @@
 
 #include <millpond/fix/tag.hpp>
 
-/// Names for people who look at messages without a dictionary.
+/// Names for printing messages without a dictionary.
 namespace millpond::fixd {
 
 /// The field's name, for common fields of orders, executions and market data; otherwise empty.

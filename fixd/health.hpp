@@ -25,7 +25,7 @@ struct SessionReport {
 struct Finding {
     enum class Kind : std::uint8_t {
         not_connected,  ///< An initiator has no session though its schedule is open.
-        history_lost,   ///< A counterparty asked for messages that the store no longer has.
+        history_lost,   ///< A counterparty requested messages that the store no longer has.
         store_failed,   ///< The next part of a session's store could not be prepared.
         raw_log_lost,   ///< Pieces of the stream are not in the raw log.
         slow_consumer,  ///< A counterparty leaves much output unread.
@@ -46,7 +46,7 @@ struct RawLogLosses {
     std::uint64_t bytes{0};
 };
 
-/// Finds what is wrong and since when.
+/// Finds problems and when they started.
 ///
 /// Threads: any.
 class Findings {
@@ -57,7 +57,7 @@ public:
 
 private:
     std::mutex lock_;
-    std::map<std::string, std::int64_t> since_;  // by kind and what it is of
+    std::map<std::string, std::int64_t> since_;  // by kind and subject
 };
 
 /// What /health answers, with a line's end: "good", or the first finding.

@@ -6,7 +6,7 @@
 
 namespace millpond::fixd {
 
-/// "fix.example.com:5001", "10.0.0.1:5001", "[fd00::1]:5001". Throws std::invalid_argument that quotes what it is not.
+/// "fix.example.com:5001", "10.0.0.1:5001", "[fd00::1]:5001". Throws std::invalid_argument that quotes any other text.
 [[nodiscard]] engine::Host host_of(std::string_view text);
 /// "socks5://HOST:PORT" or "http://HOST:PORT". Throws as host_of.
 [[nodiscard]] engine::Proxy proxy_of(std::string_view text);

@@ -12,7 +12,7 @@
 
 namespace millpond::fixd {
 
-/// Prints what comes, and what befalls the session; accepts every message.
+/// Prints received messages and events of the session; accepts every message.
 ///
 /// Threads: any.
 class PrintApplication final : public engine::Application {

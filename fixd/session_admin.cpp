@@ -89,7 +89,7 @@ struct Verb {
     std::vector<std::string_view> fields;
 };
 
-/// Throws BadRequest that names the field that is missing, or says that there are too many.
+/// Throws BadRequest if a field is missing, which it names, or if there are too many.
 void check_fields(const std::vector<std::string_view>& request) {
     static const std::vector<Verb> verbs{
         {"list", {}},           {"logout", {"SESSION", "REASON"}},

@@ -27,7 +27,7 @@ using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 /// What requests are about.
 struct Administered {
     std::function<SessionList()> sessions;  ///< Not kept across a reload, which waits for those it removes.
-    std::function<std::optional<service::Reloaded>()> reload{};  ///< Nothing: no result came in time.
+    std::function<std::optional<service::Reloaded>()> reload{};  ///< Empty: no result in time.
 };
 
 /// SESSION is a whole name, or a part that only one name has.

@@ -16,7 +16,7 @@
 /// From settings to what the engine takes.
 namespace millpond::fixd {
 
-/// Dictionaries by their files, each read once; and what is built in.
+/// Dictionaries by file, each read once, and the built-in ones.
 class Dictionaries {
 public:
     /// folder: empty where there is none.

@@ -22,7 +22,7 @@ namespace millpond::fixd {
 /// Logs the connections of an acceptor that found no session.
 class AcceptorLog final : public engine::AcceptorObserver {
 public:
-    /// quiet: only what is wrong.
+    /// quiet: only errors.
     AcceptorLog(std::string acceptor, service::Log& log, bool quiet)
         : acceptor_(std::move(acceptor)), log_(&log), quiet_(quiet) {}
 

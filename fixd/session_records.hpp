@@ -64,9 +64,9 @@ private:
 /// Threads: any.
 class SessionRecords {
 public:
-    /// The record of this session; made where there is none.
+    /// The record of this session; created if there is none.
     [[nodiscard]] std::shared_ptr<SessionRecord> of(std::string_view session);
-    /// Forgets all but those for which `stays` says true.
+    /// Removes all except those for which `stays` returns true.
     void keep(const std::function<bool(const std::string& session)>& stays);
 
 private:

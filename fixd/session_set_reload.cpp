@@ -16,7 +16,7 @@ namespace millpond::fixd {
 namespace {
 
 constexpr const char* kReason = "session is removed";  ///< Of the Logout; also where another takes its place.
-constexpr std::chrono::seconds kBesidesLogout{1};      ///< For what goes on around a Logout's own timeout.
+constexpr std::chrono::seconds kBesidesLogout{1};      ///< In addition to the timeout of a Logout.
 constexpr std::chrono::milliseconds kLookEvery{2};
 constexpr std::chrono::seconds kLongestLook{6};  ///< Of a thread that answers a request about all sessions.
 
@@ -191,7 +191,7 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::end(std::vector<En
     return last;
 }
 
-/// A session that a template made makes way for one of its own.
+/// A session created by a template is replaced by a configured one.
 void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
     std::vector<Ending> endings;
     for (auto& prepared : added) {

@@ -9,7 +9,7 @@
 namespace millpond::fixd {
 
 /// Items that wait in lines, by key: each line in the order of arrival, and the lines take turns. So a line that is
-/// always full delays an item of another by one item of its own.
+/// always full delays an item of another queue by one item.
 ///
 /// Threads: one at a time.
 template <class Key, class Item>

@@ -130,7 +130,7 @@ std::string place(const std::string& path, std::size_t number) {
     return fmt::format("user file '{}', line {}", path, number);
 }
 
-/// Nothing: there is none.
+/// Empty if there is none.
 std::optional<PasswordHash> find_in(std::string_view text, std::string_view name, const std::string& path) {
     std::optional<PasswordHash> found;
     for_each_line(text, [&](std::size_t number, std::string_view line) {

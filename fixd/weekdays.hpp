@@ -9,7 +9,7 @@
 
 namespace millpond::fixd {
 
-/// "mon" to "sun". Throws std::invalid_argument that quotes what it is not.
+/// "mon" to "sun". Throws std::invalid_argument that quotes any other text.
 [[nodiscard]] fix::Schedule::Weekday weekday_of(std::string_view text);
 
 /// "mon-fri", "sun+mon+wed", "fri-mon"; all seven when empty. From Sunday on. Throws as weekday_of.

@@ -68,7 +68,7 @@ public:
     Log(const Log&) = delete;
     Log& operator=(const Log&) = delete;
 
-    /// cause: what is counted together, such as "feed a.gap".
+    /// cause: key by which messages are counted together, such as "feed a.gap".
     void say(Severity severity, std::string_view cause, const std::string& text);
 
     template <class... Args>

@@ -62,7 +62,7 @@ std::uint64_t take_cost(std::string_view& text, std::string_view name) {
     return value;
 }
 
-/// Takes what is in front of the next '$' off `text`.
+/// Removes the part before the next '$' from `text`.
 std::string_view take_part(std::string_view& text) {
     const auto part = text.substr(0, text.find('$'));
     text.remove_prefix(std::min(text.size(), part.size() + 1));

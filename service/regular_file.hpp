@@ -13,7 +13,7 @@ struct RegularFile {
 };
 
 /// Reads a file of at most 64 MiB. Symbolic links are followed. A pipe, device or folder is refused without waiting for
-/// it. Throws std::runtime_error that says why, without the path.
+/// it. Throws std::runtime_error with the reason, without the path.
 [[nodiscard]] RegularFile read_regular_file(const std::string& path);
 
 /// Throws what read_regular_file throws where the file cannot be opened or is not a regular one.

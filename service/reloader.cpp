@@ -18,7 +18,7 @@
 namespace millpond::service {
 namespace {
 
-/// An administrator waits so long for the result of a reload; closing a sink may take two seconds.
+/// Timeout for the result of a reload; closing a sink may take two seconds.
 constexpr std::chrono::seconds kPatience{30};
 
 std::string list_of(const std::vector<std::string>& texts) {

@@ -8,7 +8,7 @@
 
 namespace millpond::service {
 
-/// Tells the service manager how it goes. Does nothing where there is none.
+/// Notifies the service manager of the state. Does nothing without one.
 ///
 /// Threads: one.
 /// Source:  sd_notify(3): datagrams of VARIABLE=VALUE lines to the socket that NOTIFY_SOCKET names; WATCHDOG_USEC and

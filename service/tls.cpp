@@ -26,7 +26,7 @@ constexpr const char* kCiphers =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
-/// What OpenSSL says of its latest failure, and nothing of it left behind.
+/// OpenSSL's message for its latest error, which is cleared.
 std::string reason() {
     std::array<char, 256> text{};
     const auto code = ERR_peek_last_error();

@@ -89,7 +89,8 @@ Token::Token(const TokenSource& source) {
 
 bool Token::admits(std::string_view shown) const noexcept {
     if (secret_.empty()) return true;
-    // Every character is looked at, whatever was found before: the time tells the length shown, which is known.
+    // Every character is compared, whatever was found before: the time reveals only the length presented, which is
+    // known.
     unsigned different = shown.size() == secret_.size() ? 0U : 1U;
     for (std::size_t i = 0; i < shown.size(); ++i) {
         const auto wanted = static_cast<unsigned char>(secret_[i % secret_.size()]);

@@ -6,7 +6,7 @@
 
 namespace millpond::service {
 
-/// Where a secret comes from: one of the two, or none. Places, not the secret, so they may be shown.
+/// The source of a secret: one of the two, or none. It is not the secret, so it may be shown.
 struct TokenSource {
     std::string file;         ///< A file whose first line is the token.
     std::string environment;  ///< Name of an environment variable that holds it.
@@ -36,7 +36,7 @@ enum class SecretForm : std::uint8_t {
 /// A secret that callers must show before they are served. It can be compared and nothing else: no function gives it
 /// back, so that no log, page or message can show it.
 ///
-/// Threads: any number may ask at once.
+/// Threads: any number at once.
 class Token {
 public:
     /// None: all clients are admitted.

@@ -11,10 +11,10 @@ namespace millpond::app {
 
 struct Command {
     Arguments* options;        ///< The subcommand, with all that it takes.
-    std::function<int()> run;  ///< Called after parsing when the subcommand was chosen; gives the exit code.
+    std::function<int()> run;  ///< Called after parsing if the subcommand was chosen; returns the exit code.
 };
 
-/// The command line asks for something that makes no sense: exit code 2. Anything else that `run` throws is exit
+/// The command line is invalid: exit code 2. Anything else that `run` throws is exit
 /// code 1.
 class UsageError : public std::runtime_error {
 public:

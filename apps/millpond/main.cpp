@@ -49,7 +49,7 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
     return kMisused;
 }
 
-/// Help where only a group of commands was named, else what is wrong and where the help is.
+/// Help if only a group of commands was named, otherwise the error and how to get help.
 int explain(const millpond::app::Arguments& program, std::span<char* const> arguments,
             const millpond::app::ParseError& error) {
     const auto& command = millpond::app::chosen(program, arguments);
@@ -76,7 +76,7 @@ bool has_no_reader() {
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/// Writes out what standard output still holds. A failure to do so is one of the command; a closed pipe is none.
+/// Flushes standard output. A failure is an error of the command; a closed pipe is not.
 int flushed(int exit_code) {
     errno = 0;
     const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

@@ -9,7 +9,7 @@
 
 namespace millpond::http {
 
-/// What of a request's head tells who asks.
+/// The parts of a request's head that identify the client.
 struct Credentials {
     std::string_view host{};           ///< `Host`
     std::string_view origin{};         ///< `Origin`; empty when none was sent, as by programs.

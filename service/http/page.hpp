@@ -17,7 +17,7 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// What a page is asked for with.
+/// The parameters of a request for a page.
 struct Request {
     std::string_view path{};
     std::string_view query{};  ///< Behind the '?', as it was written.
@@ -36,7 +36,7 @@ struct Page {
     std::string body{};
     bool good{true};        ///< False: status 503.
     bool may_cache{false};  ///< A browser may keep it and ask whether it is still the same.
-    unsigned status{0};     ///< Another status; 0: as `good` says.
+    unsigned status{0};     ///< Another status; 0: according to `good`.
 };
 
 /// Makes the page of a request; called on the thread that serves.

@@ -13,7 +13,7 @@
 
 namespace millpond::http {
 
-/// Serves pages on a thread of its own, as http/listener.hpp says.
+/// Serves pages on a separate thread; see http/listener.hpp.
 ///
 /// Threads: pages are made on the server's thread.
 class Server {

@@ -46,11 +46,11 @@ private:
     [[nodiscard]] std::string_view fault() const;
     bool refuse(boost::beast::http::status status, std::string_view reason);
     void show(Page page);
-    /// Answers what is no request, and ends the connection.
+    /// Answers an invalid request and closes the connection.
     void turn_away(boost::beast::http::status status);
     void send();
     void on_written(boost::beast::error_code error);
-    /// Reads what still comes, for a moment.
+    /// Reads remaining input for a moment.
     void drain();
     [[nodiscard]] std::optional<Access::Refusal> refusal(std::string_view path) const;
 

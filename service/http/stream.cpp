@@ -14,7 +14,7 @@ Stream::Stream(boost::asio::ip::tcp::socket&& socket, const service::TlsContext&
         layer_ = std::make_unique<std::variant<Tcp, Secure>>(std::in_place_type<Tcp>, std::move(socket));
         return;
     }
-    boost::asio::ssl::context context{tls.share()};  // the connection keeps a reference of its own
+    boost::asio::ssl::context context{tls.share()};  // the connection keeps its own reference
     layer_ = std::make_unique<std::variant<Tcp, Secure>>(std::in_place_type<Secure>, std::move(socket), context);
 }
 

@@ -6,7 +6,7 @@
 
 namespace millpond::settings {
 
-/// What `file_mode` may be. The owner, who writes, may always read.
+/// Valid values of `file_mode`. The owner, who writes, may always read.
 inline constexpr std::pair<std::string_view, std::uint32_t> kFileModes[] = {
     {"0600", 0600}, {"0640", 0640}, {"0644", 0644}, {"0660", 0660}, {"0664", 0664}};
 

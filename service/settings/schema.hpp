@@ -17,7 +17,7 @@ struct Key {
     std::string_view shape;  ///< What a value looks like; empty for a boolean.
     std::string_view help;
     void (*assign)(Section&, const Value&);         ///< Throws ConfigError.
-    std::string (*show)(const Section&) = nullptr;  ///< The value as a user writes it; empty when there is none.
+    std::string (*show)(const Section&) = nullptr;  ///< The value as a user writes it; empty if there is none.
 };
 
 /// A key in words, for help, manual and reference.

@@ -64,7 +64,7 @@ private:
     std::vector<std::pair<std::string, std::string>> pairs_;
 };
 
-/// The parser's sentence on what is wrong with the command line.
+/// The parser's error message.
 class ParseError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -27,7 +27,7 @@ std::optional<Number> parse(std::string_view text) {
     return number;
 }
 
-/// good: whether a finite number will do. The text of the result says what was expected; empty when all is good.
+/// good: whether a finite number will do. The text of the result says what was expected; empty if valid.
 template <class Good>
 Check number_where(std::string expected, Good good) {
     return [expected, good](const std::string& text) {

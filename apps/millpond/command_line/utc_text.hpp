@@ -15,8 +15,8 @@ struct TimeRange {
     std::optional<std::int64_t> until{};
 };
 
-/// What --since and --until say: each empty, or 2026-11-20, 2026-11-20T14:30, 2026-11-20T14:30:00.123456789 (UTC, with
-/// or without a Z behind the time). Throws UsageError that names the flag.
+/// The values of --since and --until: each empty, or 2026-11-20, 2026-11-20T14:30, 2026-11-20T14:30:00.123456789 (UTC,
+/// with or without a Z behind the time). Throws UsageError that names the flag.
 [[nodiscard]] TimeRange parse_range(const std::string& since, const std::string& until);
 
 }  // namespace millpond::app

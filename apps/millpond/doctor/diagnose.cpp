@@ -10,7 +10,7 @@
 namespace millpond::app::doctor {
 namespace {
 
-/// The stages in the order of the way. Each adds its finding and says whether the way goes on.
+/// The stages in order of the path. Each adds its finding and returns whether to continue.
 class Way {
 public:
     explicit Way(const FeedFacts& facts) : facts_(facts), to_(facts.listen.to_string()) {}
@@ -33,7 +33,7 @@ private:
         return false;
     }
 
-    /// Not on the way: its silence hides nothing of what comes in.
+    /// Not part of the path: without an answer the other stages are still valid.
     void gateway() {
         const auto& silence = facts_.gateway_silence;
         if (!facts_.gateway_asked) return;

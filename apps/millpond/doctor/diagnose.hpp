@@ -25,7 +25,7 @@ struct FeedFacts {
     bool gateway_asked{false};           ///< Whether a gateway was asked for its health,
     std::string gateway_silence;         ///< and why it did not answer; empty: it did.
 
-    bool link_watched{false};        ///< Whether frames could be looked at (needs CAP_NET_RAW).
+    bool link_watched{false};        ///< Whether frames could be inspected (needs CAP_NET_RAW).
     std::uint64_t on_link{0};        ///< Datagrams to the address seen on the interface,
     std::uint64_t on_other_link{0};  ///< and on others;
     std::string other_interface;     ///< one of these.
@@ -38,21 +38,21 @@ struct FeedFacts {
     bool socket_opened{false};                  ///< Whether a socket of this look's own received.
     std::string socket_error;                   ///< Why not.
     std::uint64_t at_socket{0};                 ///< Datagrams that it got.
-    std::optional<std::uint64_t> gateway_took;  ///< Datagrams that the gateway got meanwhile, when it told.
+    std::optional<std::uint64_t> gateway_took;  ///< Datagrams that the gateway received meanwhile, if known.
     std::uint64_t kernel_drops{0};              ///< Of all sockets on the port.
     std::uint64_t receive_buffer{0};            ///< As configured.
 
     std::uint64_t decoded{0};        ///< Datagrams that the decoder took,
     std::uint64_t rejected{0};       ///< and did not take;
-    std::string first_error;         ///< what it said of the first,
+    std::string first_error;         ///< its error for the first,
     std::string first_rejected_hex;  ///< and its bytes.
     double seconds{0};               ///< How long the look was.
 
-    std::vector<Finding> gateway_findings;  ///< What the gateway itself says of the feed and its sinks.
+    std::vector<Finding> gateway_findings;  ///< The gateway's findings for the feed and its sinks.
 };
 
 /// Follows the way from the link to the decoder. Every stage that is passed is a good finding; the first that is broken
-/// is the last finding. When all are passed, what the gateway says of itself comes behind them.
+/// is the last finding. If all pass, the gateway's own findings follow.
 [[nodiscard]] std::vector<Finding> diagnose(const FeedFacts& facts);
 
 }  // namespace millpond::app::doctor

@@ -9,7 +9,7 @@ namespace millpond::app::doctor {
 enum class Level : std::uint8_t {
     good,
     advice,  ///< Costs latency, or may one day.
-    bad,     ///< Quotes are lost or do not come.
+    bad,     ///< Quotes are lost or do not arrive.
 };
 
 [[nodiscard]] constexpr std::string_view to_string(Level level) noexcept {

@@ -29,7 +29,7 @@ std::string text(const Tree& tree, const char* key) { return member(tree, key).a
 
 constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u millpond -n 50";
 
-/// What to do about a stage of gateway/health/findings.hpp that this look did not find by itself.
+/// What to do about a stage of gateway/health/findings.hpp that this check did not find.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kFixes{{
     {"link", "ip -s link; ethtool INTERFACE"},
     {"group not joined", kRestart},

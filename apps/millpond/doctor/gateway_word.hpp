@@ -11,7 +11,7 @@
 
 namespace millpond::app::doctor {
 
-/// What a running gateway says of a feed, of its ring and of the sinks that read that.
+/// The findings of a running gateway for a feed, its ring and the sinks that read it.
 struct GatewayWord {
     std::int64_t now_utc_ns{0};     ///< When it looked.
     std::uint64_t packets{0};       ///< Datagrams that it has received of the feed.
@@ -22,13 +22,13 @@ struct GatewayWord {
 /// text is no such page.
 [[nodiscard]] std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed);
 
-/// Asks a gateway for /api/health. Throws std::runtime_error that says why it does not answer.
+/// Requests /api/health from a gateway. Throws std::runtime_error with the reason if that fails.
 using AskHealth = std::function<std::string()>;
 
 /// Asks a gateway about one feed.
 class GatewayEar {
 public:
-    /// ask: may be empty, then nothing is ever heard.
+    /// ask: may be empty; then there is no answer.
     GatewayEar(const AskHealth& ask, std::string feed) : ask_(ask), feed_(std::move(feed)) {}
 
     /// What it says that it saw at that time or later, for which it has two seconds: it looks ten times a second.

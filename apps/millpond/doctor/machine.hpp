@@ -10,7 +10,7 @@
 
 namespace millpond::app::doctor {
 
-/// What the gateway is going to ask of the machine.
+/// What the gateway needs from the machine.
 struct Needs {
     std::set<std::uint32_t> pinned;  ///< Processors of its receive threads.
     bool realtime{false};
@@ -19,7 +19,7 @@ struct Needs {
     std::uint64_t receive_buffer{0};  ///< The largest of any feed.
 };
 
-/// "0-3,5" as the kernel writes lists of processors; what is no number is passed over.
+/// "0-3,5" as the kernel writes lists of processors; parts that are not numbers are skipped.
 [[nodiscard]] std::set<std::uint32_t> parse_cpus(const std::string& text);
 
 /// Checks a machine for low latency. root: where /proc and /sys are, "/" on a real one. What a machine does not tell (a

@@ -69,7 +69,7 @@ private:
     std::atomic<std::uint64_t> failed_{0};
 };
 
-/// Reads the script on a thread of its own and hands its messages to the session.
+/// Reads the script on a separate thread and passes its messages to the session.
 class Script {
 public:
     using Sender = engine::AsyncSender<ScriptMessage, ScriptEncoder>;
@@ -160,7 +160,7 @@ private:
 fixd::EngineConfig config_of(const Options& options) {
     auto config = options.flags.read();
     complete(config);
-    config.quiet = true;  // the application prints logons and logouts; what is wrong is logged
+    config.quiet = true;  // the application prints logons and logouts; errors are logged
     return config;
 }
 

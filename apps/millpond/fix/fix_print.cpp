@@ -29,7 +29,7 @@
 namespace millpond::app {
 namespace {
 
-/// How soon what is appended to a followed file is seen.
+/// Interval at which a followed file is checked.
 constexpr int kLookEveryMs = 100;
 
 struct Options {
@@ -124,7 +124,7 @@ private:
     char direction_;
 };
 
-/// Time, direction and ids: of the log where it says them, else of the message.
+/// Time, direction and ids: from the log if it has them, otherwise from the message.
 std::string heading(const FoundMessage& found, const std::optional<fix::Message>& message) {
     std::string time{"-"};
     std::string session = found.session;
@@ -184,7 +184,7 @@ public:
     void remark(std::string_view text) const {
         if (!options_->raw && !options_->json) fmt::print("# {}\n", text);
     }
-    /// Says what is wrong and gives the exit code. complete: the text is at its end.
+    /// Reports errors and returns the exit code. complete: the text is at its end.
     [[nodiscard]] int result(bool complete) const {
         const auto fail = [&](const std::string& what) { to_stderr("millpond: {}: {}\n", options_->file, what); };
         if (faulty_ != 0) {
@@ -212,7 +212,7 @@ private:
     std::uint64_t printed_{0};
 };
 
-/// Until a signal comes.
+/// Until a signal arrives.
 void follow(const std::string& path, MessageFinder& finder) {
     const auto& stop = service::stop_on_signal();
     FileFollower file{path};

@@ -6,7 +6,7 @@
 
 namespace millpond::app {
 
-/// Reads the configuration again and completes it. Throws what is wrong with it.
+/// Reloads the configuration and completes it. Throws its errors.
 using ReadAgain = std::function<fixd::EngineConfig()>;
 
 /// Runs the engine until `done` says so or a signal comes: says where it listens, watches it, and logs its sessions out

@@ -34,7 +34,7 @@ struct ScriptEncoder {
 
 /// Reads a line like "35=D|11=a|55=MSFT|": '|', ^A or the byte 0x01 between fields. Fields that the session fills in
 /// (8, 9, 34, 49, 52, 56, 10) are left out. Nothing for an empty line or one that begins with '#'. Throws
-/// std::runtime_error that says what is wrong.
+/// std::runtime_error with the reason.
 [[nodiscard]] bool read_script_line(std::string_view line, ScriptMessage& message);
 
 }  // namespace millpond::app

@@ -80,7 +80,7 @@ private:
     std::size_t at_{0};
 };
 
-/// Throws std::runtime_error with what the engine says.
+/// Throws std::runtime_error with the engine's message.
 std::vector<Object> asked(const Options& options, const std::string& request) {
     const auto text = fixd::ask_engine(options.admin, request);
     if (options.json) {

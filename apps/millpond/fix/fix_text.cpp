@@ -141,7 +141,7 @@ void MessageFinder::take_line(std::string_view line) {
     }
 }
 
-/// What is there of a line that goes on.
+/// The available part of an unfinished line.
 void MessageFinder::take_part() {
     if (line_.empty()) return;
     FoundMessage message;

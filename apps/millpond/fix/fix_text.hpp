@@ -10,12 +10,12 @@
 /// FIX messages in text: a raw log of the engine, another log, or a captured stream.
 namespace millpond::app {
 
-/// One message, or bytes that begin like one and are none.
+/// One message, or bytes that begin like one but are not one.
 struct FoundMessage {
     std::string bytes;                     ///< With the byte 0x01 as delimiter, whatever the text had.
     std::optional<std::int64_t> utc_ns{};  ///< Of a raw log's line.
     std::string session{};                 ///< Likewise; else empty.
-    char direction{' '};                   ///< Likewise: '<' came in, '>' went out.
+    char direction{' '};                   ///< Likewise: '<' received, '>' sent.
     std::uint64_t at{0};                   ///< Byte of the text at which it begins, from 0.
 };
 
@@ -27,7 +27,7 @@ struct FoundMessage {
 /// Threads: one. Memory: the longest line, or 16 MiB of one without a line end.
 class MessageFinder {
 public:
-    /// found: called for each message, in order. remark: for what a raw log says about losses.
+    /// found: called for each message, in order. remark: for losses noted in a raw log.
     MessageFinder(std::function<void(const FoundMessage&)> found, std::function<void(std::string_view)> remark)
         : found_(std::move(found)), remark_(std::move(remark)) {}
 

@@ -41,7 +41,7 @@ struct Options {
     DemoOptions demo;
 };
 
-/// A client is a descriptor: take as many as the system gives without being asked twice.
+/// A client is a descriptor: raise the soft limit to the hard limit.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

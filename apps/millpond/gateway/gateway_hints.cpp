@@ -41,7 +41,7 @@ std::string program_command() {
         const auto candidate = fs::path{folder} / "millpond";
         if (access(candidate.c_str(), X_OK) != 0) continue;
         if (fs::equivalent(candidate, self, error)) return "millpond";
-        break;  // another program of that name comes first
+        break;  // another program of that name precedes it in PATH
     }
     const auto nearby = self.lexically_relative(fs::current_path(error));
     const bool below = !nearby.empty() && *nearby.begin() != "..";

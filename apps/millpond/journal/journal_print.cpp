@@ -40,7 +40,7 @@ struct Options {
     bool follow{false};
 };
 
-/// Reads a journal and makes lines of what is wanted of it.
+/// Reads a journal and prints the selected events.
 class Printer {
 public:
     explicit Printer(const Options& options)

@@ -19,7 +19,7 @@
 namespace millpond::app {
 namespace {
 
-/// Counts what a journal holds, and whether its ring numbers go on without a hole.
+/// Counts the contents of a journal, and checks its ring numbers for gaps.
 class Account {
 public:
     explicit Account(const journal::JournalReader& reader) : reader_(reader) {}
@@ -75,7 +75,7 @@ private:
 
     const journal::JournalReader& reader_;
     std::uint64_t epoch_{0};
-    std::uint64_t next_ring_{0};  ///< 0: any number may come.
+    std::uint64_t next_ring_{0};  ///< 0: any number may follow.
 };
 
 /// Compares headers and indexes with the records and with their neighbours.
@@ -106,10 +106,10 @@ private:
     void compare(const std::string& path) {
         journal::SegmentReader segment{path};
         journal::RecordView record;
-        journal::IndexedPlace newest;  // what the index says of the next record
+        journal::IndexedPlace newest;  // the index's entry for the next record
         std::uint64_t last_name = 0;
         std::uint64_t wrong_places = 0;
-        std::size_t blocks = 0;  // those below have been looked at
+        std::size_t blocks = 0;  // those below have been checked
         bool exact = true;       // no record before is damaged: all that the header and the index say is known
         for (;;) {
             const auto outcome = segment.next(record);

@@ -45,7 +45,7 @@ constexpr std::string_view to_string(market::WriterState state) noexcept {
     return "unknown";
 }
 
-/// Reads a ring and prints what is wanted of it.
+/// Reads a ring and prints the selected events.
 class Tail {
 public:
     explicit Tail(const Options& options)
@@ -59,7 +59,7 @@ public:
         reader_.join(*this);
         number_from_reader_ = true;
     }
-    /// Takes no more events than are still asked for.
+    /// Takes no more events than are still requested.
     std::size_t poll() {
         return reader_.poll(*this, count_ == 0 ? kRound : std::min<std::uint64_t>(kRound, count_ - printed_));
     }
@@ -74,7 +74,7 @@ public:
         if (!done()) printer_.write(missed);
     }
 
-    /// Prints the lines that have come together; false when no process reads them.
+    /// Prints the collected lines; false when no process reads them.
     [[nodiscard]] bool flush() {
         const bool good = put_out(printer_.lines());
         printer_.clear();
@@ -82,7 +82,7 @@ public:
     }
 
     [[nodiscard]] const EventLines& printer() const noexcept { return printer_; }
-    /// As many events as asked for are printed.
+    /// The requested number of events has been printed.
     [[nodiscard]] bool done() const noexcept { return count_ != 0 && printed_ == count_; }
     [[nodiscard]] market::WriterState writer() noexcept { return reader_.writer_state(); }
     /// Events that are not printed count as filtered.
@@ -105,7 +105,7 @@ private:
         if (printer_.lines().size() != before) {
             ++printed_;
         } else if (number_from_reader_) {
-            ++unprinted_;  // not asked for, or CSV has no row for it
+            ++unprinted_;  // not requested, or CSV has no row for it
         }
     }
 
@@ -151,7 +151,7 @@ std::vector<std::string> rings() {
     return names;
 }
 
-/// Throws std::runtime_error that lists the rings there are when there is none of this name.
+/// Throws std::runtime_error that lists the existing rings if there is none with this name.
 Tail open(const Options& options) {
     try {
         return Tail{options};

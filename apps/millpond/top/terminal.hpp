@@ -8,7 +8,7 @@
 
 namespace millpond::app {
 
-/// The terminal as a screen that is drawn over and keys that come one at a time. It is as before when this goes.
+/// The terminal as a screen that is redrawn, and single key presses. The destructor restores it.
 ///
 /// Threads: one.
 class Terminal {
@@ -32,7 +32,7 @@ public:
     /// Draws the lines over what was there.
     void draw(std::string_view text) const;
 
-    /// The next key; 0 when none came in time, or a signal did.
+    /// The next key; 0 after the timeout or a signal.
     [[nodiscard]] char key(std::chrono::milliseconds longest) const noexcept;
 
 private:

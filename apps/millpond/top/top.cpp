@@ -50,7 +50,7 @@ net::SocketAddress address_of(const Options& options) {
 
 constexpr std::string_view kKeys = "q quit   sort by: n name  r rate  l lag  m missed  c configuration";
 
-/// The order that a key asks for.
+/// The order that a key selects.
 std::optional<TopOrder> order_of(char key) {
     switch (key) {
         case 'n': return TopOrder::name;

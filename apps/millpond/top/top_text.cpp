@@ -56,7 +56,7 @@ std::string span(double nanos) {
     if (size < 1e9) return fmt::format("{:.1f}ms", nanos / 1e6);
     return fmt::format("{:.1f}s", nanos / 1e9);
 }
-/// "-" where there is none.
+/// "-" if there is none.
 std::string span(const Tree& tree, const char* key) { return is_null(tree, key) ? "-" : span(number(tree, key)); }
 
 std::string mebibytes(const Tree& tree, const char* key) {
@@ -193,7 +193,7 @@ private:
     }
     static int rank(const std::string& severity) { return severity == "error" ? 3 : severity == "warning" ? 2 : 1; }
     static Tone tone_of_trouble(int rank) { return rank == 3 ? Tone::error : rank == 2 ? Tone::warning : Tone::plain; }
-    /// Unless an order is asked for, rows with findings come first.
+    /// Rows with findings come first, unless another order is requested.
     [[nodiscard]] Rows troubled_first(Rows rows, const char* kind) const {
         if (view_.order != TopOrder::configured) return rows;
         std::ranges::stable_sort(rows, std::greater{}, [&](const Tree* row) {

@@ -16,8 +16,8 @@ struct TopView {
     TopOrder order{TopOrder::configured};
 };
 
-/// A gateway's /api/health as text for a terminal: what is wrong, feeds, sinks, rings, latencies, readers and pools.
-/// What is wrong comes first and is kept where the height does not suffice for all. Throws std::runtime_error when the
+/// A gateway's /api/health as text for a terminal: findings, feeds, sinks, rings, latencies, readers and pools.
+/// Findings come first and are kept if the height does not suffice for all. Throws std::runtime_error when the
 /// JSON is not a gateway's.
 [[nodiscard]] std::string top_text(const std::string& health_json, const TopView& view = {});
 

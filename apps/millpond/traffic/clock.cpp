@@ -16,7 +16,7 @@ constexpr std::int64_t kWakeUp = 100'000;
 }  // namespace
 
 MonotonicClock::MonotonicClock(bool spin) noexcept : spin_(spin) {
-    prctl(PR_SET_TIMERSLACK, 1);  // else sleeps last 50 us longer than asked
+    prctl(PR_SET_TIMERSLACK, 1);  // otherwise sleeps last 50 us longer than requested
 }
 
 std::int64_t MonotonicClock::now() { return core::monotonic_nanos(); }

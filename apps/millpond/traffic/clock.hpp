@@ -4,7 +4,7 @@
 
 namespace millpond::traffic {
 
-/// Time as the transmitter sees it; a test has one of its own.
+/// Time as the transmitter sees it; tests replace it.
 class Clock {
 public:
     Clock() = default;

@@ -22,11 +22,11 @@ struct FaultFractions {
 /// Passes a source's datagrams on with faults planted in them, and counts these exactly, so that a receiver's counts
 /// can be compared: every fault can be noticed, and apart from the others. The first datagram has none, nor has one
 /// without messages or the successor of one that was dropped or swapped; without a successor nothing is dropped or
-/// swapped. So a little less is planted than the fractions ask for.
+/// swapped. So slightly fewer faults are injected than the fractions request.
 class FaultPlanter final : public Source {
 public:
     struct Counts {
-        std::uint64_t passed{0};  ///< Datagrams with messages that came from the source.
+        std::uint64_t passed{0};  ///< Datagrams with messages from the source.
         std::uint64_t dropped{0};
         std::uint64_t duplicated{0};
         std::uint64_t swapped{0};  ///< Datagrams that were sent after their successor.
@@ -64,8 +64,8 @@ private:
     Held held_{Held::nothing};
     std::uint32_t held_messages_{0};
     std::vector<std::byte> held_bytes_;
-    std::vector<std::byte> shown_bytes_;  // what was held, while the caller looks at it
-    std::optional<Outgoing> waiting_;     // a datagram of the source that comes after what is held
+    std::vector<std::byte> shown_bytes_;  // the held datagram, while the caller uses it
+    std::optional<Outgoing> waiting_;     // a datagram of the source that follows the held one
     std::int64_t latest_due_ns_{0};
     bool began_{false};
     Counts counts_;

@@ -20,8 +20,8 @@ public:
         feed::GeneratedFeed::Options feed{};
         double steps_per_second{1'000};  ///< Changes of one instrument's best bid or offer.
         std::uint64_t burst{1};          ///< So many datagrams are due at the same time; the pace stays the same.
-        std::uint64_t most_steps{0};     ///< Ends after so many changes of the market, in whole datagrams; 0: never.
-        std::int64_t begin_utc_ns{0};    ///< The venue's time of the first datagram.
+        std::uint64_t most_steps{0};   ///< Ends after this many changes of the market, in complete datagrams; 0: never.
+        std::int64_t begin_utc_ns{0};  ///< The venue's time of the first datagram.
     };
 
     /// Throws std::invalid_argument for options out of range.

@@ -30,7 +30,7 @@ public:
         std::uint64_t quotes{0};
         std::uint64_t others{0};  ///< Trades and states: not sent.
         std::uint64_t gaps{0};    ///< Of the recorded feed.
-        std::uint64_t lost{0};    ///< Events that the journal says are missing.
+        std::uint64_t lost{0};    ///< Events that the journal reports as missing.
         bool damaged{false};      ///< Some of them because the journal is damaged.
     };
 

@@ -63,7 +63,7 @@ void print_skipped(const traffic::PcapSource& source) {
         counts.cut, counts.malformed);
 }
 
-/// Datagrams of a capture as they were, round after round when asked for.
+/// Unchanged datagrams of a capture, in rounds if requested.
 void send_capture(const Options& options, Sending& sending) {
     const auto only = parse_address("--only", options.only);
     for (bool again = true; again;) {
@@ -108,7 +108,7 @@ private:
     std::jthread thread_;
 };
 
-/// Messages of an ITCH file, each round a session of its own.
+/// Messages of an ITCH file, each round a new session.
 void send_itch(const Options& options, Sending& sending, double speed) {
     if (!options.only.empty()) throw UsageError("--only: '" + options.file + "' holds messages without addresses");
     constexpr double kHeartbeatNanos = 1e9;
@@ -122,7 +122,7 @@ void send_itch(const Options& options, Sending& sending, double speed) {
             options.file, {.session = session, .heartbeat_ns = static_cast<std::int64_t>(kHeartbeatNanos * speed)}};
         const bool all = sending.send(source);
         if (all && options.loop) continue;
-        // Who lost the last messages asks after the end, too.
+        // A receiver that lost the last messages requests them after the end.
         while (serving && !sending.stopped()) std::this_thread::sleep_for(std::chrono::milliseconds{50});
         return;
     }
@@ -131,7 +131,7 @@ void send_itch(const Options& options, Sending& sending, double speed) {
 /// Eight digits that no earlier run had, so that a receiver knows the session as new.
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
 
-/// Quotes of a journal, each round a session of its own. Gives the program's exit code.
+/// Quotes of a journal, each round a new session. Returns the program's exit code.
 int send_journal(const Options& options, Sending& sending, double speed) {
     constexpr double kHeartbeatNanos = 1e9;
     const auto range = parse_range(options.since, options.until);
@@ -187,7 +187,7 @@ int replay_ring(const Options& options, double speed) {
 
 int replay(Options& options) {
     const auto speed = parse_speed(options.speed);
-    // What would be refused anyway is refused before the file is looked at.
+    // Invalid options are refused before the file is opened.
     const bool is_sent = !options.sending.to.empty();
     if (is_sent && !options.ring.ring.empty()) throw UsageError("--to and --ring exclude each other");
     if (!is_sent && options.ring.ring.empty())

@@ -14,7 +14,7 @@ struct RingReplayOptions {
     std::string ring;
     std::uint64_t capacity{65'536};
     std::uint64_t max_instruments{65'536};
-    std::size_t readers{0};  ///< It begins when so many have registered, and then leaves none of them behind.
+    std::size_t readers{0};  ///< It starts when this many have registered, and never laps them.
     double speed{1.0};       ///< 0: without waiting.
     std::optional<std::int64_t> since{};
     std::optional<std::int64_t> until{};
@@ -22,7 +22,7 @@ struct RingReplayOptions {
     bool quiet{false};
 };
 
-/// Runs to the journal's end or Ctrl-C; gives the program's exit code.
+/// Runs to the end of the journal or Ctrl-C; returns the program's exit code.
 int replay_into_ring(const RingReplayOptions& options);
 
 }  // namespace millpond::app

@@ -73,7 +73,7 @@ void RequestServer::answer(const feed::MoldUdp64Request& request, const net::Soc
         while (next < behind && encoder.add(messages_.message(next))) ++next;
         if (next == first) return;  // longer than a datagram
         const auto bytes = encoder.finish();
-        // What the kernel takes not is asked for again.
+        // The client requests again what the kernel does not accept.
         if (::sendto(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL,
                      reinterpret_cast<const sockaddr*>(&address), length) < 0)
             return;

@@ -33,7 +33,7 @@ private:
 /// Threads: one; counts on any.
 class RequestServer {
 public:
-    /// In answer to one request; a client that needs more asks again.
+    /// In reply to one request; a client that needs more sends another.
     static constexpr std::uint64_t kMostDatagrams = 64;
 
     /// messages: stay the caller's. Throws std::system_error that names the address.

@@ -22,7 +22,7 @@ public:
     Source& operator=(const Source&) = delete;
     virtual ~Source() = default;
 
-    /// False at the end, and at damage which error() then tells.
+    /// False at the end, and at damage, which error() then describes.
     [[nodiscard]] virtual bool next(Outgoing& out) = 0;
 
     /// Empty, or why the source ended too early.

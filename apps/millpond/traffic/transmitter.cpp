@@ -111,7 +111,7 @@ void Transmitter::make_room(std::uint64_t refusals_for_good, std::size_t& done) 
     ++sent_.waits;
     pollfd wait{sender_.fd(), POLLOUT, 0};
     if (::poll(&wait, 1, kPatienceMs) > 0) {
-        // Writable and yet refused: the device's queue is full, which no event tells the end of.
+        // Writable and yet refused: the device's queue is full, and no event reports when it drains.
         ::poll(nullptr, 0, 1);
     }
 }

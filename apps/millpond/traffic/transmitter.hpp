@@ -28,7 +28,7 @@ struct Sent {
 };
 
 /// Sends a source's datagrams at their times. One that is due goes at once, with all others that are due; when the
-/// machine falls behind, what is late leaves in bursts until the schedule is kept again. Nothing is left out.
+/// machine falls behind, late datagrams are sent in bursts until it has caught up. None is left out.
 ///
 /// Threads: one, except `stop`.
 class Transmitter {
