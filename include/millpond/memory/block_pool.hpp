@@ -153,6 +153,7 @@ private:
     std::vector<BlockCache*> held_;  // The explicit ones.
     mutable BlockCache gone_;        // What explicit ones counted that are gone.
     mutable std::uint64_t most_acquired_{0};
+    mutable std::uint64_t most_in_use_{0};  // That stats() has seen.
     core::Tally uncached_;
     alignas(core::kFalseSharingRange) detail::PoolSlot slot_;  // Last, so that threads forget the pool first.
 };

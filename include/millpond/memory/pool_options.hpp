@@ -44,7 +44,8 @@ struct PoolStats {
     std::uint32_t magazine_blocks{0};
     bool strict{false};
     std::uint64_t in_use{0};
-    std::uint64_t high_water{0};  ///< Most in use at once: exact when strict, else with what caches held at the time.
+    std::uint64_t high_water{0};  ///< Most in use at once: exact when strict, else within one magazine for each cache,
+                                  ///< and above the capacity only if more was in use.
     std::uint64_t acquired{0};
     std::uint64_t released{0};
     std::uint64_t refused{0};

@@ -29,7 +29,7 @@ template <class Pool>
     gauge("capacity_blocks", "Blocks that may be in use before the pool refuses.", &Stats::capacity);
     gauge("owned_blocks", "Blocks that exist.", &Stats::owned);
     gauge("in_use_blocks", "Blocks in use.", &Stats::in_use);
-    gauge("high_water_blocks", "Most blocks in use at once, with what caches held.", &Stats::high_water);
+    gauge("high_water_blocks", "Most blocks in use at once, within one magazine for each cache.", &Stats::high_water);
     gauge("region_bytes", "Memory of the pool.", &Stats::region_bytes);
     gauge("page_bytes", "Size of the pages that hold it.", &Stats::page_bytes);
     counter("acquired_total", "Blocks acquired.", &Stats::acquired);

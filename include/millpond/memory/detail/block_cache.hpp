@@ -125,6 +125,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     Block* spare{nullptr};                      ///< Where the spare one begins.
     std::atomic<std::uint64_t> carried{0};  ///< Blocks that came into the loaded magazine but by releases, less those
                                             ///< that left it but by acquisitions: what is acquired is not counted.
+    std::int64_t told{0};                   ///< What the depot knows of lent().
     core::Tally refused;
     core::Tally exchanges;
     std::atomic<std::uint32_t> moves{0};  ///< Odd while one goes on.
@@ -250,6 +251,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
     void forget_counts() noexcept {
         for (auto* const tally : {&released, &refused, &exchanges}) tally->set(0);
         carried.store(held(), std::memory_order_relaxed);
+        told = 0;
     }
 };
 

@@ -148,6 +148,7 @@ template <class Policy>
 void BasicBlockPool<Policy>::detach_held(BlockCache& cache) noexcept {
     const std::lock_guard lock(mutex_);
     drain(cache);
+    depot_.count_lent(cache);  // The depot goes on counting what it has lent.
     gone_.add_counts_of(cache);
     std::erase(held_, &cache);
 }
@@ -197,8 +198,9 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     const auto lent = static_cast<std::int64_t>(count_in_use());
     stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(lent, 0, layout_.owned));
     stats.acquired = most_acquired_ = std::max(most_acquired_, stats.released + stats.in_use);
-    stats.high_water =
-        layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed) : depot_.most_outside();
+    most_in_use_ = std::max(most_in_use_, stats.in_use);
+    stats.high_water = layout_.strict ? layout_.capacity - least_credits_.load(std::memory_order_relaxed)
+                                      : std::max(most_in_use_, depot_.most_lent());
     stats.uncached = uncached_.read();
     return stats;
 }
@@ -210,8 +212,9 @@ bool BasicBlockPool<Policy>::reset() noexcept {
     for_each_cache([](BlockCache& cache) { cache.forget_counts(); });
     uncached_.set(0);
     most_acquired_ = 0;
+    most_in_use_ = 0;
     least_credits_.store(layout_.capacity, std::memory_order_relaxed);
-    depot_.forget_most_outside();
+    depot_.forget_most_lent();
     return true;
 }
 

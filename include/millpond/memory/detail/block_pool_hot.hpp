@@ -146,6 +146,7 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         }
         done += round;
     }
+    if (blocks.size() > cache.magazine_blocks && cache.magazine_blocks != 0) depot_.count_lent(cache);
     if constexpr (Policy::kChecked) {
         for (auto* block : blocks) ledger_.acquired(index_of(bytes_of(block)), bytes_of(block), place);
     }

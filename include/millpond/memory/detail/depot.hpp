@@ -40,18 +40,31 @@ public:
     /// A block goes straight back, in a pool without magazines.
     void push_block(std::uint32_t index) noexcept {
         full_.push(links_, index);
-        full_count_.fetch_add(1, std::memory_order_relaxed);
+        lent_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Most blocks that were outside the depot at once.
-    [[nodiscard]] std::uint64_t most_outside() const noexcept {
-        const std::uint64_t inside = least_full_.load(std::memory_order_relaxed);
-        return layout_.owned - inside * std::max(layout_.magazine_blocks, 1U);
+    /// Adds what the cache has lent since it was last here to what all have; exact for this one, and at most a magazine
+    /// away for each other one, because none lends or takes back more without being here.
+    void count_lent(BlockCache& cache) noexcept {
+        const auto now = static_cast<std::int64_t>(cache.lent());
+        if (now == cache.told) return;
+        add_lent(now - cache.told);
+        cache.told = now;
     }
 
-    /// Begins to count the most from here.
-    void forget_most_outside() noexcept {
-        least_full_.store(full_count_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    /// Most blocks in use at once, as counted when magazines were exchanged.
+    [[nodiscard]] std::uint64_t most_lent() const noexcept {
+        const auto most = static_cast<std::uint64_t>(most_lent_.load(std::memory_order_relaxed));
+        if (most <= layout_.capacity) return most;
+        // More than the capacity was in use only where what the caches may hide does not explain it.
+        const auto hidden = (layout_.caches + std::uint64_t{1}) * layout_.magazine_blocks;
+        return std::max<std::uint64_t>(layout_.capacity, most - std::min(hidden, most));
+    }
+
+    /// Begins to count the most from here. Nothing is in use.
+    void forget_most_lent() noexcept {
+        lent_.store(0, std::memory_order_relaxed);
+        most_lent_.store(0, std::memory_order_relaxed);
     }
 
     /// Calls visit(block) for each block in the depot. The pool must be idle.
@@ -70,7 +83,7 @@ private:
     [[nodiscard]] std::uint32_t number_of(const Block* magazine) const noexcept {
         return static_cast<std::uint32_t>(static_cast<std::size_t>(magazine - magazines_) / layout_.magazine_places);
     }
-    void count_out() noexcept;
+    void add_lent(std::int64_t more) noexcept;
 
     PoolLayout layout_;
     BlockGrid grid_;
@@ -78,8 +91,8 @@ private:
     Block* magazines_;
     IndexStack<Policy> full_;
     IndexStack<Policy> empty_;
-    alignas(core::kFalseSharingRange) std::atomic<std::uint32_t> full_count_{0};
-    std::atomic<std::uint32_t> least_full_{0};
+    alignas(core::kFalseSharingRange) std::atomic<std::int64_t> lent_{0};
+    std::atomic<std::int64_t> most_lent_{0};
 };
 
 template <class Policy>
@@ -97,17 +110,16 @@ Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout, const BlockGri
         for (std::uint32_t i = 0; i < size; ++i) magazine(number)[i] = grid.block((number + 1) * size - 1 - i);
         full_.push(links_, number);
     }
-    full_count_.store(full, std::memory_order_relaxed);
-    least_full_.store(full, std::memory_order_relaxed);
 }
 
 template <class Policy>
 bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     if (cache.use_full_spare()) return true;
+    if (cache.magazine_blocks != 0) count_lent(cache);
     const auto number = full_.pop(links_);
     if (number == kNone) return false;
-    count_out();
     if (cache.magazine_blocks == 0) {
+        add_lent(1);
         cache.push(grid_.block(number));
         cache.carry(1, 0);
         return true;
@@ -124,11 +136,11 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
 template <class Policy>
 void Depot<Policy>::make_room(BlockCache& cache) noexcept {
     if (cache.use_empty_spare()) return;
+    count_lent(cache);
     const auto number = empty_.pop(links_);
     assert(number != kNone && "there are two more magazines than caches and blocks can fill");
     Policy::racy_point();
     full_.push(links_, number_of(cache.bottom));
-    full_count_.fetch_add(1, std::memory_order_relaxed);
     cache.load(magazine(number), 0);
     cache.exchanges.add();
 }
@@ -150,12 +162,10 @@ void Depot<Policy>::strip(BlockCache& cache) noexcept {
 }
 
 template <class Policy>
-void Depot<Policy>::count_out() noexcept {
-    const auto left = full_count_.fetch_sub(1, std::memory_order_relaxed) - 1;
-    auto least = least_full_.load(std::memory_order_relaxed);
-    // A count that ran ahead of its push is no level that was reached.
-    const auto below = [&] { return static_cast<std::int32_t>(left) >= 0 && left < least; };
-    while (below() && !least_full_.compare_exchange_weak(least, left, std::memory_order_relaxed)) {
+void Depot<Policy>::add_lent(std::int64_t more) noexcept {
+    const auto now = lent_.fetch_add(more, std::memory_order_relaxed) + more;
+    auto most = most_lent_.load(std::memory_order_relaxed);
+    while (now > most && !most_lent_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
     }
 }
 

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <millpond/memory/block_pool.hpp>
+
+namespace millpond::memory {
+namespace {
+
+std::vector<void*> take(BlockPool& pool, std::size_t count) {
+    std::vector<void*> blocks(count);
+    for (auto& block : blocks) block = pool.try_acquire();
+    return blocks;
+}
+
+void give_back(BlockPool& pool, const std::vector<void*>& blocks) {
+    for (void* const block : blocks) pool.release(block);
+}
+
+TEST(HighWater, IsExactWhileTheMostBlocksAreInUse) {
+    BlockPool pool(64, 1000);
+    give_back(pool, take(pool, 300));
+    const auto most = take(pool, 1000);
+    EXPECT_EQ(pool.stats().high_water, 1000U);
+    give_back(pool, most);
+    EXPECT_EQ(pool.stats().high_water, 1000U);
+}
+
+TEST(HighWater, IsWithinOneMagazineOfWhatOneThreadHadInUse) {
+    for (const std::size_t most : {1U, 50U, 333U, 999U, 1000U}) {
+        BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 50});
+        give_back(pool, take(pool, most));
+        EXPECT_LE(pool.stats().high_water, most);
+        EXPECT_GE(pool.stats().high_water + 50, most);
+    }
+}
+
+TEST(HighWater, WhatOtherCachesKeepIsNotInUse) {
+    BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 50, .max_caches = 8});
+    std::vector<std::unique_ptr<BlockPool::Cache>> hoarders;
+    for (int i = 0; i < 7; ++i) {
+        auto& cache = *hoarders.emplace_back(std::make_unique<BlockPool::Cache>(pool));
+        std::vector<void*> blocks(100);
+        for (auto& block : blocks) block = cache.try_acquire();
+        for (void* const block : blocks) cache.release(block);
+    }
+    EXPECT_LE(pool.stats().high_water, 100U + 7 * 50U);
+    give_back(pool, take(pool, 1000));
+    EXPECT_LE(pool.stats().high_water, 1000U);
+    EXPECT_GE(pool.stats().high_water, 1000U - 50);
+}
+
+TEST(HighWater, CountsABatchOfManyMagazines) {
+    BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 10});
+    std::vector<void*> blocks(700);
+    ASSERT_TRUE(pool.try_acquire_batch(blocks));
+    pool.release_batch(blocks);
+    EXPECT_GE(pool.stats().high_water, 690U);
+    EXPECT_LE(pool.stats().high_water, 700U);
+}
+
+TEST(HighWater, ABatchThatIsRefusedWasNeverInUse) {
+    BlockPool pool(64, 100, {.capacity_policy = Capacity::elastic, .magazine_blocks = 10, .max_caches = 1});
+    std::vector<void*> blocks(pool.stats().owned + 1);
+    ASSERT_FALSE(pool.try_acquire_batch(blocks));
+    EXPECT_EQ(pool.stats().high_water, 0U);
+}
+
+TEST(HighWater, WithoutMagazinesItIsExact) {
+    BlockPool pool(64, 100, {.magazine_blocks = 0});
+    give_back(pool, take(pool, 37));
+    give_back(pool, take(pool, 5));
+    EXPECT_EQ(pool.stats().high_water, 37U);
+}
+
+TEST(HighWater, MoreThanTheCapacityIsReportedWhenItWasInUse) {
+    BlockPool pool(64, 100, {.capacity_policy = Capacity::elastic, .magazine_blocks = 10, .max_caches = 4});
+    std::vector<void*> all;
+    while (void* const block = pool.try_acquire()) all.push_back(block);
+    ASSERT_GT(all.size(), 100U);
+    EXPECT_EQ(pool.stats().high_water, all.size());
+    give_back(pool, all);
+}
+
+// Random traffic of several caches that hand blocks to each other, come and go, against the true maximum.
+TEST(HighWater, StaysWithinOneMagazineForEachCacheWhateverTheyDo) {
+    constexpr std::size_t kCapacity = 400;
+    constexpr std::uint32_t kMagazine = 16;
+    constexpr std::uint32_t kCaches = 4;
+    for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+        BlockPool pool(64, kCapacity,
+                       {.capacity_policy = Capacity::elastic, .magazine_blocks = kMagazine, .max_caches = kCaches});
+        std::minstd_rand random(seed);
+        std::vector<std::unique_ptr<BlockPool::Cache>> caches(kCaches);
+        std::vector<void*> live;
+        std::size_t most = 0;
+        for (int step = 0; step < 4'000; ++step) {
+            auto& cache = caches[random() % kCaches];
+            if (cache == nullptr || random() % 500 == 0) {
+                cache.reset();
+                cache = std::make_unique<BlockPool::Cache>(pool);
+            }
+            const auto count = 1 + random() % 60;
+            if (random() % 2 == 0 && live.size() + count <= kCapacity) {
+                std::vector<void*> blocks(count);
+                ASSERT_TRUE(cache->try_acquire_batch(blocks));
+                live.insert(live.end(), blocks.begin(), blocks.end());
+            } else {
+                for (auto i = std::min<std::size_t>(count, live.size()); i > 0; --i) {
+                    std::swap(live[random() % live.size()], live.back());
+                    cache->release(live.back());
+                    live.pop_back();
+                }
+            }
+            most = std::max(most, live.size());
+        }
+        for (void* const block : live) caches.front()->release(block);
+        const auto high_water = pool.stats().high_water;
+        EXPECT_LE(high_water, std::min<std::size_t>(kCapacity, most + kCaches * kMagazine)) << seed;
+        EXPECT_GE(high_water + kCaches * kMagazine, most) << seed;
+        caches.clear();
+        EXPECT_EQ(pool.audit(), "");
+    }
+}
+
+TEST(HighWater, BeginsAgainAfterReset) {
+    BlockPool pool(64, 1000, {.capacity_policy = Capacity::elastic, .magazine_blocks = 50});
+    give_back(pool, take(pool, 900));
+    ASSERT_TRUE(pool.reset());
+    EXPECT_EQ(pool.stats().high_water, 0U);
+    give_back(pool, take(pool, 200));
+    EXPECT_LE(pool.stats().high_water, 200U);
+    EXPECT_GE(pool.stats().high_water, 150U);
+}
+
+}  // namespace
+}  // namespace millpond::memory
