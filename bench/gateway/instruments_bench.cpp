@@ -40,12 +40,9 @@ std::string symbol_of(std::size_t instrument) {
 bench::Bbo28Bytes datagram_of(std::size_t instrument, std::uint32_t bid) {
     bench::Bbo28Bytes bytes;
     const auto symbol = symbol_of(instrument);
-    feed::write_bbo28(bytes.data(), {.spread = 100,
-                                     .ask_size = 300,
-                                     .ask_price = bid + 100,
-                                     .bid_size = 200,
-                                     .bid_price = bid,
-                                     .symbol = symbol});
+    feed::write_bbo28(
+        bytes.data(),
+        {.spread = 100, .ask_size = 300, .ask_price = bid + 100, .bid_size = 200, .bid_price = bid, .symbol = symbol});
     return bytes;
 }
 

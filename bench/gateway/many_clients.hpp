@@ -1,0 +1,185 @@
+#pragma once
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <millpond/core/clock.hpp>
+
+#include "bench/gateway/tcp_socket.hpp"
+#include "bench/gateway/web_socket.hpp"
+
+namespace millpond::bench {
+
+/// Descriptors that a process needs for so many connections, and some more.
+constexpr rlim_t descriptors_for(std::size_t connections) { return connections + 200; }
+
+/// Raises the limit of open files to what `connections` need; false when the hard limit is lower.
+inline bool allow_descriptors(std::size_t connections) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max < descriptors_for(connections)) return false;
+    limit.rlim_cur = std::max(limit.rlim_cur, descriptors_for(connections));
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+/// Kilobytes that /proc/meminfo names.
+inline double memory_kilobytes(const std::string& name) {
+    std::ifstream file("/proc/meminfo");
+    std::string key;
+    double value = 0;
+    for (std::string unit; file >> key >> value; std::getline(file, unit)) {
+        if (key == name + ":") return value;
+    }
+    throw std::runtime_error("/proc/meminfo has no " + name);
+}
+
+/// Connections of loopback that are read on one thread; counts the lines that came.
+class Connections {
+public:
+    Connections() : epoll_(epoll_create1(0)) {}
+    Connections(const Connections&) = delete;
+    Connections& operator=(const Connections&) = delete;
+    ~Connections() { close(epoll_); }
+
+    void add(TcpSocket socket) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.fd = socket.descriptor();
+        if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket.descriptor(), &event) != 0) {
+            throw std::runtime_error("the bench cannot wait for a client");
+        }
+        clients_.push_back(std::move(socket));
+    }
+
+    /// Reads what is there, for up to a millisecond when nothing is.
+    void read_some() {
+        std::array<epoll_event, 256> events;
+        const auto ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 1);
+        for (int i = 0; i < ready; ++i) {
+            const auto descriptor = events[static_cast<std::size_t>(i)].data.fd;
+            const auto size = recv(descriptor, buffer_->data(), buffer_->size(), MSG_DONTWAIT);
+            if (size == 0) throw std::runtime_error("the gateway closed a client's connection");
+            if (size > 0) count({buffer_->data(), static_cast<std::size_t>(size)});
+        }
+    }
+
+    [[nodiscard]] std::uint64_t lines() const { return lines_; }
+
+private:
+    void count(std::string_view bytes) {
+        for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) ++lines_;
+    }
+
+    int epoll_;
+    std::vector<TcpSocket> clients_;
+    std::unique_ptr<std::array<char, 1U << 18U>> buffer_{std::make_unique<std::array<char, 1U << 18U>>()};
+    std::uint64_t lines_{0};
+};
+
+enum class ClientKind : std::uint8_t { tcp, web };
+
+/// Clients in a process of their own, so that each end of a connection counts against the limit of one process only.
+///
+/// Threads: made while this process has one thread; used on one.
+class ManyClients {
+public:
+    ManyClients() {
+        std::array<int, 2> ends{};
+        if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) throw std::runtime_error("no pair of sockets");
+        child_ = fork();
+        if (child_ == 0) {
+            close(ends[0]);
+            _exit(serve(ends[1]));
+        }
+        close(ends[1]);
+        pipe_ = ends[0];
+    }
+    ManyClients(const ManyClients&) = delete;
+    ManyClients& operator=(const ManyClients&) = delete;
+    ~ManyClients() {
+        close(pipe_);
+        waitpid(child_, nullptr, 0);
+    }
+
+    /// In place of those of before.
+    void connect(ClientKind kind, std::uint16_t port, std::size_t count) {
+        (void)ask({.what = What::connect, .kind = kind, .port = port, .number = count});
+    }
+    /// Reads until all together have so many lines, at most 20 seconds; how many there are.
+    std::uint64_t read_until(std::uint64_t lines) { return ask({.what = What::read_until, .number = lines}); }
+    /// Reads until nothing comes for a moment; how many lines there are.
+    std::uint64_t read_rest() { return ask({.what = What::read_rest}); }
+    void disconnect() { (void)ask({.what = What::disconnect}); }
+
+private:
+    enum class What : std::uint8_t { connect, read_until, read_rest, disconnect };
+    struct Order {
+        What what{};
+        ClientKind kind{};
+        std::uint16_t port{0};
+        std::uint64_t number{0};
+    };
+
+    std::uint64_t ask(const Order& order) {
+        std::uint64_t answer = 0;
+        if (write(pipe_, &order, sizeof order) != sizeof order || read(pipe_, &answer, sizeof answer) != sizeof answer) {
+            throw std::runtime_error("the process of the clients ended");
+        }
+        return answer;
+    }
+
+    static int serve(int pipe) {
+        try {
+            auto all = std::make_unique<Connections>();
+            for (Order order; read(pipe, &order, sizeof order) == sizeof order;) {
+                obey(order, all);
+                const auto lines = all->lines();
+                if (write(pipe, &lines, sizeof lines) != sizeof lines) return 1;
+            }
+            return 0;
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "clients: %s\n", error.what());
+            return 1;
+        }
+    }
+    static void obey(const Order& order, std::unique_ptr<Connections>& all) {
+        if (order.what == What::connect || order.what == What::disconnect) all = std::make_unique<Connections>();
+        if (order.what == What::connect) {
+            for (std::uint64_t i = 0; i < order.number; ++i) {
+                all->add(order.kind == ClientKind::tcp ? TcpSocket::connect_to(order.port)
+                                                       : WebSocket(order.port).release());
+            }
+        }
+        if (order.what == What::read_until) {
+            const auto end = core::monotonic_nanos() + 20'000'000'000;
+            while (all->lines() < order.number && core::monotonic_nanos() < end) all->read_some();
+        }
+        if (order.what == What::read_rest) {
+            for (auto before = all->lines() + 1; before != all->lines();) {
+                before = all->lines();
+                for (int i = 0; i < 20; ++i) all->read_some();
+            }
+        }
+    }
+
+    pid_t child_{-1};
+    int pipe_{-1};
+};
+
+}  // namespace millpond::bench
