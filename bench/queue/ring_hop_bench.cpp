@@ -12,6 +12,7 @@
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
+#include "bench/queue/crate_contenders.hpp"
 #include "bench/queue/hop_links.hpp"
 #include "bench/queue/jvm_contenders.hpp"
 #include "bench/rivals/spsc_queues.hpp"
@@ -95,6 +96,7 @@ int main() {
 #else
     std::puts("moodycamel::ReaderWriterQueue is left out: no libreaderwriterqueue-dev");
 #endif
+    bench::add_crate_contenders(contenders, question, true, bench::scaled(100'000));
     bench::add_jvm_contenders(contenders, question, "hop", bench::scaled(100'000));
     bench::compare(question, contenders);
 }

@@ -40,8 +40,7 @@ public:
     }
 
 private:
-    memory::Region region_{
-        memory::Region::anonymous(queue::broadcast_bytes(bench::kLinkCapacity), {.prefault = true})};
+    memory::Region region_{memory::Region::anonymous(queue::broadcast_bytes(bench::kLinkCapacity), {.prefault = true})};
     queue::BroadcastWriter writer_{queue::BroadcastWriter::create(region_.bytes(), bench::kLinkCapacity, 1, 1)};
     std::vector<queue::BroadcastReader> readers_;
 };
@@ -117,9 +116,8 @@ bench::Finding two_processors(std::size_t count) {
         for (std::uint64_t i = 1; i <= messages; ++i) {
             if (i % (bench::kLinkCapacity / 8) == 0) {
                 // sync "read up to": the store below
-                bench::spin_until([&] {
-                    return i - read.load(std::memory_order_acquire) < bench::kLinkCapacity * 7 / 8;
-                });
+                bench::spin_until(
+                    [&] { return i - read.load(std::memory_order_acquire) < bench::kLinkCapacity * 7 / 8; });
             }
             message[0] = message.back() = i;
             ring->send(message);

@@ -14,6 +14,7 @@
 #include "bench/harness/compare.hpp"
 #include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
+#include "bench/queue/crate_contenders.hpp"
 #include "bench/queue/hop_links.hpp"
 #include "bench/queue/jvm_contenders.hpp"
 #include "bench/rivals/spsc_queues.hpp"
@@ -92,6 +93,7 @@ int main() {
 #else
     std::puts("moodycamel::ReaderWriterQueue is left out: no libreaderwriterqueue-dev");
 #endif
+    bench::add_crate_contenders(contenders, question, false, bench::scaled(64) * kStretch);
     bench::add_jvm_contenders(contenders, question, "stream", bench::scaled(64) * kStretch);
     bench::compare(question, contenders);
 }

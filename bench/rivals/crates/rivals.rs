@@ -1,10 +1,9 @@
-//! Nothing of its own: it carries the allocators of the crates below into one static library.
-#![no_std]
+//! Carries the allocators of the crates below into one static library, and does the work of the ring benches with the
+//! queues of others. bench/rivals/crate_queues.hpp declares what it exports.
 
 extern crate libmimalloc_sys;
 extern crate snmalloc_sys;
 
-#[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! {
-    loop {}
-}
+mod links;
+mod producers;
+mod stream;
