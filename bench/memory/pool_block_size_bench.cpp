@@ -54,15 +54,18 @@ int main() {
     bench::compare(
         {.question = "What does a block cost while the size of the blocks grows?",
          .unit = "ns/acquire + release",
-         .curve = bench::Curve{
-             .axis = "bytes a block",
-             .knees = {{.at = 1'024,
-                        .why = "an allocator that keeps large blocks elsewhere than small ones (glibc's "
-                               "thread cache ends here) takes its slow way; a pool knows one size only"},
-                       {.at = 4'096,
-                        .why = "blocks exactly a page apart share a few sets of the first-level cache: the limit's array "
-                               "pays for it, while the pool's blocks lie one line more than a page apart; glibc gives "
-                               "freed memory of this size back to the kernel and faults it in again"}}},
+         .curve =
+             bench::Curve{
+                 .axis = "bytes a block",
+                 .knees =
+                     {{.at = 1'024,
+                       .why = "an allocator that keeps large blocks elsewhere than small ones (glibc's "
+                              "thread cache ends here) takes its slow way; a pool knows one size only"},
+                      {.at = 4'096,
+                       .why =
+                           "blocks exactly a page apart share a few sets of the first-level cache: the limit's array "
+                           "pays for it, while the pool's blocks lie one line more than a page apart; glibc gives "
+                           "freed memory of this size back to the kernel and faults it in again"}}},
          .measured = "a hundred blocks are acquired and a word written to each, then read and released in the same "
                      "order",
          .not_measured = "filling the blocks, construction, first touch, other threads"},

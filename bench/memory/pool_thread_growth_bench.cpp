@@ -79,14 +79,15 @@ int main() {
     bench::compare(
         {.question = "What does a block cost while the threads of a pool grow?",
          .unit = "ns/pair, all threads together",
-         .curve = bench::Curve{
-             .axis = "threads",
-             .knees = {{.at = 2,
-                        .why = "two processors halve the cost of what shares nothing; what all threads write to "
-                               "(the head of a stack) is dearer than on one"},
-                       {.at = static_cast<double>(memory::PoolOptions{}.max_caches),
-                        .why = "each thread beyond this many (max_caches) finds no cache and works at the depot, "
-                               "which all of them share; ask for as many caches as there are threads"}}},
+         .curve =
+             bench::Curve{
+                 .axis = "threads",
+                 .knees = {{.at = 2,
+                            .why = "two processors halve the cost of what shares nothing; what all threads write to "
+                                   "(the head of a stack) is dearer than on one"},
+                           {.at = static_cast<double>(memory::PoolOptions{}.max_caches),
+                            .why = "each thread beyond this many (max_caches) finds no cache and works at the depot, "
+                                   "which all of them share; ask for as many caches as there are threads"}}},
          .measured = "pairs in bursts of 50, 64-byte blocks; the threads share two processors; the time of all "
                      "divided by the pairs of all",
          .not_measured = "construction, starting of the threads"},
