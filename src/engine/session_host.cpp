@@ -146,14 +146,33 @@ void SessionHost::pump(core::Moment now) {
 }
 
 bool SessionHost::may_log_on(const fix::Message& logon) {
-    if (config().role == fix::Role::initiator || allowed_.contains(peer()))
-        return application_->may_log_on(*this, logon);
-    refuse(RefusalReason::not_allowed, fix::tag::kInvalid, kNotOfSession);
+    if (config().role == fix::Role::acceptor && !allowed_.contains(peer())) {
+        refuse(RefusalReason::not_allowed, fix::tag::kInvalid, kNotOfSession);
+        return false;
+    }
+    return (guard_ == nullptr || keeps_user(logon)) && application_->may_log_on(*this, logon);
+}
+
+/// A guard is asked once for each connection, before its first Logon; a later one must not ask for more than that.
+bool SessionHost::keeps_user(const fix::Message& logon) {
+    const auto user = logon.text(fix::tag::kUsername).value_or("");
+    if (session_.state() == fix::Session::State::awaiting_logon) {
+        username_ = user;
+        return true;
+    }
+    if (logon.text(fix::tag::kNewPassword)) {
+        refuse(RefusalReason::not_admitted, fix::tag::kNewPassword, "NewPassword in a Logon that is not the first");
+        return false;
+    }
+    if (user == username_) return true;
+    refuse(RefusalReason::not_admitted, fix::tag::kUsername, "not the user of the first Logon");
     return false;
 }
 
 void SessionHost::on_send_admin(fix::AdminDraft& draft) {
-    if (confirms_new_password_ && draft.is_logon()) static_cast<void>(draft.set(fix::tag::kSessionStatus, "1"));
+    if (draft.is_logon() && std::exchange(confirms_new_password_, false)) {
+        static_cast<void>(draft.set(fix::tag::kSessionStatus, "1"));
+    }
     application_->on_send_admin(*this, draft);
     if (signer_ != nullptr && draft.is_logon() && config().role == fix::Role::initiator) {
         signer_->sign(draft, stamp_.utc_ns);

@@ -149,6 +149,7 @@ private:
     void let_go(core::Moment now);
     [[nodiscard]] Closed end_reason() const noexcept;
     void refuse(RefusalReason reason, fix::Tag tag, std::string_view detail);
+    [[nodiscard]] bool keeps_user(const fix::Message& logon);
     void tell_closed();
     void on_connection_timer(core::Moment now);
     void continue_drain(core::Moment now);
@@ -160,6 +161,7 @@ private:
     Application* application_;
     AllowList allowed_;
     std::shared_ptr<LogonGuard> guard_;
+    std::string username_;  // of the connection's first Logon, where there is a guard
     std::shared_ptr<LogonSigner> signer_;
     std::string name_;
     std::unique_ptr<fix::MessageStore> store_;

@@ -193,6 +193,35 @@ TEST_F(LogonGuardTest, WhatAFormerGuardAdmitsIsAskedOfTheNewOne) {
     EXPECT_EQ(house_.logons, 0);
 }
 
+TEST_F(LogonGuardTest, ALaterLogonOfAConnectionIsOfTheSameUserAndKeepsThePassword) {
+    const auto logon = [](std::string_view credentials) {
+        return message("FIX.4.4", "A", 1, "A", "98=0|108=30|141=Y|" + std::string{credentials});
+    };
+    const std::string same = "553=me|554=changed since|";
+    for (const std::string later :
+         {"553=you|554=open sesame|", "554=open sesame|", "553=me|554=open sesame|925=new|"}) {
+        Acceptor acceptor{io_, {.observer = &refusals_}};
+        auto options = session("A");
+        options.config.validation.message_fields_are_known = false;  // NewPassword is one of FIXT 1.1
+        auto& handle = acceptor.add(options, house_);
+        guard_->attempts.clear();
+        guard_->answers.clear();
+        RawClient client{acceptor.port()};
+        send_logon(client, "A");
+        ASSERT_TRUE(is_asked(1));
+        guard_->answers[0]({});
+        ASSERT_TRUE(is_answered(client));
+        client.send(logon(same));
+        ASSERT_TRUE(
+            run_until(io_, [&] { return handle.status().next_target == 2 && handle.status().next_sender == 2; }));
+        EXPECT_EQ(guard_->attempts.size(), 1U);
+        client.send(logon(later));
+        ASSERT_TRUE(run_until(io_, [&] { return handle.status().state != fix::Session::State::active; })) << later;
+        EXPECT_EQ(client.received().find("1409="), std::string::npos);
+        EXPECT_EQ(guard_->attempts.size(), 1U);
+    }
+}
+
 TEST_F(LogonGuardTest, ALogonWithACredentialTwiceIsNotShownToIt) {
     Acceptor acceptor{io_, {.observer = &refusals_}};
     acceptor.add(session("A"), house_);

@@ -29,7 +29,9 @@ struct LogonAnswer {
 
 /// Decides which connections may ask an acceptor's session to log on. It is asked before the session: a connection that
 /// it refuses is closed without a reply and costs no number. Where the session gets another guard meanwhile, that one
-/// is asked too. A Logon with Username, Password or NewPassword more than once is refused before it is asked.
+/// is asked too. A later Logon of the same connection, which resets the numbers, must be of the same user and have no
+/// NewPassword; its password is not looked at. A Logon with Username, Password or NewPassword more than once is refused
+/// before it is asked.
 ///
 /// Threads: check on the acceptor's I/O thread, and for sessions of several acceptors on several of them.
 class LogonGuard {
