@@ -21,17 +21,14 @@ public:
 
     bool read(Collector& rows, std::size_t max) override {
         rows_ = &rows;
-        std::array<std::span<const std::byte>, kAhead> messages;
+        std::array<std::span<const std::byte>, kAtOnce> messages;
         for (std::size_t taken = 0; taken < max;) {
-            const auto count = reader_.next(std::span{messages}.first(std::min(max - taken, kAhead)));
+            const auto count = reader_.next(std::span{messages}.first(std::min(max - taken, kAtOnce)));
             if (count == 0) {
                 if (!reader_.error().empty()) note(reader_.error());
                 return false;
             }
-            const std::span few{messages.data(), count};
-            decoder_.prefetch(few);
-            auto number = reader_.messages() - count;
-            for (const auto message : few) decoder_.decode_message(message, ++number, {}, *this);
+            decoder_.decode_messages(std::span{messages.data(), count}, reader_.messages() - count + 1, {}, *this);
             taken += count;
         }
         return true;
@@ -44,7 +41,7 @@ public:
     std::uint64_t offset() const noexcept override { return reader_.offset(); }
 
 private:
-    static constexpr std::size_t kAhead = 32;  // messages whose orders and books are on their way from memory
+    static constexpr std::size_t kAtOnce = 256;  // messages
     net::ItchFileReader reader_;
     feed::ItchDecoder decoder_;
 };

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -616,6 +618,67 @@ TEST_F(Itch, GoldenBytesOfAnAddedOrder) {
     EXPECT_EQ(last().bid_price, 805'200);
     EXPECT_EQ(last().bid_size, 1U);
     EXPECT_EQ(last().exchange_utc_ns, kMidnight + 0x1F23'E098'1AE1);
+}
+
+TEST(ItchMessages, TogetherMakeTheEventsOfOneByOneWhateverTheirBytesAre) {
+    std::mt19937_64 random{23};
+    ItchEncoder encoder;
+    std::vector<std::unique_ptr<ExactCopy>> copies;
+    std::vector<std::span<const std::byte>> messages;
+    const auto keep = [&](std::span<const std::byte> bytes) {
+        copies.push_back(std::make_unique<ExactCopy>(bytes));
+        messages.push_back(copies.back()->span());
+    };
+    constexpr std::array<std::string_view, 3> kStocks{"AAPL", "MSFT", "NVDA"};
+    for (std::uint64_t i = 1; i <= 6'000; ++i) {
+        const auto stock = random() % kStocks.size();
+        const auto order = random() % 600;
+        const auto shares = static_cast<std::uint32_t>(random() % 4 * 100);  // now and then 0, which no order has
+        const auto price = static_cast<std::uint32_t>(1'000'000 + random() % (i < 3'000 ? 6 : 300) * 100);
+        encoder.set_head(static_cast<std::uint16_t>(stock + 1), static_cast<std::int64_t>(i));
+        const auto message = [&]() -> ItchEncoder::Message {
+            switch (random() % 8) {
+                case 0: return encoder.order_deleted(order);
+                case 1: return encoder.order_executed(order, shares, i);
+                case 2: return encoder.order_reduced(order, shares);
+                case 3: return encoder.order_replaced(order, order + random() % 3, shares, price);
+                default:
+                    return encoder.order_added(order, random() % 2 == 0 ? 'B' : 'S', shares, kStocks[stock], price);
+            }
+        }();
+        std::vector<std::byte> bytes(message.begin(), message.end());
+        if (random() % 50 == 0) bytes.resize(random() % bytes.size());
+        if (random() % 50 == 0 && !bytes.empty()) bytes[random() % bytes.size()] = std::byte(random() % 256);
+        keep(bytes);
+    }
+    InstrumentTable table{16};
+    InstrumentTable other_table{16};
+    ItchDecoder one_by_one{table, kSmall};
+    ItchDecoder together{other_table, kSmall};
+    Recorder expected;
+    Recorder seen;
+    std::uint64_t sequence = 0;
+    for (const auto message : messages) one_by_one.decode_message(message, ++sequence, {}, expected);
+    std::uint64_t first = 1;
+    for (std::span<const std::span<const std::byte>> rest{messages}; !rest.empty();) {
+        const auto count = std::min<std::size_t>(rest.size(), random() % 200);  // also none
+        together.decode_messages(rest.first(count), first, {}, seen);
+        rest = rest.subspan(count);
+        first += count;
+    }
+    EXPECT_GT(expected.quotes.size(), 200U);
+    EXPECT_GT(one_by_one.unknown_orders().read(), 100U);
+    EXPECT_EQ(seen.order, expected.order);
+    ASSERT_EQ(seen.quotes.size(), expected.quotes.size());
+    for (std::size_t i = 0; i < seen.quotes.size(); ++i) {
+        ASSERT_EQ(seen.quotes[i].feed_sequence, expected.quotes[i].feed_sequence);
+        ASSERT_EQ(seen.quotes[i].bid_price, expected.quotes[i].bid_price);
+        ASSERT_EQ(seen.quotes[i].ask_price, expected.quotes[i].ask_price);
+        ASSERT_EQ(seen.quotes[i].bid_size, expected.quotes[i].bid_size);
+        ASSERT_EQ(seen.quotes[i].ask_size, expected.quotes[i].ask_size);
+        ASSERT_EQ(seen.quotes[i].flags, expected.quotes[i].flags);
+    }
+    EXPECT_EQ(together.order_books().live_orders(), one_by_one.order_books().live_orders());
 }
 
 TEST(RealItch, TheTwoCapturedDatagramsAreWholeAndTheGapBetweenThemIsNamed) {

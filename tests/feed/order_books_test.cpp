@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -111,10 +113,81 @@ TEST(PriceLevels, GiveTheirChunksBackWhenAPriceWanders) {
 TEST(PriceLevels, RefuseALevelWhenThePoolIsEmptyAndKeepTheOthers) {
     LevelPool pool{1};
     PriceLevels levels;
-    for (std::uint32_t price = 0; price < LevelChunk::kLevels; ++price) ASSERT_TRUE(levels.add(pool, price, 1));
+    constexpr std::uint32_t kBest = LevelChunk::kLevels;  // the best level needs no place in the chunk
+    for (std::uint32_t price = 0; price <= kBest; ++price) ASSERT_TRUE(levels.add(pool, price, 1));
     EXPECT_FALSE(levels.add(pool, 1'000, 1));
-    EXPECT_TRUE(levels.add(pool, 63, 5));  // an existing level needs no room
+    EXPECT_TRUE(levels.add(pool, kBest, 5));  // an existing level needs no room
+    EXPECT_TRUE(levels.add(pool, kBest - 1, 6));
+    EXPECT_EQ(levels.best().key, kBest);
     EXPECT_EQ(levels.best().shares, 6U);
+    std::uint32_t visited = 0;
+    levels.visit(pool, [&](const PriceLevels::Level& level) {
+        EXPECT_EQ(level.key, kBest - visited);
+        EXPECT_EQ(level.shares, visited == 0 ? 6U : visited == 1 ? 7U : 1U);
+        ++visited;
+    });
+    EXPECT_EQ(visited, kBest + 1);
+}
+
+TEST(PriceLevels, OneLevelASideNeedsNoChunk) {
+    LevelPool pool{0};
+    PriceLevels levels;
+    EXPECT_TRUE(levels.add(pool, 7, 1));
+    EXPECT_FALSE(levels.add(pool, 8, 1));
+    EXPECT_FALSE(levels.add(pool, 6, 1));
+    EXPECT_EQ(levels.best().key, 7U);
+    EXPECT_FALSE(levels.take(pool, 8, 1));
+    EXPECT_FALSE(levels.take(pool, 6, 1));
+    EXPECT_TRUE(levels.take(pool, 7, 1));
+    EXPECT_EQ(levels.best().shares, 0U);
+    EXPECT_TRUE(levels.add(pool, 6, 1));
+}
+
+TEST(PriceLevels, SidesThatShareAPoolAgreeWithAMapAndGiveEverythingBack) {
+    constexpr std::size_t kSides = 4;
+    constexpr std::size_t kChunks = 40;
+    LevelPool pool{kChunks};
+    std::array<PriceLevels, kSides> sides;
+    std::array<std::map<std::uint32_t, std::uint64_t>, kSides> models;
+    std::mt19937 random{17};
+    std::size_t refused = 0;
+    for (int step = 0; step < 200'000; ++step) {
+        const auto which = random() % kSides;
+        auto& model = models[which];
+        const std::uint32_t span = step % 20'000 < 10'000 ? 2'000 : 60;  // deep books, then thin ones
+        const auto key = static_cast<std::uint32_t>(random() % span);
+        const std::uint64_t shares = random() % 3 + 1;
+        if (random() % 2 == 0) {
+            if (sides[which].add(pool, key, shares)) {
+                model[key] += shares;
+            } else {
+                ASSERT_FALSE(model.contains(key));
+                ++refused;
+            }
+        } else {
+            const auto at = model.lower_bound(key);
+            ASSERT_EQ(sides[which].take(pool, key, shares), at != model.end() && at->first == key);
+            const auto victim = at == model.end() || at->first != key ? model.end() : at;
+            if (victim != model.end() && (victim->second -= std::min(victim->second, shares)) == 0) model.erase(victim);
+        }
+        ASSERT_EQ(sides[which].best().shares, model.empty() ? 0 : model.rbegin()->second);
+        if (step % 1'000 != 0) continue;
+        auto expected = model.rbegin();
+        sides[which].visit(pool, [&](const PriceLevels::Level& level) {
+            ASSERT_NE(expected, model.rend());
+            ASSERT_EQ(level.key, expected->first);
+            ASSERT_EQ(level.shares, expected->second);
+            ++expected;
+        });
+        ASSERT_EQ(expected, model.rend());
+    }
+    EXPECT_GT(refused, 0U);
+    for (std::size_t which = 0; which < kSides; ++which) {
+        for (const auto& [key, shares] : models[which]) ASSERT_TRUE(sides[which].take(pool, key, shares));
+        ASSERT_EQ(sides[which].best().shares, 0U);
+    }
+    for (std::size_t i = 0; i < kChunks; ++i) ASSERT_NE(pool.acquire(), LevelPool::kNone);
+    for (std::size_t i = 0; i < kChunks / 2; ++i) ASSERT_NE(pool.acquire_directory(), LevelPool::kNone);
 }
 
 // The model: orders in a hash map, levels in ordered maps.
@@ -230,9 +303,19 @@ TEST(OrderBooks, RefusesAnOrderForWhichThereIsNoRoomAndKeepsTheOthers) {
 TEST(OrderBooks, AnOrderWithoutRoomForItsLevelIsNotKeptSoThatNoSharesAreTakenTwice) {
     OrderBooks books{{.books = 1, .orders = 10, .level_chunks = 1}};
     EXPECT_EQ(books.add(0, 1, true, 10, 100), Outcome::done);
-    EXPECT_EQ(books.add(0, 2, false, 10, 101), Outcome::no_room);  // the asks have no chunk
-    EXPECT_EQ(books.remove(2), Outcome::unknown_order);
-    EXPECT_EQ(books.live_orders(), 1U);
+    EXPECT_EQ(books.add(0, 2, true, 10, 99), Outcome::done);
+    EXPECT_EQ(books.add(0, 3, false, 10, 102), Outcome::done);
+    for (const std::uint32_t price : {101U, 103U}) {  // the asks have no chunk
+        EXPECT_EQ(books.add(0, 4, false, 10, price), Outcome::no_room);
+        EXPECT_EQ(books.remove(4), Outcome::unknown_order);
+        EXPECT_EQ(books.top(0).ask_price, 102U);
+        EXPECT_EQ(books.top(0).ask_size, 10U);
+    }
+    EXPECT_EQ(books.live_orders(), 3U);
+    EXPECT_EQ(books.replace(2, 2, 10, 101), Outcome::done);  // gives the chunk back and takes it again
+    EXPECT_EQ(books.top(0).bid_price, 101U);
+    EXPECT_EQ(books.remove(1), Outcome::done);
+    EXPECT_EQ(books.add(0, 4, false, 10, 101), Outcome::done);
 }
 
 TEST(OrderBooks, OneThatMayGrowKeepsEveryOrderAndStopsAtItsBound) {

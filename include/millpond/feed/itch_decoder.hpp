@@ -67,9 +67,11 @@ public:
     void decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
                         Handler& handler);
 
-    /// Asks for the memory that these messages will need, which is scattered: for readers of files, before they decode
-    /// the messages one by one.
-    void prefetch(std::span<const std::span<const std::byte>> messages) const noexcept;
+    /// Messages without framing, one behind the other, the first with the sequence `first`: as decode_message for each,
+    /// and while it decodes some the memory is on its way that the next ones will need, which is scattered.
+    template <EventHandler Handler>
+    void decode_messages(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
+                         const Arrival& arrival, Handler& handler);
 
     /// A new session, as a LineArbiter has found out: everything is forgotten, and its message 1 comes next.
     template <EventHandler Handler>
@@ -132,6 +134,7 @@ public:
     }
 
 private:
+    static constexpr std::size_t kAhead = 32;  // messages
     struct Context {
         std::uint64_t sequence;
         const Arrival& arrival;
@@ -140,6 +143,8 @@ private:
 
     using Sessions = ConfirmedSession<moldudp64_layout::Session>;
 
+    void prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept;
+    void prefetch_levels(std::span<const std::span<const std::byte>> messages) noexcept;
     /// Applies a datagram of the current session.
     template <class Handler>
     void apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
@@ -243,6 +248,7 @@ struct Sequencing<ItchDecoder> {
 }  // namespace millpond::feed
 
 #include <millpond/feed/detail/itch_adopt_impl.hpp>
+#include <millpond/feed/detail/itch_ahead_impl.hpp>
 #include <millpond/feed/detail/itch_decoder_impl.hpp>
 #include <millpond/feed/detail/itch_loss_impl.hpp>
 #include <millpond/feed/detail/itch_states_impl.hpp>

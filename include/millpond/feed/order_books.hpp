@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <millpond/core/cache_line.hpp>
 #include <millpond/feed/detail/price_levels.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/order_store.hpp>
@@ -18,16 +20,17 @@ namespace millpond::feed {
 ///
 /// A book is complete until mark_incomplete reports a loss; clear makes all of them empty and complete.
 ///
-/// Cost:    a change touches one order (one cache miss, see prefetch) and one level, whose cost PriceLevels states.
+/// Cost:    a change touches one order (one cache miss, see prefetch), the book (one cache line) and one level, whose
+///          cost PriceLevels states.
 /// Threads: one.
-/// Memory:  OrderStore, LevelPool and about 1.1 KiB a book, taken and touched once in the constructor; more only with
+/// Memory:  OrderStore, LevelPool and 64 bytes a book, taken and touched once in the constructor; more only with
 ///          Options::growth.
 class OrderBooks {
 public:
     struct Options {
         std::size_t books{1'024};         ///< Instruments, 1..65,536.
         std::size_t orders{1U << 20};     ///< Live orders of all books.
-        std::size_t level_chunks{8'192};  ///< Each holds 64 price levels; a book with orders needs one a side.
+        std::size_t level_chunks{8'192};  ///< Each holds 64 price levels of a side, but for its best one.
         /// How many times `orders` and `level_chunks` each may become; they double when they are full. Growing
         /// allocates and moves: above 1 for readers of files, not for receive paths.
         std::size_t growth{1};
@@ -54,26 +57,44 @@ public:
     /// Throws std::invalid_argument when an option is out of its range.
     explicit OrderBooks(const Options& options, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
+    /// shares: 1 or more.
     [[nodiscard]] Outcome add(std::uint16_t book, std::uint64_t number, bool is_bid, std::uint32_t shares,
                               std::uint32_t price) noexcept;
     /// The order loses shares; without any left it goes.
     [[nodiscard]] Outcome reduce(std::uint64_t number, std::uint32_t shares) noexcept;
     [[nodiscard]] Outcome remove(std::uint64_t number) noexcept;
-    /// One change: the old order goes, the new one stands in its book on its side.
+    /// One change: the old order goes, the new one stands in its book on its side. shares: 1 or more.
     [[nodiscard]] Outcome replace(std::uint64_t number, std::uint64_t new_number, std::uint32_t shares,
                                   std::uint32_t price) noexcept;
 
-    /// Null when it is not known. Valid until the next change.
-    [[nodiscard]] const OrderStore::Order* find(std::uint64_t number) noexcept { return orders_.find(number); }
+    /// An order of these books, found and not changed since. Valid until the next change.
+    using Found = OrderStore::Order;
+    /// Null when it is not known.
+    [[nodiscard]] Found* find(std::uint64_t number) noexcept { return orders_.find(number); }
+    /// As above, of orders that were looked up before.
+    [[nodiscard]] Outcome reduce(Found& order, std::uint32_t shares) noexcept;
+    [[nodiscard]] Outcome remove(Found& order) noexcept { return reduce(order, order.shares); }
+    [[nodiscard]] Outcome replace(Found& order, std::uint64_t new_number, std::uint32_t shares,
+                                  std::uint32_t price) noexcept;
+
+    /// Asks for the memory of an order and of a book ahead of their use. For several changes, ask for these of all,
+    /// then for the keys of all levels, then for the shares of all.
     void prefetch(std::uint64_t number) const noexcept { orders_.prefetch(number); }
-    /// Asks for the memory of a book ahead of its use, and then for that of its best levels.
-    void prefetch_book(std::uint16_t book) const noexcept {
-        books_[book].bids.prefetch();
-        books_[book].asks.prefetch();
+    void prefetch_book(std::uint16_t book) const noexcept { __builtin_prefetch(&books_[book], 1); }
+    /// A level whose memory is on its way; none when its change needs no more than the book.
+    struct LevelAhead {
+        const PriceLevels* side{nullptr};
+        std::uint32_t key{0};
+    };
+    [[nodiscard]] LevelAhead prefetch_keys(std::uint16_t book, bool is_bid, std::uint32_t price) const noexcept {
+        const auto& side = is_bid ? books_[book].bids : books_[book].asks;
+        const auto key = key_of(is_bid, price);
+        if (books_[book].generation != generation_ || !side.is_behind(key)) return {};
+        side.prefetch_keys(levels_);
+        return {&side, key};
     }
-    void prefetch_levels(std::uint16_t book) const noexcept {
-        books_[book].bids.prefetch_best(levels_);
-        books_[book].asks.prefetch_best(levels_);
+    void prefetch_shares(const LevelAhead& level) const noexcept {
+        if (level.side != nullptr) level.side->prefetch_shares(levels_, level.key);
     }
 
     [[nodiscard]] Top top(std::uint16_t book) const noexcept;
@@ -93,17 +114,17 @@ public:
     [[nodiscard]] std::size_t books() const noexcept { return books_.size(); }
 
 private:
-    struct Book {
-        std::uint32_t generation{0};  // of the last clear that it has seen
-        bool complete{true};
+    struct alignas(core::kCacheLine) Book {
         PriceLevels bids;
         PriceLevels asks;
+        std::uint32_t generation{0};  // of the last clear that it has seen
+        bool complete{true};
     };
+    static_assert(sizeof(Book) == core::kCacheLine);
 
     [[nodiscard]] static std::size_t checked(const Options& options);
-    /// Of an order whose number is not there.
-    [[nodiscard]] Outcome put(const OrderStore::Order& order) noexcept;
-    [[nodiscard]] Outcome take(OrderStore::Order& order, std::uint32_t shares) noexcept;
+    /// vacancy: of the order's number.
+    [[nodiscard]] Outcome put(Found* vacancy, const Found& order) noexcept;
     [[nodiscard]] static std::uint32_t key_of(bool is_bid, std::uint32_t price) noexcept {
         return is_bid ? price : ~price;
     }
@@ -153,18 +174,22 @@ inline OrderBooks::Book& OrderBooks::current(std::uint16_t book) noexcept {
 
 inline OrderBooks::Outcome OrderBooks::add(std::uint16_t book, std::uint64_t number, bool is_bid, std::uint32_t shares,
                                            std::uint32_t price) noexcept {
-    if (orders_.find(number) != nullptr) return Outcome::duplicate_order;
-    return put({number, price, shares, 0, book, is_bid});
+    auto* const vacancy = orders_.vacancy(number);
+    return vacancy == nullptr ? Outcome::duplicate_order : put(vacancy, {number, price, shares, 0, book, is_bid});
 }
 
-inline OrderBooks::Outcome OrderBooks::put(const OrderStore::Order& order) noexcept {
-    if (orders_.size() == orders_.capacity() && !make_room_for_orders()) return Outcome::no_room;
+inline OrderBooks::Outcome OrderBooks::put(Found* vacancy, const Found& order) noexcept {
+    assert(order.shares != 0);
+    if (orders_.size() == orders_.capacity()) [[unlikely]] {
+        if (!make_room_for_orders()) return Outcome::no_room;
+        vacancy = orders_.vacancy(order.number);
+    }
     const auto key = key_of(order.is_bid, order.price);
     auto& levels = side(order.book, order.is_bid);
-    if (!levels.add(levels_, key, order.shares)) {
+    if (!levels.add(levels_, key, order.shares)) [[unlikely]] {
         if (!make_room_for_levels() || !levels.add(levels_, key, order.shares)) return Outcome::no_room;
     }
-    (void)orders_.put(order);  // room and absence were checked
+    orders_.fill(vacancy, order);
     return Outcome::done;
 }
 
@@ -181,15 +206,15 @@ inline bool OrderBooks::make_room_for_levels() noexcept {
 
 inline OrderBooks::Outcome OrderBooks::reduce(std::uint64_t number, std::uint32_t shares) noexcept {
     auto* const order = orders_.find(number);
-    return order == nullptr ? Outcome::unknown_order : take(*order, shares);
+    return order == nullptr ? Outcome::unknown_order : reduce(*order, shares);
 }
 
 inline OrderBooks::Outcome OrderBooks::remove(std::uint64_t number) noexcept {
     auto* const order = orders_.find(number);
-    return order == nullptr ? Outcome::unknown_order : take(*order, order->shares);
+    return order == nullptr ? Outcome::unknown_order : remove(*order);
 }
 
-inline OrderBooks::Outcome OrderBooks::take(OrderStore::Order& order, std::uint32_t shares) noexcept {
+inline OrderBooks::Outcome OrderBooks::reduce(Found& order, std::uint32_t shares) noexcept {
     const bool too_many = shares > order.shares;
     const auto taken = too_many ? order.shares : shares;
     side(order.book, order.is_bid).take(levels_, key_of(order.is_bid, order.price), taken);
@@ -201,20 +226,23 @@ inline OrderBooks::Outcome OrderBooks::take(OrderStore::Order& order, std::uint3
 inline OrderBooks::Outcome OrderBooks::replace(std::uint64_t number, std::uint64_t new_number, std::uint32_t shares,
                                                std::uint32_t price) noexcept {
     auto* const order = orders_.find(number);
-    if (order == nullptr) return Outcome::unknown_order;
-    if (new_number != number && orders_.find(new_number) != nullptr) return Outcome::duplicate_order;
-    const auto book = order->book;
-    const bool is_bid = order->is_bid;
-    (void)take(*order, order->shares);
-    return put({new_number, price, shares, 0, book, is_bid});
+    return order == nullptr ? Outcome::unknown_order : replace(*order, new_number, shares, price);
+}
+
+inline OrderBooks::Outcome OrderBooks::replace(Found& order, std::uint64_t new_number, std::uint32_t shares,
+                                               std::uint32_t price) noexcept {
+    if (new_number != order.number && orders_.find(new_number) != nullptr) return Outcome::duplicate_order;
+    const Found next{new_number, price, shares, 0, order.book, order.is_bid};
+    (void)remove(order);
+    return put(orders_.vacancy(new_number), next);
 }
 
 inline OrderBooks::Top OrderBooks::top(std::uint16_t book) const noexcept {
     const auto& found = books_[book];
     Top top;
     if (found.generation != generation_) return top;
-    const auto& bid = found.bids.best();
-    const auto& ask = found.asks.best();
+    const auto bid = found.bids.best();
+    const auto ask = found.asks.best();
     top.bid_size = bid.shares;
     top.bid_price = bid.shares != 0 ? bid.key : 0;
     top.ask_size = ask.shares;

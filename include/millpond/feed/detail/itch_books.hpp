@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/cache_line.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/name_text.hpp>
@@ -17,12 +18,12 @@ namespace millpond::feed {
 /// From the stock locate of an ITCH channel to the instrument and its book, and what was last published of it.
 ///
 /// Threads: one.
-/// Memory:  128 KiB and 48 bytes a book, taken once in the constructor.
+/// Memory:  128 KiB and 64 bytes a book, taken once in the constructor.
 class ItchBooks {
 public:
     static constexpr std::uint16_t kNone = 0xFFFF;
 
-    struct Entry {
+    struct alignas(core::kCacheLine) Entry {
         InstrumentId instrument{kNoInstrument};
         std::uint16_t locate{0};
         std::uint16_t flags{0};         ///< Of the last published quote.
@@ -67,6 +68,9 @@ public:
         entries_.push_back({.instrument = id, .locate = locate});  // never allocates: reserved in the constructor
         return of_locate_[locate];
     }
+
+    /// Asks for the memory of a book's entry ahead of its use.
+    void prefetch(std::uint16_t book) const noexcept { __builtin_prefetch(&entries_[book], 1); }
 
     [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
 

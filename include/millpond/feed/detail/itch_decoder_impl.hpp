@@ -33,23 +33,6 @@ DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arri
     return {.messages = apply_other(other, packet, handler), .error = packet.error};
 }
 
-inline void ItchDecoder::prefetch(std::span<const std::span<const std::byte>> messages) const noexcept {
-    constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
-    const auto with_book = [&](auto&& work) {
-        for (const auto message : messages) {
-            if (message.size() < kOrderAt + 8) continue;
-            const auto book = books_.find(locate_of(message.data()));
-            if (book != ItchBooks::kNone) work(message, book);
-        }
-    };
-    with_book([this](std::span<const std::byte> message, std::uint16_t book) {
-        order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
-        order_books_.prefetch_book(book);
-    });
-    // A book says where its levels are.
-    with_book([this](std::span<const std::byte>, std::uint16_t book) { order_books_.prefetch_levels(book); });
-}
-
 template <class Handler>
 void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Packet& packet, const Arrival& arrival,
                         Handler& handler) {
@@ -183,8 +166,8 @@ template <class Handler>
 void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handler& handler) {
     using enum OrderBooks::Outcome;
     const auto number = core::load_be<std::uint64_t>(message + itch_layout::order_deleted::kOrderAt);
-    const auto* const order = order_books_.find(number);
-    if (order == nullptr) {
+    auto* const order = order_books_.find(number);
+    if (order == nullptr) [[unlikely]] {
         const auto book = books_.find(locate_of(message));
         if (book == ItchBooks::kNone) {
             unknown_orders_.add();
@@ -195,24 +178,24 @@ void ItchDecoder::on_order_changed(Bytes message, const Context& context, Handle
     const auto book = order->book;
     auto outcome = done;
     switch (static_cast<char>(message[0])) {
-        case 'D': outcome = order_books_.remove(number); break;
+        case 'D': outcome = order_books_.remove(*order); break;
         case 'X': {
             namespace at = itch_layout::order_reduced;
-            outcome = order_books_.reduce(number, core::load_be<std::uint32_t>(message + at::kSharesAt));
+            outcome = order_books_.reduce(*order, core::load_be<std::uint32_t>(message + at::kSharesAt));
             break;
         }
         case 'U': {
             namespace at = itch_layout::order_replaced;
             const auto shares = core::load_be<std::uint32_t>(message + at::kSharesAt);
             if (shares == 0) return reject(book, message, context, handler);
-            outcome = order_books_.replace(number, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
+            outcome = order_books_.replace(*order, core::load_be<std::uint64_t>(message + at::kNewOrderAt), shares,
                                            core::load_be<std::uint32_t>(message + at::kPriceAt));
             break;
         }
         default:
             on_execution(message, *order, context, handler);
             outcome = order_books_.reduce(
-                number, core::load_be<std::uint32_t>(message + itch_layout::order_executed::kSharesAt));
+                *order, core::load_be<std::uint32_t>(message + itch_layout::order_executed::kSharesAt));
     }
     settle(outcome, book, message, context, handler);
 }

@@ -1,261 +1,241 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory_resource>
-#include <new>
-#include <numeric>
-#include <vector>
+
+#include <millpond/feed/detail/level_pool.hpp>
 
 namespace millpond::feed {
-
-/// A sorted run of up to kLevels price levels in contiguous memory.
-struct LevelChunk {
-    static constexpr std::size_t kLevels = 64;
-
-    std::uint32_t count{0};
-    std::array<std::uint32_t, kLevels> keys{};
-    std::array<std::uint64_t, kLevels> shares{};
-};
-
-/// The chunks that all sides of all books share.
-///
-/// Threads: one.
-/// Memory:  776 bytes a chunk, taken and touched once in the constructor, and in try_grow.
-class LevelPool {
-public:
-    static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
-
-    explicit LevelPool(std::size_t chunks, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-        : chunks_(chunks, LevelChunk{}, memory), free_(chunks, memory) {
-        reset();
-    }
-
-    /// kNone when all are in use.
-    [[nodiscard]] std::uint32_t acquire() noexcept {
-        if (free_count_ == 0) return kNone;
-        const auto index = free_[--free_count_];
-        chunks_[index].count = 0;
-        return index;
-    }
-    void release(std::uint32_t index) noexcept { free_[free_count_++] = index; }
-
-    /// Takes all chunks back, in O(chunks) unless all are there.
-    void reset() noexcept {
-        if (free_count_ == free_.size()) return;
-        std::iota(free_.begin(), free_.end(), std::uint32_t{0});
-        free_count_ = free_.size();
-    }
-
-    [[nodiscard]] std::size_t chunks() const noexcept { return chunks_.size(); }
-    [[nodiscard]] bool is_exhausted() const noexcept { return free_count_ == 0; }
-    /// Makes it a pool of `chunks` in all; references to chunks are void then. False, with nothing changed, when there
-    /// is no memory.
-    [[nodiscard]] bool try_grow(std::size_t chunks) noexcept;
-
-    [[nodiscard]] LevelChunk& operator[](std::uint32_t index) noexcept { return chunks_[index]; }
-    [[nodiscard]] const LevelChunk& operator[](std::uint32_t index) const noexcept { return chunks_[index]; }
-
-private:
-    std::pmr::vector<LevelChunk> chunks_;
-    std::pmr::vector<std::uint32_t> free_;
-    std::size_t free_count_{0};
-};
-
-inline bool LevelPool::try_grow(std::size_t chunks) noexcept {
-    const auto before = chunks_.size();
-    if (chunks <= before) return true;
-    try {
-        free_.reserve(chunks);
-        chunks_.resize(chunks);
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
-    free_.resize(chunks);  // never allocates: reserved above
-    for (auto index = before; index < chunks; ++index) free_[free_count_++] = static_cast<std::uint32_t>(index);
-    return true;
-}
 
 /// The price levels of one side of a book, ordered by a key whose largest is the best: the price of a bid, the
 /// complement of an ask's.
 ///
-/// Levels stand in chunks, and a directory of up to kChunks chunks by their first key stands in the object itself. The
-/// search begins at the best end, where nearly all orders come and go: one or two cache lines there. A change anywhere
-/// moves at most one chunk (768 bytes) and one directory (512 bytes), so the worst case is bounded by constants. Two
-/// neighbouring chunks that would fill three quarters of one are merged, so kChunks chunks hold at least 1,536 levels.
+/// The best level is in the object itself, the others in chunks, sorted; of several chunks a directory holds the first
+/// keys. What comes and goes at the best level touches no other memory, and what does so close to it one chunk. A
+/// change anywhere moves at most one chunk (768 bytes) and one directory (576 bytes), so the worst case is bounded by
+/// constants. Two neighbouring chunks that would fill three quarters of one are merged, so kChunks chunks hold at least
+/// 1,536 levels.
 ///
 /// Threads: one.
 /// Source:  a B+ tree of two levels (Bayer and McCreight 1972), without its root's growth.
 class PriceLevels {
 public:
-    static constexpr std::size_t kChunks = 64;
+    static constexpr std::size_t kChunks = LevelDirectory::kChunks;
 
     struct Level {
         std::uint32_t key{0};
         std::uint64_t shares{0};
     };
 
-    /// False when there is no room for a new level; nothing has changed then.
+    /// shares: 1 or more. False when there is no room for a new level; nothing has changed then.
     [[nodiscard]] bool add(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
     /// False when there is no such level. A level without shares goes.
     bool take(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
     /// Without shares when there is no level.
-    [[nodiscard]] const Level& best() const noexcept { return best_; }
+    [[nodiscard]] Level best() const noexcept { return {best_key_, best_shares_}; }
 
     /// Calls visit(level) from the best to the worst.
     template <class Visitor>
     void visit(const LevelPool& pool, Visitor&& visitor) const {
-        for (auto d = used_; d-- > 0;) {
-            const auto& chunk = pool[chunks_[d]];
-            for (auto i = chunk.count; i-- > 0;) visitor(Level{chunk.keys[i], chunk.shares[i]});
+        if (best_shares_ != 0) visitor(best());
+        for (std::size_t d = used_; d-- > 0;) {
+            const bool last = d + 1U == used_;
+            const auto& chunk = pool[last ? last_ : pool.directory(directory_).chunks[d]];
+            for (std::size_t i = last ? count_ : pool.directory(directory_).counts[d]; i-- > 0;)
+                visitor(Level{chunk.keys[i], chunk.shares[i]});
         }
     }
 
-    /// Asks for the memory that says where the chunks are, ahead of prefetch_best.
-    void prefetch() const noexcept {
-        __builtin_prefetch(&used_, 1);
-        __builtin_prefetch(chunks_.data(), 1);
+    /// Whether a change of this level touches memory beside the object itself.
+    [[nodiscard]] bool is_behind(std::uint32_t key) const noexcept { return used_ != 0 && key != best_key_; }
+    /// Asks for the keys of the best chunk ahead of their use, and then for the shares of a level that is_behind.
+    void prefetch_keys(const LevelPool& pool) const noexcept {
+        constexpr std::size_t kKeysEach = core::kCacheLine / sizeof(std::uint32_t);
+        const auto& chunk = pool[last_];
+        for (std::size_t i = 0; i < count_; i += kKeysEach) __builtin_prefetch(&chunk.keys[i], 1);
     }
-    /// Asks for the best chunk's memory ahead of its use.
-    void prefetch_best(const LevelPool& pool) const noexcept {
-        if (used_ == 0) return;
-        const auto& chunk = pool[chunks_[used_ - 1]];
-        __builtin_prefetch(&chunk.count, 1);
-        __builtin_prefetch(chunk.shares.data(), 1);
+    void prefetch_shares(const LevelPool& pool, std::uint32_t key) const noexcept {
+        const auto& chunk = pool[last_];
+        __builtin_prefetch(&chunk.shares[std::max<std::size_t>(place_of(chunk, count_, key), 1) - 1], 1);
     }
 
     /// Forgets all levels without giving their chunks back: for LevelPool::reset.
-    void forget() noexcept {
-        used_ = 0;
-        best_ = {};
-    }
+    void forget() noexcept { *this = {}; }
 
 private:
-    /// The chunk in which the key stands or belongs.
-    [[nodiscard]] std::size_t chunk_of(std::uint32_t key) const noexcept {
-        auto d = used_ - 1;
-        while (d > 0 && first_keys_[d] > key) --d;
-        return d;
+    static constexpr std::size_t kLevels = LevelChunk::kLevels;
+
+    /// How many keys of the chunk are not above this one. Without branches: where a key belongs cannot be foreseen.
+    [[nodiscard]] static std::size_t place_of(const LevelChunk& chunk, std::size_t count, std::uint32_t key) noexcept {
+        const auto* first = chunk.keys.data();
+        for (auto rest = count; rest > 1;) {
+            const auto half = rest / 2;
+            first += first[half] <= key ? half : 0;
+            rest -= half;
+        }
+        return static_cast<std::size_t>(first - chunk.keys.data()) + (count != 0 && *first <= key ? 1 : 0);
     }
-    /// Behind the last level of the chunk whose key is not above this one.
-    [[nodiscard]] static std::size_t place_of(const LevelChunk& chunk, std::uint32_t key) noexcept {
-        std::size_t i = chunk.count;
-        while (i > 0 && chunk.keys[i - 1] > key) --i;
-        return i;
-    }
-    [[nodiscard]] bool insert_chunk(LevelPool& pool, std::size_t at) noexcept;
-    void remove_chunk(LevelPool& pool, std::size_t at) noexcept;
+    static void insert(LevelChunk& chunk, std::size_t count, std::size_t at, const Level& level) noexcept;
+    static void erase(LevelChunk& chunk, std::size_t count, std::size_t at) noexcept;
+
+    /// Puts a level that is worse than the best one into its chunk, or adds its shares there.
+    [[nodiscard]] bool add_behind(LevelPool& pool, const Level& level) noexcept;
+    [[nodiscard]] bool add_deep(LevelPool& pool, const Level& level) noexcept;
+    bool take_behind(LevelPool& pool, const Level& level) noexcept;
+    bool take_deep(LevelPool& pool, const Level& level) noexcept;
+    /// The best level has gone: the next one takes its place.
+    void advance(LevelPool& pool) noexcept;
     [[nodiscard]] bool split(LevelPool& pool, std::size_t at) noexcept;
-    void merge_if_sparse(LevelPool& pool, std::size_t left) noexcept;
-
-    [[nodiscard]] Level find_best(const LevelPool& pool) const noexcept {
-        if (used_ == 0) return {};
-        const auto& chunk = pool[chunks_[used_ - 1]];
-        return {chunk.keys[chunk.count - 1], chunk.shares[chunk.count - 1]};
+    /// After a level of chunk `at` has gone.
+    void shrink(LevelPool& pool, std::size_t at) noexcept;
+    void shrink_several(LevelPool& pool, std::size_t at) noexcept;
+    void merge_if_sparse(LevelPool& pool, LevelDirectory& directory, std::size_t left) noexcept;
+    void remove_chunk(LevelPool& pool, LevelDirectory& directory, std::size_t at) noexcept;
+    /// Takes the last chunk and its number of levels from the directory, where they may have changed.
+    void find_last(const LevelDirectory& directory) noexcept {
+        last_ = directory.chunks[used_ - 1U];
+        count_ = directory.counts[used_ - 1U];
     }
 
-    std::size_t used_{0};
-    Level best_;  // kept here, so that reading it touches no chunk
-    std::array<std::uint32_t, kChunks> first_keys_{};
-    std::array<std::uint32_t, kChunks> chunks_{};
+    std::uint64_t best_shares_{0};
+    std::uint32_t best_key_{0};
+    std::uint32_t last_{0};       // the chunk of the best levels behind the best one
+    std::uint32_t directory_{0};  // of several chunks; of the last one it may hold an old number of levels
+    std::uint8_t used_{0};        // chunks
+    std::uint8_t count_{0};       // levels in the last chunk
 };
 
 inline bool PriceLevels::add(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept {
-    if (used_ == 0 && !insert_chunk(pool, 0)) return false;
-    auto d = chunk_of(key);
-    auto* chunk = &pool[chunks_[d]];
-    auto i = place_of(*chunk, key);
-    if (i > 0 && chunk->keys[i - 1] == key) {
-        chunk->shares[i - 1] += shares;
-        if (key == best_.key) best_.shares += shares;
+    if (best_shares_ == 0) {
+        best_key_ = key;
+        best_shares_ = shares;
         return true;
     }
-    if (chunk->count == LevelChunk::kLevels) {
-        if (!split(pool, d)) return false;
-        d += i > LevelChunk::kLevels / 2 ? 1 : 0;
-        chunk = &pool[chunks_[d]];
-        i = place_of(*chunk, key);
+    if (key == best_key_) {
+        best_shares_ += shares;
+        return true;
     }
-    std::copy_backward(&chunk->keys[i], chunk->keys.data() + chunk->count, chunk->keys.data() + chunk->count + 1);
-    std::copy_backward(&chunk->shares[i], chunk->shares.data() + chunk->count, chunk->shares.data() + chunk->count + 1);
-    chunk->keys[i] = key;
-    chunk->shares[i] = shares;
-    ++chunk->count;
-    first_keys_[d] = chunk->keys[0];
-    if (key > best_.key || best_.shares == 0) best_ = {key, shares};
+    if (key < best_key_) return add_behind(pool, {key, shares});
+    if (!add_behind(pool, best())) return false;
+    best_key_ = key;
+    best_shares_ = shares;
     return true;
 }
 
 inline bool PriceLevels::take(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept {
-    if (used_ == 0) return false;
-    const auto d = chunk_of(key);
-    auto& chunk = pool[chunks_[d]];
-    const auto behind = place_of(chunk, key);
-    if (behind == 0 || chunk.keys[behind - 1] != key) return false;
-    const auto i = behind - 1;
-    chunk.shares[i] -= std::min(chunk.shares[i], shares);
-    const bool was_best = key == best_.key;
-    if (was_best) best_.shares = chunk.shares[i];
-    if (chunk.shares[i] != 0) return true;
-    std::copy(chunk.keys.data() + behind, chunk.keys.data() + chunk.count, &chunk.keys[i]);
-    std::copy(chunk.shares.data() + behind, chunk.shares.data() + chunk.count, &chunk.shares[i]);
-    --chunk.count;
-    if (chunk.count == 0) {
-        remove_chunk(pool, d);
-    } else {
-        first_keys_[d] = chunk.keys[0];
-        if (d + 1 < used_) merge_if_sparse(pool, d);
-        if (d > 0) merge_if_sparse(pool, d - 1);
+    if (key != best_key_) return take_behind(pool, {key, shares});
+    if (best_shares_ == 0) return false;
+    best_shares_ -= std::min(best_shares_, shares);
+    if (best_shares_ == 0) advance(pool);
+    return true;
+}
+
+inline void PriceLevels::insert(LevelChunk& chunk, std::size_t count, std::size_t at, const Level& level) noexcept {
+    std::copy_backward(&chunk.keys[at], chunk.keys.data() + count, chunk.keys.data() + count + 1);
+    std::copy_backward(&chunk.shares[at], chunk.shares.data() + count, chunk.shares.data() + count + 1);
+    chunk.keys[at] = level.key;
+    chunk.shares[at] = level.shares;
+}
+
+inline void PriceLevels::erase(LevelChunk& chunk, std::size_t count, std::size_t at) noexcept {
+    std::copy(chunk.keys.data() + at + 1, chunk.keys.data() + count, &chunk.keys[at]);
+    std::copy(chunk.shares.data() + at + 1, chunk.shares.data() + count, &chunk.shares[at]);
+}
+
+inline bool PriceLevels::add_behind(LevelPool& pool, const Level& level) noexcept {
+    if (used_ == 0) {
+        const auto first = pool.acquire();
+        if (first == LevelPool::kNone) return false;
+        last_ = first;
+        used_ = 1;
+        count_ = 0;
     }
-    if (was_best) best_ = find_best(pool);
+    auto& chunk = pool[last_];
+    if (used_ > 1 && level.key < chunk.keys[0]) return add_deep(pool, level);
+    const bool above = count_ == 0 || chunk.keys[count_ - 1U] < level.key;  // as the best one that another has beaten
+    const auto at = above ? count_ : place_of(chunk, count_, level.key);
+    if (!above && at > 0 && chunk.keys[at - 1] == level.key) {
+        chunk.shares[at - 1] += level.shares;
+        return true;
+    }
+    if (count_ == kLevels) return split(pool, used_ - 1U) && add_behind(pool, level);
+    insert(chunk, count_, at, level);
+    ++count_;
     return true;
 }
 
-inline bool PriceLevels::insert_chunk(LevelPool& pool, std::size_t at) noexcept {
-    if (used_ == kChunks) return false;
-    const auto index = pool.acquire();
-    if (index == LevelPool::kNone) return false;
-    std::copy_backward(&first_keys_[at], first_keys_.data() + used_, first_keys_.data() + used_ + 1);
-    std::copy_backward(&chunks_[at], chunks_.data() + used_, chunks_.data() + used_ + 1);
-    first_keys_[at] = 0;
-    chunks_[at] = index;
-    ++used_;
+/// Into another chunk than the last one.
+inline bool PriceLevels::add_deep(LevelPool& pool, const Level& level) noexcept {
+    auto& directory = pool.directory(directory_);
+    auto d = used_ - 2U;
+    while (d > 0 && directory.first_keys[d] > level.key) --d;
+    auto& chunk = pool[directory.chunks[d]];
+    auto& count = directory.counts[d];
+    const auto at = place_of(chunk, count, level.key);
+    if (at > 0 && chunk.keys[at - 1] == level.key) {
+        chunk.shares[at - 1] += level.shares;
+        return true;
+    }
+    if (count == kLevels) return split(pool, d) && add_deep(pool, level);
+    insert(chunk, count, at, level);
+    ++count;
+    directory.first_keys[d] = chunk.keys[0];
     return true;
 }
 
-inline void PriceLevels::remove_chunk(LevelPool& pool, std::size_t at) noexcept {
-    pool.release(chunks_[at]);
-    std::copy(first_keys_.data() + at + 1, first_keys_.data() + used_, &first_keys_[at]);
-    std::copy(chunks_.data() + at + 1, chunks_.data() + used_, &chunks_[at]);
-    --used_;
-}
-
-inline bool PriceLevels::split(LevelPool& pool, std::size_t at) noexcept {
-    constexpr auto kHalf = LevelChunk::kLevels / 2;
-    if (!insert_chunk(pool, at + 1)) return false;
-    auto& left = pool[chunks_[at]];
-    auto& right = pool[chunks_[at + 1]];
-    std::copy(left.keys.data() + kHalf, left.keys.data() + left.count, right.keys.data());
-    std::copy(left.shares.data() + kHalf, left.shares.data() + left.count, right.shares.data());
-    right.count = static_cast<std::uint32_t>(left.count - kHalf);
-    left.count = kHalf;
-    first_keys_[at + 1] = right.keys[0];
+inline bool PriceLevels::take_behind(LevelPool& pool, const Level& level) noexcept {
+    if (used_ == 0) return false;
+    auto& chunk = pool[last_];
+    if (used_ > 1 && level.key < chunk.keys[0]) return take_deep(pool, level);
+    const auto behind = place_of(chunk, count_, level.key);
+    if (behind == 0 || chunk.keys[behind - 1] != level.key) return false;
+    auto& shares = chunk.shares[behind - 1];
+    shares -= std::min(shares, level.shares);
+    if (shares != 0) return true;
+    erase(chunk, count_--, behind - 1);
+    shrink(pool, used_ - 1U);
     return true;
 }
 
-inline void PriceLevels::merge_if_sparse(LevelPool& pool, std::size_t left_at) noexcept {
-    constexpr auto kSparse = LevelChunk::kLevels * 3 / 4;
-    auto& left = pool[chunks_[left_at]];
-    auto& right = pool[chunks_[left_at + 1]];
-    if (left.count + right.count > kSparse) return;
-    std::copy_n(right.keys.data(), right.count, left.keys.data() + left.count);
-    std::copy_n(right.shares.data(), right.count, left.shares.data() + left.count);
-    left.count += right.count;
-    remove_chunk(pool, left_at + 1);
+inline bool PriceLevels::take_deep(LevelPool& pool, const Level& level) noexcept {
+    auto& directory = pool.directory(directory_);
+    auto d = used_ - 2U;
+    while (d > 0 && directory.first_keys[d] > level.key) --d;
+    auto& chunk = pool[directory.chunks[d]];
+    const auto behind = place_of(chunk, directory.counts[d], level.key);
+    if (behind == 0 || chunk.keys[behind - 1] != level.key) return false;
+    auto& shares = chunk.shares[behind - 1];
+    shares -= std::min(shares, level.shares);
+    if (shares != 0) return true;
+    erase(chunk, directory.counts[d]--, behind - 1);
+    shrink(pool, d);
+    return true;
+}
+
+inline void PriceLevels::advance(LevelPool& pool) noexcept {
+    if (used_ == 0) {
+        best_key_ = 0;
+        return;
+    }
+    const auto& chunk = pool[last_];
+    --count_;
+    best_key_ = chunk.keys[count_];
+    best_shares_ = chunk.shares[count_];
+    shrink(pool, used_ - 1U);
+}
+
+inline void PriceLevels::shrink(LevelPool& pool, std::size_t at) noexcept {
+    if (used_ > 1) {
+        shrink_several(pool, at);
+    } else if (count_ == 0) {
+        pool.release(last_);
+        used_ = 0;
+    }
 }
 
 }  // namespace millpond::feed
+
+#include <millpond/feed/detail/level_chunks_impl.hpp>

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include <millpond/feed/itch_decoder.hpp>
+
+namespace millpond::feed {
+
+template <EventHandler Handler>
+void ItchDecoder::decode_messages(std::span<const std::span<const std::byte>> messages, std::uint64_t first,
+                                  const Arrival& arrival, Handler& handler) {
+    prefetch_orders(messages.first(std::min(kAhead, messages.size())));
+    while (!messages.empty()) {
+        const auto now = messages.first(std::min(kAhead, messages.size()));
+        messages = messages.subspan(now.size());
+        prefetch_orders(messages.first(std::min(kAhead, messages.size())));
+        prefetch_levels(now);
+        for (const auto message : now) decode_message(message, first++, arrival, handler);
+    }
+}
+
+inline void ItchDecoder::prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept {
+    constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
+    for (const auto message : messages) {
+        if (message.size() < kOrderAt + sizeof(std::uint64_t)) continue;
+        order_books_.prefetch(core::load_be<std::uint64_t>(message.data() + kOrderAt));
+        const auto book = books_.find(locate_of(message.data()));
+        if (book == ItchBooks::kNone) continue;
+        order_books_.prefetch_book(book);
+        books_.prefetch(book);
+    }
+}
+
+/// A book says where its levels are, and a message or its order which of them it will change.
+inline void ItchDecoder::prefetch_levels(std::span<const std::span<const std::byte>> messages) noexcept {
+    namespace at = itch_layout::order_added;
+    std::array<OrderBooks::LevelAhead, kAhead> levels;
+    std::size_t count = 0;
+    for (const auto message : messages) {
+        if (message.size() < at::kOrderAt + sizeof(std::uint64_t)) continue;
+        const auto* const bytes = message.data();
+        const char type = static_cast<char>(bytes[0]);
+        if (message.size() >= at::kBytes && (type == 'A' || type == 'F')) {
+            const auto book = books_.find(locate_of(bytes));
+            if (book == ItchBooks::kNone) continue;
+            levels[count] = order_books_.prefetch_keys(book, static_cast<char>(bytes[at::kSideAt]) == 'B',
+                                                       core::load_be<std::uint32_t>(bytes + at::kPriceAt));
+        } else if (const auto* const order = order_books_.find(core::load_be<std::uint64_t>(bytes + at::kOrderAt))) {
+            levels[count] = order_books_.prefetch_keys(order->book, order->is_bid, order->price);
+        }
+        if (levels[count].side != nullptr) ++count;
+    }
+    for (const auto& level : std::span{levels}.first(count)) order_books_.prefetch_shares(level);
+}
+
+}  // namespace millpond::feed

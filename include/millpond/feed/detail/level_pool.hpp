@@ -1,0 +1,133 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include <millpond/core/cache_line.hpp>
+
+namespace millpond::feed {
+
+/// A sorted run of up to kLevels price levels in contiguous memory. Its owner keeps their number.
+struct alignas(core::kCacheLine) LevelChunk {
+    static constexpr std::size_t kLevels = 64;
+
+    std::array<std::uint32_t, kLevels> keys{};
+    std::array<std::uint64_t, kLevels> shares{};
+};
+
+/// The chunks of a side that has several, from the worst to the best.
+struct LevelDirectory {
+    static constexpr std::size_t kChunks = 64;
+
+    std::array<std::uint32_t, kChunks> first_keys{};
+    std::array<std::uint32_t, kChunks> chunks{};
+    std::array<std::uint8_t, kChunks> counts{};
+};
+
+/// Slots that are lent out by their index.
+///
+/// Threads: one.
+/// Memory:  sizeof(T) + 4 bytes a slot, taken and touched once in the constructor, and in try_grow.
+template <class T>
+class LevelSlots {
+public:
+    static constexpr std::uint32_t kNone = 0xFFFF'FFFF;
+
+    LevelSlots(std::size_t slots, std::pmr::memory_resource* memory)
+        : slots_(slots, T{}, memory), free_(slots, memory) {
+        reset();
+    }
+
+    /// kNone when all are in use. A slot holds what its last owner left there.
+    [[nodiscard]] std::uint32_t acquire() noexcept { return free_count_ == 0 ? kNone : free_[--free_count_]; }
+    void release(std::uint32_t index) noexcept { free_[free_count_++] = index; }
+
+    /// Takes all slots back, in O(slots) unless all are there.
+    void reset() noexcept {
+        if (free_count_ == free_.size()) return;
+        std::iota(free_.begin(), free_.end(), std::uint32_t{0});
+        free_count_ = free_.size();
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
+    [[nodiscard]] bool is_exhausted() const noexcept { return free_count_ == 0; }
+    /// Room for `slots` in all; throws std::bad_alloc and changes nothing visible without memory.
+    void reserve(std::size_t slots) {
+        free_.reserve(slots);
+        slots_.reserve(slots);
+    }
+    /// Needs that room.
+    void grow(std::size_t slots) noexcept {
+        const auto before = slots_.size();
+        slots_.resize(slots);
+        free_.resize(slots);
+        for (auto index = before; index < slots; ++index) release(static_cast<std::uint32_t>(index));
+    }
+
+    [[nodiscard]] T& operator[](std::uint32_t index) noexcept { return slots_[index]; }
+    [[nodiscard]] const T& operator[](std::uint32_t index) const noexcept { return slots_[index]; }
+
+private:
+    std::pmr::vector<T> slots_;
+    std::pmr::vector<std::uint32_t> free_;
+    std::size_t free_count_{0};
+};
+
+/// The chunks that all sides of all books share, and the directories of sides with several chunks, of which there are
+/// at most half as many.
+///
+/// Threads: one.
+/// Memory:  1,062 bytes a chunk, taken and touched once in the constructor, and in try_grow.
+class LevelPool {
+public:
+    static constexpr std::uint32_t kNone = LevelSlots<LevelChunk>::kNone;
+
+    explicit LevelPool(std::size_t chunks, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+        : chunks_(chunks, memory), directories_(chunks / 2, memory) {}
+
+    /// kNone when all are in use.
+    [[nodiscard]] std::uint32_t acquire() noexcept { return chunks_.acquire(); }
+    void release(std::uint32_t index) noexcept { chunks_.release(index); }
+    /// For a side that has acquired its second chunk: there is always one.
+    [[nodiscard]] std::uint32_t acquire_directory() noexcept { return directories_.acquire(); }
+    void release_directory(std::uint32_t index) noexcept { directories_.release(index); }
+
+    /// Takes all chunks back, in O(chunks) unless all are there.
+    void reset() noexcept {
+        chunks_.reset();
+        directories_.reset();
+    }
+
+    [[nodiscard]] std::size_t chunks() const noexcept { return chunks_.size(); }
+    [[nodiscard]] bool is_exhausted() const noexcept { return chunks_.is_exhausted(); }
+    /// Makes it a pool of `chunks` in all; references to chunks are void then. False, with nothing changed, when there
+    /// is no memory.
+    [[nodiscard]] bool try_grow(std::size_t chunks) noexcept {
+        if (chunks <= chunks_.size()) return true;
+        try {
+            chunks_.reserve(chunks);
+            directories_.reserve(chunks / 2);
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+        chunks_.grow(chunks);
+        directories_.grow(chunks / 2);
+        return true;
+    }
+
+    [[nodiscard]] LevelChunk& operator[](std::uint32_t index) noexcept { return chunks_[index]; }
+    [[nodiscard]] const LevelChunk& operator[](std::uint32_t index) const noexcept { return chunks_[index]; }
+    [[nodiscard]] LevelDirectory& directory(std::uint32_t index) noexcept { return directories_[index]; }
+    [[nodiscard]] const LevelDirectory& directory(std::uint32_t index) const noexcept { return directories_[index]; }
+
+private:
+    LevelSlots<LevelChunk> chunks_;
+    LevelSlots<LevelDirectory> directories_;
+};
+
+}  // namespace millpond::feed
