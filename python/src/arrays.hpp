@@ -15,12 +15,13 @@ namespace millpond::python {
 using ByteArray = nanobind::ndarray<nanobind::numpy, std::uint8_t, nanobind::ndim<1>>;
 
 /// The rows as a numpy array of bytes that owns them; Python looks at it as the table's rows.
-template <class Row>
-ByteArray to_bytes(std::vector<Row>&& rows) {
-    auto owned = std::make_unique<std::vector<Row>>(std::move(rows));
+template <class Row, class Allocator>
+ByteArray to_bytes(std::vector<Row, Allocator>&& rows) {
+    using Owned = std::vector<Row, Allocator>;
+    auto owned = std::make_unique<Owned>(std::move(rows));
     const auto size = owned->size() * sizeof(Row);
     auto* data = reinterpret_cast<std::uint8_t*>(owned->data());
-    nanobind::capsule owner{owned.get(), [](void* held) noexcept { delete static_cast<std::vector<Row>*>(held); }};
+    nanobind::capsule owner{owned.get(), [](void* held) noexcept { delete static_cast<Owned*>(held); }};
     static_cast<void>(owned.release());
     return ByteArray{data, {size}, owner};
 }

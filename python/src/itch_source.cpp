@@ -6,6 +6,7 @@
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "feed_source.hpp"
+#include "pages.hpp"
 
 namespace millpond::python {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 class ItchSource final : public FeedSource {
 public:
     explicit ItchSource(const Options& options)
-        : FeedSource(options), reader_(options.path), decoder_(instruments_, itch_options(options)) {
+        : FeedSource(options), reader_(options.path), decoder_(instruments_, itch_options(options), page_resource()) {
         decoder_.set_midnight(options.midnight_utc_ns);
         decoder_.begin_complete();
     }

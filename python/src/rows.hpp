@@ -9,6 +9,8 @@
 
 #include <millpond/core/fixed_string.hpp>
 
+#include "pages.hpp"
+
 /// The tables that Python sees, a row a struct: numpy reads the bytes as they are, Arrow gets a column an array.
 namespace millpond::python {
 
@@ -102,15 +104,18 @@ struct Table {
 /// In the order of TableKind.
 [[nodiscard]] std::span<const Table, kTables> tables() noexcept;
 
+template <class Row>
+using RowVector = std::vector<Row, PageAllocator<Row>>;
+
 /// A batch: rows of each table, in the order in which they came.
 struct Rows {
-    std::vector<QuoteRow> quotes;
-    std::vector<TradeRow> trades;
-    std::vector<BreakRow> breaks;
-    std::vector<StatusRow> statuses;
-    std::vector<GapRow> gaps;
-    std::vector<ClearRow> clears;
-    std::vector<LostRow> lost;
+    RowVector<QuoteRow> quotes;
+    RowVector<TradeRow> trades;
+    RowVector<BreakRow> breaks;
+    RowVector<StatusRow> statuses;
+    RowVector<GapRow> gaps;
+    RowVector<ClearRow> clears;
+    RowVector<LostRow> lost;
 
     [[nodiscard]] std::size_t size() const noexcept {
         return quotes.size() + trades.size() + breaks.size() + statuses.size() + gaps.size() + clears.size() +
