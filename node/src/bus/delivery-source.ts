@@ -108,7 +108,7 @@ export abstract class DeliverySource {
     receiver.counts[SENT]!++;
     receiver.active++;
     this.outstanding++;
-    message._address(receiver.route);
+    message._address(receiver.parameters);
     message._own(QUEUE, delivery);
     if (this.store === undefined) this.unmark(delivery);
     if (!this.shortcuts) this.#watch(delivery, options?.traceparent);

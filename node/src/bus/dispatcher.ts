@@ -41,7 +41,6 @@ export class Dispatcher extends Runner {
 
   /** A body on the fast path: one handler and no middleware, in the message that is kept ready. */
   send(receiver: Receiver, path: string, body: unknown): unknown {
-    if (receiver.version !== this.registry.version) this.registry.refresh(receiver);
     const { direct } = receiver;
     const message = this.#ready;
     const stamp = message._stamp + 1;
@@ -50,13 +49,13 @@ export class Dispatcher extends Runner {
     message._stamp = stamp;
     message._path = path;
     message._body = body;
-    message._address(receiver.route);
+    message._address(receiver.parameters);
     receiver.shortest++;
     let outcome: unknown;
     let later: boolean;
     try {
       outcome = direct(message);
-      later = typeof outcome === "object" && outcome !== null && isThenable(outcome);
+      later = outcome !== undefined && typeof outcome === "object" && outcome !== null && isThenable(outcome);
     } catch (error) {
       receiver.counts[FAILED]!++;
       this.#putBack(message, stamp);
@@ -221,6 +220,10 @@ export class Dispatcher extends Runner {
   }
 
   #sendOther(receiver: Receiver, path: string, body: unknown): unknown {
+    if (receiver.direct === undefined && receiver.version !== this.registry.version) {
+      this.registry.refresh(receiver);
+      if (receiver.direct !== undefined) return this.send(receiver, path, body);
+    }
     if (this.#ready._stamp === USED_UP - 1) {
       this.pool._retire(this.#ready);
       this.#ready = this.pool._reserve();
@@ -239,6 +242,7 @@ export class Dispatcher extends Runner {
   /** A handler on the shortest way has given a promise. */
   #settleLater(receiver: Receiver, outcome: PromiseLike<unknown>, message: Message): Promise<unknown> {
     receiver.async = true;
+    receiver.direct = undefined;
     receiver.version = -1;
     const kept = message._pool === NO_POOL;
     if (!kept) this.pool._lendReserved(message);

@@ -87,7 +87,8 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   ): Options.Sent<ReplyOf<Routes, Path>>;
   send(message: Message, options?: Options.SendOptions): unknown;
   send(path: string | Message, body?: unknown, options?: Options.SendOptions): unknown {
-    const receiver = this.fixed.get(path as string);
+    // A new text is hashed for the look-up, which costs more than the match that follows.
+    const receiver = this.fixed.size === 0 ? undefined : this.fixed.get(path as string);
     if (receiver === undefined || options !== undefined) return this.#sendOther(path, body, options);
     return this.dispatcher.send(receiver, path as string, body);
   }

@@ -1,5 +1,5 @@
 import type { Message } from "../pool/message.js";
-import type { Route } from "../pool/route.js";
+import { NO_PARAMETERS, type Route } from "../pool/route.js";
 import type { Mailbox } from "./mailbox.js";
 import type { RetryPolicy } from "./retry.js";
 import type { ReceiverStats } from "./system-options.js";
@@ -34,9 +34,12 @@ export class Receiver {
   /** Different for each receiver of a system. */
   name = "";
   mailbox: Mailbox | undefined = undefined;
-  /** Set where a message may go straight to the handler, as of `version` of the registry. */
+  /** Set where a message may go straight to the handler; the registry takes it back with each change. */
   direct: Run | undefined = undefined;
+  /** Of the registry, when what is kept here of it was right. */
   version = -1;
+  /** Where a message finds its parameters. */
+  readonly parameters: Route;
   /** Of a handler of a path without parameters: its observers, as of `version`. */
   observers: readonly Receiver[] = [];
   /** Messages between their send and their end. */
@@ -59,6 +62,7 @@ export class Receiver {
     readonly remove: () => void,
   ) {
     this.latency = latency ? new LatencyHistogram() : undefined;
+    this.parameters = route.isStatic ? NO_PARAMETERS : route;
     this.async = Object.prototype.toString.call(handler) === "[object AsyncFunction]";
   }
 

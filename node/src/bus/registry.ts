@@ -41,6 +41,8 @@ export class Registry {
   readonly #names = new Map<string, number>();
   /** In use, or removed with messages that wait. */
   readonly #receivers = new Set<Receiver>();
+  /** Those that have `direct`. */
+  #direct: Receiver[] = [];
   readonly #latency: boolean;
 
   constructor(latency: boolean) {
@@ -52,7 +54,8 @@ export class Registry {
   }
 
   handlerOf(path: string): Receiver | undefined {
-    return this.fixed.get(path) ?? this.matching(path);
+    const fixed = this.fixed.size === 0 ? undefined : this.fixed.get(path);
+    return fixed ?? this.matching(path);
   }
 
   /** The handler of a path that no handler without parameters has. */
@@ -77,6 +80,15 @@ export class Registry {
     const plain = mailbox === undefined && retry === undefined && !once && !receiver.async;
     const direct = plain && !observed && !this.closing && this.dispatcher.shortcuts;
     receiver.direct = direct && (receiver.synchronous || !this.dispatcher.marks) ? run : undefined;
+    if (receiver.direct !== undefined) this.#direct.push(receiver);
+  }
+
+  /** What receivers know of each other is old. Cost: one step for each that a message went straight to since the last change. */
+  #change(): void {
+    this.version++;
+    if (this.#direct.length === 0) return;
+    for (const receiver of this.#direct) receiver.direct = undefined;
+    this.#direct = [];
   }
 
   #watching(path: string): readonly Receiver[] {
@@ -138,7 +150,7 @@ export class Registry {
   /** No new work. */
   close(): void {
     this.closing = true;
-    this.version++;
+    this.#change();
   }
 
   /** Starts what waits in the queues, now. Returns how many handlers were started. */
@@ -189,7 +201,7 @@ export class Registry {
   #enter(receiver: Receiver, { name, signal }: HandlerOptions): Receiver {
     receiver.name = this.#nameOf(name ?? receiver.route.template);
     this.#receivers.add(receiver);
-    this.version++;
+    this.#change();
     const { remove } = receiver;
     if (signal?.aborted === true) remove();
     else if (signal !== undefined) watchSignal(signal, remove);
@@ -204,7 +216,7 @@ export class Registry {
     else if (route.isStatic) this.fixed.delete(route.template);
     else this.#handlers.delete(route.template);
     receiver.retired = true;
-    this.version++;
+    this.#change();
     this.dispatcher.endPlaces(
       (path) => new NoHandlerError(path),
       (place) => place.receiver === receiver,

@@ -96,6 +96,9 @@ export class Route {
   }
 }
 
+/** Stands for every template without parameters, so that messages of different ones need not be told apart. */
+export const NO_PARAMETERS = new Route("/");
+
 /** Offset of the end of the segment that begins at `start`. */
 export function segmentEnd(path: string, start: number): number {
   const end = path.indexOf("/", start);

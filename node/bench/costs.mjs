@@ -1,0 +1,122 @@
+// Measured:     what each rule of the bus costs: a send, a queued message or a slot with one part left out of the package's code.
+// Not measured: whether the rest still does what it should. What is left out is needed; only its cost is wanted.
+import { Worker } from "node:worker_threads";
+import { compare, quick } from "./harness.mjs";
+
+const script = new URL("./support/costs-worker.mjs", import.meta.url);
+/** A part by name: what of the bundle's text is replaced by what. */
+const SEND = {
+  "as it is": [],
+  "no parameters' place in the message": [
+    ["    message._address(receiver.parameters);\n    receiver.shortest++;", "    receiver.shortest++;"],
+  ],
+  "no count": [["    receiver.shortest++;\n    let outcome;", "    let outcome;"]],
+  "no look for a promise": [[/later = outcome !== void 0 && .*;/, "later = false;"]],
+  "body and meta not cleared": [
+    [
+      /(message\._stamp = stamp \+ 1;\n)\s+message\._body = void 0;\n\s+message\._meta = void 0;\n(\s+\} else\n\s+this\.#putBack\(message, stamp\);\n\s+return outcome;)/,
+      "$1$2",
+    ],
+  ],
+  "no check of the read": [["  get body() {\n    if ((this._stamp & 1) === 0)\n      refuse(this);", "  get body() {"]],
+  "no stamp": [
+    ["if (direct === void 0 || (stamp & 1) === 0 || stamp === USED_UP)", "if (direct === void 0)"],
+    ["    message._stamp = stamp;\n    message._path = path;", "    message._path = path;"],
+    [
+      /if \(message\._stamp === stamp\) \{\n\s+message\._stamp = stamp \+ 1;\n(\s+message\._body = void 0;\n\s+message\._meta = void 0;\n\s+\}) else\n\s+this\.#putBack\(message, stamp\);\n(\s+return outcome;)/,
+      "{\n$1\n$2",
+    ],
+    ["  get body() {\n    if ((this._stamp & 1) === 0)\n      refuse(this);", "  get body() {"],
+  ],
+};
+SEND["none of these"] = [
+  ...SEND["no stamp"].slice(0, 2),
+  ...SEND["no check of the read"],
+  ["    message._address(receiver.parameters);\n    receiver.shortest++;\n", ""],
+  ...SEND["no look for a promise"],
+  [
+    /if \(message\._stamp === stamp\) \{\n\s+message\._stamp = stamp \+ 1;\n\s+message\._body = void 0;\n\s+message\._meta = void 0;\n\s+\} else\n\s+this\.#putBack\(message, stamp\);\n(\s+return outcome;)/,
+    "$1",
+  ],
+];
+const QUEUE = {
+  "as it is": [],
+  "deliveries not cleared": [["    delivery.reset();\n    this.stock.put(delivery);", "    this.stock.put(delivery);"]],
+  "no counts": [
+    ["    receiver.counts[SENT]++;\n", ""],
+    ["    receiver.counts[HANDLED]++;\n", ""],
+  ],
+  "no owner": [
+    ["    message._own(QUEUE, delivery);\n", ""],
+    ["    message._own(CALLER, void 0);\n", ""],
+  ],
+  "one lane": [
+    [
+      "for (let number = 0; number < 4; number++) {\n      const lane",
+      "for (let number = 2; number < 3; number++) {\n      const lane",
+    ],
+  ],
+  "no observers looked for": [
+    ["const observers = this.registry.observersOf(path, receiver);", "const observers = [];"],
+  ],
+  "handler not known while it runs": [
+    ["      const outer = this.current;\n      this.current = delivery;\n", ""],
+    ["      } finally {\n        this.current = outer;\n      }", "      }"],
+  ],
+  "no signal or time limit to end": [["    delivery.finish();\n", "    delivery.state = DONE;\n"]],
+};
+QUEUE["none of these"] = Object.values(QUEUE).flat();
+const SLOTS = {
+  "as it is": [],
+  "no check at the release": [
+    [
+      /( {2}release\(handle\) \{\n\s+const slot = handle & this\.mask;\n)\s+if \(this\.handles\[slot\] !== handle\) \{\n[^}]*\}\n/,
+      "$1",
+    ],
+  ],
+  "no check at the read": [
+    [
+      /( {2}at\(handle\) \{\n\s+const slot = handle & this\.mask;\n)\s+if \(this\.handles\[slot\] !== handle\) \{\n[^}]*\}\n/,
+      "$1",
+    ],
+  ],
+};
+SLOTS["none of these"] = Object.values(SLOTS).flat();
+
+/** Each in an isolate of its own, beside what it is compared with: code that another has warmed up is another's. */
+function contender(kind, name, patches) {
+  const worker = new Worker(script, { workerData: { kind, patches }, argv: process.argv.slice(2) });
+  let settle;
+  worker.on("message", (finding) => settle.resolve(finding));
+  worker.on("error", (error) => settle.reject(error));
+  return {
+    name,
+    worker,
+    run() {
+      const found = new Promise((resolve, reject) => {
+        settle = { resolve, reject };
+      });
+      worker.postMessage("run");
+      return found;
+    },
+  };
+}
+
+for (const [kind, parts, beside] of [
+  ["send", SEND, "Map.get + call"],
+  ["queue", QUEUE, "fastq with the same pool"],
+  ["slots", SLOTS, "new"],
+]) {
+  const contenders = Object.entries(parts).map(([name, patches]) => contender(kind, name, patches));
+  await compare(
+    {
+      name: `costs-${kind}`,
+      question: `What does ${{ send: "a send to a static path", queue: "a queued emit without contexts", slots: "a slot, 1,000 in flight," }[kind]} cost without one of its parts?`,
+      unit: `x ${beside}`,
+      runs: quick ? 6 : 41,
+      warmups: 5,
+    },
+    contenders,
+  );
+  await Promise.all(contenders.map(({ worker }) => worker.terminate()));
+}
