@@ -96,7 +96,8 @@ void ByteStream::begin_expanding() {
     }
     expander_ = gzip ? make_gzip_expander() : make_zstd_expander();
     if (expander_ == nullptr) {
-        damage_ = std::string{"compressed by "} + (gzip ? "gzip" : "zstd") + ", which this build cannot read";
+        damage_ = gzip ? "compressed by gzip, which this build cannot read"
+                       : "compressed by zstd, which this build cannot read";
         at_end_ = true;
         return;
     }
