@@ -132,6 +132,22 @@ void StoreSegment::seal(const Extent& extent) const noexcept {
     header->sealed_messages.store(extent.messages, std::memory_order_release);
 }
 
+/// Calls visit(position, record) for each record of the lap in which the newest claim lies; gives the position behind
+/// them.
+template <class Visit>
+std::uint64_t StoreSegment::for_each_of_lap(Visit&& visit) const noexcept {
+    const auto lap = lap_end() - data.size();
+    auto end = lap;
+    while (end + sizeof(StoreRecord) <= lap + data.size()) {
+        auto& record = record_at(end);
+        const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
+        if (record.sequence.load(std::memory_order_relaxed) == 0 || bytes > lap + data.size() - end) break;
+        visit(end, record);
+        end += bytes;
+    }
+    return end;
+}
+
 StoreSegment::Extent StoreSegment::recover() noexcept {
     const auto lap = lap_end() - data.size();
     // Of the lap before this one the index knows what is left.
@@ -139,15 +155,10 @@ StoreSegment::Extent StoreSegment::recover() noexcept {
         const bool before = index[slot].load(std::memory_order_relaxed) < lap;
         if (!before || !is_whole(slot)) index[slot].store(0, std::memory_order_relaxed);
     }
-    auto end = lap;
-    while (end + sizeof(StoreRecord) <= lap + data.size()) {
-        const auto& record = record_at(end);
+    const auto end = for_each_of_lap([&](std::uint64_t position, const StoreRecord& record) {
         const auto sequence = record.sequence.load(std::memory_order_relaxed);
-        const auto bytes = record_bytes(std::uint64_t{record.offset} + record.length);
-        if (sequence == 0 || bytes > lap + data.size() - end) break;
-        if (sequence != kStoreVoid) entry(sequence).store(end, std::memory_order_relaxed);
-        end += bytes;
-    }
+        if (sequence != kStoreVoid) entry(sequence).store(position, std::memory_order_relaxed);
+    });
     header->claimed_end.store(std::max(header->claimed_end.load(std::memory_order_relaxed), end),
                               std::memory_order_relaxed);
     auto all = extent();
@@ -163,6 +174,11 @@ void StoreSegment::forget_from(std::uint64_t sequence) const noexcept {
         record.sequence.store(kStoreVoid, std::memory_order_relaxed);
         index[slot].store(0, std::memory_order_relaxed);
     }
+    // Those that lost their slot to newer ones too: `recover` would find them.
+    for_each_of_lap([&](std::uint64_t, StoreRecord& record) {
+        if (record.sequence.load(std::memory_order_relaxed) < sequence) return;
+        record.sequence.store(kStoreVoid, std::memory_order_relaxed);
+    });
 }
 
 std::uint64_t StoreSegment::give_up() const noexcept {

@@ -43,6 +43,28 @@ TEST_F(FileStoreTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
     }
 }
 
+/// Messages so short that newer ones take the slots of older ones in the index.
+TEST_F(FileStoreTest, AResetForgetsTheMessagesThatLostTheirSlotToo) {
+    for (const std::size_t segments : {1U, 4U}) {
+        auto options = kSmall;
+        options.segments = segments;
+        const auto file = path().string() + std::to_string(segments);
+        {
+            FileStore store{file, 42, options};
+            for (std::uint64_t i = 1; i <= 90; ++i) {
+                ASSERT_TRUE(store.store("short"));
+                store.mark_written(i);
+            }
+            store.reset(43);
+            ASSERT_TRUE(store.store("first"));
+        }
+        const FileStore store{file, 99, options};
+        EXPECT_EQ(store.next_sender(), 2U);
+        EXPECT_EQ(store.retrieve(1), "first");
+        EXPECT_EQ(store.next_kept(2), 2U);
+    }
+}
+
 TEST_F(FileStoreTest, AnotherProcessFindsEverythingAgain) {
     {
         FileStore store{path(), 42, kSmall};

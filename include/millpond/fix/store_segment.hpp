@@ -83,12 +83,16 @@ struct StoreSegment {
     /// The extent after a writer that may have died at any instruction: the index is rebuilt. `end` is where the next
     /// record begins.
     Extent recover() noexcept;
-    /// Messages with this number and above are forgotten. Linear in the slots.
+    /// Messages with this number and above are forgotten. Linear in the slots and the records.
     void forget_from(std::uint64_t sequence) const noexcept;
     /// Gives up all messages: it is empty, at positions behind them. Gives the first of these.
     std::uint64_t give_up() const noexcept;
     /// End of the stretch of data_bytes in which the newest claim lies.
     [[nodiscard]] std::uint64_t lap_end() const noexcept;
+
+private:
+    template <class Visit>
+    std::uint64_t for_each_of_lap(Visit&& visit) const noexcept;
 };
 
 }  // namespace millpond::fix
