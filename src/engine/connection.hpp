@@ -48,7 +48,7 @@ public:
     [[nodiscard]] bool send(OutputQueue& output, Written&& written) {
         constexpr std::size_t kPiecesAtOnce = 64;
         std::array<std::string_view, kPiecesAtOnce> pieces;
-        while (!output.empty()) {
+        while (output.is_ready()) {
             const auto count = output.front(pieces);
             const auto moved = transport_->send({pieces.data(), count});
             if (moved.bytes != 0) {
@@ -57,7 +57,7 @@ public:
             if (moved.over) return false;
             if (moved.bytes == 0) break;
         }
-        watch_writable(!output.empty() || transport_->wants_writable());
+        watch_writable(output.is_ready() || transport_->wants_writable());
         return true;
     }
     /// Whether the owner wants to be notified of input. Without that the peer fills the socket and then waits.

@@ -8,11 +8,10 @@
 #include <system_error>
 #include <utility>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "tcp_sockets.hpp"
 #include "tls_transport.hpp"
 
 namespace millpond::engine {
@@ -130,21 +129,8 @@ const Host& Initiator::Dialer::next_hop() const noexcept {
 
 /// Begins to connect to address_. False with errno when that failed.
 bool Initiator::Dialer::open_socket() {
-    sockaddr_storage kernel{};
-    const auto size = address_.to_kernel(kernel);
-    socket_ = core::Descriptor{::socket(kernel.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    socket_ = connecting_socket(address_, options_.local_address);
     if (!socket_) return false;
-    const int on = 1;
-    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (!options_.local_address.empty()) {
-        // The port is chosen with the peer's address, so that many connections may share one.
-        ::setsockopt(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
-        sockaddr_storage local{};
-        const auto local_size = options_.local_address.to_kernel(local);
-        if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&local), local_size) != 0) return false;
-    }
-    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&kernel), size) != 0 && errno != EINPROGRESS)
-        return false;
     io_->watch(socket_.get(), EPOLLOUT, *this, false);
     return true;
 }
@@ -156,10 +142,7 @@ void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
         continue_handshake(now);
         return;
     }
-    int error = 0;
-    socklen_t size = sizeof error;
-    ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-    if (error != 0) {
+    if (const auto error = connect_error(socket_.get()); error != 0) {
         address_failed(std::generic_category().message(error), now);
     } else if (!options_.proxy) {
         connected(now);

@@ -9,7 +9,11 @@ namespace millpond::engine {
 
 const std::string& HostHandle::name() const noexcept { return host_->name(); }
 
-SessionStatus HostHandle::status() const { return host_->gauges().status(); }
+SessionStatus HostHandle::status() const {
+    auto status = host_->gauges().status();
+    status.standby = host_->standby_status();
+    return status;
+}
 
 void HostHandle::post(std::function<void(SessionHost&)> work) {
     io_->post([weak = host_->weak_from_this(), work = std::move(work)] {
@@ -37,12 +41,25 @@ void HostHandle::request_numbers(std::optional<std::uint64_t> next_sender, std::
     });
 }
 
+void HostHandle::request_promotion(std::function<void(std::string error)> done) {
+    post([done = std::move(done)](SessionHost& host) {
+        auto error = host.promote();
+        if (done) done(std::move(error));
+    });
+}
+
+void HostHandle::request_supersede(std::uint64_t epoch) {
+    post([epoch](SessionHost& host) { host.supersede(epoch); });
+}
+
 void HostHandle::set_tap(WireTap* tap) {
     io_->call([&] { host_->set_tap(tap); });
 }
 
 std::vector<metrics::Registration> HostHandle::add_metrics(metrics::Registry& registry) const {
-    return host_->gauges().add_metrics(registry);
+    auto list = host_->gauges().add_metrics(registry);
+    host_->add_standby_metrics(registry, list);
+    return list;
 }
 
 void HostHandle::attach(detail::Sender& sender) {

@@ -33,6 +33,8 @@ public:
     void request_reset() override;
     void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
                          std::function<void(bool done)> done) override;
+    void request_promotion(std::function<void(std::string error)> done) override;
+    void request_supersede(std::uint64_t epoch) override;
     void set_tap(WireTap* tap) override;
     std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const override;
     void attach(detail::Sender& sender) override;

@@ -37,13 +37,13 @@ InputPath::InputPath(HostConnection& connection, fix::Session& session, const st
 
 void InputPath::begin(const InputBuffer& read, core::Moment now) {
     if (!buffer_.take_over(read)) connection_->set_broken();
-    paused_ = false;
+    paused_ = stopped_ = false;
     rate_.begin(now.monotonic_ns);
 }
 
 bool InputPath::read(core::Moment now) {
     auto& connection = **connection_;
-    for (std::size_t turn = 0; turn < kReadsATurn && !connection_->is_ending() && !paused_; ++turn) {
+    for (std::size_t turn = 0; turn < kReadsATurn && !connection_->is_ending() && !is_paused(); ++turn) {
         if (!connection.receive(buffer_)) connection_->set_broken();
         hand_over(now);
         if (!connection.transport().holds_input()) return false;
@@ -81,8 +81,15 @@ void InputPath::hand_over(core::Moment now) {
 void InputPath::end_pause(core::Moment now) {
     if (!paused_ || !rate_.is_free(now.monotonic_ns)) return;
     paused_ = false;
-    (*connection_)->watch_readable(true);
+    (*connection_)->watch_readable(!stopped_);
     hand_over(now);
+}
+
+bool InputPath::set_stopped(bool stopped) {
+    if (stopped == stopped_) return false;
+    stopped_ = stopped;
+    (*connection_)->watch_readable(!is_paused());
+    return !is_paused();
 }
 
 }  // namespace millpond::engine

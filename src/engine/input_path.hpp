@@ -33,8 +33,10 @@ public:
     /// Hands over what is in the buffer.
     void hand_over(core::Moment now);
 
-    /// Whether it is not read: the peer has sent more than its rate.
-    [[nodiscard]] bool is_paused() const noexcept { return paused_; }
+    /// Whether it is not read: the peer has sent more than its rate, or the standby is waited for.
+    [[nodiscard]] bool is_paused() const noexcept { return paused_ || stopped_; }
+    /// Whether nothing is to be read, because of what is held back for the standby. True: reading begins again.
+    bool set_stopped(bool stopped);
     /// Ends a pause that lasted long enough.
     void end_pause(core::Moment now);
     /// When the pause is over; kNever: there is none.
@@ -54,6 +56,7 @@ private:
     RateLimit rate_;
     bool cut_off_when_exceeded_;
     bool paused_{false};
+    bool stopped_{false};
 };
 
 }  // namespace millpond::engine

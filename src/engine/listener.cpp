@@ -1,24 +1,19 @@
 #include "listener.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include "store_opening.hpp"
+#include "tcp_sockets.hpp"
 #include "tls_transport.hpp"
 
 namespace millpond::engine {
 namespace {
 
-constexpr int kListenBacklog = 128;
 constexpr std::size_t kLeavingAtMost = 64;
 
 }  // namespace
@@ -28,19 +23,9 @@ Acceptor::Listener::Listener(IoThread& io, const Options& options)
       options_(options),
       tls_(options.tls ? std::make_unique<TlsContext>(TlsRole::server, *options.tls) : nullptr),
       farewell_(io, kLeavingAtMost) {
-    const auto where = options.address + ":" + std::to_string(options.port);
-    sockaddr_storage address{};
-    const auto size = net::SocketAddress::parse_host(options.address).with_port(options.port).to_kernel(address);
-    socket_ = core::Descriptor{::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
-    if (!socket_) throw std::system_error(errno, std::system_category(), "a socket for " + where);
-    const int on = 1;
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    socklen_t room = sizeof address;
-    if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-        ::listen(socket_.get(), kListenBacklog) != 0 ||
-        ::getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&address), &room) != 0)
-        throw std::system_error(errno, std::system_category(), "cannot listen on " + where);
-    port_ = net::SocketAddress::from_kernel(address).port();
+    auto listening = listening_socket(options.address, options.port);
+    socket_ = std::move(listening.socket);
+    port_ = listening.port;
 }
 
 Acceptor::Listener::~Listener() = default;
@@ -140,13 +125,10 @@ std::vector<std::shared_ptr<SessionHandle>> Acceptor::Listener::remove_template(
 void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
     static_cast<void>(events);
     for (;;) {
-        sockaddr_storage address{};
-        socklen_t size = sizeof address;
-        core::Descriptor socket{
-            ::accept4(socket_.get(), reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-        if (!socket) break;
+        auto accepted = accepted_socket(socket_.get());
+        if (!accepted) break;
         counters_.accepted.add();
-        const auto peer = net::SocketAddress::from_kernel(address);
+        const auto& peer = accepted->peer;
         if (!options_.allowed.contains(peer)) {
             count_refusal({.reason = RefusalReason::not_allowed}, peer);
             continue;
@@ -156,7 +138,7 @@ void Acceptor::Listener::on_ready(std::uint32_t events, core::Moment now) {
             count_refusal({.reason = RefusalReason::full, .detail = "max_connections"}, peer);
             continue;
         }
-        take(std::move(socket), peer, now);
+        take(std::move(accepted->socket), peer, now);
     }
     io_->wants_timer(slot_, next_deadline_ns());
 }
@@ -186,8 +168,7 @@ void Acceptor::Listener::make_room(const net::SocketAddress& peer, core::Moment 
 }
 
 void Acceptor::Listener::take(core::Descriptor socket, const net::SocketAddress& peer, core::Moment now) {
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    send_at_once(socket.get());
     auto transport = tls_ ? make_tls_transport(*tls_, std::move(socket), {}) : make_tcp_transport(std::move(socket));
     auto stranger = std::make_unique<Stranger>(std::make_unique<Connection>(std::move(transport), peer, now),
                                                InputBuffer{options_.first_message_bytes});

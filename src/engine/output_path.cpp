@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kOutputPieces = 8192;
 constexpr std::size_t kMessagesCopied = 4;  // of the longest, where that is more than may wait
+constexpr std::size_t kMostSealed = 1024;   // beyond it the newest share a serial
 
 }  // namespace
 
@@ -25,6 +26,45 @@ OutputPath::OutputPath(HostConnection& connection, fix::MessageStore& store, fix
 void OutputPath::clear() noexcept {
     queue_.clear();
     moved_ns_ = 0;
+    sealed_.clear();
+    sealed_pieces_ = 0;
+}
+
+void OutputPath::set_holding(bool holding) noexcept {
+    holding_ = holding;
+    if (holding) {
+        sealed_.reserve(kMostSealed);
+        return;
+    }
+    if (queue_.held() != 0 && moved_ns_ == 0) moved_ns_ = stamp_->monotonic_ns;
+    queue_.release(queue_.held());
+    sealed_.clear();
+    sealed_pieces_ = 0;
+}
+
+void OutputPath::seal(std::uint64_t serial) noexcept {
+    const auto pieces = queue_.held() - sealed_pieces_;
+    if (pieces == 0) return;
+    sealed_pieces_ += pieces;
+    if (sealed_.size() < kMostSealed) {
+        sealed_.push_back({serial, pieces});
+        return;
+    }
+    sealed_.back() = {serial, sealed_.back().pieces + pieces};
+}
+
+void OutputPath::release(std::uint64_t serial) noexcept {
+    std::size_t pieces = 0;
+    const auto first_left = std::ranges::find_if(sealed_, [&](const Sealed& one) {
+        if (one.serial > serial) return true;
+        pieces += one.pieces;
+        return false;
+    });
+    if (pieces == 0) return;
+    sealed_.erase(sealed_.begin(), first_left);
+    sealed_pieces_ -= pieces;
+    queue_.release(pieces);
+    if (moved_ns_ == 0) moved_ns_ = stamp_->monotonic_ns;
 }
 
 void OutputPath::make_durable() noexcept {
@@ -33,11 +73,28 @@ void OutputPath::make_durable() noexcept {
 
 /// What waits lay in a store that was reset and may overwrite it. False: it is lost.
 bool OutputPath::survive_reset() {
+    const auto held_before = queue_.held();
     resets_seen_ = store_->counters().resets.read();
     if (queue_.empty()) return true;
     const auto left = queue_.copy();
+    const auto held = queue_.copy_held();
     queue_.clear();
-    return queue_.add_copy({left.data(), left.size()});
+    const auto add = [&](const std::vector<char>& bytes) {
+        return bytes.empty() || queue_.add_copy({bytes.data(), bytes.size()});
+    };
+    if (!add(left) || !add(held)) return false;
+    if (held.empty()) return true;
+    // They wait for the newest of their serials; what was added in this action is sealed with it.
+    queue_.hold_newest();
+    const bool all_sealed = !sealed_.empty() && sealed_pieces_ == held_before;
+    const auto newest = sealed_.empty() ? 0 : sealed_.back().serial;
+    sealed_.clear();
+    sealed_pieces_ = 0;
+    if (all_sealed) {
+        sealed_.push_back({newest, 1});
+        sealed_pieces_ = 1;
+    }
+    return true;
 }
 
 }  // namespace millpond::engine

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <millpond/core/moment.hpp>
 #include <millpond/engine/session_options.hpp>
@@ -31,13 +32,28 @@ public:
     /// Takes whole messages: one of the store, by its number, or with 0 a copy. False: there is no room, and the
     /// connection cannot go on.
     [[nodiscard]] bool add(std::uint64_t sequence, std::string_view bytes);
+
+    // Of a session with a standby.
+    /// Whether what is added from now on is held back; false releases all.
+    void set_holding(bool holding) noexcept;
+    /// What was added since the last call waits for this serial.
+    void seal(std::uint64_t serial) noexcept;
+    /// What waits for serials up to this one may be written.
+    void release(std::uint64_t serial) noexcept;
+    /// Whether anything is held back; whether so much that the peer must not be read.
+    [[nodiscard]] bool is_holding() const noexcept { return queue_.held() != 0; }
+    [[nodiscard]] bool holds_much() const noexcept {
+        return queue_.held_bytes() > pending_bytes_ / 4 || queue_.held() > queue_.most_pieces() / 4;
+    }
     /// Writes what the socket takes; calls written(sequence) with the newest message that it took.
     template <class Written>
     void flush(Written&& written);
 
     /// Whether so much waits that it is written before the end of the action.
-    [[nodiscard]] bool is_due() const noexcept { return queue_.pieces() >= kWriteAtOnce || is_too_much(); }
-    [[nodiscard]] bool is_too_much() const noexcept { return queue_.bytes() > pending_bytes_; }
+    [[nodiscard]] bool is_due() const noexcept {
+        return queue_.pieces() - queue_.held() >= kWriteAtOnce || is_too_much();
+    }
+    [[nodiscard]] bool is_too_much() const noexcept { return queue_.bytes() - queue_.held_bytes() > pending_bytes_; }
     [[nodiscard]] bool is_congested() const noexcept {
         return queue_.bytes() > pending_bytes_ / 2 || queue_.pieces() > queue_.most_pieces() / 2 ||
                queue_.copies_are_half_full() || connection_->is_broken();
@@ -68,6 +84,13 @@ private:
     std::int64_t stalled_ns_;
     OutputQueue queue_;
     bool flushing_{false};
+    bool holding_{false};
+    struct Sealed {
+        std::uint64_t serial;
+        std::size_t pieces;
+    };
+    std::vector<Sealed> sealed_;  // the oldest first; empty unless there is a standby
+    std::size_t sealed_pieces_{0};
     std::uint64_t resets_seen_{0};  // of the store, when the queue began to hold its messages
     std::int64_t moved_ns_{0};      // monotonic: when the socket last took something; 0: nothing waits
 };
@@ -76,8 +99,13 @@ inline bool OutputPath::add(std::uint64_t sequence, std::string_view bytes) {
     if (tap_ != nullptr) tap_->on_bytes(*name_, Direction::out, bytes, stamp_->utc_ns);
     if (sequence != 0 && durable_ != nullptr) make_durable();
     if (store_->counters().resets.read() != resets_seen_ && !survive_reset()) return false;
-    if (moved_ns_ == 0) moved_ns_ = stamp_->monotonic_ns;
-    return sequence != 0 ? queue_.add_stored(sequence, bytes) : queue_.add_copy(bytes);
+    if (!(sequence != 0 ? queue_.add_stored(sequence, bytes) : queue_.add_copy(bytes))) return false;
+    if (holding_) [[unlikely]] {
+        queue_.hold_newest();
+    } else if (moved_ns_ == 0) {
+        moved_ns_ = stamp_->monotonic_ns;
+    }
+    return true;
 }
 
 template <class Written>
@@ -89,7 +117,7 @@ void OutputPath::flush(Written&& written) {
         std::uint64_t last = 0;
         const auto before = queue_.bytes();
         if (!(*connection_)->send(queue_, [&](std::uint64_t sequence) { last = sequence; })) connection_->set_broken();
-        blocked = !queue_.empty();
+        blocked = queue_.is_ready();
         if (!blocked) {
             moved_ns_ = 0;
         } else if (queue_.bytes() != before) {
@@ -98,7 +126,7 @@ void OutputPath::flush(Written&& written) {
         if (last == 0) break;
         store_->mark_written(last);
         written(last);
-    } while (!blocked && !connection_->is_broken() && !queue_.empty());  // the called object may have sent more
+    } while (!blocked && !connection_->is_broken() && queue_.is_ready());  // the called object may have sent more
     flushing_ = false;
 }
 

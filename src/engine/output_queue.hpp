@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace millpond::engine {
 
 /// What a connection has to send, in order: messages that lie in the session's store, and copies of what lies nowhere
-/// else (resends). Bounded in pieces and in copied bytes.
+/// else (resends). Bounded in pieces and in copied bytes. The newest pieces may be held back until they are released.
 ///
 /// Threads: one. Memory: taken in the constructor.
 class OutputQueue {
@@ -24,34 +25,48 @@ public:
         return true;
     }
     /// Copies the bytes. False when there is no room.
-    [[nodiscard]] bool add_copy(std::string_view bytes) noexcept {
-        if (count_ == pieces_.size() || bytes.size() > copies_.size()) return false;
+    [[nodiscard]] bool add_copy(std::string_view bytes) noexcept { return add_copies(bytes, {}); }
+    /// The same with `more` behind them, in one piece.
+    [[nodiscard]] bool add_copies(std::string_view bytes, std::string_view more) noexcept {
+        const auto size = bytes.size() + more.size();
+        if (count_ == pieces_.size() || size > copies_.size()) return false;
         auto begin = copy_end_;
         const auto place = begin % copies_.size();
-        if (place + bytes.size() > copies_.size()) begin += copies_.size() - place;  // a piece lies in one place
-        if (begin + bytes.size() - copy_begin_ > copies_.size()) return false;
+        if (place + size > copies_.size()) begin += copies_.size() - place;  // a piece lies in one place
+        if (begin + size - copy_begin_ > copies_.size()) return false;
         auto* const to = copies_.data() + begin % copies_.size();
         std::memcpy(to, bytes.data(), bytes.size());
-        copy_end_ = begin + bytes.size();
-        push({.bytes = {to, bytes.size()}, .sequence = 0, .copy_end = copy_end_});
+        if (!more.empty()) std::memcpy(to + bytes.size(), more.data(), more.size());
+        copy_end_ = begin + size;
+        push({.bytes = {to, size}, .sequence = 0, .copy_end = copy_end_});
         return true;
     }
 
-    /// All that is left, in one piece.
-    [[nodiscard]] std::vector<char> copy() const {
-        std::vector<char> kept;
-        kept.reserve(bytes_);
-        for (std::size_t i = 0; i < count_; ++i) kept.insert(kept.end(), at(i).bytes.begin(), at(i).bytes.end());
-        return kept;
+    /// The newest piece is held back.
+    void hold_newest() noexcept {
+        ++held_;
+        held_bytes_ += at(count_ - 1).bytes.size();
     }
+    /// The oldest pieces that are held back may be written from now on.
+    void release(std::size_t pieces) noexcept {
+        for (; pieces != 0 && held_ != 0; --pieces, --held_) held_bytes_ -= at(count_ - held_).bytes.size();
+    }
+    [[nodiscard]] std::size_t held() const noexcept { return held_; }
+    [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
+
+    /// All that may be written, in one piece.
+    [[nodiscard]] std::vector<char> copy() const { return copied(0, count_ - held_); }
+    /// All that is held back, likewise.
+    [[nodiscard]] std::vector<char> copy_held() const { return copied(count_ - held_, count_); }
     void clear() noexcept {
         first_ = count_ = bytes_ = 0;
+        held_ = held_bytes_ = 0;
         copy_begin_ = copy_end_ = 0;
     }
 
     /// The pieces at the front, as many as there is room for.
     [[nodiscard]] std::size_t front(std::span<std::string_view> into) const noexcept {
-        const auto count = into.size() < count_ ? into.size() : count_;
+        const auto count = std::min(into.size(), count_ - held_);
         for (std::size_t i = 0; i < count; ++i) into[i] = at(i).bytes;
         return count;
     }
@@ -72,6 +87,8 @@ public:
     }
 
     [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    /// Whether something may be written.
+    [[nodiscard]] bool is_ready() const noexcept { return count_ != held_; }
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     [[nodiscard]] std::size_t pieces() const noexcept { return count_; }
     [[nodiscard]] std::size_t most_pieces() const noexcept { return pieces_.size(); }
@@ -83,6 +100,12 @@ private:
         std::uint64_t sequence{0};  // 0: a copy
         std::size_t copy_end{0};    // where its copy ends; 0: in the store
     };
+    [[nodiscard]] std::vector<char> copied(std::size_t from, std::size_t to) const {
+        std::vector<char> kept;
+        kept.reserve(bytes_);
+        for (auto i = from; i < to; ++i) kept.insert(kept.end(), at(i).bytes.begin(), at(i).bytes.end());
+        return kept;
+    }
     void push(const Piece& piece) noexcept {
         pieces_[(first_ + count_) % pieces_.size()] = piece;
         ++count_;
@@ -94,6 +117,8 @@ private:
     std::size_t first_{0};
     std::size_t count_{0};
     std::size_t bytes_{0};
+    std::size_t held_{0};  // pieces at the end
+    std::size_t held_bytes_{0};
     std::vector<char> copies_;
     std::size_t copy_begin_{0};  // positions count on, their place is modulo the size
     std::size_t copy_end_{0};

@@ -17,6 +17,7 @@ std::string_view name(RefusalReason reason) noexcept {
         case RefusalReason::closed_by_peer: return "connection closed before the Logon was complete";
         case RefusalReason::no_store: return "store cannot be opened";
         case RefusalReason::not_admitted: return "not admitted";
+        case RefusalReason::standby: return "no standby";
     }
     return "unknown";
 }

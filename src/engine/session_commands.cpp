@@ -32,6 +32,7 @@ bool SessionHost::set_numbers(std::optional<std::uint64_t> next_sender, std::opt
     if (free && next_sender) store_->set_next_sender(*next_sender);
     if (free && next_target) store_->set_next_target(*next_target);
     gauges_.show_store();
+    if (standby_ != nullptr) standby_->publish(io_->now());
     return free;
 }
 

@@ -41,11 +41,13 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
     const auto* const logon = options.dictionary->message("A");
     has_session_status_ = logon != nullptr && logon->fields.find(fix::tag::kSessionStatus) != nullptr;
     set_enabled(options.enabled);
+    open_standby(options);
 }
 
 void SessionHost::begin(HostObserver* observer) {
     observer_ = observer;
     handle_.set_slot(io_->join(*this));
+    if (standby_ != nullptr) standby_->begin();
     gauges_.show_store();
 }
 
@@ -64,6 +66,7 @@ void SessionHost::end() {
         quietly([&] { let_go(io_->now()); });
     }
     farewell_.clear();
+    if (standby_ != nullptr) standby_->end();
     io_->leave(handle_.slot());
     quietly([&] { tell_closed(); });
 }
@@ -75,7 +78,8 @@ core::Moment SessionHost::now() const noexcept {
 
 bool SessionHost::may_be_connected(core::Moment now) const noexcept {
     const auto& schedule = config().schedule;
-    return enabled_ && (!draining_ || !senders_.idle()) && (!schedule || schedule->is_open(now.utc_ns));
+    return enabled_ && standby_permits() && (!draining_ || !senders_.idle()) &&
+           (!schedule || schedule->is_open(now.utc_ns));
 }
 
 bool SessionHost::schedule_is_over(std::int64_t utc_ns) const noexcept {
@@ -101,6 +105,10 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
     gauges_.last_closed.store(Closed::none, std::memory_order_relaxed);
     act(now, [&] {
         connection_->watch(*io_, *this);
+        if (!standby_permits()) {
+            refuse_for_standby();
+            return;
+        }
         session_.on_connect(now);
         input_.hand_over(now);
     });
@@ -109,7 +117,7 @@ void SessionHost::connect(std::unique_ptr<Connection> connection, const InputBuf
 void SessionHost::on_ready(Connection& connection, core::Moment now) {
     if (!connection_.is(connection)) return;
     act(now, [&] {
-        if (!output_.queue().empty() || connection.transport().wants_writable()) {
+        if (output_.queue().is_ready() || connection.transport().wants_writable()) {
             flush();
             if (!congested()) pump(now);
         }
@@ -196,6 +204,7 @@ void SessionHost::on_signal(core::Moment now) {
 }
 
 void SessionHost::finish_action(core::Moment now) {
+    if (standby_ != nullptr) settle_standby(now);
     flush();
     if (connection_.exists() && !connection_.is_ending() && was_congested_ && !congested()) {
         was_congested_ = false;
@@ -204,8 +213,12 @@ void SessionHost::finish_action(core::Moment now) {
         flush();
     }
     was_congested_ = was_congested_ || congested();
-    if (connection_.is_ending()) let_go(now);
+    if (connection_.is_ending() && !waits_for_standby(now)) let_go(now);
     if (draining_) continue_drain(now);
+    if (standby_ != nullptr) {
+        settle_standby(now);
+        if (output_.queue().is_ready()) flush();
+    }
     gauges_.show_state();
     gauges_.pending_bytes.set(output_.queue().bytes());
     gauges_.show_store();
@@ -265,7 +278,9 @@ void SessionHost::let_go(core::Moment now) {
     told_ = reason;
     give_up_claim();
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
-    session_.on_disconnect(now);  // last: it calls the application
+    linger_ns_ = 0;
+    if (session_.state() == fix::Session::State::disconnected) return;  // it never knew of the connection
+    session_.on_disconnect(now);                                        // last: it calls the application
 }
 
 /// Last of all, so that an exception finds everything done.
@@ -305,6 +320,8 @@ std::int64_t SessionHost::on_timer(core::Moment now) {
 std::int64_t SessionHost::next_deadline_ns() const noexcept {
     auto next = std::min(senders_.next_deadline_ns(), farewell_.next_deadline_ns());
     if (connection_.exists()) {
+        if (linger_ns_ != 0) next = std::min(next, linger_ns_);
+        if (connection_.is_ending() && linger_ns_ == 0) next = 0;
         next = std::min({next, session_.next_deadline_ns(), output_.stalled_at_ns(), input_.next_deadline_ns()});
     }
     if (draining_ && !drained()) next = std::min(next, drain_deadline_ns_);

@@ -23,6 +23,7 @@
 #include "output_path.hpp"
 #include "sender_pump.hpp"
 #include "session_gauges.hpp"
+#include "standby_link.hpp"
 
 namespace millpond::engine {
 
@@ -49,6 +50,7 @@ class SessionHost final : public fix::SessionHandler,
                           public SessionLink,
                           public detail::Participant,
                           public ConnectionOwner,
+                          public StandbyOwner,
                           public std::enable_shared_from_this<SessionHost> {
 public:
     /// Throws as SessionOptions' users say.
@@ -101,6 +103,15 @@ public:
     /// False: it is connected, and nothing changed.
     [[nodiscard]] bool set_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target);
     void set_tap(WireTap* tap) noexcept;
+    /// As SessionHandle::request_promotion. Gives the error.
+    [[nodiscard]] std::string promote();
+    void supersede(std::uint64_t epoch);
+    /// On any thread.
+    [[nodiscard]] StandbyStatus standby_status() const;
+    void add_standby_metrics(metrics::Registry& registry, std::vector<metrics::Registration>& list) const;
+
+    // StandbyOwner
+    void on_standby(core::Moment now) override;
 
     // SessionLink
     fix::Session& session() noexcept override { return session_; }
@@ -155,6 +166,13 @@ private:
     void continue_drain(core::Moment now);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
     void set_enabled(bool enabled) noexcept;
+    void open_standby(const SessionOptions& options);
+    /// Whether its standby lets the session have a connection.
+    [[nodiscard]] bool standby_permits() const noexcept;
+    void settle_standby(core::Moment now);
+    [[nodiscard]] bool waits_for_standby(core::Moment now) noexcept;
+    void refuse_for_standby();
+    void follow_permission(core::Moment now);
 
     IoThread* io_;
     HostObserver* observer_{nullptr};
@@ -176,7 +194,8 @@ private:
     OutputPath output_;
     SenderPump senders_;
     Farewell farewell_;
-    std::int64_t began_ns_{0};  // monotonic: of the action
+    std::unique_ptr<StandbyLink> standby_;  // null: it has none
+    std::int64_t began_ns_{0};              // monotonic: of the action
     bool acting_{false};
     bool was_congested_{false};
     bool refused_{false};             // the application knows why the connection does not log on
@@ -187,6 +206,9 @@ private:
     bool ended_{false};
     bool draining_{false};
     std::int64_t drain_deadline_ns_{0};  // monotonic
+    std::int64_t linger_ns_{0};  // monotonic: how long an ending connection waits for the standby; 0: it does not
+    bool was_permitted_{true};
+    std::atomic<bool> superseded_{false};  // another machine has taken over
     std::atomic<bool> claimed_{false};
 };
 

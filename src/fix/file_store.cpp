@@ -51,6 +51,26 @@ void FileStore::refresh() noexcept {
     take_over();
 }
 
+StoreStanding FileStore::standing() const noexcept {
+    const auto& header = *current().header;
+    return {.role = header.role <= static_cast<std::uint64_t>(StoreRole::promoted) ? static_cast<StoreRole>(header.role)
+                                                                                   : StoreRole::filling,
+            .epoch = header.epoch,
+            .epoch_first = header.epoch_first,
+            .superseded_by = header.superseded_by,
+            .replica_next = header.replica_next};
+}
+
+void FileStore::set_standing(const StoreStanding& standing) noexcept {
+    auto& header = *current().header;
+    header.epoch_first = standing.epoch_first;
+    header.superseded_by = standing.superseded_by;
+    header.replica_next = standing.replica_next;
+    header.epoch = standing.epoch;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    header.role = static_cast<std::uint64_t>(standing.role);
+}
+
 std::size_t FileStore::segments() const noexcept {
     return chain_.size() + (fresh_.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
 }
@@ -96,6 +116,10 @@ MessageStore::Turn FileStore::turn() noexcept {
     const auto begin = next->segment.give_up();
     header.creation_utc_ns = from.creation_utc_ns;
     header.epoch = from.epoch;
+    header.role = from.role;
+    header.epoch_first = from.epoch_first;
+    header.superseded_by = from.superseded_by;
+    header.replica_next = from.replica_next;
     header.next_sender.store(number, std::memory_order_relaxed);
     header.next_target.store(from.next_target.load(std::memory_order_relaxed), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

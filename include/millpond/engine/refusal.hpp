@@ -23,6 +23,7 @@ enum class RefusalReason : std::uint8_t {
     closed_by_peer,   ///< The peer closed the connection before the Logon was complete.
     no_store,         ///< The session's store could not be opened.
     not_admitted,     ///< The session's guard refused it.
+    standby,          ///< The session waits for its standby, or that has taken over.
 };
 
 [[nodiscard]] std::string_view name(RefusalReason reason) noexcept;

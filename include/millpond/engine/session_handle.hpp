@@ -39,6 +39,12 @@ public:
     virtual void request_numbers(std::optional<std::uint64_t> next_sender, std::optional<std::uint64_t> next_target,
                                  std::function<void(bool done)> done = {}) = 0;
 
+    /// Has a session that another machine took over from run here again, as the next epoch. `done`: an error, or empty:
+    /// it runs.
+    virtual void request_promotion(std::function<void(std::string error)> done) = 0;
+    /// Another machine has taken over with this epoch: the session ends, and does not run until it is promoted.
+    virtual void request_supersede(std::uint64_t epoch) = 0;
+
     /// Null: no tap. Must outlive the session.
     virtual void set_tap(WireTap* tap) = 0;
 

@@ -6,10 +6,12 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include <millpond/engine/allow_list.hpp>
 #include <millpond/engine/logon_guard.hpp>
 #include <millpond/engine/logon_signer.hpp>
+#include <millpond/engine/standby.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/file_store.hpp>
 #include <millpond/fix/session_config.hpp>
@@ -51,7 +53,8 @@ struct SessionOptions {
     std::shared_ptr<LogonGuard> guard{};
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
-    bool enabled{true};  ///< False: as after SessionHandle::request_logout, until request_logon.
+    std::optional<StandbyOptions> standby{};  ///< Where a copy of its store is; of one session only.
+    bool enabled{true};                       ///< False: as after SessionHandle::request_logout, until request_logon.
 };
 
 }  // namespace millpond::engine

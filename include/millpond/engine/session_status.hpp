@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <millpond/engine/standby.hpp>
 #include <millpond/fix/session.hpp>
 #include <millpond/net/socket_address.hpp>
 
@@ -26,6 +27,7 @@ enum class Closed : std::uint8_t {
     tls_failed,         ///< The TLS handshake failed.
     application_error,  ///< A callback of the application threw.
     store_failed,       ///< The store's file could not be written through.
+    standby_lost,       ///< Its standby was lost, or has taken over.
     not_encoded,        ///< A session message that we owed did not fit into max_message_bytes.
     numbers_used_up,    ///< The next number to send is beyond 2^53 - 1: the session must be reset.
     shut_down,          ///< This side ends.
@@ -59,6 +61,7 @@ struct SessionStatus {
     std::uint64_t lost_fills{0};      ///< Gap fills in place of messages that are not in the store.
     std::uint64_t lost{0};            ///< These messages.
     std::uint64_t store_failures{0};  ///< Times that the next file of the store could not be prepared.
+    StandbyStatus standby{};
 };
 
 /// "disconnected", "awaiting logon", "active", "awaiting logout".

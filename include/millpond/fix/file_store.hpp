@@ -14,6 +14,7 @@
 #include <millpond/core/moment.hpp>
 #include <millpond/fix/message_store.hpp>
 #include <millpond/fix/store_identity.hpp>
+#include <millpond/fix/store_standing.hpp>
 #include <millpond/memory/region.hpp>
 
 namespace millpond::fix {
@@ -86,6 +87,9 @@ public:
     /// What a segment's header says.
     [[nodiscard]] static StoreIdentity identity_of(const StoreHeader& header);
     [[nodiscard]] Durability durability() const noexcept { return options_.durability; }
+    [[nodiscard]] StoreStanding standing() const noexcept;
+    /// The role is written last. sync_newest waits until the disk has it.
+    void set_standing(const StoreStanding& standing) noexcept;
     /// Segments with messages, the current one, and the one that is prepared.
     [[nodiscard]] std::size_t segments() const noexcept;
     [[nodiscard]] std::size_t capacity_bytes() const noexcept override { return chain_bytes_; }

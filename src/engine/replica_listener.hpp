@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/replica_server.hpp>
+#include <millpond/fix/file_store.hpp>
+
+#include "connection.hpp"
+#include "farewell.hpp"
+#include "input_buffer.hpp"
+#include "output_queue.hpp"
+#include "replica_sink.hpp"
+#include "store_keeper.hpp"
+
+namespace millpond::engine {
+
+/// Lets primaries in and writes what they say into the stores of their sessions, on its I/O thread.
+class ReplicaServer::Listener final : public detail::Participant, public detail::Watcher, public ConnectionOwner {
+public:
+    Listener(IoThread& io, Options options);
+    ~Listener() override = default;
+    void begin();
+    void end();
+
+    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] bool add(const SessionOptions& session);
+    void remove(std::string_view name);
+    [[nodiscard]] std::vector<ReplicaStatus> replicas() const;
+    [[nodiscard]] std::expected<std::uint64_t, std::string> promote(std::string_view name, bool force);
+
+    void on_signal(core::Moment now) override { static_cast<void>(now); }
+    std::int64_t on_timer(core::Moment now) override;
+    void on_drain(core::Moment now, std::int64_t deadline_ns) override {
+        static_cast<void>(now), static_cast<void>(deadline_ns);
+    }
+    bool drained() const noexcept override { return true; }
+    void on_ready(std::uint32_t events, core::Moment now) override;
+    void on_ready(Connection& connection, core::Moment now) override;
+
+private:
+    /// A session's copy. Without a store it was promoted.
+    struct Replica {
+        std::string identity;
+        std::size_t most_message;
+        std::unique_ptr<fix::FileStore> store;
+        std::unique_ptr<ReplicaSink> sink;
+        ReplicaStatus status;  // lock_
+    };
+    /// A connection.
+    struct Guest {
+        std::unique_ptr<Connection> connection;
+        InputBuffer input;
+        OutputQueue output;
+        Replica* replica;  // null: it has not said which
+        std::int64_t heard_ns;
+    };
+
+    [[nodiscard]] Replica* find(std::string_view name) const noexcept;
+    void make_room(core::Moment now);
+    /// False when the connection is to end.
+    [[nodiscard]] bool take(Guest& guest, core::Moment now);
+    [[nodiscard]] bool take_hello(Guest& guest, core::Moment now);
+    [[nodiscard]] bool refuse(Guest& guest, replication::Reason reason, std::uint64_t epoch, std::string_view text);
+    [[nodiscard]] bool refuse_of_promoted(Guest& guest, const Replica& replica, std::uint64_t epoch);
+    void part(Guest& guest, std::string_view why, core::Moment now);
+    void part_from(const Replica& replica, std::string_view why, core::Moment now);
+    void forget_parted();
+    void show(Replica& replica, core::Moment now);
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+
+    IoThread* io_;
+    Options options_;
+    std::unique_ptr<TlsContext> tls_;
+    core::Descriptor socket_;
+    std::uint16_t port_{0};
+    std::size_t slot_{0};
+    Farewell farewell_;
+    StoreKeeper keeper_;
+    std::vector<std::unique_ptr<Guest>> guests_;
+    std::vector<std::unique_ptr<Replica>> replicas_;
+    mutable std::mutex lock_;  // of replicas_ and their status
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,341 @@
+#include <millpond/engine/replica_server.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include <sys/epoll.h>
+
+#include "replica_listener.hpp"
+#include "replica_source.hpp"
+#include "store_opening.hpp"
+#include "tcp_sockets.hpp"
+#include "tls_transport.hpp"
+
+namespace millpond::engine {
+namespace {
+
+using replication::Reason;
+
+constexpr std::size_t kLeavingAtMost = 16;
+constexpr std::size_t kHelloBytes = 2 * (replication::kHeaderBytes + replication::kMostControlBytes);
+constexpr std::size_t kInputBytes = std::size_t{256} * 1024;
+constexpr std::size_t kMessagesBuffered = 4;  // of the longest, where that is more
+constexpr std::size_t kPieces = 256;
+
+}  // namespace
+
+ReplicaServer::ReplicaServer(IoThread& io, Options options)
+    : io_(&io), listener_(std::make_unique<Listener>(io, std::move(options))) {
+    io_->call([&] { listener_->begin(); });
+}
+
+ReplicaServer::~ReplicaServer() {
+    io_->call([&] { listener_->end(); });
+}
+
+std::uint16_t ReplicaServer::port() const noexcept { return listener_->port(); }
+
+bool ReplicaServer::add(const SessionOptions& session) { return listener_->add(session); }
+
+void ReplicaServer::remove(std::string_view name) {
+    io_->call([&] { listener_->remove(name); });
+}
+
+std::vector<ReplicaStatus> ReplicaServer::replicas() const { return listener_->replicas(); }
+
+std::expected<std::uint64_t, std::string> ReplicaServer::promote(std::string_view name, bool force) {
+    std::expected<std::uint64_t, std::string> result;
+    io_->call([&] { result = listener_->promote(name, force); });
+    return result;
+}
+
+ReplicaServer::Listener::Listener(IoThread& io, Options options)
+    : io_(&io),
+      options_(std::move(options)),
+      tls_(options_.tls ? std::make_unique<TlsContext>(TlsRole::server, *options_.tls) : nullptr),
+      farewell_(io, kLeavingAtMost) {
+    auto listening = listening_socket(options_.address, options_.port);
+    socket_ = std::move(listening.socket);
+    port_ = listening.port;
+}
+
+void ReplicaServer::Listener::begin() {
+    slot_ = io_->join(*this);
+    io_->watch(socket_.get(), EPOLLIN, *this, false);
+}
+
+void ReplicaServer::Listener::end() {
+    io_->unwatch(socket_.get(), *this);
+    guests_.clear();
+    farewell_.clear();
+    for (const auto& replica : replicas_) {
+        if (replica->store != nullptr) keeper_.forget(*replica->store);
+    }
+    io_->leave(slot_);
+}
+
+ReplicaServer::Listener::Replica* ReplicaServer::Listener::find(std::string_view name) const noexcept {
+    const auto found =
+        std::ranges::find_if(replicas_, [&](const auto& replica) { return replica->status.name == name; });
+    return found == replicas_.end() ? nullptr : found->get();
+}
+
+bool ReplicaServer::Listener::add(const SessionOptions& session) {
+    const auto identity = identity_of(session.config);
+    if (session.store.file.empty())
+        throw std::invalid_argument(identity.name() + ": a standby needs a store in a file");
+    auto replica = std::make_unique<Replica>(Replica{.identity = identity.text(),
+                                                     .most_message = session.config.max_message_bytes,
+                                                     .store = {},
+                                                     .sink = {},
+                                                     .status = {.name = identity.name()}});
+    auto opened = open_store(session, io_->now().utc_ns);
+    replica->store.reset(static_cast<fix::FileStore*>(opened.release()));
+    const bool is_replica = ReplicaSink::attach(*replica->store);
+    replica->sink = std::make_unique<ReplicaSink>(*replica->store, replica->most_message);
+    show(*replica, {});
+    io_->call([&] {
+        if (find(replica->status.name) != nullptr) {
+            throw std::invalid_argument("the session " + replica->status.name + " is there twice");
+        }
+        if (is_replica) {
+            keeper_.keep(*replica->store);
+        } else {
+            replica->status.is_promoted = true;
+            replica->sink.reset();
+            replica->store.reset();
+        }
+        const std::lock_guard guard{lock_};
+        replicas_.push_back(std::move(replica));
+    });
+    return is_replica;
+}
+
+void ReplicaServer::Listener::remove(std::string_view name) {
+    const auto* const replica = find(name);
+    if (replica == nullptr) return;
+    part_from(*replica, "the session is removed", io_->now());
+    forget_parted();
+    if (replica->store != nullptr) keeper_.forget(*replica->store);
+    const std::lock_guard guard{lock_};
+    std::erase_if(replicas_, [&](const auto& one) { return one.get() == replica; });
+}
+
+std::vector<ReplicaStatus> ReplicaServer::Listener::replicas() const {
+    const std::lock_guard guard{lock_};
+    std::vector<ReplicaStatus> all;
+    for (const auto& replica : replicas_) all.push_back(replica->status);
+    return all;
+}
+
+std::expected<std::uint64_t, std::string> ReplicaServer::Listener::promote(std::string_view name, bool force) {
+    auto* const replica = find(name);
+    if (replica == nullptr) return std::unexpected("there is no standby of a session '" + std::string{name} + "'");
+    if (replica->store == nullptr) return replica->status.epoch;
+    auto& store = *replica->store;
+    if (store.standing().role == fix::StoreRole::filling && !force) {
+        return std::unexpected(replica->status.name +
+                               ": this copy may lack messages that the counterparty has: it was never whole, or the "
+                               "primary went on without it");
+    }
+    const auto now = io_->now();
+    ReplicaSink::promote(store);
+    show(*replica, now);
+    const auto epoch = store.standing().epoch;
+    for (const auto& guest : guests_) {
+        if (guest->replica != replica) continue;
+        static_cast<void>(refuse(*guest, Reason::superseded, epoch, "the standby has taken over"));
+        part(*guest, {}, now);
+    }
+    forget_parted();
+    keeper_.forget(store);
+    replica->sink.reset();
+    replica->store.reset();
+    const std::lock_guard guard{lock_};
+    replica->status.is_promoted = true;
+    return epoch;
+}
+
+void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
+    static_cast<void>(events);
+    while (auto accepted = accepted_socket(socket_.get())) {
+        if (!options_.allowed.contains(accepted->peer)) continue;
+        make_room(now);
+        send_at_once(accepted->socket.get());
+        auto transport = tls_ ? make_tls_transport(*tls_, std::move(accepted->socket), {})
+                              : make_tcp_transport(std::move(accepted->socket));
+        guests_.push_back(std::make_unique<Guest>(
+            Guest{.connection = std::make_unique<Connection>(std::move(transport), accepted->peer, now),
+                  .input = InputBuffer{kHelloBytes},
+                  .output = OutputQueue{kPieces, kHelloBytes},
+                  .replica = nullptr,
+                  .heard_ns = now.monotonic_ns}));
+        guests_.back()->connection->watch(*io_, *this);
+    }
+    io_->wants_timer(slot_, next_deadline_ns());
+}
+
+/// The oldest stranger leaves where there are too many.
+void ReplicaServer::Listener::make_room(core::Moment now) {
+    const auto is_stranger = [](const auto& guest) { return guest->replica == nullptr; };
+    if (static_cast<std::size_t>(std::ranges::count_if(guests_, is_stranger)) < kMostStrangers) return;
+    part(**std::ranges::find_if(guests_, is_stranger), {}, now);
+    forget_parted();
+}
+
+void ReplicaServer::Listener::on_ready(Connection& connection, core::Moment now) {
+    const auto found =
+        std::ranges::find_if(guests_, [&](const auto& guest) { return guest->connection.get() == &connection; });
+    if (found == guests_.end()) return;
+    auto& guest = **found;
+    bool is_alive = true;
+    bool goes_on = true;
+    do {
+        is_alive = guest.connection->receive(guest.input);
+        goes_on = take(guest, now);
+    } while (is_alive && goes_on && guest.connection->transport().holds_input());
+    is_alive = guest.connection->send(guest.output, [](std::uint64_t) {}) && is_alive;
+    if (!goes_on) {
+        part(guest, guest.replica != nullptr ? guest.replica->sink->failure() : std::string_view{}, now);
+    } else if (!is_alive) {
+        part(guest, "the primary closed the connection", now);
+    }
+    forget_parted();
+    io_->wants_timer(slot_, next_deadline_ns());
+}
+
+bool ReplicaServer::Listener::take(Guest& guest, core::Moment now) {
+    if (guest.input.filled().empty()) return true;
+    if (guest.replica == nullptr && !take_hello(guest, now)) return false;
+    if (guest.replica == nullptr) return true;
+    guest.heard_ns = now.monotonic_ns;
+    auto& sink = *guest.replica->sink;
+    guest.input.consume(sink.take(guest.input.filled(), guest.output));
+    show(*guest.replica, now);
+    return sink.failure().empty();
+}
+
+bool ReplicaServer::Listener::refuse(Guest& guest, Reason reason, std::uint64_t epoch, std::string_view text) {
+    static_cast<void>(write_frame(guest.output, replication::Refused{.reason = reason, .epoch = epoch, .text = text}));
+    return false;
+}
+
+/// A primary for a session that runs here.
+bool ReplicaServer::Listener::refuse_of_promoted(Guest& guest, const Replica& replica, std::uint64_t epoch) {
+    const auto own = replica.status.epoch;
+    if (epoch < own) {
+        return refuse(guest, Reason::superseded, own,
+                      "the session runs here with epoch " + std::to_string(own) + ", the primary is of epoch " +
+                          std::to_string(epoch));
+    }
+    if (epoch > own && options_.superseded) options_.superseded(replica.status.name, epoch);
+    return refuse(guest, Reason::store, own,
+                  "the standby runs the session itself: start it again, so that it becomes the standby");
+}
+
+/// Who it is. False: it is refused.
+bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
+    const auto read = replication::read_frame(guest.input.filled(), 0);
+    if (!read && read.error() == replication::Fault::incomplete) return true;
+    const auto* const hello = read ? std::get_if<replication::Hello>(&read->frame) : nullptr;
+    if (hello == nullptr) return false;  // no primary
+    if (hello->version != replication::kVersion) {
+        return refuse(guest, Reason::version, 0,
+                      "the primary speaks version " + std::to_string(hello->version) +
+                          " of the replication protocol, the standby " + std::to_string(replication::kVersion));
+    }
+    if (options_.admits && !options_.admits(hello->token)) {
+        return refuse(guest, Reason::not_admitted, 0, "the token is wrong");
+    }
+    const auto found =
+        std::ranges::find_if(replicas_, [&](const auto& one) { return one->identity == hello->identity; });
+    if (found == replicas_.end()) {
+        return refuse(guest, Reason::unknown_session, 0, "the standby has no session with these CompIDs");
+    }
+    auto& replica = **found;
+    if (replica.store == nullptr) return refuse_of_promoted(guest, replica, hello->position.epoch);
+    {
+        const std::lock_guard guard{lock_};
+        ++replica.status.connections;
+    }
+    // The first one may be half open: the primary knows better.
+    for (const auto& other : guests_) {
+        if (other->replica != &replica) continue;
+        static_cast<void>(refuse(*other, Reason::replaced, 0, "a newer connection came for the session"));
+        part(*other, "a newer connection came", now);
+    }
+    if (!replica.sink->greet(*hello, guest.output)) {
+        const std::lock_guard guard{lock_};
+        ++replica.status.refused;
+        replica.status.error = replica.sink->failure();
+        return false;
+    }
+    guest.replica = &replica;
+    {
+        const std::lock_guard guard{lock_};
+        replica.status.peer = guest.connection->peer().to_string();
+        replica.status.error.clear();
+    }
+    InputBuffer larger{std::max(kInputBytes, kMessagesBuffered * (replica.most_message + replication::kHeaderBytes +
+                                                                  replication::kRecordExtraBytes))};
+    guest.input.consume(read->bytes);
+    static_cast<void>(larger.take_over(guest.input));
+    guest.input = std::move(larger);
+    return true;
+}
+
+/// The connection ends; what is in its output is written.
+void ReplicaServer::Listener::part(Guest& guest, std::string_view why, core::Moment now) {
+    if (guest.connection == nullptr) return;
+    if (auto* const replica = std::exchange(guest.replica, nullptr)) {
+        const std::lock_guard guard{lock_};
+        replica->status.peer.clear();
+        replica->status.is_filled = false;
+        if (!why.empty()) replica->status.error = why;
+        if (replica->sink != nullptr && !replica->sink->failure().empty()) ++replica->status.refused;
+    }
+    farewell_.add(std::move(guest.connection), guest.output, now);
+}
+
+void ReplicaServer::Listener::part_from(const Replica& replica, std::string_view why, core::Moment now) {
+    for (const auto& guest : guests_) {
+        if (guest->replica == &replica) part(*guest, why, now);
+    }
+}
+
+void ReplicaServer::Listener::forget_parted() {
+    std::erase_if(guests_, [](const auto& guest) { return guest->connection == nullptr; });
+}
+
+void ReplicaServer::Listener::show(Replica& replica, core::Moment now) {
+    const auto& store = *replica.store;
+    const auto standing = store.standing();
+    const std::lock_guard guard{lock_};
+    auto& status = replica.status;
+    status.is_whole = standing.role != fix::StoreRole::filling;
+    status.is_filled = replica.sink->is_filled();
+    status.epoch = standing.epoch;
+    status.next_sender = store.next_sender();
+    status.next_target = store.next_target();
+    status.records = replica.sink->records();
+    status.store_failures = store.counters().failures.read();
+    if (now.utc_ns != 0) status.heard_utc_ns = now.utc_ns;
+}
+
+std::int64_t ReplicaServer::Listener::on_timer(core::Moment now) {
+    for (const auto& guest : guests_) {
+        if (now.monotonic_ns - guest->heard_ns >= options_.silence.count()) part(*guest, "the primary is silent", now);
+    }
+    forget_parted();
+    farewell_.run(now);
+    return next_deadline_ns();
+}
+
+std::int64_t ReplicaServer::Listener::next_deadline_ns() const noexcept {
+    auto next = farewell_.next_deadline_ns();
+    for (const auto& guest : guests_) next = std::min(next, guest->heard_ns + options_.silence.count());
+    return next;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,152 @@
+#include "replica_sink.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "replica_source.hpp"
+
+namespace millpond::engine {
+
+using namespace replication;
+using fix::StoreRole;
+
+bool ReplicaSink::attach(fix::FileStore& store) noexcept {
+    auto standing = store.standing();
+    if (standing.role == StoreRole::promoted && !standing.is_superseded()) return false;
+    if (standing.is_replica()) return true;
+    // What it has sent while it ran may differ from what the machine that took over has sent.
+    standing.role = StoreRole::filling;
+    store.set_standing(standing);
+    return true;
+}
+
+void ReplicaSink::promote(fix::FileStore& store) noexcept {
+    auto standing = store.standing();
+    if (standing.is_replica() && standing.replica_next != 0 && standing.replica_next < store.next_sender()) {
+        store.set_next_sender(standing.replica_next);
+    }
+    standing.epoch = std::max(standing.epoch, standing.superseded_by) + 1;
+    standing.epoch_first = store.next_sender();
+    standing.superseded_by = 0;
+    standing.replica_next = 0;
+    standing.role = StoreRole::promoted;
+    store.set_standing(standing);
+    static_cast<void>(store.sync());  // the process may die now, the machine a moment later
+}
+
+void ReplicaSink::refuse(const Fault& fault, OutputQueue& output) {
+    failure_ = fault.text;
+    static_cast<void>(
+        write_frame(output, Refused{.reason = fault.reason, .epoch = store_->standing().epoch, .text = failure_}));
+}
+
+bool ReplicaSink::greet(const Hello& hello, OutputQueue& output) {
+    failure_.clear();
+    has_begun_ = is_filled_ = false;
+    acked_ = to_ack_ = 0;
+    const auto own = position_of(*store_);
+    if (hello.position.epoch < own.epoch) {
+        refuse(
+            {Reason::superseded, "this store is of epoch " + std::to_string(own.epoch) + ", the primary of epoch " +
+                                     std::to_string(hello.position.epoch) + ": another machine has taken over from it"},
+            output);
+        return false;
+    }
+    return write_frame(output, Welcome{.position = own});
+}
+
+std::size_t ReplicaSink::take(std::span<const std::byte> bytes, OutputQueue& output) {
+    std::size_t done = 0;
+    Applied fault;
+    while (!fault) {
+        const auto read = read_frame(bytes.subspan(done), most_message_);
+        if (!read) {
+            if (read.error() == replication::Fault::incomplete) break;
+            fault = Fault{Reason::protocol, read.error() == replication::Fault::too_long
+                                                ? "a frame is longer than max_message_bytes allows"
+                                                : "that is no frame of replication protocol 1"};
+            break;
+        }
+        done += read->bytes;
+        fault = apply(read->frame);
+    }
+    if (!fault && to_ack_ != acked_) {
+        if (store_->durability() == fix::Durability::message && store_->sync_newest()) {
+            fault = Fault{Reason::store, "the disk does not take it"};
+        } else if (write_frame(output, Ack{to_ack_})) {
+            acked_ = to_ack_;
+        }
+    }
+    if (fault) refuse(*fault, output);
+    return done;
+}
+
+ReplicaSink::Applied ReplicaSink::apply(const Frame& frame) {
+    const auto out_of_turn = [] { return Fault{Reason::protocol, "a frame out of its turn"}; };
+    return std::visit(
+        [&]<class One>(const One& one) -> Applied {
+            constexpr bool kBegins = std::is_same_v<One, Begin>;
+            if constexpr (kBegins || std::is_same_v<One, Record> || std::is_same_v<One, Reset> ||
+                          std::is_same_v<One, Progress>) {
+                if (kBegins != has_begun_) return apply(one);
+            }
+            return out_of_turn();
+        },
+        frame);
+}
+
+ReplicaSink::Applied ReplicaSink::apply(const Begin& begin) {
+    has_begun_ = true;
+    auto standing = store_->standing();
+    const bool is_new = begin.creation_utc_ns != store_->creation_utc_ns();
+    if (begin.next_sender > store_->next_sender() && !is_new) {
+        return Fault{Reason::protocol, "the primary begins behind what the standby has"};
+    }
+    const bool is_whole = begin.is_whole == 1 && standing.role == StoreRole::replica && !is_new;
+    standing.role = is_whole ? StoreRole::replica : StoreRole::filling;
+    standing.epoch = begin.epoch;
+    standing.superseded_by = 0;
+    standing.replica_next = is_new ? 1 : std::min(standing.replica_next, begin.next_sender);
+    store_->set_standing(standing);
+    if (is_new) store_->reset(begin.creation_utc_ns);
+    if (begin.next_sender != store_->next_sender()) store_->set_next_sender(begin.next_sender);
+    return std::nullopt;
+}
+
+ReplicaSink::Applied ReplicaSink::apply(const Record& record) {
+    if (record.sequence < store_->next_sender()) {
+        return Fault{Reason::protocol, "message " + std::to_string(record.sequence) + " comes again"};
+    }
+    if (record.sequence > store_->next_sender()) store_->set_next_sender(record.sequence);
+    if (!store_->store(record.message)) {
+        return Fault{Reason::store, "the standby's store has no room for a message of " +
+                                        std::to_string(record.message.size()) + " bytes"};
+    }
+    store_->mark_written(record.sequence);  // it may make room for newer ones
+    ++records_;
+    return std::nullopt;
+}
+
+ReplicaSink::Applied ReplicaSink::apply(const Reset& reset) {
+    store_->reset(reset.creation_utc_ns);
+    auto standing = store_->standing();
+    standing.replica_next = 1;
+    store_->set_standing(standing);
+    return std::nullopt;
+}
+
+/// A process that dies in between leaves what leads to a duplicate, never to a loss.
+ReplicaSink::Applied ReplicaSink::apply(const Progress& progress) {
+    if (progress.next_sender != store_->next_sender()) store_->set_next_sender(progress.next_sender);
+    auto standing = store_->standing();
+    standing.replica_next = progress.next_sender;
+    standing.role = StoreRole::replica;
+    store_->set_standing(standing);
+    store_->set_next_target(progress.next_target);
+    is_filled_ = true;
+    to_ack_ = progress.serial;
+    return std::nullopt;
+}
+
+}  // namespace millpond::engine

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "output_queue.hpp"
+
+/// What a primary and its standby say to each other, one connection for each session. Each frame is 4 bytes of length
+/// (of what follows the type), 4 bytes of type, and that. All integers are little-endian.
+///
+///     primary                                      standby
+///     Hello    1  who I am, where I stand    ->
+///                                            <-    Welcome 2  where I stand, or
+///                                            <-    Refused 3  why not, and the connection ends
+///     Begin    4  your next number           ->
+///     Record   5  a message as it was sent   ->
+///     Reset    6  both numbers are 1 again   ->
+///     Progress 7  both numbers belong to     ->
+///                 each other here
+///                                            <-    Ack     8  everything up to this Progress is in my store
+///
+/// The fields are those of the structs below in their order; texts come last, behind their lengths.
+namespace millpond::engine::replication {
+
+inline constexpr std::uint64_t kMagic = 0x31'59'42'54'53'4E'50'4DULL;  // "MPNSTBY1"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 8;
+inline constexpr std::size_t kMostControlBytes = 4096;  ///< Of any frame but a Record.
+inline constexpr std::size_t kRecordExtraBytes = 8;     ///< In front of a Record's message.
+
+/// Where a store stands.
+struct Position {
+    std::uint64_t epoch{0};
+    std::uint64_t epoch_first{0};
+    std::int64_t creation_utc_ns{0};  ///< When the numbers last began at 1.
+    std::uint64_t next_sender{1};
+    std::uint64_t next_target{1};
+    std::uint64_t newest{0};  ///< Hash of the newest message; 0: there is none.
+    friend bool operator==(const Position&, const Position&) = default;
+};
+
+/// Begins with magic and version (8 and 4 bytes) in every version.
+struct Hello {
+    std::uint32_t version{kVersion};
+    Position position{};
+    std::string_view identity{};  ///< As fix::StoreIdentity::text.
+    std::string_view token{};
+};
+
+/// Begins with magic and version too.
+struct Welcome {
+    std::uint32_t version{kVersion};
+    Position position{};
+};
+
+enum class Reason : std::uint32_t {
+    version = 1,      ///< The Hello is of another version.
+    not_admitted,     ///< The token is wrong.
+    unknown_session,  ///< The standby has no such session.
+    superseded,       ///< The standby has taken over.
+    replaced,         ///< A newer connection came for the session.
+    store,            ///< The standby's store does not take it.
+    protocol,         ///< A frame that makes no sense.
+};
+
+struct Refused {
+    std::uint32_t version{kVersion};
+    Reason reason{Reason::protocol};
+    std::uint64_t epoch{0};  ///< Of the standby.
+    std::string_view text{};
+};
+
+struct Begin {
+    std::uint64_t epoch{0};
+    std::int64_t creation_utc_ns{0};
+    std::uint64_t next_sender{1};  ///< The first message to come; what the standby has from there on is dropped.
+    std::uint32_t is_whole{0};     ///< 1: the counterparty has nothing that the standby has not acknowledged.
+};
+
+struct Record {
+    std::uint64_t sequence{0};
+    std::string_view message{};
+};
+
+struct Reset {
+    std::int64_t creation_utc_ns{0};
+};
+
+struct Progress {
+    std::uint64_t serial{0};  ///< Grows with each.
+    std::uint64_t next_sender{1};
+    std::uint64_t next_target{1};
+};
+
+struct Ack {
+    std::uint64_t serial{0};
+};
+
+using Frame = std::variant<Hello, Welcome, Refused, Begin, Record, Reset, Progress, Ack>;
+
+enum class Fault : std::uint8_t {
+    incomplete,  ///< Need more bytes.
+    too_long,    ///< Longer than any frame of its type: end the connection.
+    malformed,   ///< No frame of this protocol: end the connection.
+};
+
+struct Read {
+    Frame frame;
+    std::size_t bytes;  ///< That it takes.
+};
+
+/// The frame at the front. most_message: the longest message of a Record. A Hello or Welcome of another version has
+/// that version and nothing else. Texts point into `bytes`.
+[[nodiscard]] std::expected<Read, Fault> read_frame(std::span<const std::byte> bytes,
+                                                    std::size_t most_message) noexcept;
+
+/// False when there is no room; nothing is written then.
+[[nodiscard]] bool write_frame(OutputQueue& output, const Frame& frame) noexcept;
+
+/// FNV-1a with 64 bits; never 0.
+[[nodiscard]] std::uint64_t hash_of(std::string_view message) noexcept;
+
+}  // namespace millpond::engine::replication

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/core/descriptor.hpp>
+#include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/standby.hpp>
+#include <millpond/fix/file_store.hpp>
+#include <millpond/metrics/registry.hpp>
+
+#include "connection.hpp"
+#include "input_buffer.hpp"
+#include "name_lookup.hpp"
+#include "output_queue.hpp"
+#include "replica_source.hpp"
+
+namespace millpond::engine {
+
+/// Who has a standby.
+class StandbyOwner {
+public:
+    /// The standby has more, or was lost, or is there again.
+    virtual void on_standby(core::Moment now) = 0;
+
+protected:
+    ~StandbyOwner() = default;
+};
+
+/// The connection of a session to its standby, on the session's I/O thread: made, kept and made again. It never waits.
+///
+/// Threads: the I/O thread's; status on any.
+/// Memory:  both buffers, taken in the constructor.
+class StandbyLink final : public detail::Participant, public detail::Watcher, public ConnectionOwner {
+public:
+    /// store, owner: outlive it. Throws as TlsContext does.
+    StandbyLink(StandbyOptions options, fix::FileStore& store, std::string identity, std::size_t most_message,
+                IoThread& io, StandbyOwner& owner);
+    ~StandbyLink() override = default;
+
+    void begin();
+    void end();
+    /// From the beginning, as after a restart.
+    void restart(core::Moment now);
+
+    /// Notes where the store stands and sends what the standby lacks.
+    void publish(core::Moment now);
+    [[nodiscard]] std::uint64_t serial() const noexcept { return source_.serial(); }
+    [[nodiscard]] std::uint64_t acked() const noexcept { return source_.acked(); }
+    /// Whether what is sent must wait for the standby.
+    [[nodiscard]] bool holds() const noexcept {
+        return options_.mode == StandbyMode::received && state_ != StandbyStatus::State::lost;
+    }
+    [[nodiscard]] bool is_superseded() const noexcept { return state_ == StandbyStatus::State::superseded; }
+    /// Whether the session may have a connection.
+    [[nodiscard]] bool permits() const noexcept { return permits_; }
+    [[nodiscard]] StandbyStatus status() const;
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry,
+                                                                 const std::string& session) const;
+
+    // Participant, Watcher, ConnectionOwner
+    void on_signal(core::Moment now) override { static_cast<void>(now); }
+    std::int64_t on_timer(core::Moment now) override;
+    void on_drain(core::Moment now, std::int64_t deadline_ns) override {
+        static_cast<void>(now), static_cast<void>(deadline_ns);
+    }
+    bool drained() const noexcept override { return true; }
+    void on_ready(std::uint32_t events, core::Moment now) override;
+    void on_ready(Connection& connection, core::Moment now) override;
+
+private:
+    void dial(core::Moment now);
+    void connect_next(core::Moment now);
+    void connected(core::Moment now);
+    void drop(std::string_view why, core::Moment now);
+    void drop_socket() noexcept;
+    void flush(core::Moment now);
+    void follow(core::Moment now);
+    void lose(core::Moment now);
+    void show() noexcept;
+    void set_state(StandbyStatus::State state) noexcept;
+    [[nodiscard]] std::int64_t lost_at_ns() const noexcept;
+    [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+
+    StandbyOptions options_;
+    fix::FileStore* store_;
+    IoThread* io_;
+    StandbyOwner* owner_;
+    std::unique_ptr<TlsContext> tls_;
+    std::size_t slot_{0};
+    OutputQueue output_;
+    InputBuffer input_;
+    ReplicaSource source_;
+
+    std::optional<NameLookup> lookup_;
+    std::vector<net::SocketAddress> addresses_;  // not tried yet; the last is the next
+    core::Descriptor socket_;                    // connecting
+    net::SocketAddress address_;
+    std::unique_ptr<Connection> connection_;
+    std::int64_t next_ns_{0};  // when to dial, or to give up; kNever: neither
+    std::int64_t backoff_ns_;
+    std::int64_t detached_ns_{0};  // since when it is not attached
+    std::int64_t said_ns_{0};      // when it was last told something
+    bool permits_{false};
+    bool is_whole_;  // the counterparty has nothing that the standby has not acknowledged
+
+    StandbyStatus::State state_{StandbyStatus::State::connecting};
+    std::atomic<StandbyStatus::State> shown_{StandbyStatus::State::connecting};
+    core::Tally behind_;
+    core::Tally losses_;
+    core::Tally skipped_;
+    core::Tally epoch_;
+    mutable std::mutex error_lock_;
+    std::string error_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,511 @@
+// A session with a standby: what waits for it, what happens when it is lost, and who may take over.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <millpond/engine/replica_server.hpp>
+
+#include "tests/engine/engine_pair.hpp"
+#include "tests/support/certificates.hpp"
+
+namespace millpond::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using State = StandbyStatus::State;
+
+constexpr Reconnect kSoon{.first = std::chrono::milliseconds{5}, .longest = std::chrono::milliseconds{20}};
+
+/// Answers each order with one of its own, and keeps those that come.
+class Echo : public Counterparty {
+public:
+    Echo() {
+        on_order = [this](SessionLink& link, const fix::Message& message) {
+            if (!answers) return;
+            const auto id = message.unsigned_integer(fix::tag::kClOrdId).value_or(0);
+            EXPECT_TRUE(link.send("D", [&](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>(id); }));
+        };
+    }
+    bool answers{true};
+};
+
+/// HOUSE accepts and has a standby; DESK connects to it. The standby's thread is polled only where a test says so.
+class StandbyTest : public testing::Test {
+protected:
+    void SetUp() override {
+        folder_ = std::filesystem::temp_directory_path() / ("millpond-standby-" + std::to_string(getpid()));
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+    }
+    void TearDown() override {
+        desks_.reset();
+        acceptor_.reset();
+        server_.reset();
+        std::filesystem::remove_all(folder_);
+    }
+
+    [[nodiscard]] SessionOptions house(const std::string& store) const {
+        return {.config = {.sender_comp_id = "HOUSE", .target_comp_id = "DESK"},
+                .dictionary = &dictionary_,
+                .store = {.bytes = 1U << 20U, .file = folder_ / store}};
+    }
+    void start_standby(const std::string& store = "standby", ReplicaServer::Options options = {}) {
+        options.port = server_port_;
+        server_ = std::make_unique<ReplicaServer>(other_io_, options);
+        server_port_ = server_->port();
+        is_replica_ = server_->add(house(store));
+    }
+    void start_house(StandbyMode mode, OnStandbyLoss on_loss, const std::string& store = "primary",
+                     std::optional<TlsOptions> tls = {}, std::string token = {}) {
+        auto options = house(store);
+        options.standby = {.host = {"127.0.0.1", server_port_},
+                           .mode = mode,
+                           .on_loss = on_loss,
+                           .timeout = timeout_,
+                           .tls = std::move(tls),
+                           .token = std::move(token)};
+        start_house(std::move(options));
+    }
+    void start_house(SessionOptions options) {
+        acceptor_ = std::make_unique<Acceptor>(io_, Acceptor::Options{.port = house_port_});
+        house_port_ = acceptor_->port();
+        session_ = &acceptor_->add(std::move(options), echo_);
+    }
+    void start_desk() {
+        desks_ = std::make_unique<Initiator>(io_);
+        desk_session_ = &desks_->add({.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE"},
+                                      .dictionary = &dictionary_,
+                                      .store = {.file = folder_ / "desk"}},
+                                     {.hosts = {{"127.0.0.1", house_port_}}, .reconnect = kSoon}, desk_);
+        sender_ = std::make_unique<AsyncSender<Order, OrderEncoder>>(*desk_session_, pool_);
+    }
+    /// DESK is logged on; attempts before the standby was there do not count.
+    [[nodiscard]] bool log_on() {
+        if (!both([&] { return desk_is_on() && standby().behind == 0; })) return false;
+        echo_.closed.clear();
+        desk_.closed.clear();
+        return true;
+    }
+    void order(std::uint64_t id) {
+        auto draft = sender_->try_make(Order{.id = id, .quantity = 1});
+        ASSERT_TRUE(draft);
+        ASSERT_EQ(sender_->try_send(std::move(draft), {}), Handed::queued);
+    }
+    /// The standby's thread runs too.
+    template <class Done>
+    [[nodiscard]] bool both(Done&& done) {
+        return run_until(io_, [&] {
+            other_io_.poll(std::chrono::milliseconds{0});
+            return done();
+        });
+    }
+    template <class Done>
+    [[nodiscard]] bool alone(Done&& done) {
+        return run_until(io_, done);
+    }
+    [[nodiscard]] StandbyStatus standby() const { return session_->status().standby; }
+    [[nodiscard]] bool is(State state) const { return standby().state == state; }
+    [[nodiscard]] bool desk_is_on() const { return desk_session_->status().state == fix::Session::State::active; }
+    [[nodiscard]] ReplicaStatus replica() const { return server_->replicas().at(0); }
+    /// Rounds in which something that must not happen would have happened.
+    void idle(int rounds = 50) {
+        for (int i = 0; i < rounds; ++i) io_.poll(std::chrono::milliseconds{0});
+    }
+
+    std::chrono::milliseconds timeout_{400};
+    std::filesystem::path folder_;
+    fix::Dictionary dictionary_ = fix::Dictionary::session_level(fix::Version::fix44);
+    Echo echo_;
+    Counterparty desk_;
+    IoThread other_io_;
+    IoThread io_;
+    std::uint16_t server_port_{0};
+    std::uint16_t house_port_{0};
+    bool is_replica_{false};
+    std::unique_ptr<ReplicaServer> server_;
+    std::unique_ptr<Acceptor> acceptor_;
+    memory::MessagePool<Order> pool_{256};
+    std::unique_ptr<Initiator> desks_;
+    SessionHandle* session_{nullptr};
+    SessionHandle* desk_session_{nullptr};
+    std::unique_ptr<AsyncSender<Order, OrderEncoder>> sender_;
+};
+
+TEST_F(StandbyTest, ASessionThatStopsWithoutItsStandbyTakesNoOneBeforeTheStandbyIsThere) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    EXPECT_TRUE(alone([&] { return desk_.closed.size() >= 2; }));
+    EXPECT_EQ(desk_.logons, 0);
+    EXPECT_TRUE(both([&] { return desk_is_on(); }));
+    EXPECT_TRUE(is(State::attached));
+    EXPECT_TRUE(replica().is_whole);
+}
+
+TEST_F(StandbyTest, AnAnswerReachesTheCounterpartyOnlyOnceTheStandbyHasIt) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on() && standby().behind == 0; }));
+    order(1);
+    ASSERT_TRUE(alone([&] { return echo_.orders.size() == 1; }));
+    idle(20);
+    EXPECT_TRUE(desk_.orders.empty());
+    EXPECT_EQ(standby().behind, 1U);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 1; }));
+    EXPECT_EQ(replica().next_target, session_->status().next_target);
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+}
+
+TEST_F(StandbyTest, WithoutWaitingTheAnswerDoesNotNeedTheStandby) {
+    start_standby();
+    start_house(StandbyMode::none, OnStandbyLoss::go_on);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on() && is(State::attached); }));
+    order(1);
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 1; }));
+    ASSERT_TRUE(both([&] { return standby().behind == 0; }));
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+}
+
+TEST_F(StandbyTest, AStuckStandbyStopsTheSessionAndNothingThatItLacksIsSent) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(1);
+    ASSERT_TRUE(alone([&] { return is(State::lost); }));
+    EXPECT_THAT(standby().error, HasSubstr("no acknowledgement in time"));
+    EXPECT_THAT(echo_.closed, Contains(Closed::standby_lost));
+    EXPECT_TRUE(desk_.orders.empty());
+    EXPECT_GE(standby().losses, 1U);
+    // Once it is there again the counterparty asks for what it missed.
+    ASSERT_TRUE(both([&] { return desk_is_on() && !desk_.orders.empty(); }));
+    EXPECT_THAT(desk_.orders, ElementsAre(1));
+    EXPECT_THAT(echo_.orders, ElementsAre(1));
+}
+
+TEST_F(StandbyTest, ASessionThatGoesOnSendsWhatWaitedWhenTheStandbyIsLost) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    start_desk();
+    ASSERT_TRUE(log_on());
+    order(1);
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 1; }));
+    EXPECT_TRUE(is(State::lost));
+    EXPECT_GE(standby().losses, 1U);
+    order(2);
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 2; }));
+    EXPECT_TRUE(echo_.closed.empty());
+    // And waits again once it is filled.
+    ASSERT_TRUE(both([&] { return is(State::attached) && standby().behind == 0; }));
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+    order(3);
+    ASSERT_TRUE(alone([&] { return echo_.orders.size() == 3; }));
+    idle(5);
+    EXPECT_EQ(desk_.orders.size(), 2U);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 3; }));
+}
+
+TEST_F(StandbyTest, WithoutAStandbyFromTheStartASessionThatGoesOnBeginsAfterTheTimeout) {
+    start_standby();
+    server_.reset();  // no one listens there
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    start_desk();
+    ASSERT_TRUE(alone([&] { return desk_is_on(); }));
+    EXPECT_TRUE(is(State::lost));
+    EXPECT_GE(standby().losses, 1U);
+    EXPECT_FALSE(standby().error.empty());
+}
+
+TEST_F(StandbyTest, ALostConnectionWithinTheTimeoutDisturbsNoOne) {
+    timeout_ = std::chrono::seconds{30};
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(log_on());
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        order(id);
+        server_.reset();
+        start_standby();
+        ASSERT_TRUE(both([&] { return desk_.orders.size() == id; }));
+    }
+    EXPECT_EQ(desk_.logons, 1);
+    EXPECT_TRUE(desk_.closed.empty());
+    EXPECT_EQ(standby().losses, 0U);
+    EXPECT_THAT(echo_.orders, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(StandbyTest, TheLastBytesOfAnEndingConnectionWaitToo) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(log_on());
+    desk_session_->request_logout("bye");
+    ASSERT_TRUE(both([&] { return !desk_.closed.empty(); }));
+    EXPECT_THAT(desk_.closed, ElementsAre(Closed::logged_out));
+}
+
+TEST_F(StandbyTest, ManyOrdersAtOnceAreHeldBackInBoundsAndAllAnswered) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(log_on());
+    std::uint64_t sent = 0;
+    const auto more = [&] {
+        while (sent < 5'000) {
+            auto draft = sender_->try_make(Order{.id = sent + 1, .quantity = 1});
+            if (!draft || sender_->try_send(std::move(draft), {}) != Handed::queued) return;
+            ++sent;
+        }
+    };
+    ASSERT_TRUE(both([&] {
+        more();
+        return desk_.orders.size() == 5'000;
+    }));
+    EXPECT_EQ(echo_.orders.size(), 5'000U);
+    EXPECT_TRUE(echo_.closed.empty());
+    EXPECT_EQ(replica().next_target, session_->status().next_target);
+}
+
+/// Kills the primary between any two of its rounds: what the standby then knows is enough.
+TEST_F(StandbyTest, ThePromotedStandbyGoesOnWithTheRightNumbersAndEachOrderIsAnsweredOnce) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(1);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 1; }));
+    order(2);
+    // The primary has answered, the standby does not know it.
+    ASSERT_TRUE(alone([&] { return echo_.orders.size() == 2; }));
+    acceptor_.reset();
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    start_house(house("standby"));
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() >= 2; }));
+    idle();
+    EXPECT_THAT(desk_.orders, ElementsAre(1, 2));
+    EXPECT_THAT(echo_.orders, ElementsAre(1, 2, 2));  // the second time by the standby
+    order(3);
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 3; }));
+}
+
+TEST_F(StandbyTest, WhatTheCounterpartyMissedIsResentFromTheCopy) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(1);
+    ASSERT_TRUE(alone([&] { return echo_.orders.size() == 1; }));
+    // The standby takes it, and the primary dies before it knows.
+    const auto next_sender = session_->status().next_sender;
+    while (replica().next_sender < next_sender) other_io_.poll(std::chrono::milliseconds{1});
+    acceptor_.reset();
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    echo_.answers = false;
+    start_house(house("standby"));
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 1; }));
+    EXPECT_THAT(echo_.orders, ElementsAre(1));
+}
+
+TEST_F(StandbyTest, APromotionWhileThePrimaryRunsEndsItsSessionAtOnce) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    EXPECT_EQ(server_->promote("FIX.4.4:HOUSE->DESK").value(), 1U);
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    EXPECT_THAT(echo_.closed, Contains(Closed::standby_lost));
+    const auto closed = desk_.closed.size();
+    ASSERT_TRUE(both([&] { return desk_.closed.size() > closed + 2; }));
+    EXPECT_EQ(desk_.logons, 1);
+    // Nor after a restart, with the standby or without.
+    acceptor_.reset();
+    start_house(StandbyMode::none, OnStandbyLoss::go_on);
+    idle();
+    EXPECT_TRUE(is(State::superseded));
+    acceptor_.reset();
+    start_house(house("primary"));
+    EXPECT_TRUE(is(State::superseded));
+    const auto before = desk_.closed.size();
+    ASSERT_TRUE(alone([&] { return desk_.closed.size() > before + 2; }));
+    EXPECT_EQ(desk_.logons, 1);
+}
+
+TEST_F(StandbyTest, AnOldPrimaryThatComesBackIsRefusedBeforeItTakesAnyone) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    ASSERT_TRUE(both([&] { return is(State::attached); }));
+    acceptor_.reset();
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    start_desk();
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    EXPECT_THAT(standby().error, HasSubstr("the session runs here with epoch 1, the primary is of epoch 0"));
+    EXPECT_EQ(desk_.logons, 0);
+}
+
+TEST_F(StandbyTest, TheOldPrimaryBecomesTheStandbyAndCanTakeOverAgain) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(1);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 1; }));
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    acceptor_.reset();
+    server_.reset();
+    start_standby("primary");
+    EXPECT_TRUE(is_replica_);
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "standby");
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(2);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 2; }));
+    EXPECT_TRUE(replica().is_whole);
+    EXPECT_EQ(server_->promote("FIX.4.4:HOUSE->DESK").value(), 2U);
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    acceptor_.reset();
+    server_.reset();
+    start_house(house("primary"));
+    order(3);
+    ASSERT_TRUE(alone([&] { return desk_.orders.size() == 3; }));
+    EXPECT_THAT(desk_.orders, ElementsAre(1, 2, 3));
+}
+
+TEST_F(StandbyTest, ASupersededSessionRunsAgainWhenItIsPromoted) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    ASSERT_TRUE(both([&] { return is(State::attached); }));
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    std::optional<std::string> answer;
+    session_->request_promotion([&](const std::string& error) { answer = error; });
+    ASSERT_TRUE(both([&] { return answer.has_value(); }));
+    EXPECT_EQ(*answer, "");
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    EXPECT_EQ(standby().epoch, 2U);
+}
+
+TEST_F(StandbyTest, AMachineThatWasPromotedLearnsThatAnotherHasTakenOver) {
+    std::uint64_t told = 0;
+    start_standby("standby", {.superseded = [&](const std::string&, std::uint64_t epoch) { told = epoch; }});
+    start_house(StandbyMode::received, OnStandbyLoss::go_on);
+    ASSERT_TRUE(both([&] { return is(State::attached); }));
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    ASSERT_TRUE(both([&] { return is(State::superseded); }));
+    session_->request_promotion({});
+    ASSERT_TRUE(both([&] { return told == 2; }));
+    // And the session that ran there ends.
+    Acceptor other{io_, {}};
+    Counterparty no_one;
+    auto& old = other.add(house("standby"), no_one);
+    old.request_supersede(told);
+    ASSERT_TRUE(both([&] { return old.status().standby.state == State::superseded; }));
+}
+
+TEST_F(StandbyTest, APromotedStoreRunsAgainAfterARestartAndAReplicaDoesNot) {
+    start_standby();
+    EXPECT_TRUE(is_replica_);
+    server_.reset();
+    try {
+        start_house(house("standby"));
+        ADD_FAILURE() << "a replica ran";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_THAT(error.what(), HasSubstr("FIX.4.4:HOUSE->DESK: its store is a standby's copy"));
+    }
+    acceptor_.reset();
+    start_standby();
+    const auto refused = server_->promote("FIX.4.4:HOUSE->DESK");
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_THAT(refused.error(), HasSubstr("it was never whole"));
+    EXPECT_EQ(server_->promote("FIX.4.4:HOUSE->DESK", true).value(), 1U);
+    EXPECT_EQ(server_->promote("FIX.4.4:HOUSE->DESK").value(), 1U) << "a second time changes nothing";
+    EXPECT_FALSE(server_->promote("FIX.4.4:HOUSE->OTHER").has_value());
+    server_.reset();
+    start_standby();
+    EXPECT_FALSE(is_replica_);
+}
+
+TEST_F(StandbyTest, AWrongTokenOrSessionIsRefusedByName) {
+    start_standby("standby", {.admits = [](std::string_view token) { return token == "the right token"; }});
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "primary", {}, "another");
+    ASSERT_TRUE(both([&] { return standby().error == "the standby refuses: the token is wrong"; }));
+    acceptor_.reset();
+    auto options = house("other");
+    options.config.target_comp_id = "OTHER";
+    options.standby = {.host = {"127.0.0.1", server_port_}, .timeout = timeout_, .token = "the right token"};
+    start_house(std::move(options));
+    ASSERT_TRUE(
+        both([&] { return standby().error == "the standby refuses: the standby has no session with these CompIDs"; }));
+    EXPECT_EQ(replica().records, 0U);
+}
+
+TEST_F(StandbyTest, ACertificateOfAnotherAuthorityIsRefusedOnEitherSide) {
+    const test::Certificates made;
+    if (!tls_available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
+    const auto tls = [&](const std::string& who, const std::string& authority) {
+        return TlsOptions{.certificate = made.certificate(who),
+                          .key = made.key(who),
+                          .authorities = made.certificate(authority),
+                          .server_name = test::Certificates::kServerName};
+    };
+    start_standby("standby", {.tls = tls("ours-server", "ours")});
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "primary", tls("ours-client", "others"));
+    ASSERT_TRUE(both([&] { return !standby().error.empty() && is(State::lost); }));
+    acceptor_.reset();
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "primary", tls("others-client", "ours"));
+    ASSERT_TRUE(both([&] { return !standby().error.empty() && is(State::lost); }));
+    EXPECT_EQ(replica().connections, 0U);
+    acceptor_.reset();
+    start_house(StandbyMode::received, OnStandbyLoss::stop, "primary", tls("ours-client", "ours"));
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    order(1);
+    ASSERT_TRUE(both([&] { return desk_.orders.size() == 1; }));
+}
+
+TEST_F(StandbyTest, AReloadedSessionFindsItsStandbyWhereItWas) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+        ASSERT_TRUE(both([&] { return desk_is_on(); }));
+        order(id);
+        ASSERT_TRUE(both([&] { return desk_.orders.size() == id; }));
+        acceptor_.reset();
+        start_house(StandbyMode::received, OnStandbyLoss::stop);
+    }
+    ASSERT_TRUE(both([&] { return replica().connections == 4 && is(State::attached) && desk_is_on(); }));
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+}
+
+TEST_F(StandbyTest, ASessionWithoutAFileHasNoStandby) {
+    auto options = house("none");
+    options.store.file.clear();
+    options.standby = {.host = {"127.0.0.1", 1}};
+    EXPECT_THROW(start_house(std::move(options)), std::invalid_argument);
+    acceptor_.reset();
+    start_standby();
+    auto in_memory = house("none");
+    in_memory.store.file.clear();
+    EXPECT_THROW(static_cast<void>(server_->add(in_memory)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace millpond::engine
