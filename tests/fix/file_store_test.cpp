@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -45,13 +46,13 @@ TEST_F(FileStoreTest, ItsFilesHaveTheModeThatIsAskedForWhateverTheUmask) {
 
 /// Messages so short that newer ones take the slots of older ones in the index.
 TEST_F(FileStoreTest, AResetForgetsTheMessagesThatLostTheirSlotToo) {
-    for (const std::size_t segments : {1U, 4U}) {
+    for (const auto& [segments, messages] : {std::pair{1U, 400U}, std::pair{4U, 90U}}) {
         auto options = kSmall;
         options.segments = segments;
         const auto file = path().string() + std::to_string(segments);
         {
             FileStore store{file, 42, options};
-            for (std::uint64_t i = 1; i <= 90; ++i) {
+            for (std::uint64_t i = 1; i <= messages; ++i) {
                 ASSERT_TRUE(store.store("short"));
                 store.mark_written(i);
             }
@@ -497,7 +498,7 @@ TEST_F(FileStoreTest, AMessageWhoseBytesLookLikeRecordsAddsNone) {
     const StoreRecord fake{.sequence = 7'777, .length = 16, .offset = 0};
     std::string hostile;
     for (int i = 0; i < 40; ++i) hostile.append(reinterpret_cast<const char*>(&fake), sizeof fake);
-    for (const std::size_t segments : {1U, 4U}) {
+    for (const auto& [segments, messages] : {std::pair{1U, 400U}, std::pair{4U, 90U}}) {
         auto options = kSmall;
         options.segments = segments;
         const auto file = folder_ / std::to_string(segments);
