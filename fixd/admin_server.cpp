@@ -72,7 +72,7 @@ void write_all(int socket, std::string_view text) {
 
 AdminServer::AdminServer(std::string path, Answer answer) : path_(std::move(path)), answer_(std::move(answer)) {
     const auto address = address_of(path_);
-    if (connected(path_)) fail(EADDRINUSE, "admin socket " + path_ + ": another engine is there");
+    if (connected(path_)) fail(EADDRINUSE, "admin socket " + path_ + ": another engine uses it");
     struct stat there{};
     if (::lstat(path_.c_str(), &there) == 0 && S_ISSOCK(there.st_mode)) ::unlink(path_.c_str());
     core::Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -106,7 +106,7 @@ void AdminServer::serve(int client) {
 
 std::string ask_engine(const std::string& path, std::string_view request) {
     const auto socket = connected(path);
-    if (!socket) fail(errno, "no engine answers at " + path);
+    if (!socket) fail(errno, "no engine responds at " + path);
     write_all(socket.get(), std::string{request} + "\n");
     auto answer = read_line(socket.get(), kLongestAnswer);
     if (answer.empty()) fail(ECONNRESET, "no answer from " + path);

@@ -87,7 +87,7 @@ std::vector<metrics::Registration> Authenticator::add_metrics(metrics::Registry&
     std::vector<metrics::Registration> list;
     const auto add = [&](const char* result, const core::Tally& tally) {
         list.push_back(registry.add_counter({"millpond_fix_logon_checks_total",
-                                             "Logons at sessions with users or certificates, by how the check ended.",
+                                             "Logons at sessions with users or certificates, by result of the check.",
                                              {{"result", result}}},
                                             tally));
     };
@@ -128,8 +128,7 @@ std::string Authenticator::full_for(const Line& line) {
     const auto in_line = jobs_.size_of(line);
     if (in_line < kMostInLine && (line.is_known || jobs_.size() < kMostUnknown)) return {};
     counters_.queue_full.add();
-    return fmt::format("{} logons wait for their passwords to be compared, {} of them at this session", jobs_.size(),
-                       in_line);
+    return fmt::format("{} logons are waiting for password checks, {} of them at this session", jobs_.size(), in_line);
 }
 
 std::string Authenticator::delayed(const Job& job) {
@@ -181,7 +180,7 @@ std::string Authenticator::wrong_in(const Job& job) {
         const auto name = shown(attempt.username);
         if (!user) return ends(counters_.password, fmt::format("unknown user '{}'", name));
         if (!right) return ends(counters_.password, fmt::format("wrong password of user '{}'", name));
-        if (!listed) return ends(counters_.password, fmt::format("user '{}' is not one of this session", name));
+        if (!listed) return ends(counters_.password, fmt::format("user '{}' does not belong to this session", name));
         if (!attempt.new_password.empty()) {
             if (auto wrong = wrong_in_change(job, *user); !wrong.empty()) {
                 return ends(counters_.new_password, std::move(wrong));
@@ -202,7 +201,7 @@ std::string Authenticator::wrong_in_change(const Job& job, const service::Passwo
     };
     if (!job.rules->takes_new_password) return refused("is not a field of this session's Logon");
     if (const auto wrong = service::wrong_with_password(wanted); !wrong.empty()) return refused(wrong);
-    if (wanted == attempt.password) return refused("is the old one");
+    if (wanted == attempt.password) return refused("is the same as the old one");
     try {
         job.rules->user_file.change(attempt.username, former, service::PasswordHash::of(wanted));
     } catch (const std::exception& error) {

@@ -43,8 +43,8 @@ std::string certificate_name(std::string_view text) {
     }
     if (!behind("URI:").empty() || !behind("email:").empty() || is_subject(text)) return std::string{text};
     throw std::invalid_argument(
-        fmt::format("expects a subject as 'openssl x509 -noout -subject -nameopt RFC2253' prints it behind 'subject=', "
-                    "or a name behind DNS:, URI:, email: or IP:, found '{}'",
+        fmt::format("expects a subject as 'openssl x509 -noout -subject -nameopt RFC2253' prints it after 'subject=', "
+                    "or a name after DNS:, URI:, email: or IP:, found '{}'",
                     text));
 }
 

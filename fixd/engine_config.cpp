@@ -46,7 +46,7 @@ void checked(std::string_view user, std::string_view key, Check&& check) {
 
 void check_tls(const TlsFiles& tls, std::string_view user) {
     if (tls.certificate.empty() != tls.key.empty()) {
-        throw ConfigError(fmt::format("{}: key '{}' is missing beside '{}'", user,
+        throw ConfigError(fmt::format("{}: '{}' is required with '{}'", user,
                                       tls.key.empty() ? "tls_key" : "tls_certificate",
                                       tls.key.empty() ? "tls_certificate" : "tls_key"));
     }
@@ -70,10 +70,10 @@ void complete_acceptors(EngineConfig& config) {
 
 void check_schedule(const SessionSettings& session, const std::string& user) {
     if (session.start.has_value() != session.end.has_value()) {
-        throw ConfigError(fmt::format("{}: 'start' and 'end' belong together", user));
+        throw ConfigError(fmt::format("{}: 'start' and 'end' are required together", user));
     }
     if (session.start_day.empty() != session.end_day.empty()) {
-        throw ConfigError(fmt::format("{}: 'start_day' and 'end_day' belong together", user));
+        throw ConfigError(fmt::format("{}: 'start_day' and 'end_day' are required together", user));
     }
     const bool has_days = !session.days.empty() || !session.start_day.empty();
     if (has_days && !session.start) throw ConfigError(fmt::format("{}: days need 'start' and 'end'", user));
@@ -98,19 +98,19 @@ void check_way(const SessionSettings& session, const std::string& user) {
         throw ConfigError(fmt::format("{}: 'proxy' and 'local_address' need 'hosts'", user));
     }
     if (session.proxy.empty()) {
-        if (logs_in) throw ConfigError(fmt::format("{}: 'proxy' is missing beside its user name or password", user));
+        if (logs_in) throw ConfigError(fmt::format("{}: 'proxy' is required with its user name or password", user));
         return;
     }
     checked(user, "proxy", [&] { static_cast<void>(proxy_of(session.proxy)); });
     if (logs_in && session.proxy_username.empty()) {
-        throw ConfigError(fmt::format("{}: 'proxy_username' is missing beside its password", user));
+        throw ConfigError(fmt::format("{}: 'proxy_username' is required with its password", user));
     }
 }
 
 /// The fields that the signature needs must be in the Logon.
 void check_signature(const SessionSettings& session, const std::string& user) {
     if (!session.sign) {
-        if (!session.sign_key.empty()) throw ConfigError(fmt::format("{}: 'sign' is missing beside its key", user));
+        if (!session.sign_key.empty()) throw ConfigError(fmt::format("{}: 'sign' is required with its key", user));
         return;
     }
     if (session.hosts.empty()) throw ConfigError(fmt::format("{}: 'sign' needs 'hosts'", user));
@@ -130,7 +130,7 @@ void check_signature(const SessionSettings& session, const std::string& user) {
 void check_versions(const SessionSettings& session, const std::string& user) {
     if (session.further_versions.empty()) return;
     if (session_version(session.version) != fix::Version::fixt11) {
-        throw ConfigError(fmt::format("{}: 'further_versions' needs a version from FIX.5.0 on: {} carries no other",
+        throw ConfigError(fmt::format("{}: 'further_versions' needs FIX.5.0 or later: {} supports no other version",
                                       user, fix::begin_string(session_version(session.version))));
     }
     std::set<FixVersion> known{session.version};
@@ -138,7 +138,7 @@ void check_versions(const SessionSettings& session, const std::string& user) {
         if (known.insert(further.version).second) continue;
         throw ConfigError(fmt::format("{}: key 'further_versions': {} {}", user,
                                       fix::name(application_version(further.version)),
-                                      further.version == session.version ? "is the key 'version'" : "is there twice"));
+                                      further.version == session.version ? "is the key 'version'" : "is listed twice"));
     }
 }
 
@@ -180,7 +180,7 @@ void complete_guard(const EngineConfig& config, SessionSettings& session, const 
         throw ConfigError(fmt::format("{}: 'users' needs the key 'user_file' of the engine", user));
     }
     for (const auto& name : session.users) {
-        if (!is_user_name(name)) throw ConfigError(fmt::format("{}: key 'users': '{}' is no user's name", user, name));
+        if (!is_user_name(name)) throw ConfigError(fmt::format("{}: key 'users': '{}' is not a user name", user, name));
     }
     if (!session.certificates.empty() && (acceptor.tls.certificate.empty() || !acceptor.tls.verify)) {
         throw ConfigError(
@@ -274,7 +274,7 @@ void complete(EngineConfig& config) {
         const auto id =
             fmt::format("{} '{}' to '{}'", static_cast<int>(session.version), session.sender, session.target);
         if (!ids.insert(id).second) {
-            throw ConfigError(fmt::format("[[session]] '{}' to '{}' is there twice", session.sender, session.target));
+            throw ConfigError(fmt::format("[[session]] '{}' to '{}' is listed twice", session.sender, session.target));
         }
     }
 }

@@ -66,13 +66,13 @@ std::int64_t time_of_day(const Value& value) {
         const auto* const begin = text.data() + at;
         const auto [end, error] = std::from_chars(begin, begin + 2, number);
         if (error != std::errc{} || end != begin + 2 || number < 0 || number > most) {
-            value.fail("a time of the day like 08:30 or 08:30:15", "'" + text + "'");
+            value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
         }
         return number;
     };
     const bool has_shape =
         (text.size() == 5 || text.size() == 8) && text[2] == ':' && (text.size() == 5 || text[5] == ':');
-    if (!has_shape) value.fail("a time of the day like 08:30 or 08:30:15", "'" + text + "'");
+    if (!has_shape) value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
     return part(0, 23) * 3600 + part(3, 59) * 60 + (text.size() == 8 ? part(6, 59) : 0);
 }
 
@@ -96,10 +96,9 @@ std::vector<FurtherVersion> further_versions_of(const Value& value) {
         const std::string_view name{text.data(), equals};
         const auto* const known = std::ranges::find(kVersions, name, [](const auto& one) { return one.first; });
         if (known == std::end(kVersions)) {
-            value.fail("FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE where the dictionary is a file of its own",
-                       "'" + text + "'");
+            value.fail("FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE for its own dictionary file", "'" + text + "'");
         }
-        if (equals + 1 == text.size()) value.fail("a file behind the '='", "'" + text + "'");
+        if (equals + 1 == text.size()) value.fail("a file after the '='", "'" + text + "'");
         versions.push_back({known->second, text.substr(std::min(equals + 1, text.size()))});
     }
     return versions;
@@ -122,7 +121,7 @@ service::TokenSource secret_of(const Value& value) {
         auto* const target = key == "file" ? &source.file : key == "env" ? &source.environment : nullptr;
         if (target == nullptr) value.fail("{ file = \"...\" } or { env = \"...\" }", fmt::format("'{}'", key));
         *target = place.text();
-        if (target->empty()) place.fail("the place of a secret", "an empty string");
+        if (target->empty()) place.fail("the source of a secret", "an empty string");
     }
     if (source.file.empty() == source.environment.empty()) {
         value.fail("{ file = \"...\" } or { env = \"...\" }", source.empty() ? "neither" : "both");
@@ -177,7 +176,7 @@ constexpr Key<EngineConfig> kTopKeys[] = {
                                                           "Least severe messages to log."),
     TopKey::choice<&EngineConfig::log_format, kLogFormats>("log_format", "text|json",
                                                            "Log each message as a line of text or as a JSON object."),
-    {"quiet", "", "Of logons, logouts and closed connections log only errors.",
+    {"quiet", "", "Log only errors of logons, logouts and closed connections.",
      [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
     TopKey::endpoint<&EngineConfig::metrics>("metrics",
                                              "Address and port of /metrics, /health and /api/health; off if unset."),
@@ -206,7 +205,7 @@ constexpr Key<EngineConfig> kTopKeys[] = {
         "raw_log_keep", "N", "Maximum number of renamed raw logs; the oldest are removed. 0 keeps all."),
     TopKey::boolean<&EngineConfig::raw_log_compress>("raw_log_compress", "Compress renamed raw logs by zstd."),
     {"mask_tags", "TAG+...",
-     "Tags to hide in the raw log and in printed messages, besides 554, 925, 1402, 1404 and a Logon's 96.",
+     "Tags to hide in the raw log and in printed messages, in addition to 554, 925, 1402, 1404 and a Logon's 96.",
      [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
     TopKey::choice<&EngineConfig::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664", "Permissions of stores and raw logs, whatever the umask."),
@@ -217,7 +216,7 @@ constexpr Key<EngineConfig> kTopKeys[] = {
     TopKey::choice<&EngineConfig::poll, kPolls>(
         "poll", "spin|block|adaptive", "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
     TopKey::integer<&EngineConfig::pin, 0, kHighestCpu>(
-        "pin", "CPU", "CPU to bind the first I/O thread to; the others follow on the next ones. Any CPU if unset."),
+        "pin", "CPU", "CPU to bind the first I/O thread to; the others use the next CPUs. Any CPU if unset."),
     TopKey::integer<&EngineConfig::realtime, 0, 99>("realtime", "PRIORITY",
                                                     "SCHED_FIFO priority of I/O threads; 0 for none."),
 };
@@ -231,7 +230,7 @@ constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
     AcceptorKey::integer<&AcceptorConfig::max_before_logon, 1, 100'000>(
         "max_before_logon", "N", "Maximum number of connections before their Logon; beyond it the oldest is closed."),
     AcceptorKey::integer<&AcceptorConfig::max_before_logon_per_address, 1, 100'000>("max_before_logon_per_address", "N",
-                                                                                    "The same for each address."),
+                                                                                    "The same limit for each address."),
     AcceptorKey::integer<&AcceptorConfig::first_message_seconds, 1, 3'600>(
         "first_message_seconds", "N", "Close a connection without a Logon after this many seconds."),
     AcceptorKey::nonempty_list<&AcceptorConfig::allow>("allow", "ADDRESS/BITS+...",
@@ -251,7 +250,8 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
     SessionKey::short_text<&SessionSettings::sender, kLongestId>("sender", "ID", "Our CompID."),
     SessionKey::short_text<&SessionSettings::target, kLongestId>(
         "target", "ID|*", "The counterparty's CompID; * for any that no other session has."),
-    SessionKey::boolean<&SessionSettings::enabled>("enabled", "Let it log on; `millpond fix sessions` may change it."),
+    SessionKey::boolean<&SessionSettings::enabled>(
+        "enabled", "Allow the session to log on; `millpond fix sessions` can change it."),
     SessionKey::text<&SessionSettings::acceptor>("acceptor", "NAME", "Acceptor of the session; the first if unset."),
     SessionKey::nonempty_list<&SessionSettings::allow>(
         "allow", "ADDRESS/BITS+...",
@@ -261,14 +261,14 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "Users of `user_file` that may log on, each with its Username and Password; all if unset."),
     SessionKey::nonempty_list<&SessionSettings::certificates>(
         "certificates", "NAME+...",
-        "Client certificates that may log on: a subject as RFC 2253 writes it, or an alternative name behind DNS:, "
+        "Client certificates that may log on: a subject as RFC 2253 writes it, or an alternative name after DNS:, "
         "URI:, email: or IP:; all if unset."),
     SessionKey::integer<&SessionSettings::max_dynamic, 1, 10'000>(
         "max_dynamic", "N", "Maximum number of sessions of target '*'; disconnected ones with a store file make room."),
     SessionKey::list<&SessionSettings::hosts>("hosts", "HOST:PORT+...", "Addresses to connect to, in this order."),
     SessionKey::text<&SessionSettings::proxy>("proxy", "socks5://HOST:PORT|http://HOST:PORT",
                                               "Connect through this SOCKS5 or HTTP (CONNECT) proxy, which looks up the "
-                                              "names in `hosts`; TLS goes on inside."),
+                                              "names in `hosts`; TLS runs through it."),
     SessionKey::text<&SessionSettings::proxy_username>("proxy_username", "TEXT", "User name for the proxy."),
     SessionKey::text<[](auto& s) -> auto& { return s.proxy_password.file; }>(
         "proxy_password_file", "FILE", "File whose first line is the password for the proxy."),
@@ -299,7 +299,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
     SessionKey::text<&SessionSettings::application_dictionary>(
         "application_dictionary", "FILE", "The same for the application messages of FIX 5.0 and later."),
     {"further_versions", "VERSION[=FILE]+...",
-     "Versions of application messages that the session carries besides `version`, over FIXT.1.1, each with its "
+     "Further versions of application messages in the session, over FIXT.1.1, each with its "
      "dictionary; the version's in `dictionaries` without FILE.",
      [](SessionSettings& s, const Value& v) { s.further_versions = further_versions_of(v); }, further_versions_text},
     SessionKey::boolean<&SessionSettings::fields_have_values>("fields_have_values", "Reject fields without a value."),
@@ -315,7 +315,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "unchecked_types", "MSGTYPE+...",
         "Types of application messages whose bodies are not compared with the dictionary; * for all."),
     SessionKey::boolean<&SessionSettings::check_comp_ids>("check_comp_ids",
-                                                          "Reject messages behind the Logon with other CompIDs."),
+                                                          "Reject messages with other CompIDs after the Logon."),
     SessionKey::boolean<&SessionSettings::reject_garbled>(
         "reject_garbled",
         "Reject a message with a wrong CheckSum or an unreadable field, and count it as received, if its number is the "
@@ -330,7 +330,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "max_latency_seconds", "N", "Largest difference between SendingTime and our clock; 0 disables the check."),
     SessionKey::choice<&SessionSettings::time_precision, kPrecisions>(
         "time_precision", "s|ms|us|ns",
-        "Precision of the times that we write; ms from FIX.4.2 on and s before, if unset."),
+        "Precision of times in sent messages; ms from FIX.4.2 on and s before, if unset."),
     SessionKey::text<&SessionSettings::username>("username", "TEXT", "Username in our Logon."),
     SessionKey::text<&SessionSettings::password_file>("password_file", "FILE",
                                                       "File whose first line is the password in our Logon."),
@@ -348,7 +348,7 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      [](SessionSettings& s, const Value& v) { s.header = fields_of(v, wrong_in_header); }},
     SessionKey::choice<&SessionSettings::sign, kSchemes>(
         "sign", "binance|bybit|coinbase-exchange|coinbase-prime|kraken|kraken-prime",
-        "Sign our Logon as this venue documents it. The guide names the fields that the Logon must have."),
+        "Sign our Logon as this venue documents it. The guide lists the fields that the Logon must have."),
     SessionKey::text<[](auto& s) -> auto& { return s.sign_key.file; }>(
         "sign_key_file", "FILE",
         "File with the key to sign with: PEM for binance (Ed25519) and bybit (RSA), else the API secret in its first "
@@ -379,13 +379,13 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "resend_chunk", "N", "Maximum number of messages in one ResendRequest; 0 for all."),
     SessionKey::integer<&SessionSettings::resend_max_age_seconds, 0, kLongestAgeSeconds>(
         "resend_max_age_seconds", "N",
-        "Send a gap fill in place of requested orders and quotes that were sent longer ago than this; 0 resends all."),
+        "Send a gap fill instead of requested orders and quotes that are older than this; 0 resends all."),
     SessionKey::list<&SessionSettings::resend_max_age_types>("resend_max_age_types", "MSGTYPE+...",
                                                              "Message types that this applies to; * for all."),
     SessionKey::bytes<&SessionSettings::max_message_bytes>("max_message_bytes",
-                                                           "Longest message; longer ones are garbled."),
-    SessionKey::integer<&SessionSettings::held_messages, 0, 1'000'000>("held_messages", "N",
-                                                                       "Maximum number of early messages to hold."),
+                                                           "Longest message; longer ones count as garbled."),
+    SessionKey::integer<&SessionSettings::held_messages, 0, 1'000'000>(
+        "held_messages", "N", "Maximum number of out-of-order messages to hold."),
     SessionKey::bytes<&SessionSettings::held_bytes>("held_bytes", "Maximum size of these messages."),
     {"start", "HH:MM[:SS]", "Time of day at which the session starts; it never ends if unset.",
      [](SessionSettings& s, const Value& v) { s.start = time_of_day(v); }},
@@ -418,14 +418,14 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "What survives a crash of the machine: what the kernel wrote, all but the last `sync_ms`, or every message."),
     SessionKey::integer<&SessionSettings::sync_ms, 1, 3'600'000>("sync_ms", "N",
                                                                  "Time between syncs for durability = \"interval\"."),
-    SessionKey::bytes<&SessionSettings::pending_bytes>("pending_bytes",
-                                                       "Disconnect a counterparty that leaves more output unread."),
+    SessionKey::bytes<&SessionSettings::pending_bytes>(
+        "pending_bytes", "Disconnect a counterparty that has more unread output than this."),
     SessionKey::integer<&SessionSettings::stall_seconds, 1, kDaySeconds>(
-        "stall_seconds", "N", "Disconnect a counterparty that reads nothing of it for this many seconds."),
+        "stall_seconds", "N", "Disconnect a counterparty that has read nothing for this many seconds."),
     SessionKey::integer<&SessionSettings::messages_per_second, 0, 100'000'000>(
-        "messages_per_second", "N", "Most messages that the counterparty may send each second; 0 for no limit."),
+        "messages_per_second", "N", "Maximum number of messages per second from the counterparty; 0 for no limit."),
     SessionKey::integer<&SessionSettings::burst, 1, 100'000'000>("burst", "N",
-                                                                 "Most messages that it may send at once."),
+                                                                 "Maximum burst of messages from the counterparty."),
     SessionKey::boolean<&SessionSettings::cut_off>(
         "cut_off", "Disconnect a counterparty that exceeds this, instead of reading more slowly."),
 };

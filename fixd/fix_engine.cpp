@@ -195,8 +195,9 @@ void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
         const auto add = [&](const char* metric, const char* help, const core::Tally& tally) {
             registrations_.push_back(registry_.add_counter({metric, help, labels}, tally));
         };
-        add("millpond_fix_raw_log_pieces_total", "Pieces of the stream taken into the raw log.", raw.pieces);
-        add("millpond_fix_raw_log_lost_total", "Pieces of the stream that found no room in the raw log.",
+        add("millpond_fix_raw_log_pieces_total", "Pieces of the byte stream written to the raw log's ring.",
+            raw.pieces);
+        add("millpond_fix_raw_log_lost_total", "Pieces of the byte stream lost because the raw log's ring was full.",
             raw.lost_pieces);
         add("millpond_fix_raw_log_compressed_total", "Raw logs that were compressed.", raw.compressed);
         add("millpond_fix_raw_log_compress_failures_total", "Raw logs that could not be compressed.",
@@ -267,8 +268,8 @@ void FixEngine::say_failures(Listed& listed) {
     const auto status = listed.session->status();
     if (status.store_failures == std::exchange(listed.store_failures, status.store_failures)) return;
     log_->say(service::Severity::warning, status.name + ".store",
-              fmt::format("{}: the next file of its store cannot be prepared, so its oldest messages make room: free "
-                          "space on the disk ({} attempts since the start)",
+              fmt::format("{}: the next file of its store cannot be prepared, so its oldest messages are removed: free "
+                          "space on the disk ({} attempts since startup)",
                           status.name, status.store_failures));
 }
 

@@ -31,20 +31,22 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
-         "Agree with the counterparty on what it missed. A larger `keep_bytes` (`store_bytes` of a store of fixed "
+         "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "
+         "fixed "
          "size) keeps more."},
         {"store_failed", warning,
-         "The next part of the session's store could not be prepared: the oldest messages make room for new ones.",
-         "The log has the reason, such as a full disk. Make room, and look whether the counterparty asked for old "
+         "The next part of the session's store could not be prepared: the oldest messages are removed for new ones.",
+         "The log has the reason, such as a full disk. Free space, and check whether the counterparty requested old "
          "messages."},
-        {"raw_log_lost", warning, "Pieces of the byte stream found no room in the raw log or could not be written.",
-         "Look for a slow or full disk. A larger `raw_log_ring` waits longer."},
-        {"slow_consumer", warning, "The counterparty reads more slowly than it is sent to.",
+        {"raw_log_lost", warning,
+         "Pieces of the byte stream were lost because the raw log's ring was full, or could not be written.",
+         "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
+        {"slow_consumer", warning, "The counterparty reads more slowly than the session sends.",
          "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
-        {"resend", info, "Messages are being sent again, or were asked for and have not come.",
-         "Nothing, unless it lasts."},
+        {"resend", info, "Messages are being resent, or requested messages have not arrived.",
+         "No action, unless it lasts."},
         {"disabled", info, "Logons to this session are refused.",
-         "`millpond fix sessions enable` ends that, or `enabled = true` in the configuration and a reload."},
+         "Run `millpond fix sessions enable`, or set `enabled = true` in the configuration and reload."},
     };
     return kWords[static_cast<std::size_t>(kind)];
 }
@@ -70,17 +72,17 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
             session.error.utc_ns != 0 ? session.error.text : std::string{"it is not logged on"});
     }
     if (status.lost != 0) {
-        add(Finding::Kind::history_lost, fmt::format("{} messages were asked for and not in the store", status.lost));
+        add(Finding::Kind::history_lost, fmt::format("{} requested messages were not in the store", status.lost));
     }
     if (status.store_failures != 0) {
         add(Finding::Kind::store_failed,
-            fmt::format("the store could not be extended {} times since the start", status.store_failures));
+            fmt::format("the store could not be extended {} times since startup", status.store_failures));
     }
     if (status.pending_bytes > kMuchPending) {
-        add(Finding::Kind::slow_consumer, fmt::format("{} bytes wait to be read", status.pending_bytes));
+        add(Finding::Kind::slow_consumer, fmt::format("{} bytes are unread", status.pending_bytes));
     }
     if (status.resending || status.awaits_resend) {
-        add(Finding::Kind::resend, status.resending ? "messages are sent again" : "missing messages were asked for");
+        add(Finding::Kind::resend, status.resending ? "messages are being resent" : "missing messages were requested");
     }
 }
 
@@ -127,7 +129,7 @@ std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, 
         found.push_back(
             {.kind = Finding::Kind::raw_log_lost,
              .of = "the raw log",
-             .text = fmt::format("{} pieces found no room, {} bytes were not written", raw_log.pieces, raw_log.bytes)});
+             .text = fmt::format("{} pieces did not fit, {} bytes were not written", raw_log.pieces, raw_log.bytes)});
     }
     std::map<std::string, std::int64_t> since;
     const std::lock_guard guard{lock_};

@@ -98,7 +98,7 @@ private:
             if (usual.empty() || !quickfix::same_key(usual, entry.value)) leave_out(entry, reason);
             return;
         }
-        leave_out(entry, "no setting of QuickFIX that is known here; your own code may read it");
+        leave_out(entry, "not a known QuickFIX setting; your own code may read it");
     }
     [[nodiscard]] std::uint64_t number(const Entry& entry) const {
         const auto value = quickfix::number_of(entry.value);
@@ -115,7 +115,7 @@ private:
 
     void write(const quickfix::PlainKey& plain, const Entry& entry) {
         if (!written_.insert(plain.ours).second) {
-            return leave_out(entry, fmt::format("'{}' has its value from another setting", plain.ours));
+            return leave_out(entry, fmt::format("'{}' gets its value from another setting", plain.ours));
         }
         switch (plain.kind) {
             case quickfix::Kind::text: return add(plain.ours, toml_text(entry.value));
@@ -319,7 +319,7 @@ private:
             const auto version = application_version(entry.key.substr(kPrefix.size()));
             const bool is_known =
                 std::ranges::any_of(quickfix::kApplVerIds, [&](const auto& one) { return one.second == version; });
-            if (!is_known) fail(entry.line, fmt::format("{}: '{}' is no application version", entry.key, version));
+            if (!is_known) fail(entry.line, fmt::format("{}: '{}' is not an application version", entry.key, version));
             if (version != version_) {
                 list += list.empty() ? "" : ", ";
                 list += toml_text(is_used ? version + "=" + entry.value : version);

@@ -81,9 +81,9 @@ struct WithoutCounterpart {
 
 inline constexpr std::string_view kJavaStore =
     "a Java key store; convert it to PEM files (keytool, openssl pkcs12) for tls_certificate and tls_key";
-inline constexpr std::string_view kDatabase = "stores are files here: store";
+inline constexpr std::string_view kDatabase = "stores are files: use `store`";
 inline constexpr std::string_view kScreen =
-    "there is no log on the screen; raw_log and `millpond fix print` show messages";
+    "messages are not logged to the screen; use raw_log and `millpond fix print`";
 inline constexpr std::string_view kProtocols = "TLS 1.2 and later with OpenSSL's ciphers are used";
 
 inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
@@ -95,9 +95,9 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"ValidateSequenceNumbers", "Y", "sequence numbers are always validated"},
     {"AllowUnknownMsgFields", "N", "message_fields_are_known = false lets such fields pass"},
     {"SendRedundantResendRequests", "N", "one ResendRequest is open at a time"},
-    {"UseClosedResendInterval", "N", "an open range is asked for; resend_chunk makes closed ones"},
-    {"ClosedResendInterval", "N", "an open range is asked for; resend_chunk makes closed ones"},
-    {"RefreshOnLogon", "N", "only the engine's own API has it: SessionConfig::refresh_on_logon"},
+    {"UseClosedResendInterval", "N", "an open range is requested; resend_chunk makes closed ones"},
+    {"ClosedResendInterval", "N", "an open range is requested; resend_chunk makes closed ones"},
+    {"RefreshOnLogon", "N", "only the C++ API has it: SessionConfig::refresh_on_logon"},
     {"DisconnectOnError", "N", "an error is answered with a Reject"},
     {"ForceResendWhenCorruptedStore", "N", "a store that cannot be read is refused at startup"},
     {"IgnorePossDupResendRequests", "N", "such requests are answered"},
@@ -108,20 +108,20 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"UseLocalTime", "N", "times are in `timezone`: set the machine's zone"},
     {"SessionQualifier", "", "sessions have no qualifier: two sessions need different CompIDs or versions"},
     {"LogonTag", "", "use [session.logon]"},
-    {"Username", "", "your own code read it: username, or 553 in [session.logon]"},
-    {"Password", "", "your own code read it: password_file, password_env, or 554 in [session.logon]"},
+    {"Username", "", "your own code reads it: use username, or 553 in [session.logon]"},
+    {"Password", "", "your own code reads it: use password_file, password_env, or 554 in [session.logon]"},
     {"ProxyPassword", "", "put it into a file or the environment: proxy_password_file, proxy_password_env"},
-    {"ProxyVersion", "5", "of SOCKS only version 5 is spoken"},
-    {"ProxyDomain", "", "NTLM is not spoken"},
+    {"ProxyVersion", "5", "SOCKS is supported in version 5 only"},
+    {"ProxyDomain", "", "NTLM is not supported"},
     {"SocketLocalPort", "", "the kernel chooses the local port"},
     {"SocketConnectSourcePort", "", "the kernel chooses the local port"},
-    {"MaxScheduledWriteRequests", "", "pending_bytes and stall_seconds bound what a slow counterparty leaves unread"},
-    {"SocketSynchronousWrites", "", "writes never block; pending_bytes bounds what waits"},
-    {"SocketSynchronousWriteTimeout", "", "writes never block; stall_seconds bounds how long they wait"},
-    {"SocketSendBufferSize", "", "the kernel's size is used"},
-    {"SocketReceiveBufferSize", "", "the kernel's size is used"},
-    {"SocketKeepAlive", "", "heartbeats are what finds a dead connection"},
-    {"SocketLinger", "", "connections end in order"},
+    {"MaxScheduledWriteRequests", "", "pending_bytes and stall_seconds limit what a slow counterparty leaves unread"},
+    {"SocketSynchronousWrites", "", "writes never block; pending_bytes limits unsent data"},
+    {"SocketSynchronousWriteTimeout", "", "writes never block; stall_seconds limits how long data waits"},
+    {"SocketSendBufferSize", "", "the kernel's default size is used"},
+    {"SocketReceiveBufferSize", "", "the kernel's default size is used"},
+    {"SocketKeepAlive", "", "heartbeats detect dead connections"},
+    {"SocketLinger", "", "connections are always closed in order"},
     {"FileStoreSync", "N", "durability = \"message\" syncs each message"},
     {"FileStoreMaxCachedMsgs", "", "messages are read from the mapped file"},
     {"HttpAcceptPort", "", "metrics and `millpond fix sessions` show the sessions"},

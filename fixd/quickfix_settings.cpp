@@ -83,7 +83,7 @@ std::vector<Section> read_settings(std::string_view text, std::string_view name)
             if (equals == std::string_view::npos) fail(fmt::format("expected KEY=VALUE, found '{}'", line));
             if (current == nullptr) fail("a setting before [DEFAULT] and [SESSION]");
             const auto key = trimmed(line.substr(0, equals));
-            if (find_in(*current, key) != nullptr) fail(fmt::format("key '{}' is there twice", key));
+            if (find_in(*current, key) != nullptr) fail(fmt::format("key '{}' is listed twice", key));
             current->push_back({number, std::string{key}, std::string{trimmed(line.substr(equals + 1))}});
         }
     }

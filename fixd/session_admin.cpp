@@ -66,7 +66,7 @@ engine::SessionHandle& session_named(std::string_view name, const SessionList& s
         if (session->name() == name) return *session;
         if (session->name().find(name) == std::string::npos) continue;
         if (found != nullptr) {
-            throw BadRequest(fmt::format("'{}' is a part of '{}' and '{}'", name, found->name(), session->name()));
+            throw BadRequest(fmt::format("'{}' matches both '{}' and '{}'", name, found->name(), session->name()));
         }
         found = session.get();
     }
@@ -113,7 +113,7 @@ void set_numbers(engine::SessionHandle& session, std::string_view sender, std::s
     const auto outcome = std::make_shared<std::promise<bool>>();
     auto known = outcome->get_future();
     session.request_numbers(next_sender, next_target, [outcome](bool done) { outcome->set_value(done); });
-    if (known.wait_for(kPatience) != std::future_status::ready) throw BadRequest("the I/O thread does not answer");
+    if (known.wait_for(kPatience) != std::future_status::ready) throw BadRequest("the I/O thread does not respond");
     bool done = false;
     try {
         done = known.get();

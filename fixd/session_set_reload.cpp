@@ -285,8 +285,8 @@ void SessionSet::replace_changed(std::vector<Prepared> changed, service::Reloade
             } catch (const std::exception&) {
                 restored = false;  // a file that was there when it was added first is gone
             }
-            result.refused.push_back(fmt::format(
-                "session {} {}: {}", name, restored ? "runs with its old settings" : "is left out", error.what()));
+            result.refused.push_back(fmt::format("session {} {}: {}", name,
+                                                 restored ? "keeps its old settings" : "was not added", error.what()));
         }
     }
 }

@@ -135,7 +135,7 @@ std::optional<PasswordHash> find_in(std::string_view text, std::string_view name
     std::optional<PasswordHash> found;
     for_each_line(text, [&](std::size_t number, std::string_view line) {
         if (!is_user(line) || name_in(line) != name) return;
-        if (found) throw ConfigError(fmt::format("{}: user '{}' is there twice", place(path, number), name));
+        if (found) throw ConfigError(fmt::format("{}: user '{}' is listed twice", place(path, number), name));
         found = hash_in(line, place(path, number));
     });
     return found;
@@ -179,7 +179,7 @@ std::set<std::string, std::less<>> UserFile::check() const {
         const auto where = place(path_, number);
         static_cast<void>(hash_in(line, where));
         if (names.emplace(name_in(line)).second) return;
-        throw ConfigError(fmt::format("{}: user '{}' is there twice", where, name_in(line)));
+        throw ConfigError(fmt::format("{}: user '{}' is listed twice", where, name_in(line)));
     });
     return names;
 }
@@ -188,9 +188,9 @@ std::optional<PasswordHash> UserFile::find(std::string_view name) const { return
 
 void UserFile::change(std::string_view name, const PasswordHash& former, const PasswordHash& hash) const {
     write_line(path_, name, hash, [&](const std::optional<PasswordHash>& there) {
-        if (!there) throw std::runtime_error(fmt::format("user '{}' has no line any more", name));
+        if (!there) throw std::runtime_error(fmt::format("user '{}' no longer has a line", name));
         if (there->text() != former.text()) {
-            throw std::runtime_error(fmt::format("the line of user '{}' was changed meanwhile", name));
+            throw std::runtime_error(fmt::format("the line of user '{}' was changed in the meantime", name));
         }
     });
 }

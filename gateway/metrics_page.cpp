@@ -22,7 +22,7 @@ namespace millpond::gateway {
 MetricsPage::MetricsPage(Health health) : health_(std::move(health)) {
     const auto [version, commit] = service::build_info();
     listed_.push_back(registry_.add_gauge({"millpond_build_info",
-                                           "1; the labels name what the program was built from.",
+                                           "Always 1; the labels describe the build.",
                                            {{"version", std::string{version}}, {"commit", std::string{commit}}}},
                                           [] { return 1.0; }));
 }
@@ -36,27 +36,28 @@ void MetricsPage::add(const Pipeline& pipeline) {
         registry_.add_gauge({"millpond_ring_instruments", "Instruments that have a name.", ring}, publisher.named()));
     listed_.push_back(
         registry_.add_counter({"millpond_ring_refused_total",
-                               "Events not published because their instrument or channel found no room.", ring},
+                               "Events not published because the table of instruments or channels was full.", ring},
                               pipeline.ring().refused_events()));
-    listed_.push_back(registry_.add_counter(
-        {"millpond_instruments_refused_total", "Times that an instrument found no room in the table.", ring},
-        pipeline.instruments().refused()));
+    listed_.push_back(registry_.add_counter({"millpond_instruments_refused_total",
+                                             "Times that an instrument was refused because the table was full.", ring},
+                                            pipeline.instruments().refused()));
+    listed_.push_back(
+        registry_.add_latency({"millpond_wire_to_ring_seconds",
+                               "Latency from the kernel's or network card's receive timestamp to shared memory.", ring},
+                              publisher.latencies().wire, metrics::LatencyForm::histogram));
     listed_.push_back(registry_.add_latency(
-        {"millpond_wire_to_ring_seconds", "From the kernel's or the card's receive time to shared memory.", ring},
-        publisher.latencies().wire, metrics::LatencyForm::histogram));
-    listed_.push_back(registry_.add_latency(
-        {"millpond_receive_to_ring_seconds", "From the end of the receive call to shared memory.", ring},
+        {"millpond_receive_to_ring_seconds", "Latency from the end of the receive call to shared memory.", ring},
         publisher.latencies().in_process, metrics::LatencyForm::histogram));
     if (const auto* capture = pipeline.capture()) {
         const auto count = [&](std::string_view name, std::string_view help, const core::Tally& tally) {
             listed_.push_back(registry_.add_counter(
                 {fmt::format("millpond_capture_{}_total", name), std::string{help}, ring}, tally));
         };
-        count("datagrams", "Raw datagrams kept.", capture->counters().datagrams);
-        count("bytes", "Bytes of the raw datagrams kept.", capture->counters().bytes);
+        count("datagrams", "Raw datagrams captured.", capture->counters().datagrams);
+        count("bytes", "Bytes of the raw datagrams captured.", capture->counters().bytes);
         count("files", "Capture files created.", capture->counters().files);
-        count("lost", "Raw datagrams not kept because too many waited for the disk.", capture->lost());
-        count("write_errors", "Writes, opens and renames that the system refused; retried.",
+        count("lost", "Raw datagrams not captured because too many were waiting for the disk.", capture->lost());
+        count("write_errors", "Writes, opens and renames that failed; they are retried.",
               capture->counters().write_errors);
     }
     pipeline.for_each_feed([&](const auto& line) { add_feed(line); });
@@ -87,8 +88,7 @@ void MetricsPage::add_feed(const Feed& line) {
         list("truncated", "Datagrams that were longer than the buffer.", counts.truncated);
         list("kernel_drops", "Datagrams that the kernel dropped before the socket.", counts.kernel_drops);
         list("checksum_errors", "Datagrams dropped for a wrong IP or UDP checksum (af_xdp).", counts.checksum_errors);
-        list("other_vlan", "Frames of another VLAN that matched otherwise, left to the kernel (af_xdp).",
-             counts.other_vlan);
+        list("other_vlan", "Frames for the feed on another VLAN, left to the kernel (af_xdp).", counts.other_vlan);
         list("receive_errors", "Receive calls that failed.", counts.errors);
     });
     line.for_each_arbitrated(
@@ -101,7 +101,8 @@ void MetricsPage::add_feed(const Feed& line) {
         });
     const auto list = list_with({{"feed", name}});
     listed_.push_back(registry_.add_gauge(
-        {"millpond_feed_quotes_incomplete", "Quotes that are incomplete since a gap.", {{"feed", name}}}, [this, name] {
+        {"millpond_feed_quotes_incomplete", "Quotes that are incomplete because of a gap.", {{"feed", name}}},
+        [this, name] {
             const auto state = health_();
             const auto feed = std::find_if(state->feeds.begin(), state->feeds.end(),
                                            [&](const auto& known) { return known.name == name; });
@@ -127,7 +128,7 @@ void MetricsPage::add(const Consumer& sink) {
     list("conflated", "Quotes replaced by newer ones before they were passed on.", &Account::conflated);
     list("missed", "Events overwritten before the sink read them.", &Account::missed);
     list("snapshot", "Quotes of the board passed on when the sink joined.", &Account::snapshot);
-    listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events that wait to be passed on.", labels},
+    listed.push_back(registry_.add_gauge({"millpond_sink_queued", "Events waiting to be passed on.", labels},
                                          [&sink] { return static_cast<double>(sink.account().queued); }));
     sink.visit_metrics([&](std::string_view name, std::string_view help, const core::Tally& tally) {
         metrics::MetricName full{fmt::format("millpond_{}_{}", sink.type(), name), std::string{help}, labels};

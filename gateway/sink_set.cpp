@@ -45,7 +45,7 @@ JournalSource SinkSet::journal(const std::string& name) const {
         if (consumer->name() != name) continue;
         if (auto source = consumer->journal()) return *std::move(source);
     }
-    throw ConfigError(fmt::format("journal '{}' does not run", name));
+    throw ConfigError(fmt::format("journal '{}' is not running", name));
 }
 
 bool SinkSet::runs(std::string_view name) const {
@@ -89,7 +89,7 @@ void SinkSet::log_account(const Consumer& sink, bool goes_on) {
         left ? service::Severity::warning : service::Severity::info, sink.name() + ".end",
         fmt::format("sink '{}': published {} = delivered {} + filtered {} + conflated {} + missed {} + queued {}{}",
                     sink.name(), account.published, account.delivered, account.filtered, account.conflated,
-                    account.missed, account.queued, left ? "; what was queued did not go out" : ""));
+                    account.missed, account.queued, left ? "; the queued events were not sent" : ""));
 }
 
 std::vector<health::WatchedSink> SinkSet::watched() const {
@@ -145,8 +145,8 @@ bool SinkSet::waits(const SinkConfig& sink, const std::set<std::string>& gone) c
 }
 
 void SinkSet::refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const {
-    result.refused.push_back(
-        fmt::format("sink '{}' is left {}: {}", sink.name(), runs(sink.name()) ? "as it was" : "out", why));
+    result.refused.push_back(fmt::format("sink '{}' {}: {}", sink.name(),
+                                         runs(sink.name()) ? "keeps its old settings" : "was not added", why));
 }
 
 std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
@@ -167,7 +167,7 @@ std::set<std::string> SinkSet::open_early(std::vector<Candidate>& wanted, const 
     const auto check = [&](Candidate& sink) {
         const auto& ring = sink.config.basics().ring;
         if (!options_.rings.contains(ring)) {
-            throw ConfigError(fmt::format("ring '{}' does not run, and a new ring needs a restart", ring));
+            throw ConfigError(fmt::format("ring '{}' is not running, and a new ring needs a restart", ring));
         }
         sink.prepared->check();
     };
@@ -253,7 +253,7 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
             }
         }
         result.refused.push_back(
-            fmt::format("sink '{}' {}: {}", name, restored ? "runs with its old settings" : "is left out", *failure));
+            fmt::format("sink '{}' {}: {}", name, restored ? "keeps its old settings" : "was not added", *failure));
     }
 }
 

@@ -51,7 +51,9 @@ std::optional<std::string> from_base64(std::string text) {
 
 /// Takes "NAME=NUMBER" off the front of `text`, and the comma behind it.
 std::uint64_t take_cost(std::string_view& text, std::string_view name) {
-    const auto wrong = [&] { return std::invalid_argument(fmt::format("no {}=NUMBER among the costs", name)); };
+    const auto wrong = [&] {
+        return std::invalid_argument(fmt::format("the cost parameters have no {}=NUMBER", name));
+    };
     if (!text.starts_with(name) || text.substr(name.size(), 1) != "=") throw wrong();
     text.remove_prefix(name.size() + 1);
     std::uint64_t value = 0;
@@ -93,7 +95,7 @@ PasswordHash PasswordHash::of(std::string_view password) {
     PasswordHash made;
     made.salt_.resize(kSaltBytes);
     if (RAND_bytes(reinterpret_cast<unsigned char*>(made.salt_.data()), kSaltBytes) != 1) {
-        throw std::runtime_error("no random bytes for a salt");
+        throw std::runtime_error("no random bytes for the salt");
     }
     made.hash_ = made.derive(password, kHashBytes);
     return made;

@@ -28,7 +28,7 @@ std::string list_of(const std::vector<std::string>& texts) {
 }  // namespace
 
 void needs_restart(bool same, std::string_view what, std::vector<std::string>& refused) {
-    if (!same) refused.push_back(fmt::format("{} changed: that needs a restart and is ignored", what));
+    if (!same) refused.push_back(fmt::format("{} changed: ignored until a restart", what));
 }
 
 std::string json_of(const Reloaded& result) {
@@ -102,7 +102,7 @@ std::optional<Reloaded> Reloader::ask() { return desk_.ask(kPatience); }
 http::Page Reloader::act(const http::Request& request, std::string_view authorization) {
     if (request.path != "/api/reload") return {};
     if (!admin_token_.admits_bearer(authorization)) {
-        log_.warning("admin", "admin: a reload was requested without the right token");
+        log_.warning("admin", "admin: a reload was requested with a wrong token or none");
         return {.type = "text/plain", .body = "the admin token is required\n", .status = 401};
     }
     const auto result = ask();

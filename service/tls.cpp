@@ -62,8 +62,8 @@ void require_private(const std::string& key) {
 TlsContext::TlsContext(const TlsOptions& options) {
     if (options.empty()) return;
     if (options.certificate.empty())
-        throw ConfigError("tls: tls_certificate is missing beside tls_key or tls_client_ca");
-    if (options.key.empty()) throw ConfigError("tls: tls_key is missing beside tls_certificate");
+        throw ConfigError("tls: tls_certificate is required with tls_key or tls_client_ca");
+    if (options.key.empty()) throw ConfigError("tls: tls_key is required with tls_certificate");
     require_file("certificate", options.certificate);
     require_file("key", options.key);
     require_file("client_ca", options.client_ca);

@@ -64,7 +64,7 @@ std::string usable(std::string secret, const TokenSource& source, std::string_vi
 std::string read_secret(const TokenSource& source, std::string_view what, Readers readers, SecretForm form) {
     if (source.empty()) return {};
     if (!source.file.empty() && !source.environment.empty()) {
-        throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both named; keep one", what,
+        throw ConfigError(fmt::format("{}: file '{}' and environment variable '{}' are both set; keep one", what,
                                       source.file, source.environment));
     }
     if (!source.file.empty()) return usable(secret_in(source.file, what, readers, form), source, what, form);

@@ -14,8 +14,8 @@ const REQUEST_CHARACTERS = 3_500;
 /** What is wrong with a token's text, in one sentence; empty when a gateway could accept it. */
 export function tokenFault(text) {
   if (text.length < 16 || text.length > 1_024) return "A token has 16 to 1,024 characters.";
-  if (!/^[!-~]+$/.test(text)) return "A token has only ASCII letters, digits and signs, without spaces. Was it changed while it was copied?";
-  return /["\\]/.test(text) ? "A token has neither \" nor \\." : "";
+  if (!/^[!-~]+$/.test(text)) return "A token has only ASCII letters, digits and punctuation, without spaces. Was it changed while being copied?";
+  return /["\\]/.test(text) ? "A token must not contain \" or \\." : "";
 }
 
 /** The token of this tab. Only one that the gateway accepted is stored. */

@@ -20,10 +20,10 @@ let tokenMissing = false;
 function stateOf(session) {
   if (!session.enabled) return ["disabled", "info"];
   if (session.resending) return ["resend in progress", "warning"];
-  if (session.awaits_resend) return ["waits for a resend", "warning"];
+  if (session.awaits_resend) return ["waiting for a resend", "warning"];
   if (session.state === "active") return ["active", "good"];
   if (session.state !== "disconnected") return [session.state, "warning"];
-  if (!session.open) return ["outside of its schedule", "info"];
+  if (!session.open) return ["outside its schedule", "info"];
   return [session.state, session.role === "initiator" ? "error" : "info"];
 }
 
@@ -40,7 +40,7 @@ function rowsOf(session) {
     ...cells.map((value, index) => make("td", { "data-label": COLUMNS[index], ...(index === 0 && state !== "good" ? { "data-state": state } : {}) }, value)))];
   const note = (words) => rows.push(make("tr", { class: "note" }, make("td", { colspan: COLUMNS.length + 1 }, words)));
   if (session.last_error !== null) note(`last error ${ago(session.last_error_at)}: ${session.last_error}`);
-  if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty asked for were not in the store`);
+  if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty requested were not in the store`);
   return rows;
 }
 

@@ -40,7 +40,7 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
         to_stderr("millpond: {}: {}\n", error.path1().string(), error.code().message());
         return kFailed;
     } catch (const std::bad_alloc&) {
-        to_stderr("millpond: not enough memory\n");
+        to_stderr("millpond: out of memory\n");
         return kFailed;
     } catch (const std::exception& error) {
         to_stderr("millpond: {}\n", error.what());

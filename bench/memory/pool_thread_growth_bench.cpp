@@ -84,7 +84,7 @@ int main() {
                  .axis = "threads",
                  .knees = {{.at = 2,
                             .why = "two processors halve the cost of what shares nothing; what all threads write to "
-                                   "(the head of a stack) is dearer than on one"},
+                                   "(the head of a stack) costs more than on one"},
                            {.at = static_cast<double>(memory::PoolOptions{}.max_caches),
                             .why = "each thread beyond this many (max_caches) finds no cache and works at the depot, "
                                    "which all of them share; ask for as many caches as there are threads"}}},

@@ -11,29 +11,30 @@ Advice advice(Stage stage) noexcept {
                     "Check the `interface` key of the feed and `ip maddr`; restart the gateway to join again."};
         case Stage::no_packets:
             return {"The feed has delivered nothing since the start, so it has no quotes.",
-                    "Check address, port and interface; `millpond doctor` tests each step of the way."};
+                    "Check address, port and interface; `millpond doctor` tests each step of the path."};
         case Stage::stale:
             return {"The newest quotes of this feed may be out of date.",
-                    "Check the sender and the network; `millpond doctor` tests each step of the way."};
+                    "Check the sender and the network; `millpond doctor` tests each step of the path."};
         case Stage::kernel_drops:
             return {
                 "Datagrams were lost on this machine, before the gateway read them.",
                 "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
         case Stage::checksum:
-            return {"Datagrams were damaged on their way and dropped: what they held is lost.",
-                    "Check cables and cards (`ethtool -S`); a sender on veth needs `ethtool -K DEVICE tx off`."};
+            return {
+                "Damaged datagrams were dropped, and their contents are lost.",
+                "Check cables and network cards (`ethtool -S`); a sender on veth needs `ethtool -K DEVICE tx off`."};
         case Stage::line:
-            return {"The feed has no redundancy: what the other line loses is lost.",
+            return {"The feed has no redundancy: losses of the other line are final.",
                     "Check the silent line's group, interface and sender."};
         case Stage::undecodable:
             return {"Messages were rejected, so their changes are missing from the quotes.",
                     "Check `format` and the port; `millpond gateway --capture` keeps the datagrams for analysis."};
         case Stage::rejected:
-            return {"What these messages changed is missing from the quotes, which are marked incomplete.",
+            return {"The changes in these messages are missing from the quotes, which are marked incomplete.",
                     "Check `format` and the version of the protocol; `--capture` keeps the datagrams for analysis."};
         case Stage::other_session:
-            return {"A sender of another session uses this address; its datagrams change no quote.",
-                    "Find the sender, or set `source`; two senders at a time are two feeds."};
+            return {"A sender with another session uses this address; its datagrams are ignored.",
+                    "Find the sender, or set `source`. Configure two simultaneous senders as two feeds."};
         case Stage::request_server:
             return {"Messages that no line delivers stay missing until the server can be reached.",
                     "Check `rerequest`, the interface and the routes (`ip route get ADDRESS`)."};
@@ -52,13 +53,13 @@ Advice advice(Stage stage) noexcept {
             return {"Instruments or orders are missing, and with them quotes.",
                     "Raise the key that the finding names and restart the gateway."};
         case Stage::delay:
-            return {"Exchange times, and delays made of them, are wrong; or the quotes are old.",
+            return {"Exchange times and the delays computed from them are wrong, or the quotes are old.",
                     "Check `timezone` and `date` of the feed, the clock of this machine and the sender."};
         case Stage::halted:
-            return {"The venue has stopped trading; the last quotes stay as they were.", "Wait for the venue."};
+            return {"The venue has stopped trading; the last quotes do not change.", "Wait for the venue."};
         case Stage::receive_thread:
             return {"Nothing is received on this ring.",
-                    "Check for a stopped process or a starved processor (`top -H`), then restart the gateway."};
+                    "Check for a stopped process or an overloaded processor (`top -H`), then restart the gateway."};
         case Stage::capture:
             return {"Raw datagrams are missing in the capture; quotes and sinks are not affected.",
                     "Check the disk of the capture's folder (`df -h`), and the log for the error."};

@@ -83,15 +83,15 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     const bool watched = feed.patience_ns != 0 && !feed.session_over;
     if (watched && feed.last_packet == 0 && now - feed.started > feed.patience_ns) {
         tell(Stage::no_packets, service::Severity::error, feed.started,
-             fmt::format("nothing has come to {}{} since the start", feed.listen, on_interface(feed)));
+             fmt::format("nothing received at {}{} since startup", feed.listen, on_interface(feed)));
     }
     if (watched && feed.last_packet != 0 && now - feed.last_packet > feed.patience_ns) {
         tell(Stage::stale, service::Severity::error, feed.last_packet,
-             fmt::format("nothing has come for {}", seconds(now - feed.last_packet)));
+             fmt::format("nothing received for {}", seconds(now - feed.last_packet)));
     }
     if (feed.dropped.goes_on(now)) {
         tell(Stage::kernel_drops, service::Severity::warning, feed.dropped.since,
-             fmt::format("the kernel dropped {} datagrams in front of a full socket buffer",
+             fmt::format("the kernel dropped {} datagrams because the socket buffer was full",
                          feed.dropped.count - feed.dropped.before));
     }
     if (feed.corrupt.goes_on(now)) {
@@ -104,8 +104,7 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
         const auto since = std::max(line.last_packet, feed.started);
         if (!watched || now - since <= feed.patience_ns || now - feed.last_packet > feed.patience_ns) continue;
         tell(Stage::line, service::Severity::warning, since,
-             fmt::format("line {} ({}) is silent, the other goes on: what that one loses is lost", line.name,
-                         line.listen));
+             fmt::format("line {} ({}) is silent: losses of the other line are final", line.name, line.listen));
     }
     if (feed.undecodable.goes_on(now)) {
         tell(Stage::undecodable, service::Severity::error, feed.undecodable.since,
@@ -122,14 +121,14 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     }
     if (feed.no_request_server.holds) {
         tell(Stage::request_server, service::Severity::warning, feed.no_request_server.since,
-             fmt::format("no route leads to the re-request server {}; tried again", feed.request_server));
+             fmt::format("no route to the re-request server {}; retrying", feed.request_server));
     }
     if (feed.missing.goes_on(now)) {
         tell(Stage::gap, service::Severity::warning, feed.missing.since,
              fmt::format("{} sequence numbers are missing{}", feed.missing.count - feed.missing.before,
                          feed.dropped.count == 0
                              ? std::string{}
-                             : fmt::format("; the kernel dropped {} datagrams since the start", feed.dropped.count)));
+                             : fmt::format("; the kernel dropped {} datagrams since startup", feed.dropped.count)));
     }
     if (feed.quotes_incomplete.holds) {
         tell(Stage::incomplete, service::Severity::warning, feed.quotes_incomplete.since,
@@ -153,7 +152,7 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
              fmt::format("the venue says: {}", feed.channel_state));
     } else if (feed.some_halted.holds) {
         tell(Stage::halted, service::Severity::info, feed.some_halted.since,
-             fmt::format("instruments that do not trade: {}", feed.instruments_halted));
+             fmt::format("instruments not trading: {}", feed.instruments_halted));
     }
     return found;
 }
@@ -163,14 +162,14 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
     const auto of = fmt::format("ring '{}'", ring.name);
     if (ring.silent.holds) {
         found.push_back({Stage::receive_thread, service::Severity::error, of, ring.silent.since,
-                         fmt::format("the receive thread of ring '{}' is silent", ring.name)});
+                         fmt::format("the receive thread of ring '{}' does not respond", ring.name)});
     }
     const auto& errors = ring.capture_errors;
     const auto& lost = ring.capture_lost;
     if (errors.goes_on(now) || lost.goes_on(now)) {
         found.push_back({Stage::capture, service::Severity::warning, of,
                          errors.goes_on(now) ? errors.since : lost.since,
-                         fmt::format("the capture could not be written {} times; {} datagrams are not in it",
+                         fmt::format("{} writes of the capture failed; {} datagrams are missing from it",
                                      errors.count - errors.before, lost.count - lost.before)});
     }
     return found;
@@ -179,7 +178,7 @@ std::vector<Finding> findings(const RingState& ring, std::int64_t now) {
 std::vector<Finding> findings(const PoolState& pool) {
     if (pool.missing == 0) return {};
     return {{Stage::table_full, service::Severity::error, pool.of, pool.full_since,
-             fmt::format("the table of {} {} is full: {} messages found no room; raise {}", pool.capacity, pool.name,
+             fmt::format("the table of {} {} is full: {} messages did not fit; raise {}", pool.capacity, pool.name,
                          pool.missing, pool.bound)}};
 }
 
@@ -191,15 +190,15 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
     };
     const auto cause = sink.last_error.empty() ? std::string{} : fmt::format("; its last error: {}", sink.last_error);
     if (sink.ended) {
-        tell(service::Severity::error, sink.behind.since, fmt::format("it has ended{}", cause));
+        tell(service::Severity::error, sink.behind.since, fmt::format("it has stopped{}", cause));
     } else if (sink.disconnected.holds && now - sink.disconnected.since > sink.patience_ns) {
         tell(service::Severity::error, sink.disconnected.since,
              fmt::format("it is not connected{}{}",
-                         sink.behind.holds ? fmt::format("; {} events wait", sink.account.queued) : "", cause),
+                         sink.behind.holds ? fmt::format("; {} events queued", sink.account.queued) : "", cause),
              Stage::sink_disconnected);
     } else if (sink.behind.holds) {
         tell(service::Severity::error, sink.behind.since,
-             fmt::format("{} events wait, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
+             fmt::format("{} events queued, the oldest for {}{}", sink.account.queued, seconds(sink.lag_ns), cause));
     } else if (sink.stalled.goes_on(now)) {
         tell(service::Severity::warning, sink.stalled.since,
              fmt::format("clients that accepted no data and were disconnected: {}",
@@ -207,7 +206,7 @@ std::vector<Finding> findings(const SinkState& sink, std::int64_t now) {
     }
     if (sink.lost.goes_on(now)) {
         tell(service::Severity::warning, sink.lost.since,
-             fmt::format("the ring overwrote {} events before it came to them, the last {} ago",
+             fmt::format("the ring overwrote {} events before the sink read them, the last {} ago",
                          sink.lost.count - sink.lost.before, seconds(now - sink.lost.last)),
              Stage::sink_lost);
     }

@@ -19,7 +19,7 @@ std::string report_metrics(const State& state) {
     }
     constexpr std::string_view kName = "millpond_finding";
     std::string page;
-    metrics::append_head(page, kName, "1 while a finding of /api/health lasts; there is no series for what is well.",
+    metrics::append_head(page, kName, "1 while a finding of /api/health is active; inactive findings have no series.",
                          "gauge");
     for (const auto& labels : series) metrics::append_sample(page, kName, {}, labels, {}, 1);
     return page;

@@ -88,7 +88,7 @@ struct FeedState {
     Burst corrupt;                         ///< Dropped for a wrong checksum (AF_XDP).
     Burst undecodable;
     Burst rejected;  ///< Messages, those of an unknown type among them.
-    Burst strays;    ///< Datagrams of another session that nothing confirmed.
+    Burst strays;    ///< Datagrams of another session that was not confirmed.
     Burst missing;
     std::uint32_t instruments_halted{0};
     std::uint32_t instruments_incomplete{0};

@@ -42,7 +42,7 @@ constexpr auto line_keys() {
             "mode", "every|conflate",
             "Send every quote, or only the newest of each instrument, until the client asks for the other mode."),
         K::template power_of_two<&S::backlog, 64, kMostLines>(
-            "backlog", "LINES", "JSON lines that a client may fall behind; a power of two."),
+            "backlog", "LINES", "Number of JSON lines that a client may fall behind; a power of two."),
         K::template integer<&S::max_clients, 1, 100'000>("max_clients", "N",
                                                          "Maximum number of clients; more are refused with a reason."),
         K::template bytes<&S::send_buffer>("send_buffer", "Kernel send buffer of each client."),

@@ -25,14 +25,14 @@ std::vector<std::string> symbols_of(const std::string& key, const Json::Value& v
     if (!value.isArray()) throw RequestError(fmt::format("'{}' must be a list of symbols", key));
     std::vector<std::string> symbols;
     for (const auto& element : value) {
-        if (!element.isString()) throw RequestError("a list holds symbols in quotes, like [\"AAPL\"]");
+        if (!element.isString()) throw RequestError("a list contains quoted symbols, like [\"AAPL\"]");
         symbols.push_back(element.asString());
         if (symbols.back().empty() || !feed::Symbol::fits(symbols.back())) {
             throw RequestError(fmt::format("'{}': a symbol has 1 to {} characters", key, feed::Symbol::capacity()));
         }
         const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
         if (std::ranges::any_of(symbols.back(), is_control)) {
-            throw RequestError(fmt::format("'{}': a symbol holds no control characters", key));
+            throw RequestError(fmt::format("'{}': a symbol must not contain control characters", key));
         }
     }
     if (symbols.empty()) throw RequestError(fmt::format("'{}' must be a list of symbols like [\"AAPL\"]", key));
@@ -55,7 +55,7 @@ std::uint64_t number_of(std::string_view key, const Json::Value& value, std::uin
 }  // namespace
 
 Request parse_request(std::string_view line) {
-    if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request is a JSON object");
+    if (line.find('{') != line.find_first_not_of(" \t\r")) throw RequestError("a request must be a JSON object");
     Json::Value tree;
     try {
         tree = service::parse_json(line, kDeepest);
@@ -79,7 +79,7 @@ Request parse_request(std::string_view line) {
         } else if (key == "echo") {
             request.echo = number_of(key, value, kLargestEcho);
         } else if (key == "token") {
-            if (!value.isString()) throw RequestError("'token' must be a text");
+            if (!value.isString()) throw RequestError("'token' must be a string");
             request.token = value.asString();
         } else {
             throw RequestError(fmt::format(
@@ -87,7 +87,7 @@ Request parse_request(std::string_view line) {
                 key.substr(0, feed::Symbol::capacity())));
         }
     }
-    if (tree.empty()) throw RequestError("nothing is asked for");
+    if (tree.empty()) throw RequestError("the request is empty");
     return request;
 }
 

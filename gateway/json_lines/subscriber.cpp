@@ -41,7 +41,7 @@ void Subscriber::named(feed::InstrumentId id) {
 void Subscriber::obey(const Request& request) {
     if (wanted_symbols_.size() + request.subscribe.size() > kMostSymbols) {
         tell("error",
-             fmt::format("a client may subscribe to {} symbols one by one; [\"*\"] is everything", kMostSymbols));
+             fmt::format("a client may subscribe to at most {} symbols; [\"*\"] subscribes to all", kMostSymbols));
         return;
     }
     for (const auto& symbol : request.subscribe) {
@@ -62,7 +62,7 @@ void Subscriber::obey(const Request& request) {
             wanted_symbols_.clear();
             everything_ = false;
         } else if (everything_) {
-            tell("error", "everything is subscribed: unsubscribe [\"*\"] first, then subscribe to what is wanted");
+            tell("error", "all instruments are subscribed: unsubscribe [\"*\"] first, then subscribe to symbols");
             break;
         }
         wanted_symbols_.erase(symbol);

@@ -79,7 +79,7 @@ public:
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         visitor("holes_given_up", "Gaps of all lines that were given up.", arbiter_.given_up());
-        visitor("line_strays", "Datagrams of another session that nothing confirmed.", arbiter_.strays());
+        visitor("line_strays", "Datagrams of another session that was not confirmed.", arbiter_.strays());
         if (!asker_) return;
         const auto& got = arbiter_.counters(Arbiter::kAnswers);
         visitor("rerequests", "Requests for messages that no line delivered.", asker_->requests());

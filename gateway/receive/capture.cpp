@@ -92,7 +92,7 @@ bool Capture::gather() {
 bool Capture::write_out() {
     if (!waiting_.rest().empty() && waiting_.written == 0 && file_.close_if_moved()) {
         say_(service::Severity::warning, options_.name + ".moved",
-             fmt::format("capture: '{}' was moved or removed; what comes next is written to a new file", file_.path()));
+             fmt::format("capture: '{}' was moved or removed; continuing in a new file", file_.path()));
     }
     if (!file_.is_open() && !begin_file()) return refused("opened");
     while (!before_.rest().empty()) {
@@ -122,7 +122,7 @@ bool Capture::refused(std::string_view what) {
     const int error = errno;
     counters_.write_errors.add();
     say_(service::Severity::error, options_.name + ".capture",
-         fmt::format("capture: '{}' cannot be {}: {}; retrying, while the ring fills", file_.path(), what,
+         fmt::format("capture: '{}' cannot be {}: {}; retrying while the ring fills", file_.path(), what,
                      std::generic_category().message(error)));
     return false;
 }

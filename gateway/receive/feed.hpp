@@ -85,7 +85,7 @@ public:
     /// Empty where no books are rebuilt.
     [[nodiscard]] virtual std::optional<Rebuilding> rebuilding() const = 0;
 
-    /// Datagrams of another session that nothing confirmed.
+    /// Datagrams of another session that was not confirmed.
     [[nodiscard]] std::uint64_t strays() const {
         std::uint64_t strays = 0;
         const auto add = [&](std::string_view name, std::string_view, const core::Tally& tally) {

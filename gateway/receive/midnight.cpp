@@ -20,7 +20,7 @@ std::int64_t midnight_utc_ns(const std::string& timezone, const std::string& day
     } else {
         std::istringstream in{day};
         in >> date::parse("%F", local);
-        if (in.fail()) throw std::runtime_error("'" + day + "' is no day like 2020-01-30");
+        if (in.fail()) throw std::runtime_error("'" + day + "' is not a date like 2020-01-30");
     }
     // Where the clock is put forward at midnight the day begins an hour later.
     const auto begin = zone->to_sys(local, date::choose::latest);

@@ -117,7 +117,7 @@ void Pipeline::take_over_names() {
         const auto instrument = writer_.instrument(id);
         if (!instrument || instruments_.find_or_add(instrument->venue, instrument->symbol) != id) {
             throw std::runtime_error(
-                fmt::format("ring '{}': the names of an earlier run are damaged; remove it", config_.name));
+                fmt::format("ring '{}': the names of an earlier run are damaged; remove the ring", config_.name));
         }
     }
 }

@@ -31,7 +31,7 @@ void ReceiveLog::opened(const Pipeline& pipeline) {
     log_.info("ring " + name, "ring '{}': {:.1f} MiB of memory, {:.1f} MiB in huge pages, {:.1f} MiB locked{}", name,
               static_cast<double>(memory.mapped_bytes) / kMiB, static_cast<double>(memory.huge_bytes) / kMiB,
               static_cast<double>(memory.locked_bytes) / kMiB,
-              pipeline.ring().resumed() ? "; goes on with the ring of an earlier run" : "");
+              pipeline.ring().resumed() ? "; continues the ring of an earlier run" : "");
     if (!memory.shortfall.empty()) log_.warning("ring short " + name, "ring '{}': {}", name, memory.shortfall);
     pipeline.for_each_feed([&](const auto& line) {
         line.for_each_line([&](std::string_view which, const net::UdpReceiver& receiver) {
@@ -75,7 +75,7 @@ void ReceiveLog::say(const Pipeline& pipeline, const Notice& notice) {
 
 void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
     const auto cause = fmt::format("gap {} {}", feed, feed::to_string(notice.gap));
-    constexpr std::string_view kThen = "its quotes are incomplete until newer ones come";
+    constexpr std::string_view kThen = "its quotes are incomplete until newer ones arrive";
     switch (notice.gap) {
         case feed::GapReason::sequence:
             log_.warning(cause, "feed '{}': sequence numbers {} to {} are missing: {}", feed, notice.first, notice.last,
@@ -88,7 +88,7 @@ void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
             log_.warning(cause, "feed '{}': the kernel dropped datagrams: {}", feed, kThen);
             return;
         case feed::GapReason::silence:
-            log_.warning(cause, "feed '{}': nothing has come for longer than stale_seconds: {}", feed, kThen);
+            log_.warning(cause, "feed '{}': nothing received for longer than stale_seconds: {}", feed, kThen);
             return;
     }
 }
@@ -96,13 +96,14 @@ void ReceiveLog::say_gap(const std::string& feed, const Notice& notice) {
 void ReceiveLog::say_losses(Pipeline& pipeline) {
     const auto& ring = pipeline.config().name;
     if (const auto more = growth("notices " + ring, pipeline.notices().dropped().read()); more != 0) {
-        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were not kept", ring, more);
+        log_.warning("notices " + ring, "ring '{}': {} more messages of its receive thread were dropped", ring, more);
     }
     if (const auto more = growth("refused " + ring, pipeline.instruments().refused().read()); more != 0) {
-        log_.warning("refused " + ring,
-                     "ring '{}': the table of {} instruments is full: {} messages of others were not published "
-                     "(raise max_instruments)",
-                     ring, pipeline.config().max_instruments, more);
+        log_.warning(
+            "refused " + ring,
+            "ring '{}': the table of {} instruments is full: {} messages of other instruments were not published "
+            "(raise max_instruments)",
+            ring, pipeline.config().max_instruments, more);
     }
     pipeline.for_each_feed([&](const auto& line) {
         if (const auto table = line.table()) say_full(line, *table);
@@ -131,7 +132,7 @@ void ReceiveLog::say_full(const Feed& feed, const FeedTable& table) {
         const auto cause = fmt::format("{} {}", table.name, of);
         if (const auto more = growth(cause, tally.read()); more != 0) {
             log_.warning(cause,
-                         "feed '{}': the table of {} {} is full: {} {} found no room, their books are incomplete "
+                         "feed '{}': the table of {} {} is full: {} {} did not fit, and their books are incomplete "
                          "(raise {})",
                          of, table.capacity, table.name, more, table.name, table.bound);
         }

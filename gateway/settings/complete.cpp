@@ -77,11 +77,11 @@ void complete_lines(FeedConfig& feed, const std::string& user) {
     if (feed.line_b.empty() && !(feed.source_b.empty() && feed.interface_b.empty()))
         throw ConfigError(user + ": source_b or interface_b, but no line_b");
     if (!feed.line_b.empty() && !feed.format->sequenced()) {
-        throw ConfigError(fmt::format("{}: line_b: {} has no sequence numbers to tell which line lost what", user,
+        throw ConfigError(fmt::format("{}: line_b: {} has no sequence numbers, so its lines cannot be merged", user,
                                       feed.format->name()));
     }
     if (feed.vlan != 0 && feed.receive != net::ReceivePath::af_xdp)
-        throw ConfigError(user + ": vlan: only with receive = \"af_xdp\"; else name the VLAN's own interface");
+        throw ConfigError(user + ": vlan: only with receive = \"af_xdp\"; otherwise use the VLAN's own interface");
     for (const auto& settings : feed.settings) {
         if (&settings.format() != feed.format) settings.check_unused(user);
     }
@@ -153,7 +153,7 @@ void check_paths(const Config& config) {
     }
     if (!config.capture.empty()) folders.emplace_back(config.capture, "the capture", "");
     const auto refuse = [](const Place& place, std::string_view what, const Place& other) {
-        throw ConfigError(fmt::format("{}{}: path '{}' {} {}; name another one", place.origin, place.user,
+        throw ConfigError(fmt::format("{}{}: path '{}' {} {}; choose another one", place.origin, place.user,
                                       place.written, what, other.user));
     };
     for (const auto& folder : folders) {
@@ -220,7 +220,7 @@ void complete(Config& config) {
 }
 
 void check_runnable(const Config& config) {
-    if (config.feeds.empty()) throw ConfigError("no [[feed]]: a gateway needs one");
+    if (config.feeds.empty()) throw ConfigError("no [[feed]]: a gateway needs at least one");
 }
 
 void check_secrets(const Config& config) {

@@ -62,7 +62,7 @@ constexpr settings::Key<Config> kTopKeys[] = {
     TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
                                                                              "Environment variable with that token."),
     TopKey::text<&Config::capture>(
-        "capture", "FOLDER", "Folder for raw datagrams, in rotated pcap files that `millpond replay` can send again."),
+        "capture", "FOLDER", "Folder for raw datagrams, in rotated pcap files that `millpond replay` can replay."),
     TopKey::bytes<&Config::capture_rotate_bytes>("capture_rotate_bytes", "Size at which a capture file is renamed."),
     TopKey::integer<&Config::capture_keep, 0, 1'000'000>("capture_keep", "N",
                                                          "Full capture files to keep for each ring; 0 keeps all."),
@@ -88,12 +88,12 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
     RingKey::power_of_two<&RingConfig::capacity, 64, kMostEntries>("capacity", "N",
                                                                    "Entries of 128 bytes; a power of two."),
     RingKey::integer<&RingConfig::max_instruments, 1, kMostInstruments>(
-        "max_instruments", "N", "Maximum number of instruments; more are counted and not published."),
+        "max_instruments", "N", "Maximum number of instruments; further ones are counted and not published."),
     RingKey::choice<&RingConfig::huge_pages, kWanted>("huge_pages", "none|prefer|require",
                                                       "Huge pages for the ring and the board."),
     RingKey::boolean<&RingConfig::lock>("lock", "Lock the ring's memory."),
     RingKey::choice<&RingConfig::mode, kRingModes>(
-        "mode", "0600|0640|0644", "Who may read the ring: the gateway's user, its group too, or all users."),
+        "mode", "0600|0640|0644", "Who may read the ring: only the gateway's user, also its group, or all users."),
     RingKey::text<&RingConfig::group>("group", "GROUP", "Group that owns the ring; the gateway's group if unset."),
     {"poll", "spin|block|adaptive", "Overrides the gateway's poll.",
      [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(kPolls); }},
@@ -110,19 +110,19 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
     FeedKey::host<&FeedConfig::source>("source", "Sender, for source-specific multicast; any if unset."),
     FeedKey::text<&FeedConfig::interface>("interface", "NAME", "Network interface; the kernel chooses if unset."),
     FeedKey::integer<&FeedConfig::channel, 0, kHighestChannel>(
-        "channel", "N", "Channel number in every event of this feed; its place among the feeds, from 0, if unset."),
+        "channel", "N", "Channel number in every event of this feed; the index of the feed, from 0, if unset."),
     FeedKey::short_text<&FeedConfig::venue, kLongestVenue>(
         "venue", "TEXT", "Venue of every instrument, up to 8 characters; the format's own if unset."),
-    FeedKey::text<&FeedConfig::timezone>("timezone", "ZONE", "Time zone of the exchange's day."),
-    {"date", "YYYY-MM-DD", "The exchange's day, for replays; today if unset.",
+    FeedKey::text<&FeedConfig::timezone>("timezone", "ZONE", "Time zone of the exchange."),
+    {"date", "YYYY-MM-DD", "Date at the exchange, for replays; today if unset.",
      [](FeedConfig& f, const Value& v) { f.date = v.date(); }},
     FeedKey::integer<&FeedConfig::stale_seconds, 0, 86'400>(
         "stale_seconds", "N",
         "Seconds of silence after which the feed is stale and its quotes incomplete; 0 for never."),
-    FeedKey::bytes<&FeedConfig::receive_buffer>("receive_buffer", "Socket buffer to ask the kernel for."),
+    FeedKey::bytes<&FeedConfig::receive_buffer>("receive_buffer", "Socket receive buffer to request from the kernel."),
     FeedKey::choice<&FeedConfig::nic_time, kWanted>("nic_time", "none|prefer|require",
-                                                    "Receive timestamps by the network card."),
-    FeedKey::boolean<&FeedConfig::gro>("gro", "Receive trains of datagrams in one call."),
+                                                    "Use receive timestamps of the network card."),
+    FeedKey::boolean<&FeedConfig::gro>("gro", "Receive several coalesced datagrams in one call (UDP GRO)."),
     {"receive", "socket|io_uring|af_xdp", "Overrides the gateway's receive.",
      [](FeedConfig& f, const Value& v) { f.receive = v.choice<net::ReceivePath>(kReceivePaths); }},
     {"receive_want", "prefer|require", "Overrides the gateway's receive_want.",
@@ -138,7 +138,7 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
     FeedKey::text<&FeedConfig::interface_b>("interface_b", "NAME",
                                             "Network interface of line B; `interface` if unset."),
     FeedKey::integer<&FeedConfig::reorder_us, 0, 10'000'000>(
-        "reorder_us", "N", "Microseconds that messages behind a gap wait for it to be filled."),
+        "reorder_us", "N", "Microseconds that messages after a gap wait for it to be filled."),
     {"reorder_datagrams", "N", "Maximum number of datagrams that wait; if unset 512, or 8192 with rerequest.",
      [](FeedConfig& f, const Value& v) { f.reorder_datagrams = v.integer(1, 65'535); }},
 };

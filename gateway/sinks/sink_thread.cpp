@@ -269,7 +269,7 @@ void SinkThread::run() try {
 } catch (const std::exception& error) {
     // The others continue; the queue of this one grows until the ring laps it.
     ended_.store(true, std::memory_order_relaxed);
-    say_(service::Severity::error, name_ + ".ended", fmt::format("sink '{}' has ended: {}", name_, error.what()));
+    say_(service::Severity::error, name_ + ".ended", fmt::format("sink '{}' has stopped: {}", name_, error.what()));
 }
 
 }  // namespace millpond::gateway

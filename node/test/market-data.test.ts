@@ -132,7 +132,7 @@ test("a reader that is too slow loses events, exactly counted, and is told", asy
   served.stop();
 });
 
-test("what the gateway says of refusals, and lines without end, are errors and no crash", async () => {
+test("what the gateway reports for refusals, and lines without end, are errors and no crash", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end('{"type":"bye","text":"2 clients are connected already"}\n');
     else socket.write("x".repeat(100_000));

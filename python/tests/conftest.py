@@ -70,7 +70,7 @@ class Gateway:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said += line
-            if "Ctrl-C ends it." in line:
+            if "Ctrl-C stops it." in line:
                 return
         raise RuntimeError("the gateway did not start: " + self.said)
 

@@ -60,16 +60,16 @@ std::optional<Access::Refusal> Access::refusal(const Credentials& credentials, b
     constexpr std::uint16_t kUnauthorized = 401;
     constexpr std::uint16_t kForbidden = 403;
     if (!credentials.origin.empty() && !is_of(credentials.origin, credentials.host)) {
-        return Refusal{kForbidden, "pages of other sites may not ask"};
+        return Refusal{kForbidden, "requests from pages of other sites are not allowed"};
     }
     if (is_open) return std::nullopt;
     if (!token_.required()) {
         if (loopback_ && !is_name_of_this_machine(credentials.host)) {
-            return Refusal{kForbidden, "ask for an address of this machine or localhost"};
+            return Refusal{kForbidden, "the Host header must name an address of this machine or localhost"};
         }
         return std::nullopt;
     }
-    if (!knows_token(credentials)) return Refusal{kUnauthorized, "a token is needed"};
+    if (!knows_token(credentials)) return Refusal{kUnauthorized, "a token is required"};
     return std::nullopt;
 }
 

@@ -26,7 +26,7 @@ std::string decoded(std::string_view text) {
         const auto digits = text.substr(i + 1, 2);
         const auto* const end = digits.data() + digits.size();
         if (digits.size() < 2 || std::from_chars(digits.data(), end, byte, kHex).ptr != end)
-            throw BadRequest("a '%' in the query without two hexadecimal digits behind it");
+            throw BadRequest("a '%' in the query that is not followed by two hexadecimal digits");
         result += static_cast<char>(byte);
         i += 2;
     }

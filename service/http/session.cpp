@@ -157,7 +157,7 @@ std::string_view Session::fault() const {
     const auto hosts = head.count(field::host);
     if (hosts > 1) return "more than one Host";
     if (hosts == 0 && head.version() >= kHttp11) return "no Host";
-    if (folded_) return "a header line begins with a blank";
+    if (folded_) return "a header line begins with a space";
     if (!boost::beast::websocket::is_upgrade(head)) return {};
     // Source: RFC 6455 4.1: 16 bytes in base64.
     constexpr std::size_t kKeyChars = 22;
@@ -187,7 +187,7 @@ bool Session::answer() {
                           .query = end == target.size() ? std::string_view{} : target.substr(end + 1)};
     if (!allowance_.admit(core::monotonic_nanos())) {
         response_.keep_alive(false);
-        return refuse(bhttp::status::too_many_requests, "fewer requests, please");
+        return refuse(bhttp::status::too_many_requests, "too many requests");
     }
     if (const auto what = fault(); !what.empty()) {
         response_.keep_alive(false);
@@ -196,7 +196,7 @@ bool Session::answer() {
     const bool acts = options_.acts && head.method() == bhttp::verb::post;
     if (!acts && head.method() != bhttp::verb::get && head.method() != bhttp::verb::head) {
         response_.set(field::allow, "GET, HEAD");
-        return refuse(bhttp::status::method_not_allowed, "GET and HEAD only");
+        return refuse(bhttp::status::method_not_allowed, "only GET and HEAD are supported");
     }
     if (const auto refused = refusal(request.path)) {
         if (refused->status == static_cast<unsigned>(bhttp::status::unauthorized)) {
@@ -211,7 +211,7 @@ bool Session::answer() {
     if (options_.upgrade && boost::beast::websocket::is_upgrade(head)) {
         if (options_.upgrade(stream_, head)) return false;
         response_.keep_alive(false);
-        return refuse(bhttp::status::service_unavailable, "no WebSocket here, or too many clients");
+        return refuse(bhttp::status::service_unavailable, "no WebSocket at this path, or too many clients");
     }
     try {
         show(pages_(request));

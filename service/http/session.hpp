@@ -62,7 +62,7 @@ private:
     boost::beast::flat_buffer buffer_;
     boost::asio::steady_timer patience_;
     bool too_late_{false};  // the time for the request is over
-    bool folded_{false};    // a line of its head begins with a blank
+    bool folded_{false};    // a line of its head begins with a space
     char last_byte_{0};     // before what is parsed next
     std::array<char, 4'096> ignored_;
     std::size_t drained_{0};

@@ -98,8 +98,8 @@ std::string Value::text_of_at_most(std::size_t characters) const {
     const auto is_printable = [](char character) { return character >= ' ' && character <= '~'; };
     const auto other = std::ranges::find_if_not(result, is_printable);
     if (other != result.end()) {
-        fail("printable ASCII characters",
-             fmt::format("byte 0x{:02X} at place {}", static_cast<unsigned char>(*other), other - result.begin() + 1));
+        fail("printable ASCII characters", fmt::format("byte 0x{:02X} at position {}",
+                                                       static_cast<unsigned char>(*other), other - result.begin() + 1));
     }
     return result;
 }

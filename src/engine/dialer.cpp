@@ -70,8 +70,8 @@ std::int64_t Initiator::Dialer::on_timer(core::Moment now) {
         switch (phase_) {
             case Phase::waiting: look_up(now); break;
             case Phase::looking_up: connect_next(now); break;
-            case Phase::connecting: address_failed("no answer in time", now); break;
-            case Phase::tunnelling: address_failed("no answer of the proxy in time", now); break;
+            case Phase::connecting: address_failed("timed out waiting for an answer", now); break;
+            case Phase::tunnelling: address_failed("timed out waiting for the proxy", now); break;
             case Phase::connected: next_ns_ = detail::kNever; break;
         }
     }
@@ -100,7 +100,7 @@ void Initiator::Dialer::connect_next(core::Moment now) {
             return;
         }
         lookup_.reset();
-        if (!found) found = {.addresses = {}, .error = "the name was not found in time"};
+        if (!found) found = {.addresses = {}, .error = "the name lookup timed out"};
         addresses_ = std::move(found->addresses);
         std::ranges::reverse(addresses_);
         if (addresses_.empty()) {

@@ -131,8 +131,8 @@ std::size_t IoThread::join(detail::Participant& participant) {
     auto free = std::ranges::find(participants_, nullptr);
     if (free == participants_.end()) {
         if (participants_.size() == detail::ReadySet::kNumbers) {
-            throw std::length_error("an I/O thread takes " + std::to_string(detail::ReadySet::kNumbers) +
-                                    " sessions and listeners at most");
+            throw std::length_error("an I/O thread can have at most " + std::to_string(detail::ReadySet::kNumbers) +
+                                    " sessions and listeners");
         }
         participants_.push_back(nullptr);
         deadlines_.push_back(detail::kNever);

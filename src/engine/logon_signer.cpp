@@ -87,14 +87,14 @@ std::string joined(std::initializer_list<std::string_view> parts, std::string_vi
 class LogonSigner::Key {
 public:
     Key(LogonScheme scheme, std::string_view key) {
-        if (key.empty() || key.size() > kMostKeyBytes) throw std::invalid_argument("the key to sign with is empty");
+        if (key.empty() || key.size() > kMostKeyBytes) throw std::invalid_argument("the signing key is empty");
         switch (scheme) {
             case LogonScheme::binance: read_private_key(key, EVP_PKEY_ED25519, "Ed25519"); break;
             case LogonScheme::bybit: read_private_key(key, EVP_PKEY_RSA, "RSA"); break;
             case LogonScheme::coinbase_exchange:
             case LogonScheme::kraken:
                 secret_ = from_base64(key);
-                if (secret_.empty()) throw std::invalid_argument("the key to sign with is not in base64");
+                if (secret_.empty()) throw std::invalid_argument("the signing key is not valid base64");
                 break;
             case LogonScheme::coinbase_prime:
             case LogonScheme::kraken_prime: secret_ = key; break;
@@ -137,7 +137,7 @@ private:
         ERR_clear_error();
         if (private_key_ != nullptr && EVP_PKEY_get_base_id(private_key_) == type) return;
         EVP_PKEY_free(std::exchange(private_key_, nullptr));
-        throw std::invalid_argument(std::string{"the key to sign with is no private "} + name +
+        throw std::invalid_argument(std::string{"the signing key is not a private "} + name +
                                     " key in PEM without a password");
     }
 

@@ -49,7 +49,7 @@ Proxy checked(Proxy proxy, const Host& target) {
         }
     }
     const auto has_break = [](const std::string& text) { return text.find_first_of("\r\n") != std::string::npos; };
-    if (has_break(target.name)) throw std::invalid_argument("a host's name holds a line break");
+    if (has_break(target.name)) throw std::invalid_argument("a host name contains a line break");
     return proxy;
 }
 
@@ -107,7 +107,7 @@ void ProxyHandshake::on_method() {
     } else if (input_[1] == kWithLogin && !proxy_.username.empty()) {
         say('\x01' + counted(proxy_.username) + counted(proxy_.password), Step::login, 2);
     } else {
-        fail(proxy_.username.empty() ? "it asks for a user name" : "no way to log in that both know");
+        fail(proxy_.username.empty() ? "it requires a user name" : "no authentication method in common");
     }
 }
 
@@ -140,7 +140,7 @@ void ProxyHandshake::on_reply() {
 /// One byte at a time: those behind the head are the counterparty's.
 void ProxyHandshake::on_response() {
     if (!input_.ends_with(kEndOfHead)) {
-        if (input_.size() == kMostResponse) return fail("its answer does not end");
+        if (input_.size() == kMostResponse) return fail("its response is too long");
         ++wanted_;
         return;
     }

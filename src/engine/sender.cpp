@@ -12,7 +12,7 @@ Sender::Sender(SessionHandle& session, const SenderOptions& options)
     : session_(&session), options_(options), in_flight_(options.max_in_flight) {
     if (!std::has_single_bit(options.max_in_flight)) {
         throw std::invalid_argument("a sender's max_in_flight of " + std::to_string(options.max_in_flight) +
-                                    " is no power of two");
+                                    " is not a power of two");
     }
 }
 
@@ -138,11 +138,11 @@ std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& regist
     const auto counter = [&](const char* name, const char* help, const core::Tally& tally) {
         list.push_back(registry.add_counter({name, help, labels}, tally));
     };
-    counter("millpond_fix_sender_sent_total", "Messages that got a sequence number.", counters_.sent);
-    counter("millpond_fix_sender_written_total", "Messages that the socket took.", counters_.written);
-    counter("millpond_fix_sender_not_written_total", "Messages whose connection ended before the socket took them.",
-            counters_.not_written);
-    counter("millpond_fix_sender_retried_total", "Looks at a message that found the connection busy.",
+    counter("millpond_fix_sender_sent_total", "Messages that were assigned a sequence number.", counters_.sent);
+    counter("millpond_fix_sender_written_total", "Messages written to the socket.", counters_.written);
+    counter("millpond_fix_sender_not_written_total",
+            "Messages whose connection ended before they were written to the socket.", counters_.not_written);
+    counter("millpond_fix_sender_retried_total", "Attempts to send a message while the connection was busy.",
             counters_.retried);
     list.push_back(registry.add_counter(
         {"millpond_fix_sender_refused_total", "Messages refused: the lane was full or the sender closed.", labels},
@@ -159,14 +159,15 @@ std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& regist
     dropped(SendFailure::too_busy, counters_.too_busy);
     dropped(SendFailure::not_encoded, counters_.not_encoded);
     dropped(SendFailure::shut_down, counters_.shut_down);
-    list.push_back(registry.add_gauge({"millpond_fix_sender_depth", "Messages that wait in the lanes.", labels},
+    list.push_back(registry.add_gauge({"millpond_fix_sender_depth", "Messages waiting in the lanes.", labels},
                                       [this] { return static_cast<double>(depth()); }));
-    list.push_back(registry.add_gauge(
-        {"millpond_fix_sender_in_flight", "Messages with a number that the socket has not taken.", labels},
-        counters_.in_flight));
+    list.push_back(
+        registry.add_gauge({"millpond_fix_sender_in_flight",
+                            "Messages with a sequence number that are not yet written to the socket.", labels},
+                           counters_.in_flight));
     const auto latency = [&](const char* stage, const metrics::LatencyHistogram& histogram) {
         list.push_back(registry.add_latency(
-            {"millpond_fix_sender_stage_seconds", "Where a message's time goes.", with("stage", stage)}, histogram));
+            {"millpond_fix_sender_stage_seconds", "Latency of a message by stage.", with("stage", stage)}, histogram));
     };
     latency("acquire", latencies_.acquire);
     latency("queue", latencies_.queue);

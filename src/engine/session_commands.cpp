@@ -59,7 +59,7 @@ void SessionHost::continue_drain(core::Moment now) {
     }
     if (!connection_.exists() || !senders_.idle() || !output_.queue().empty()) return;
     if (session_.state() == fix::Session::State::active) {
-        session_.logout("the engine ends", now);
+        session_.logout("the engine is stopping", now);
         flush();
     } else if (session_.state() == fix::Session::State::awaiting_logon) {
         cut(Closed::shut_down);

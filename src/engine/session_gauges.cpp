@@ -62,43 +62,46 @@ std::vector<metrics::Registration> SessionGauges::add_metrics(metrics::Registry&
         list.push_back(registry.add_gauge({name, help, labels}, tally));
     };
     const auto& counters = session_->counters();
-    counter("millpond_fix_received_total", "Messages that came whole.", counters.received);
-    counter("millpond_fix_sent_total", "Messages with a number of their own.", counters.sent);
-    counter("millpond_fix_garbled_total", "Stretches of bytes that were no message.", counters.garbled);
+    counter("millpond_fix_received_total", "Complete messages received.", counters.received);
+    counter("millpond_fix_sent_total", "Messages sent for the first time, with a new sequence number.", counters.sent);
+    counter("millpond_fix_garbled_total", "Byte ranges that were not a message.", counters.garbled);
     counter("millpond_fix_rejected_total", "Rejects sent.", counters.rejected);
-    counter("millpond_fix_duplicates_total", "PossDup messages that were had already.", counters.duplicates);
-    counter("millpond_fix_held_total", "Messages that came early and were kept.", counters.held);
-    counter("millpond_fix_held_dropped_total", "Messages that came early and found no room.", counters.held_dropped);
+    counter("millpond_fix_duplicates_total", "PossDup messages that had already been received.", counters.duplicates);
+    counter("millpond_fix_held_total", "Out-of-order messages that were held.", counters.held);
+    counter("millpond_fix_held_dropped_total", "Out-of-order messages for which there was no room.",
+            counters.held_dropped);
     counter("millpond_fix_resend_requests_total", "ResendRequests sent.", counters.requests);
     counter("millpond_fix_resent_total", "Messages resent.", counters.resent);
-    counter("millpond_fix_withheld_total",
-            "Messages that the application refused to resend: their numbers were filled.", counters.withheld);
+    counter("millpond_fix_withheld_total", "Messages that the application refused to resend, replaced by gap fills.",
+            counters.withheld);
     counter("millpond_fix_gap_fills_total", "Gap fills sent.", counters.gap_fills);
-    counter("millpond_fix_history_lost_fills_total", "Gap fills in place of messages that are not in the store.",
+    counter("millpond_fix_history_lost_fills_total", "Gap fills sent because messages were no longer in the store.",
             counters.lost_fills);
-    counter("millpond_fix_history_lost_total", "Messages that the peer asked for and the store no longer has.",
+    counter("millpond_fix_history_lost_total", "Messages that the counterparty requested and the store no longer has.",
             counters.lost);
     counter("millpond_fix_connections_total", "Connections of the session.", connections);
-    counter("millpond_fix_logons_total", "Logons that were complete.", logons);
-    counter("millpond_fix_slow_consumer_total", "Connections cut off: the peer took too little.", slow_consumers);
-    counter("millpond_fix_paused_total", "Times the peer was read more slowly: it sent more than its rate.",
+    counter("millpond_fix_logons_total", "Completed Logons.", logons);
+    counter("millpond_fix_slow_consumer_total", "Connections closed because the counterparty read too slowly.",
+            slow_consumers);
+    counter("millpond_fix_paused_total", "Times that reading was slowed because the counterparty exceeded its rate.",
             paused_times);
     list.push_back(registry.add_gauge(
         {"millpond_fix_state", "0 disconnected, 1 awaiting logon, 2 active, 3 awaiting logout.", labels},
         [this] { return static_cast<double>(state.load(std::memory_order_relaxed)); }));
-    gauge("millpond_fix_next_sender", "The number of the next message to send.", next_sender);
-    gauge("millpond_fix_next_target", "The number of the next message expected.", next_target);
-    gauge("millpond_fix_pending_bytes", "Bytes sent that the socket has not taken.", pending_bytes);
+    gauge("millpond_fix_next_sender", "Sequence number of the next message to send.", next_sender);
+    gauge("millpond_fix_next_target", "Sequence number of the next message expected.", next_target);
+    gauge("millpond_fix_pending_bytes", "Bytes not yet written to the socket.", pending_bytes);
     const auto& store = session_->store().counters();
     counter("millpond_fix_store_messages_total", "Messages stored.", store.stored);
     counter("millpond_fix_store_overwritten_total", "Messages evicted for newer ones.", store.overwritten);
-    counter("millpond_fix_store_refused_total", "Messages that found no room.", store.refused);
+    counter("millpond_fix_store_refused_total", "Messages that did not fit.", store.refused);
     counter("millpond_fix_store_resets_total", "Resets of the sequence numbers.", store.resets);
     counter("millpond_fix_store_failures_total",
-            "Attempts to prepare the next file of the store that failed: the disk is full, say.", store.failures);
-    gauge("millpond_fix_store_used_bytes", "Bytes of messages kept.", store.used_bytes);
-    gauge("millpond_fix_store_peak_bytes", "Most bytes of messages kept.", store.peak_bytes);
-    gauge("millpond_fix_store_capacity_bytes", "Bytes of messages that the store keeps.", capacity_bytes);
+            "Failed attempts to prepare the next file of the store, for example because the disk is full.",
+            store.failures);
+    gauge("millpond_fix_store_used_bytes", "Bytes of messages held.", store.used_bytes);
+    gauge("millpond_fix_store_peak_bytes", "Maximum number of bytes of messages held.", store.peak_bytes);
+    gauge("millpond_fix_store_capacity_bytes", "Capacity of the store for messages, in bytes.", capacity_bytes);
     return list;
 }
 

@@ -199,7 +199,7 @@ private:
     bool acting_{false};
     bool was_congested_{false};
     bool refused_{false};             // the application knows why the connection does not log on
-    Closed told_{Closed::none};       // the application is to be told of this end
+    Closed told_{Closed::none};       // the application is to be notified of this end
     bool has_session_status_{false};  // the dictionary's Logon
     bool confirms_new_password_{false};
     bool enabled_{true};

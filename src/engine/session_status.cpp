@@ -12,7 +12,7 @@ std::string_view name(Closed reason) noexcept {
         case Closed::logon_refused: return "logon refused";
         case Closed::heartbeat_timeout: return "heartbeat timeout";
         case Closed::sequence_too_low: return "sequence number too low";
-        case Closed::outside_schedule: return "outside of the schedule";
+        case Closed::outside_schedule: return "outside the schedule";
         case Closed::slow_consumer: return "slow consumer";
         case Closed::too_many_messages: return "too many messages";
         case Closed::connect_failed: return "no connection";

@@ -192,7 +192,7 @@ private:
     std::array<char, kRecordBytes> scratch_;
     std::size_t refused_{0};  // bytes of a write that OpenSSL wants to see again
     bool wants_writable_{false};
-    std::string_view failure_{"not complete in time"};  // lives as long as the library
+    std::string_view failure_{"timed out"};  // lives as long as the library
 };
 
 }  // namespace

@@ -141,7 +141,7 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
         // A file that begins with anything but zeros belongs to another program.
         const auto magic = memory.first(sizeof(StoreHeader::magic));
         if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
-            throw std::invalid_argument(file.string() + " is no message store of this layout");
+            throw std::invalid_argument(file.string() + " is not a message store of this layout");
         }
         if (has_size && number != 0) {
             std::filesystem::remove(file);

@@ -201,7 +201,7 @@ MemoryStore::MemoryStore(std::int64_t utc_ns, ByteCount data, std::pmr::memory_r
 MemoryStore::MemoryStore(std::int64_t utc_ns, std::span<std::byte> memory) : memory_(memory) {
     const auto data_bytes = data_that_fits(memory.size());
     if (memory_bytes(data_bytes) > memory.size() || data_bytes < kLeastBytes) {
-        throw std::invalid_argument("memory of " + std::to_string(memory.size()) + " bytes is too little for a store");
+        throw std::invalid_argument("memory of " + std::to_string(memory.size()) + " bytes is too small for a store");
     }
     if (reinterpret_cast<std::uintptr_t>(memory.data()) % kAlignment != 0) {
         throw std::invalid_argument("the memory of a store must be aligned to 64 bytes");

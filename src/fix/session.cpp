@@ -115,8 +115,8 @@ std::string_view name(Disconnect reason) noexcept {
         case Disconnect::logon_refused: return "logon refused";
         case Disconnect::heartbeat_timeout: return "heartbeat timeout";
         case Disconnect::sequence_too_low: return "sequence number too low";
-        case Disconnect::send_refused: return "the peer takes nothing";
-        case Disconnect::outside_schedule: return "outside of the schedule";
+        case Disconnect::send_refused: return "the peer reads nothing";
+        case Disconnect::outside_schedule: return "outside the schedule";
         case Disconnect::not_encoded: return "a session message could not be encoded";
         case Disconnect::numbers_used_up: return "outbound sequence numbers used up";
     }
@@ -241,7 +241,7 @@ void Session::on_timer(core::Moment now) {
     }
     checked_ns_ = now.monotonic_ns;
     if (config_.schedule && !config_.schedule->is_open(now.utc_ns)) {
-        logout("the session's time is over", now);
+        logout("the session has ended by schedule", now);
         return;
     }
     continue_resend(now);

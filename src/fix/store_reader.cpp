@@ -46,7 +46,7 @@ void StoreReader::add(const std::filesystem::path& file) {
         one.extent = old->extent();
         mapped_.emplace_back(*old);
     } else {
-        throw std::invalid_argument(file.string() + " is no message store that this build reads");
+        throw std::invalid_argument(file.string() + " is not a message store that this build can read");
     }
 }
 

@@ -95,7 +95,7 @@ void JournalWriter::recover() {
             if (!is_segment_failure(error)) throw;
             std::error_code unknown;
             const auto bytes = std::filesystem::file_size(file.path, unknown);
-            set_aside_.push_back(std::string{error.what()} + "; set aside as " + set_aside(file).filename().string());
+            set_aside_.push_back(std::string{error.what()} + "; renamed to " + set_aside(file).filename().string());
             // No number is given twice that the segment may have given: a consumer may have had it.
             if (!unknown) next_record_ += bytes / kLeastRecordBytes;
         }

@@ -123,9 +123,9 @@ std::expected<ReadIdentity, std::string> read_identity(const SegmentHeader& head
     const bool has_checksum = version != 1 || raw.crc != 0;
     if (magic != kMagic) {
         if (has_checksum && raw.agrees() && raw.plausible())
-            return ReadIdentity{raw.identity(), "the magic in its header is damaged"};
-        if (magic == 0) return std::unexpected{"no journal segment: its header is empty"};
-        return std::unexpected{"no journal segment (magic differs)"};
+            return ReadIdentity{raw.identity(), "the magic number in its header is damaged"};
+        if (magic == 0) return std::unexpected{"not a journal segment: its header is empty"};
+        return std::unexpected{"not a journal segment (wrong magic number)"};
     }
     if (!has_checksum) {
         if (raw.header_bytes() != kHeaderBytes) {

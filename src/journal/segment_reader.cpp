@@ -67,7 +67,7 @@ std::optional<std::int64_t> receive_time(const RecordView& view) noexcept {
 SegmentReader::SegmentReader(const std::filesystem::path& path) : region_(memory::Region::open_file(path)) {
     const auto refuse = [&](const std::string& what) { throw JournalError(path.string() + ": " + what); };
     if (region_.size() < kHeaderBytes)
-        refuse("no journal segment: " + std::to_string(region_.size()) + " bytes, the least is 4096");
+        refuse("not a journal segment: " + std::to_string(region_.size()) + " bytes, the least is 4096");
     auto read = read_identity(header());
     if (!read) refuse(read.error());
     identity_ = read->identity;

@@ -12,8 +12,8 @@ namespace {
 RingError refusal(const std::string& object, queue::BroadcastFault fault) {
     const auto text = "ring " + object + ": ";
     switch (fault) {
-        case queue::BroadcastFault::not_ready: return {RingFault::not_ready, text + "is being made; try again"};
-        case queue::BroadcastFault::foreign: return {RingFault::foreign, text + "is no ring"};
+        case queue::BroadcastFault::not_ready: return {RingFault::not_ready, text + "is being created; try again"};
+        case queue::BroadcastFault::foreign: return {RingFault::foreign, text + "is not a ring"};
         default: return {RingFault::other_layout, text + describe(fault) + "; this build reads another one"};
     }
 }
@@ -22,7 +22,7 @@ RingError refusal(const std::string& object, const memory::RegionError& error) {
     const auto text = "ring " + object + ": ";
     switch (error.code().value()) {
         case ENOENT: return {RingFault::not_found, text + "not found; is its writer running?"};
-        case EAGAIN: return {RingFault::not_ready, text + "is being made; try again"};
+        case EAGAIN: return {RingFault::not_ready, text + "is being created; try again"};
         case EPERM:
         case ELOOP: return {RingFault::foreign, error.what()};
         default: return {RingFault::memory, text + error.what()};

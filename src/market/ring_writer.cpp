@@ -20,7 +20,7 @@ namespace {
 void check(const RingWriterOptions& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("ring writer: " + what); };
     if (!std::has_single_bit(options.capacity)) {
-        refuse("capacity " + std::to_string(options.capacity) + " is no power of two");
+        refuse("capacity " + std::to_string(options.capacity) + " is not a power of two");
     }
     if (options.max_instruments == 0) refuse("max_instruments 0, the least is 1");
     if (options.max_channels == 0 || options.max_channels > kMostChannels) {
@@ -62,7 +62,7 @@ std::string writer_of(const std::string& object) {
 
 RingError held(const std::string& object) {
     return {RingFault::held,
-            "ring " + object + ": " + writer_of(object) + " writes it; stop that one or take another name"};
+            "ring " + object + ": " + writer_of(object) + " writes it; stop that process or choose another name"};
 }
 
 RingError refusal(const memory::RegionError& error) {
@@ -75,7 +75,7 @@ RingError refusal(const memory::RegionError& error) {
 void supersede(memory::Region& region, const std::string& object) {
     auto* header = ring_header(region);
     if (header == nullptr && !blank(region)) {
-        throw RingError(RingFault::foreign, object + " exists and is no ring; remove it or take another name");
+        throw RingError(RingFault::foreign, object + " exists and is not a ring; remove it or choose another name");
     }
     if (header != nullptr &&
         header->state.load(std::memory_order_relaxed) == static_cast<std::uint64_t>(queue::BroadcastState::open)) {

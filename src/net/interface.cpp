@@ -43,7 +43,7 @@ std::string reason(const char* call) { return std::string(call) + ": " + std::ge
 unsigned interface_index(const std::string& name) {
     if (name.empty()) return 0;
     if (const auto index = if_nametoindex(name.c_str()); index != 0) return index;
-    throw SocketError(ENODEV, "interface '" + name + "' does not exist, this machine has " + names_of_all());
+    throw SocketError(ENODEV, "interface '" + name + "' does not exist; this machine has " + names_of_all());
 }
 
 std::string interface_of(const SocketAddress& address) {
@@ -68,10 +68,10 @@ std::string enable_nic_time(int socket, const std::string& interface) {
     ethtool_ts_info able{};
     able.cmd = ETHTOOL_GET_TS_INFO;
     auto request = request_for(interface, &able);
-    if (ioctl(socket, SIOCETHTOOL, &request) != 0) return reason("it does not tell its time stamping abilities");
+    if (ioctl(socket, SIOCETHTOOL, &request) != 0) return reason("it does not report its timestamping capabilities");
     constexpr unsigned kHardware = SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
-    if ((able.so_timestamping & kHardware) != kHardware) return "it has no clock that stamps received packets";
-    if ((able.rx_filters & (1U << HWTSTAMP_FILTER_ALL)) == 0) return "it stamps only packets of the PTP protocol";
+    if ((able.so_timestamping & kHardware) != kHardware) return "it has no clock for timestamps of received packets";
+    if ((able.rx_filters & (1U << HWTSTAMP_FILTER_ALL)) == 0) return "it timestamps only PTP packets";
 
     hwtstamp_config config{};
     request = request_for(interface, &config);
@@ -80,7 +80,7 @@ std::string enable_nic_time(int socket, const std::string& interface) {
         config.flags = 0;
         config.rx_filter = HWTSTAMP_FILTER_ALL;
         if (ioctl(socket, SIOCSHWTSTAMP, &request) != 0)
-            return reason("switching its receive stamps on (needs CAP_NET_ADMIN) failed");
+            return reason("enabling its receive timestamps failed (needs CAP_NET_ADMIN)");
     }
     const unsigned flags = kHardware;
     if (setsockopt(socket, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof flags) != 0) return reason("SO_TIMESTAMPING");

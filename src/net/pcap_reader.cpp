@@ -54,7 +54,7 @@ void PcapReader::read_file_header() {
         throw std::system_error(stream_.read_error(), std::generic_category(), "cannot read '" + name_ + "'");
     if (header.size() < kFileHeader && !stream_.damage().empty()) refuse(stream_.damage());
     if (header.size() < sizeof(std::uint32_t))
-        refuse("no pcap file, it has " + std::to_string(header.size()) + " bytes and the file header needs 24");
+        refuse("not a pcap file: it has " + std::to_string(header.size()) + " bytes and the file header needs 24");
     const auto little = core::load_le<std::uint32_t>(header.data());
     const auto big = core::load_be<std::uint32_t>(header.data());
     pcapng_ = big == kPcapNg;
@@ -73,7 +73,7 @@ void PcapReader::read_file_header() {
         stream_.take(kFileHeader);
         return;
     }
-    refuse("no pcap file, it begins with " + hex(big));
+    refuse("not a pcap file: it begins with " + hex(big));
 }
 
 bool PcapReader::is_capture(std::span<const std::byte, 4> begin) noexcept {

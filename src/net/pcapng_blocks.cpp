@@ -98,7 +98,7 @@ bool PcapReader::begin_section(std::span<const std::byte> block) {
     } else if (core::load_be<std::uint32_t>(magic) == kOrderMagic) {
         order_ = std::endian::big;
     } else {
-        return fail("the section's header does not tell its byte order");
+        return fail("the section header has no valid byte order mark");
     }
     interfaces_.clear();
     return true;

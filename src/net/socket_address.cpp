@@ -23,7 +23,7 @@ std::uint16_t parse_port(std::string_view text, std::string_view digits) {
     if (digits.empty() || error == std::errc::invalid_argument || end != digits.data() + digits.size())
         refuse(text, "port '" + std::string(digits) + "' is not a number");
     if (error != std::errc{} || value > 65535)
-        refuse(text, "port " + std::string(digits) + " is out of range, it must be 0 to 65535");
+        refuse(text, "port " + std::string(digits) + " is out of range; it must be 0 to 65535");
     return static_cast<std::uint16_t>(value);
 }
 
@@ -60,7 +60,7 @@ SocketAddress parse_ipv4(std::string_view text, std::string_view host, std::uint
 }  // namespace
 
 SocketAddress SocketAddress::parse(std::string_view text) {
-    if (text.empty()) refuse(text, "is empty, write ADDRESS:PORT");
+    if (text.empty()) refuse(text, "is empty; expected ADDRESS:PORT");
     if (text.front() == '[') {
         const auto close = text.find(']');
         if (close == std::string_view::npos) refuse(text, "']' is missing after the IPv6 address");

@@ -24,14 +24,14 @@ constexpr std::size_t kLargestBuffer = std::size_t{1} << 30;
 void check(const UdpReceiver::Options& options) {
     const auto refuse = [](const std::string& what) { throw std::invalid_argument("UdpReceiver: " + what); };
     if (options.local.empty() && options.peer.empty()) refuse("local address is missing");
-    if (!options.local.empty() && !options.peer.empty()) refuse("takes a local address or a peer, not both");
+    if (!options.local.empty() && !options.peer.empty()) refuse("needs either a local address or a peer, not both");
     if (!options.peer.empty() && (options.peer.port() == 0 || options.peer.is_multicast()))
         refuse("peer " + options.peer.to_string() + " is not a unicast address and port");
-    if (!options.peer.empty() && options.path == ReceivePath::af_xdp) refuse("AF_XDP takes no peer");
+    if (!options.peer.empty() && options.path == ReceivePath::af_xdp) refuse("AF_XDP does not support a peer");
     if (options.batch < 1 || options.batch > kMostMessages)
-        refuse("batch is " + std::to_string(options.batch) + ", it must be 1 to " + std::to_string(kMostMessages));
+        refuse("batch is " + std::to_string(options.batch) + "; it must be 1 to " + std::to_string(kMostMessages));
     if (options.max_datagram < 1 || options.max_datagram > detail::kLongestDatagram)
-        refuse("max_datagram is " + std::to_string(options.max_datagram) + ", it must be 1 to " +
+        refuse("max_datagram is " + std::to_string(options.max_datagram) + "; it must be 1 to " +
                std::to_string(detail::kLongestDatagram));
     if (options.receive_buffer > kLargestBuffer)
         refuse("receive_buffer is " + std::to_string(options.receive_buffer) + ", the most is " +
@@ -41,13 +41,13 @@ void check(const UdpReceiver::Options& options) {
     constexpr std::uint16_t kHighestVlan = 4094;
     if (options.vlan > kHighestVlan) refuse("vlan is " + std::to_string(options.vlan) + ", the highest is 4094");
     if (options.vlan != 0 && options.path != ReceivePath::af_xdp)
-        refuse("vlan is for AF_XDP; name the VLAN's own interface instead");
+        refuse("vlan is for AF_XDP only; use the VLAN's own interface instead");
     if (!options.source.empty() && !options.local.is_multicast())
         refuse("a source needs a multicast group, " + options.local.to_string() + " is none");
     if (!options.source.empty() && options.source.family() != options.local.family())
         refuse("source " + options.source.host() + " and group " + options.local.host() + " differ in family");
     if (options.local.is_link_local_ipv6() && options.local.scope() == 0 && options.interface.empty())
-        refuse(options.local.host() + " is valid on one link only: name the interface");
+        refuse(options.local.host() + " is valid on one link only; set the interface");
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void check(const UdpSender::Options& options) {
     if (options.to.port() == 0) refuse("port of " + options.to.to_string() + " must not be 0");
     if (options.ttl < 0 || options.ttl > 255) refuse("ttl is " + std::to_string(options.ttl) + ", it must be 0 to 255");
     if (options.batch < 1 || options.batch > kMostMessages)
-        refuse("batch is " + std::to_string(options.batch) + ", it must be 1 to " + std::to_string(kMostMessages));
+        refuse("batch is " + std::to_string(options.batch) + "; it must be 1 to " + std::to_string(kMostMessages));
     if (options.send_buffer > kLargestBuffer)
         refuse("send_buffer is " + std::to_string(options.send_buffer) + ", the most is " +
                std::to_string(kLargestBuffer));

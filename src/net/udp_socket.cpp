@@ -25,7 +25,7 @@ std::string join_failure(const UdpReceiver::Options& options, int error) {
     auto what = "cannot join " + options.local.host();
     if (!options.source.empty()) what += " from " + options.source.host();
     if (!options.interface.empty()) what += " on " + options.interface;
-    if (error == ENODEV && options.interface.empty()) return what + ": no route leads there, name the interface";
+    if (error == ENODEV && options.interface.empty()) return what + ": no route to the group; set the interface";
     if (error == ENOBUFS) return what + ": too many groups, raise net.ipv4.igmp_max_memberships and igmp_max_msf";
     return what;
 }

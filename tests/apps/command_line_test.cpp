@@ -51,9 +51,9 @@ TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
     EXPECT_THAT(refused({"tail", "--symbol", "A", "B"}), StartsWith("millpond tail: unexpected argument 'B'\n"));
     EXPECT_THAT(refused({"config", "check", "a", "b"}), StartsWith("millpond config check: unexpected argument 'b'\n"));
     EXPECT_THAT(refused({"tail", "--format", "jsn"}),
-                HasSubstr("--format: 'jsn' is none of table, json, csv; did you mean 'json'?\n"));
+                HasSubstr("--format: 'jsn' is not one of table, json, csv; did you mean 'json'?\n"));
     EXPECT_EQ(refused({"doctor", "--feed", "x"}),
-              "millpond: doctor: --feed x needs --config FILE, which says where feed 'x' listens\n");
+              "millpond: doctor: --feed x needs --config FILE with the address of feed 'x'\n");
     EXPECT_THAT(refused({"zzzzzzzz"}), HasSubstr("unknown command 'zzzzzzzz'; known are: completion, config"));
 }
 
@@ -63,7 +63,7 @@ TEST(CommandLine, ANumberOutOfItsBoundsIsRefusedWithReadableBounds) {
         std::string expected;
     };
     for (const auto& [arguments, expected] : {
-             Case{{"tail", "--count", "-1"}, "expects a whole number from 0 on, found '-1'"},
+             Case{{"tail", "--count", "-1"}, "expects a whole number of at least 0, found '-1'"},
              Case{{"tail", "--count", "99999999999999999999"}, "found '99999999999999999999'"},
              Case{{"generate", "--to", "127.0.0.1:9", "--rate", "-1"},
                   "expects a number from 0.001 to 1000000000, found '-1'"},
@@ -139,7 +139,7 @@ TEST(ConfigCheck, AFileWithoutFeedsIsNoConfigurationOfAGateway) {
     const test::ScratchFile file{"millpond_no_feed.toml", "[[tcp]]\n"};
     const auto outcome = run({"config", "check", file.path()});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_EQ(outcome.err, "millpond: " + file.path() + ": no [[feed]]: a gateway needs one\n");
+    EXPECT_EQ(outcome.err, "millpond: " + file.path() + ": no [[feed]]: a gateway needs at least one\n");
     EXPECT_EQ(outcome.out, "");
 }
 

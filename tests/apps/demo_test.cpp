@@ -84,12 +84,12 @@ private:
 TEST_F(Demo, APortThatIsTakenIsNamedAndTheNextFreeOneTaken) {
     const PagesPort taken;
     Program program{demo("demo-taken")};
-    ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    ASSERT_TRUE(program.says("Ctrl-C stops it."));
     EXPECT_THAT(program.word_behind("page: "), StartsWith("http://127.0.0.1:94"));
     program.signal(SIGTERM);
     const auto ended = program.wait();
     EXPECT_EQ(ended.exit_code, 0);
-    EXPECT_THAT(ended.err, HasSubstr("millpond: demo: 127.0.0.1:9465 is taken: the page is at 127.0.0.1:94"));
+    EXPECT_THAT(ended.err, HasSubstr("millpond: demo: 127.0.0.1:9465 is in use, so the page is at 127.0.0.1:94"));
 }
 
 TEST_F(Demo, ThoseThatBeginAtOnceHavePortsOfTheirOwn) {
@@ -97,7 +97,7 @@ TEST_F(Demo, ThoseThatBeginAtOnceHavePortsOfTheirOwn) {
     for (int i = 0; i < 4; ++i) all.push_back(std::make_unique<Program>(demo(fmt::format("demo-at-once-{}", i))));
     std::set<std::string> pages;
     for (auto& program : all) {
-        ASSERT_TRUE(program->says("Ctrl-C ends it.")) << program->wait(std::chrono::seconds{0}).err;
+        ASSERT_TRUE(program->says("Ctrl-C stops it.")) << program->wait(std::chrono::seconds{0}).err;
         pages.insert(program->word_behind("page: "));
     }
     EXPECT_EQ(pages.size(), all.size());
@@ -105,11 +105,11 @@ TEST_F(Demo, ThoseThatBeginAtOnceHavePortsOfTheirOwn) {
     for (auto& program : all) EXPECT_EQ(program->wait().exit_code, 0);
 }
 
-/// The commands between "look further:" and "Ctrl-C ends it."
+/// The commands between "more commands:" and "Ctrl-C stops it."
 std::vector<std::string> hinted_commands(const std::string& said) {
     std::vector<std::string> commands;
-    std::istringstream lines{said.substr(said.find("look further:"))};
-    for (std::string line; std::getline(lines, line) && line != "Ctrl-C ends it.";) {
+    std::istringstream lines{said.substr(said.find("more commands:"))};
+    for (std::string line; std::getline(lines, line) && line != "Ctrl-C stops it.";) {
         if (line.starts_with("  ")) commands.push_back(line.substr(2));
     }
     return commands;
@@ -117,7 +117,7 @@ std::vector<std::string> hinted_commands(const std::string& said) {
 
 TEST_F(Demo, EachHintWorksAsPrintedInAShell) {
     Program program{{"gateway", "--demo", "--demo-rate", "500", "--ring", "name=" + unique_ring("demo-hints")}};
-    ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    ASSERT_TRUE(program.says("Ctrl-C stops it."));
     EXPECT_THAT(program.said(), HasSubstr("python: millpond.Ring(\""));
     const auto commands = hinted_commands(program.said());
     EXPECT_THAT(commands, ElementsAre(HasSubstr(" tail --ring "), HasSubstr(" top --gateway "), HasSubstr("/dev/tcp/"),
@@ -144,7 +144,7 @@ TEST_F(Demo, HintsNameTheProgramWhereThePathFindsIt) {
             "sh", std::vector<std::string>{"-c", before + "; exec " + program.string() + arguments});
     };
     const auto of = [](const std::unique_ptr<Program>& demo) {
-        EXPECT_TRUE(demo->says("Ctrl-C ends it.")) << demo->said();
+        EXPECT_TRUE(demo->says("Ctrl-C stops it.")) << demo->said();
         const auto first = hinted_commands(demo->said()).front();
         demo->signal(SIGTERM);
         EXPECT_EQ(demo->wait().exit_code, 0);
@@ -164,7 +164,7 @@ TEST_F(Demo, NothingIsLeftBehindInTheTemporaryFolder) {
         Program program{"env",
                         {"TMPDIR=" + temporary.string(), MILLPOND_PROGRAM, "gateway", "--demo", "--demo-rate", "100",
                          "--ring", "name=" + unique_ring("demo-left")}};
-        ASSERT_TRUE(program.says("Ctrl-C ends it."));
+        ASSERT_TRUE(program.says("Ctrl-C stops it."));
         EXPECT_FALSE(std::filesystem::is_empty(temporary));
         program.signal(number);
         EXPECT_EQ(program.wait().exit_code, 0);
@@ -232,7 +232,7 @@ TEST_F(Demo, AddressesOfSinksWithTlsArePrintedAsSuch) {
     const auto tls = "listen=127.0.0.1:0,tls_certificate=" + certificates.certificate("ours-server") +
                      ",tls_key=" + certificates.key("ours-server");
     Program program{demo("demo-tls", {"--web", tls, "--tcp", tls})};
-    ASSERT_TRUE(program.says("Ctrl-C ends it."));
+    ASSERT_TRUE(program.says("Ctrl-C stops it."));
     EXPECT_THAT(program.word_behind("page: "), StartsWith("https://127.0.0.1:"));
     EXPECT_THAT(program.word_behind("openssl s_client -quiet "), StartsWith("127.0.0.1:"));
     program.signal(SIGTERM);

@@ -64,7 +64,7 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
     expect([](auto& f) { f.joined_on = {"eth0"}; }, "IGMP", "joined on eth0, not on eth1", "interface = \"eth1\"");
     expect([](auto& f) { f.vlan = 42; }, "VLAN", "tag 42", "type vlan id 42");
     expect([](auto& f) { f.on_link = 0; }, "packets", "no datagram", "IGMP snooping");
-    expect([](auto& f) { f.on_link = 0, f.on_other_link = 5, f.other_interface = "eth2"; }, "IGMP", "come in by eth2",
+    expect([](auto& f) { f.on_link = 0, f.on_other_link = 5, f.other_interface = "eth2"; }, "IGMP", "arrive on eth2",
            "interface = \"eth2\"");
     expect([](auto& f) { f.at_socket = 0, f.rp_filter = 1, f.route_to_sender = "eth0"; }, "rp_filter", "leave by eth0",
            "net.ipv4.conf.eth1.rp_filter=0");
@@ -72,10 +72,10 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
            "rp_filter=0");
     expect([](auto& f) { f.at_socket = 0, f.dropping_rules = {"inet t / c: udp dport 51002 drop"}; }, "firewall",
            "udp dport 51002 drop", "nft insert rule inet t c udp dport 51002 accept");
-    expect([](auto& f) { f.at_socket = 0; }, "socket", "do not come to a socket", "nft list ruleset");
+    expect([](auto& f) { f.at_socket = 0; }, "socket", "do not reach a socket", "nft list ruleset");
     expect([](auto& f) { f.kernel_drops = 7; }, "socket buffer", "dropped 7", "rmem_max=2000000");
     expect([](auto& f) { f.decoded = 1, f.rejected = 2, f.first_error = "bad magic", f.first_rejected_hex = "dead"; },
-           "decoder", "2 of 3 datagrams are no 'miax-tom': bad magic; the first one: dead",
+           "decoder", "2 of 3 datagrams are not 'miax-tom': bad magic; the first one: dead",
            "format of [[feed]] 'miax'");
 }
 
@@ -115,7 +115,7 @@ TEST(DoctorFeed, WhatTheGatewaySaysStandsBehindAWayThatIsWell) {
 }
 
 constexpr const char* kHealth = R"({"now":5000000000,"findings":[
-    {"stage":"sink behind","severity":"error","of":"sink 'csv'","since":3000000000,"text":"9 events wait"},
+    {"stage":"sink behind","severity":"error","of":"sink 'csv'","since":3000000000,"text":"9 events queued"},
     {"stage":"gap","severity":"warning","of":"feed 'other'","since":1,"text":"3 sequence numbers are missing"},
     {"stage":"halted","severity":"info","of":"feed 'f'","since":4000000000,"text":"the venue says: halted"}],
     "feeds":[{"name":"other","ring":"main","packets":1},{"name":"f","ring":"main","packets":7}],
@@ -127,10 +127,10 @@ TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
     EXPECT_EQ(word->packets, 7U);
     ASSERT_EQ(word->findings.size(), 2U);
     EXPECT_EQ(word->findings[0].level, Level::bad);
-    EXPECT_EQ(word->findings[0].what, "the gateway says of sink 'csv': 9 events wait (for 2.0 s)");
+    EXPECT_EQ(word->findings[0].what, "the gateway reports for sink 'csv': 9 events queued (for 2.0 s)");
     EXPECT_THAT(word->findings[0].fix, HasSubstr("df -h"));
-    EXPECT_EQ(word->findings[1],
-              (Finding{"halted", Level::good, "the gateway says of feed 'f': the venue says: halted (for 1.0 s)", ""}));
+    EXPECT_EQ(word->findings[1], (Finding{"halted", Level::good,
+                                          "the gateway reports for feed 'f': the venue says: halted (for 1.0 s)", ""}));
     EXPECT_EQ(word_of(kHealth, "none"), std::nullopt);
     EXPECT_THROW(static_cast<void>(word_of("<html>", "f")), std::runtime_error);
 }

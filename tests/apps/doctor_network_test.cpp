@@ -49,7 +49,7 @@ TEST_F(DoctorNetwork, AGroupJoinedOnTheWrongInterfaceIsNamed) {
     add_other_link();
     configure(kGroup, "other0");
     const auto sender = send(kGroup);
-    expect("IGMP", "come in by near0, the feed listens on other0", "interface = \\\"near0\\\"");
+    expect("IGMP", "arrive on near0, but the feed listens on other0", "interface = \\\"near0\\\"");
 }
 
 TEST_F(DoctorNetwork, AFirewallRuleIsQuotedWithTheOneThatFixesIt) {
@@ -78,7 +78,7 @@ TEST_F(DoctorNetwork, AStrictReversePathIsNamed) {
 TEST_F(DoctorNetwork, GarbageIsShownInHex) {
     configure(kGroup, "near0");
     const auto sender = send(kGroup, "itch");
-    expect("decoder", "are no 'quotes': bad magic", "format of [[feed]] 'f'", "20");
+    expect("decoder", "are not 'quotes': bad magic", "format of [[feed]] 'f'", "20");
 }
 
 TEST_F(DoctorNetwork, AVlanThatNothingTakesOffIsNamed) {

@@ -176,10 +176,10 @@ TEST_F(FixEngineRun, TheSocketIsForItsOwnerOnlyAndOneEngine) {
     EXPECT_EQ(status.st_mode & 0777U, 0600U);
     const auto second = run({"fix", "acceptor", "--port", "0", "--session", "sender=A,target=B", "--admin", admin_});
     EXPECT_EQ(second.exit_code, 1);
-    EXPECT_THAT(second.err, HasSubstr("another engine is there"));
+    EXPECT_THAT(second.err, HasSubstr("another engine uses it"));
     venue_.signal(SIGKILL);
     static_cast<void>(venue_.wait());
-    EXPECT_THAT(sessions({"list"}).err, HasSubstr("no engine answers at " + admin_));
+    EXPECT_THAT(sessions({"list"}).err, HasSubstr("no engine responds at " + admin_));
     // What the dead one left is replaced.
     Program third{{"fix", "acceptor", "--port", "0", "--session", "sender=A,target=B", "--admin", admin_}};
     EXPECT_TRUE(third.says("listening on"));

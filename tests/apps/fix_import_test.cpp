@@ -66,7 +66,7 @@ TEST(FixImport, TheFileItselfIsNotOverwritten) {
     const test::ScratchFile quickfix{test::scratch_name("acceptor.cfg"), kAcceptor};
     const auto outcome = run({"fix", "import", quickfix.path(), "--out", quickfix.path()});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("is the file to import; name another"));
+    EXPECT_THAT(outcome.err, HasSubstr("is the file to import; choose another one"));
     EXPECT_EQ(run({"fix", "import", quickfix.path()}).exit_code, 0) << "it is still there";
 }
 

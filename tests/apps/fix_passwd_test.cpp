@@ -56,8 +56,8 @@ TEST(FixPasswd, WhatCannotBeIsNamed) {
     EXPECT_THAT(refused("", "fix passwd desk"), HasSubstr("the password has less than 8 bytes"));
     EXPECT_THAT(refused(fmt::format("{:x<65}\n", ""), "fix passwd desk"), HasSubstr("has more than 64 bytes"));
     EXPECT_THAT(refused("correct\x01horse\n", "fix passwd desk"), HasSubstr("has a control character"));
-    EXPECT_THAT(refused("correct horse\n", "fix passwd de:sk"), HasSubstr("'de:sk' is no user's name"));
-    EXPECT_THAT(refused("correct horse\n", "fix passwd '#desk'"), HasSubstr("is no user's name"));
+    EXPECT_THAT(refused("correct horse\n", "fix passwd de:sk"), HasSubstr("'de:sk' is not a user name"));
+    EXPECT_THAT(refused("correct horse\n", "fix passwd '#desk'"), HasSubstr("is not a user name"));
     EXPECT_THAT(refused("correct horse\n", "fix passwd"), HasSubstr("USER"));
 }
 
@@ -123,7 +123,7 @@ TEST(FixPasswd, ATerminalAsksTwiceAndShowsNothingOfIt) {
     EXPECT_THAT(good, Not(HasSubstr("horse")));
     const auto differ = at_terminal({"correct horse\n", "correct house\n"}, status);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << differ;
-    EXPECT_THAT(differ, HasSubstr("the two differ"));
+    EXPECT_THAT(differ, HasSubstr("the two entries differ"));
     const auto interrupted = at_terminal({"\x03"}, status);
     EXPECT_TRUE(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) == 2)) << interrupted;
     EXPECT_THAT(interrupted, Not(HasSubstr("$scrypt$")));

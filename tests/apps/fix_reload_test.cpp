@@ -73,7 +73,7 @@ protected:
 TEST_F(FixReloadRun, TheCommandPrintsWhatChanged) {
     auto house = this->house();
     ASSERT_TRUE(house.says("metrics at"));
-    EXPECT_EQ(reload().out, "nothing has changed\n");
+    EXPECT_EQ(reload().out, "no changes\n");
     configure(session("A") + session("B"));
     const auto added = reload();
     EXPECT_EQ(added.exit_code, 0) << added.err;
@@ -82,12 +82,12 @@ TEST_F(FixReloadRun, TheCommandPrintsWhatChanged) {
     const auto bad = reload();  // a key of the top level below a table
     EXPECT_EQ(bad.exit_code, 1);
     EXPECT_EQ(bad.out, "");
-    EXPECT_THAT(bad.err, HasSubstr("millpond: nothing is changed: " + path("fix.toml") + ":"));
+    EXPECT_THAT(bad.err, HasSubstr("millpond: nothing was changed: " + path("fix.toml") + ":"));
     EXPECT_THAT(sessions({"list"}).out, HasSubstr("HOUSE->A"));
     configure(session("B"));
     EXPECT_EQ(reload({"--json"}).out, "{\"done\":[\"session FIX.4.4:HOUSE->A is removed\"],\"refused\":[]}\n");
     std::filesystem::remove(path("fix.toml"));
-    EXPECT_THAT(reload().err, HasSubstr("nothing is changed"));
+    EXPECT_THAT(reload().err, HasSubstr("nothing was changed"));
     EXPECT_THAT(sessions({"list"}).out, HasSubstr("HOUSE->B"));
     house.signal(SIGTERM);
     EXPECT_EQ(house.wait().exit_code, 0);
@@ -143,12 +143,12 @@ TEST_F(FixReloadRun, TheSessionOfAScriptStaysAndWithoutAFileNothingIsReadAgain) 
                    path("plain.sock"), "--metrics", "127.0.0.1:0"}};
     ASSERT_TRUE(plain.says("metrics at"));
     EXPECT_THAT(run({"fix", "reload", "--admin", path("plain.sock")}).err,
-                HasSubstr("nothing is changed: there is no --config to read again"));
+                HasSubstr("nothing was changed: there is no --config to reload"));
     plain.signal(SIGTERM);
     EXPECT_EQ(plain.wait().exit_code, 0);
     const auto gone = run({"fix", "reload", "--admin", path("plain.sock")});
     EXPECT_EQ(gone.exit_code, 1);
-    EXPECT_THAT(gone.err, HasSubstr("no engine answers at"));
+    EXPECT_THAT(gone.err, HasSubstr("no engine responds at"));
 }
 
 }  // namespace

@@ -310,7 +310,7 @@ TEST_F(GapOutputs, AMiaxMessageThatIsNotUnderstoodIsALossToo) {
     venue_->send_unknown();
     venue_->quote(7);
     expect_everywhere(all_but({7}), 49);
-    EXPECT_TRUE(first_->program().says("could not be decoded: its quotes are incomplete until newer ones come"));
+    EXPECT_TRUE(first_->program().says("could not be decoded: its quotes are incomplete until newer ones arrive"));
 }
 
 TEST_F(GapOutputs, AfterAGapAllItchQuotesAreIncomplete) {
@@ -319,7 +319,7 @@ TEST_F(GapOutputs, AfterAGapAllItchQuotesAreIncomplete) {
     venue_->quote(7);
     // A book with a hole stays incomplete whatever comes: a better price may be among what was lost.
     expect_everywhere(all_but({}), kInstruments);
-    EXPECT_TRUE(first_->program().says("are missing: its quotes are incomplete until newer ones come"));
+    EXPECT_TRUE(first_->program().says("are missing: its quotes are incomplete until newer ones arrive"));
 }
 
 TEST_F(GapOutputs, AnItchMessageOfAWrongLengthIsALossToo) {

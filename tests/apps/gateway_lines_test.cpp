@@ -275,7 +275,7 @@ TEST(GatewayLines, WhatMakesNoSenseTogetherIsRefusedByName) {
                     feed.use<gateway::itch::Settings>().rerequest = net::SocketAddress::parse("127.0.0.1:9");
                     feed.format = &gateway::quotes::Settings::format();
                 }),
-                HasSubstr("rerequest: only itch comes by MoldUDP64"));
+                HasSubstr("rerequest: only for itch, whose MoldUDP64"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) { feed.vlan = 7; }), HasSubstr("vlan: only with receive"));
     EXPECT_THAT(refusal([](gateway::FeedConfig& feed) {
                     feed.listen = feed.line_b = net::SocketAddress::parse("127.0.0.1:9999");
@@ -308,7 +308,7 @@ TEST(GatewayLines, AReplayAnswersForWhatItDroppedAndNothingIsMissing) {
     replay.signal(SIGINT);
     const auto outcome = replay.wait();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr("planted: dropped "));
+    EXPECT_THAT(outcome.out, HasSubstr("injected faults: dropped "));
     EXPECT_EQ(gateway.end().exit_code, 0);
 }
 

@@ -42,7 +42,7 @@ std::vector<std::string> GatewayRun::arguments(const Options& options, const std
 }
 
 GatewayRun::GatewayRun(const Options& options) : ring_(options.ring), program_(arguments(options, options.ring)) {
-    if (!program_.says("Ctrl-C ends it."))
+    if (!program_.says("Ctrl-C stops it."))
         throw std::runtime_error("the gateway did not start: " + program_.wait().err);
 }
 

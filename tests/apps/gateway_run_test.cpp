@@ -88,7 +88,7 @@ TEST(Gateway, EndsCleanlyAndLeavesNoNameBehind) {
         client.wait();
         client.receive();
     }
-    EXPECT_THAT(client.lines().back(), HasSubstr("the gateway ends"));
+    EXPECT_THAT(client.lines().back(), HasSubstr("the gateway is stopping"));
 }
 
 TEST(Gateway, ItsThreadsHaveTheNamesThatTheOperatorsPageLists) {
@@ -196,7 +196,7 @@ TEST(Gateway, AfterKillNineAnotherGoesOnWithTheRingAndItsReadersCloseTheirAccoun
     EXPECT_FALSE(reader.has_writer());
     EXPECT_THAT(first.shared_names(), Not(IsEmpty()));
     GatewayRun second{{.ring = ring, .format = "quotes"}};
-    EXPECT_TRUE(second.program().says("goes on with the ring of an earlier run"));
+    EXPECT_TRUE(second.program().says("continues the ring of an earlier run"));
     generate(second, kQuotes, reader, counter, 2 * kQuotes);
     EXPECT_EQ(counter.quotes, 2 * kQuotes);
     EXPECT_EQ(counter.missed, 0U);
@@ -223,7 +223,7 @@ TEST(Gateway, TailPrintsTheBoardThenEventsAndSaysWhatBecameOfThem) {
     EXPECT_THAT(outcome.out,
                 HasSubstr("timestamp,symbol,bid_price,bid_shares,ask_price,ask_shares,spread,channel,flags\n"));
     EXPECT_THAT(outcome.err,
-                HasSubstr("the stream is over; writer closed; published 501 = delivered 500 + filtered 1 + "
+                HasSubstr("end of stream; writer closed; published 501 = delivered 500 + filtered 1 + "
                           "missed 0 + queued 0"));  // CSV has no row for the end of the stream
 }
 

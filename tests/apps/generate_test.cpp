@@ -116,7 +116,7 @@ TEST(Generate, AnItchFileHoldsTheMessagesOfTheCapture) {
 }
 
 TEST(Generate, AFileNeedsAnEndAndKeepsWhatWasThereWhenItCannotBeWritten) {
-    EXPECT_THAT(run({"generate", "--out", "x.pcap"}).err, HasSubstr("a file needs an end"));
+    EXPECT_THAT(run({"generate", "--out", "x.pcap"}).err, HasSubstr("a file must be finite"));
     EXPECT_THAT(run({"generate"}).err, HasSubstr("one of --to ADDRESS:PORT and --out FILE is needed"));
     EXPECT_THAT(run({"generate", "--out", "x.itch", "--count", "1"}).err, HasSubstr("add --format itch"));
     EXPECT_THAT(run({"generate", "--out", "x.pcap", "--count", "1", "--drop", "0.5"}).err, HasSubstr("--drop"));
@@ -130,7 +130,7 @@ TEST(Generate, PrintsExactlyTheFaultsThatItPlanted) {
     const auto faulty = generate({"--count", "5000", "--drop", "0.02", "--duplicate", "0.02", "--swap", "0.02"});
     std::smatch planted;
     const std::regex line{
-        "planted: dropped (\\d+) datagrams \\((\\d+) messages\\), duplicated (\\d+) .*swapped (\\d+) "};
+        "injected faults: dropped (\\d+) datagrams \\((\\d+) messages\\), duplicated (\\d+) .*swapped (\\d+) "};
     ASSERT_TRUE(std::regex_search(faulty.outcome.out, planted, line)) << faulty.outcome.out;
     const auto dropped = std::stoul(planted[1]);
     const auto duplicated = std::stoul(planted[3]);
@@ -174,7 +174,7 @@ TEST(Generate, LiveItchCountsItsTimesFromTheMidnightThatAFeedExpects) {
 TEST(Generate, MisuseIsTwoAndNamesTheOption) {
     const auto format = run({"generate", "--to", "127.0.0.1:9", "--format", "fix"});
     EXPECT_EQ(format.exit_code, 2);
-    EXPECT_THAT(format.err, HasSubstr("--format: 'fix' is none of bbo28, quotes, miax-tom, itch"));
+    EXPECT_THAT(format.err, HasSubstr("--format: 'fix' is not one of bbo28, quotes, miax-tom, itch"));
     const auto fraction = run({"generate", "--to", "127.0.0.1:9", "--count", "1", "--drop", "1.5"});
     EXPECT_EQ(fraction.exit_code, 2);
     EXPECT_THAT(fraction.err, HasSubstr("--drop: expects a number from 0 to 1, found '1.5'"));

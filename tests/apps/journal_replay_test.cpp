@@ -264,7 +264,7 @@ TEST_F(JournalReplay, EventsThatTheRingHasNoRoomForAreAFailure) {
     const auto outcome =
         run({"replay", folder_, "--ring", unique_ring("narrow"), "--max-instruments", "1", "--speed", "max"});
     EXPECT_EQ(outcome.exit_code, 1);
-    EXPECT_THAT(outcome.err, HasSubstr("events: it has 1 instruments (--max-instruments) and 1024 channels"));
+    EXPECT_THAT(outcome.err, HasSubstr("events: it has room for 1 instruments (--max-instruments) and 1024 channels"));
 }
 
 TEST_F(JournalReplay, AnExportCountsTheRowsThatItWrites) {
@@ -332,12 +332,12 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     std::filesystem::create_directories(folder_);
     const auto empty = run({"replay", folder_, "--to", "127.0.0.1:9"});
     EXPECT_EQ(empty.exit_code, 1);
-    EXPECT_THAT(empty.err, HasSubstr("no journal: it has no segment with records"));
+    EXPECT_THAT(empty.err, HasSubstr("not a journal: it has no segment with records"));
     write(10);
     EXPECT_THAT(run({"replay", folder_}).err, HasSubstr("one of --to ADDRESS:PORT and --ring NAME is needed"));
     const auto both = run({"replay", folder_, "--to", "127.0.0.1:9", "--ring", "x"});
     EXPECT_EQ(both.exit_code, 2);
-    EXPECT_THAT(both.err, HasSubstr("--to and --ring exclude each other"));
+    EXPECT_THAT(both.err, HasSubstr("--to and --ring are mutually exclusive"));
     const auto no_port = run({"replay", folder_, "--to", "127.0.0.1:0"});
     EXPECT_EQ(no_port.exit_code, 2);
     EXPECT_THAT(no_port.err, HasSubstr("--to: '127.0.0.1:0': a port from 1 to 65535 is needed"));
@@ -347,13 +347,13 @@ TEST_F(JournalReplay, WhatCannotBeReplayedIsRefusedByName) {
     const auto backwards =
         run({"replay", folder_, "--ring", "x", "--since", "2026-11-21", "--until", "2026-11-20T10:00Z"});
     EXPECT_EQ(backwards.exit_code, 2);
-    EXPECT_THAT(backwards.err, HasSubstr("--until: '2026-11-20T10:00Z' is not behind '2026-11-21' of --since"));
+    EXPECT_THAT(backwards.err, HasSubstr("--until: '2026-11-20T10:00Z' is not later than '2026-11-21' of --since"));
     const auto only = run({"replay", folder_, "--to", "127.0.0.1:9", "--only", "127.0.0.1:9"});
     EXPECT_EQ(only.exit_code, 2);
     EXPECT_THAT(only.err, HasSubstr("holds events without addresses"));
     const auto since = run({"replay", folder_, "--to", "127.0.0.1:9", "--since", "noon"});
     EXPECT_EQ(since.exit_code, 2);
-    EXPECT_THAT(since.err, HasSubstr("'noon' is no time of the years 1678 to 2261 like"));
+    EXPECT_THAT(since.err, HasSubstr("'noon' is not a time of the years 1678 to 2261 like"));
     const auto faults = run({"replay", folder_, "--ring", unique_ring("faults"), "--drop", "0.5"});
     EXPECT_EQ(faults.exit_code, 2);
     const auto capture = run({"replay", MILLPOND_PROGRAM, "--ring", "x"});

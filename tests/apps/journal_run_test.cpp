@@ -144,7 +144,7 @@ TEST_F(JournalRun, EveryQuoteIsInTheJournalAndTheCommandsShowIt) {
     const auto verified = run({"journal", "verify", folder_});
     EXPECT_EQ(verified.exit_code, 0) << verified.out << verified.err;
     EXPECT_EQ(quotes_of(verified.out), 5'000U);
-    EXPECT_THAT(verified.out, HasSubstr("missing: 0; twice: 0; damaged records: 0\ngood\n"));
+    EXPECT_THAT(verified.out, HasSubstr("missing: 0; duplicated: 0; damaged records: 0\ngood\n"));
 
     const auto listed = run({"journal", "ls", folder_});
     EXPECT_THAT(listed.out, HasSubstr("ended"));
@@ -200,7 +200,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     const auto verified = run({"journal", "verify", folder_});
     EXPECT_EQ(verified.exit_code, 3);
     EXPECT_THAT(verified.err, HasSubstr("0000000000.mpj: cut off"));
-    EXPECT_THAT(verified.err, HasSubstr("0000000002.mpj: no journal segment (magic differs)"));
+    EXPECT_THAT(verified.err, HasSubstr("0000000002.mpj: not a journal segment (wrong magic number)"));
     EXPECT_THAT(verified.err, HasSubstr("0000000003.mpj: its header is damaged in more than one byte"));
     EXPECT_THAT(verified.out, HasSubstr("quotes 2000"));
     const auto file = folder_ + ".csv";
@@ -215,7 +215,7 @@ TEST_F(JournalRun, UnreadableSegmentsDoNotKeepTheGatewayOrTheCommandsFromTheRest
     wait_for_records(again, 10);
     const auto ended = again.end();
     EXPECT_EQ(ended.exit_code, 0);
-    EXPECT_THAT(ended.err, HasSubstr("set aside as 0000000002.mpj.damaged"));
+    EXPECT_THAT(ended.err, HasSubstr("renamed to 0000000002.mpj.damaged"));
     for (const auto* name : {"0000000000", "0000000002", "0000000003"}) {
         EXPECT_TRUE(std::filesystem::exists(folder_ + "/" + name + ".mpj.damaged")) << name;
     }
@@ -248,7 +248,8 @@ TEST_F(JournalRun, DamagedHintsOfASegmentAreReportedAndChangeNoExport) {
         const auto verified = run({"journal", "verify", folder_});
         EXPECT_EQ(verified.exit_code, 3) << offset;
         EXPECT_THAT(verified.err, HasSubstr("0000000001.mpj: "));
-        EXPECT_THAT(verified.err, HasSubstr(offset == 128 ? "the newest name's place" : "1 places of its index"));
+        EXPECT_THAT(verified.err,
+                    HasSubstr(offset == 128 ? "the offset of the newest name" : "1 entries of its index"));
         EXPECT_EQ(exported(), good) << offset;
         segment.seekp(offset);
         segment.put(before).flush();
@@ -306,7 +307,7 @@ TEST_F(JournalRun, AFolderThatIsNoJournalHasItsOwnExitCode) {
         EXPECT_THAT(folder.err, HasSubstr("is not a journal: it holds no segment")) << command;
         const auto file = run({"journal", command, other});
         EXPECT_EQ(file.exit_code, 5) << command;
-        EXPECT_THAT(file.err, HasSubstr("no journal segment")) << command;
+        EXPECT_THAT(file.err, HasSubstr("not a journal segment")) << command;
         const auto nothing = run({"journal", command, folder_ + "/nothing"});
         EXPECT_EQ(nothing.exit_code, 1) << command;
         EXPECT_EQ(nothing.out, "") << command;
@@ -324,7 +325,7 @@ TEST_F(JournalRun, WrongUseSaysWhatIsWrong) {
     const auto since = run({"journal", "cat", folder_, "--since", "yesterday"});
     EXPECT_EQ(since.exit_code, 2);
     EXPECT_THAT(since.err,
-                HasSubstr("'yesterday' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
+                HasSubstr("'yesterday' is not a time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)"));
 }
 
 /// The gateway is killed MILLPOND_TEST_KILLS times (6) under load, at random moments, and each time the next one goes

@@ -83,7 +83,7 @@ TEST_F(PlantedFailure, AGroupThatTheKernelHasForgotten) {
 TEST_F(PlantedFailure, AFeedThatIsSilent) {
     configure(kGroup, "near0");
     const auto gateway = start_gateway();
-    expect_named({kError, "no packets: feed 'f': ", "nothing has come to 239.1.1.1:14000 on near0"},
+    expect_named({kError, "no packets: feed 'f': ", "nothing received at 239.1.1.1:14000 on near0"},
                  {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
 }
 
@@ -94,7 +94,7 @@ TEST_F(PlantedFailure, AFeedThatFallsSilent) {
         const auto sender = send(kGroup);
         wait_for_packets();
     }
-    expect_named({kError, "stale: feed 'f': ", "nothing has come for"},
+    expect_named({kError, "stale: feed 'f': ", "nothing received for"},
                  {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
 }
 
@@ -109,8 +109,9 @@ TEST_F(PlantedFailure, OneOfTwoLinesThatFallsSilent) {
         ASSERT_THAT(page_with("/metrics", twice), HasSubstr(twice));
         EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK"));
     }
-    expect_named({kGoodBut, "line: feed 'f': ", "line b (10.99.0.1:14001) is silent, the other goes on"},
-                 {"line", "bad", "the gateway says of feed 'f': line b (10.99.0.1:14001) is silent", "interface_b"});
+    expect_named(
+        {kGoodBut, "line: feed 'f': ", "line b (10.99.0.1:14001) is silent: losses of the other line are final"},
+        {"line", "bad", "the gateway reports for feed 'f': line b (10.99.0.1:14001) is silent", "interface_b"});
 }
 
 TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
@@ -119,7 +120,7 @@ TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
     if (!drop_by_nft()) GTEST_SKIP() << "needs nft and the kernel's nf_tables";
     const auto sender = send(kHost);
     expect_named(
-        {kError, "no packets: feed 'f': ", "nothing has come to 10.99.0.1:14000"},
+        {kError, "no packets: feed 'f': ", "nothing received at 10.99.0.1:14000"},
         {"firewall", "bad", "udp dport 14000 drop", "nft insert rule inet guard entry udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule inet guard entry udp dport 14000 accept"));
     EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command fixes it";
@@ -131,7 +132,7 @@ TEST_F(PlantedFailure, ARuleOfIptablesThatDropsTheFeed) {
     configure(kHost, "near0");
     const auto gateway = start_gateway();
     const auto sender = send(kHost);
-    expect_named({kError, "no packets: feed 'f': ", "nothing has come to 10.99.0.1:14000"},
+    expect_named({kError, "no packets: feed 'f': ", "nothing received at 10.99.0.1:14000"},
                  {"firewall", "bad", "ip filter / INPUT: udp dport 14000 counter packets",
                   "nft insert rule ip filter INPUT udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule ip filter INPUT udp dport 14000 accept"));
@@ -143,7 +144,7 @@ TEST_F(PlantedFailure, Garbage) {
     const auto gateway = start_gateway();
     const auto sender = send(kGroup, "itch");
     expect_named({kError, "undecodable: feed 'f': ", "datagrams were not decoded"},
-                 {"decoder", "bad", "are no 'quotes': bad magic", "format of [[feed]] 'f'"});
+                 {"decoder", "bad", "are not 'quotes': bad magic", "format of [[feed]] 'f'"});
 }
 
 TEST_F(PlantedFailure, Gaps) {
@@ -151,15 +152,15 @@ TEST_F(PlantedFailure, Gaps) {
     const auto gateway = start_gateway();
     const auto sender = send(kHost, "quotes", {"--drop", "0.2"});
     expect_named({kGoodBut, "gap: feed 'f': ", "sequence numbers are missing"},
-                 {"gap", "bad", "the gateway says of feed 'f': ", "ask the sender and the network"});
+                 {"gap", "bad", "the gateway reports for feed 'f': ", "check the sender and the network"});
 }
 
 TEST_F(PlantedFailure, AHaltedInstrumentIsNoFaultAndIsNamed) {
     configure(kHost, "near0");
     const auto gateway = start_gateway();
     const auto sender = send_quotes_with(feed::kHalted);
-    expect_named({kGoodBut, "halted: feed 'f': ", "instruments that do not trade: 1"},
-                 {"halted", "good", "the gateway says of feed 'f': instruments that do not trade: 1", ""});
+    expect_named({kGoodBut, "halted: feed 'f': ", "instruments not trading: 1"},
+                 {"halted", "good", "the gateway reports for feed 'f': instruments not trading: 1", ""});
 }
 
 TEST_F(PlantedFailure, AClientThatTakesNothing) {
@@ -172,7 +173,7 @@ TEST_F(PlantedFailure, AClientThatTakesNothing) {
     const auto again = [&] { stuck.emplace_back(std::uint16_t{9100}, kSmallBuffer); };
     again();
     expect_named({kGoodBut, "sink behind: sink 'tcp': ", "clients that accepted no data and were disconnected"},
-                 {"sink behind", "bad", "the gateway says of sink 'tcp': clients that accepted no data", "ss -tn"},
+                 {"sink behind", "bad", "the gateway reports for sink 'tcp': clients that accepted no data", "ss -tn"},
                  again);
 }
 
@@ -182,7 +183,7 @@ TEST_F(PlantedFailure, ASinkThatCannotWrite) {
     const auto gateway = start_gateway();
     const auto sender = send(kHost);
     expect_named({kError, "sink behind: sink 'csv': ", "No space left on device"},
-                 {"sink behind", "bad", "the gateway says of sink 'csv': ", "df -h"});
+                 {"sink behind", "bad", "the gateway reports for sink 'csv': ", "df -h"});
 }
 
 TEST_F(PlantedFailure, ABrokerThatIsNotThere) {
@@ -194,7 +195,7 @@ TEST_F(PlantedFailure, ABrokerThatIsNotThere) {
     }
     const auto sender = send(kHost);
     expect_named({kError, "sink disconnected: sink 'mqtt': it is not connected", "Connection refused"},
-                 {"sink disconnected", "bad", "the gateway says of sink 'mqtt': ", "ss -tn"});
+                 {"sink disconnected", "bad", "the gateway reports for sink 'mqtt': ", "ss -tn"});
 }
 
 TEST_F(PlantedFailure, AFullSocketBuffer) {
@@ -215,8 +216,8 @@ TEST_F(PlantedFailure, AFullSocketBuffer) {
                                    HasSubstr(R"({"check":"socket buffer","level":"bad","what":"the kernel dropped)"),
                                    HasSubstr("net.core.rmem_max=131072")));
     gateway->signal(SIGCONT);
-    expect_named({kGoodBut, "kernel drops: feed 'f': ", "in front of a full socket buffer"},
-                 {"kernel drops", "bad", "in front of a full socket buffer", "net.core.rmem_max"});
+    expect_named({kGoodBut, "kernel drops: feed 'f': ", "because the socket buffer was full"},
+                 {"kernel drops", "bad", "because the socket buffer was full", "net.core.rmem_max"});
 }
 
 }  // namespace

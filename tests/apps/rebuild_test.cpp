@@ -205,7 +205,7 @@ TEST_F(BookRebuild, WhatTheFeedLosesDuringTheRebuildIsReadInTheFileAsWell) {
         return done;
     })) << lines.rebuild_failure();
     EXPECT_EQ(board_of(lines.reader()), board_of_uninterrupted(next));
-    EXPECT_THAT(lines.rebuild_failure(), ::testing::Not(HasSubstr("holds messages of session")));
+    EXPECT_THAT(lines.rebuild_failure(), ::testing::Not(HasSubstr("has messages of session")));
 }
 
 TEST_F(BookRebuild, FromTheHoleToTheHandOverEveryQuoteIsMarkedIncomplete) {
@@ -311,7 +311,7 @@ TEST_F(BookRebuild, AFileThatIsTooShortLeavesTheBooksIncompleteCountedAndSaid) {
                 [&](gateway::FeedConfig& feed) { feed.use<gateway::itch::Settings>().rebuild_from = file.path(); }};
     ASSERT_TRUE(send(lines, 0, 400, 300, 305));
     ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 2; })) << "it is tried again";
-    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("holds messages of session '" + session_.name + "' up to "));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("has messages of session '" + session_.name + "' up to "));
     EXPECT_TRUE(lines.rebuild_wanted());
     EXPECT_EQ(lines.count("rebuilds"), 0U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
@@ -341,7 +341,7 @@ TEST_F(BookRebuild, ATruncatedCompressedFileLeavesTheBooksIncompleteAndNamesTheC
         sent_ = 0;
         ASSERT_TRUE(send(lines, 0, 400, 300, 305));
         ASSERT_TRUE(lines.read_until([&] { return lines.count("rebuild_failures") >= 1; }));
-        EXPECT_THAT(lines.rebuild_failure(), HasSubstr("holds messages of session '" + session_.name + "' up to "));
+        EXPECT_THAT(lines.rebuild_failure(), HasSubstr("has messages of session '" + session_.name + "' up to "));
         EXPECT_THAT(lines.rebuild_failure(), HasSubstr("compressed byte " + std::to_string(size) +
                                                        ": the file ends within its compressed data"));
         EXPECT_EQ(lines.count("rebuilds"), 0U);
@@ -355,7 +355,7 @@ TEST_F(BookRebuild, AServerThatIsSilentLeavesTheBooksIncompleteAndANewSessionMak
     Lines lines{"rebuild-silent", asking(server)};
     ASSERT_TRUE(send(lines, 1, 100));
     ASSERT_TRUE(lines.read_until([&] { return !lines.rebuild_failure().empty(); }));
-    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("does not answer for message 1 of session"));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("does not answer requests for message 1 of session"));
     const ItchSession next{50, 2};
     for (const auto& bytes : next.bytes) lines.send(0, bytes);
     ASSERT_TRUE(lines.read_until(
@@ -376,7 +376,7 @@ TEST_F(BookRebuild, AFileOfAnotherDayIsNotBelieved) {
         send_next(lines, next);
         return !lines.rebuild_failure().empty();
     }));
-    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is not of this session"));
+    EXPECT_THAT(lines.rebuild_failure(), HasSubstr("is from another session"));
     EXPECT_EQ(lines.count("rebuilds"), 0U);
     EXPECT_GT(incomplete_in(lines.reader()), 0U);
 }

@@ -166,7 +166,7 @@ TEST_F(TransmitterTest, OptionsOutOfRangeAreRefused) {
     };
     EXPECT_THAT(refusal({.speed = -1.0}), HasSubstr("speed is -1"));
     EXPECT_THAT(refusal({.speed = std::numeric_limits<double>::infinity()}), HasSubstr("speed is inf"));
-    EXPECT_THAT(refusal({.batch = 0}), HasSubstr("batch is 0, it must be 1 to 1024"));
+    EXPECT_THAT(refusal({.batch = 0}), HasSubstr("batch is 0; it must be 1 to 1024"));
 }
 
 TEST(MonotonicClock, WaitsUntilTheTimeUnlessItIsFarAway) {

@@ -102,12 +102,12 @@ TEST_F(LogonSignerTest, AKeyOfAnotherKindIsRefusedAndNotShown) {
         }
         return "";
     };
-    const std::string no_key = "the key to sign with is no private ";
+    const std::string no_key = "the signing key is not a private ";
     EXPECT_EQ(error_of(LogonScheme::binance, "hidden"), no_key + "Ed25519 key in PEM without a password");
     EXPECT_EQ(error_of(LogonScheme::bybit, kBinanceKey), no_key + "RSA key in PEM without a password");
-    EXPECT_EQ(error_of(LogonScheme::kraken, "hidden!"), "the key to sign with is not in base64");
-    EXPECT_EQ(error_of(LogonScheme::coinbase_exchange, "hid=den="), "the key to sign with is not in base64");
-    EXPECT_EQ(error_of(LogonScheme::kraken_prime, ""), "the key to sign with is empty");
+    EXPECT_EQ(error_of(LogonScheme::kraken, "hidden!"), "the signing key is not valid base64");
+    EXPECT_EQ(error_of(LogonScheme::coinbase_exchange, "hid=den="), "the signing key is not valid base64");
+    EXPECT_EQ(error_of(LogonScheme::kraken_prime, ""), "the signing key is empty");
 }
 
 }  // namespace

@@ -81,8 +81,8 @@ TEST(ProxyHandshake, SocksSaysWhyItFailed) {
         return handshake.failure();
     };
     EXPECT_EQ(failure("HT", ""), "proxy proxy:1080: not a SOCKS5 proxy");
-    EXPECT_EQ(failure("\x05\xff"s, ""), "proxy proxy:1080: it asks for a user name");
-    EXPECT_EQ(failure("\x05\xff"s, "", "me"), "proxy proxy:1080: no way to log in that both know");
+    EXPECT_EQ(failure("\x05\xff"s, ""), "proxy proxy:1080: it requires a user name");
+    EXPECT_EQ(failure("\x05\xff"s, "", "me"), "proxy proxy:1080: no authentication method in common");
     EXPECT_EQ(failure("\x05\x02"s, "\x01\x01"s, "me"), "proxy proxy:1080: user name or password refused");
     EXPECT_EQ(failure("\x05\x00"s, "\x05\x05\x00\x01\x00"s), "proxy proxy:1080: connection refused");
     EXPECT_EQ(failure("\x05\x00"s, "\x05\x63\x00\x01\x00"s), "proxy proxy:1080: unknown error");
@@ -114,7 +114,7 @@ TEST(ProxyHandshake, HttpSaysWhyItFailed) {
               "proxy proxy:1080: HTTP/1.1 407 Proxy Authentication Required");
     EXPECT_EQ(failure("HTTP/1.1 2\r\n\r\n"), "proxy proxy:1080: HTTP/1.1 2");
     EXPECT_EQ(failure("SSH-2.0\r\n\r\n"), "proxy proxy:1080: SSH-2.0");
-    EXPECT_EQ(failure(std::string(10'000, 'x')), "proxy proxy:1080: its answer does not end");
+    EXPECT_EQ(failure(std::string(10'000, 'x')), "proxy proxy:1080: its response is too long");
     EXPECT_THROW(to(kHttp, "a\r\nX: y"), std::invalid_argument);
 }
 

@@ -63,7 +63,7 @@ TEST(DictionaryXml, ARequiredFieldOfAnOptionalComponentIsOptional) {
 }
 
 TEST(DictionaryXml, AFaultNamesItsPlace) {
-    EXPECT_NE(fault_of("<fix").find("no XML at byte"), std::string::npos);
+    EXPECT_NE(fault_of("<fix").find("not XML at byte"), std::string::npos);
     EXPECT_NE(fault_of("<fax/>").find("root element"), std::string::npos);
     EXPECT_NE(fault_of("<fix type='FIX' major='4'/>").find("without minor"), std::string::npos);
     EXPECT_NE(fault_of(xml_with("<field name='Nonesuch' required='Y'/>")).find("Nonesuch"), std::string::npos);

@@ -157,7 +157,7 @@ TEST(OrchestraXml, AFaultNamesItsPlace) {
     EXPECT_EQ(fault_of(repository("", "http://fixprotocol.io/2016/fixrepository")),
               "the namespace of <fixr:repository> is 'http://fixprotocol.io/2016/fixrepository', not "
               "http://fixprotocol.io/2020/orchestra/repository");
-    EXPECT_EQ(fault_of("<dictionary/>"), "the root element is neither <fix> nor Orchestra's <repository>");
+    EXPECT_EQ(fault_of("<dictionary/>"), "the root element is neither <fix> nor the <repository> of FIX Orchestra");
     EXPECT_EQ(fault_of(small("<fixr:fieldRef id='99'/>")),
               "message NewOrderSingle uses the field 99, which is not defined");
     EXPECT_EQ(fault_of(small("<fixr:groupRef id='77'/>")),

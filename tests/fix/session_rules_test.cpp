@@ -174,7 +174,7 @@ TEST(SessionSchedule, ItsEndLogsOutAndANewRunResetsBothNumbers) {
         peer.pass(10 * kSecond);
     }
     EXPECT_EQ(peer.closed_, Disconnect::logout_timeout);
-    EXPECT_TRUE(peer.sent_.back().ends_with("58=the session's time is over|")) << peer.sent_.back();
+    EXPECT_TRUE(peer.sent_.back().ends_with("58=the session has ended by schedule|")) << peer.sent_.back();
     EXPECT_GT(peer.store_.next_sender(), 2U);
     peer.closed_.reset();
     peer.pass(23 * 3600 * kSecond);

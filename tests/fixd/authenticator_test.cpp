@@ -134,7 +134,7 @@ TEST(Authenticator, EveryRefusalIsNamedCountedAndCostsNoNumber) {
     EXPECT_EQ(answer_to(house.port(3), fixt_logon("D3", "")), "");
     EXPECT_THAT(house.said(), HasSubstr("not admitted: wrong password of user 'alice'"));
     EXPECT_THAT(house.said(), HasSubstr("not admitted: unknown user 'mallory'"));
-    EXPECT_THAT(house.said(), HasSubstr("not admitted: user 'bob' is not one of this session"));
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: user 'bob' does not belong to this session"));
     EXPECT_THAT(house.said(), HasSubstr("not admitted: no Username(553)"));
     for (const auto* secret : {"wrong horse", "correct horse", "battery staple"}) {
         EXPECT_THAT(house.said(), Not(HasSubstr(secret)));
@@ -279,7 +279,7 @@ TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
     EXPECT_EQ(answer_to(house.port(0), asks_for("D0", "short")), "");
     EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has less than 8 bytes"));
     EXPECT_EQ(answer_to(house.port(1), asks_for("D1", "correct horse")), "");
-    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is the old one"));
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is the same as the old one"));
     EXPECT_EQ(checks(house, "new_password"), 2);
     EXPECT_EQ(text_in(users.path()), alice);
     EXPECT_EQ(answer_to(house.port(2), asks_for("D2", std::string(65, 'x'))), "");
@@ -440,7 +440,7 @@ TEST(Authenticator, SettingsThatCannotBeAreNamed) {
     };
     const std::string waits = "[[session]]\nsender = 'H'\ntarget = 'A'\n";
     EXPECT_THAT(wrong_in(waits + "users = ['a']\n"), HasSubstr("'users' needs the key 'user_file'"));
-    EXPECT_THAT(wrong_in("user_file = 'x'\n" + waits + "users = ['a:b']\n"), HasSubstr("'a:b' is no user's name"));
+    EXPECT_THAT(wrong_in("user_file = 'x'\n" + waits + "users = ['a:b']\n"), HasSubstr("'a:b' is not a user name"));
     EXPECT_THAT(wrong_in("user_file = 'x'\n" + waits + "hosts = ['h:1']\nusers = ['a']\n"),
                 HasSubstr("either 'users' or 'hosts'"));
     EXPECT_THAT(wrong_in(waits + "hosts = ['h:1']\ncertificates = ['CN=a']\n"),
@@ -498,7 +498,7 @@ TEST(UserFile, EachMistakeIsNamedWithItsLine) {
     EXPECT_EQ(wrong_in("\r\n  # a comment\n\n" + good), "nothing");
     EXPECT_EQ(wrong_in(""), "nothing");
     EXPECT_THAT(wrong_in(good + "bob\n"), HasSubstr("line 2: expects NAME:HASH"));
-    EXPECT_THAT(wrong_in("\n" + good + good), HasSubstr("line 3: user 'alice' is there twice"));
+    EXPECT_THAT(wrong_in("\n" + good + good), HasSubstr("line 3: user 'alice' is listed twice"));
     EXPECT_THAT(wrong_in(" " + good), HasSubstr("line 1: expects NAME:HASH"));
     EXPECT_THAT(wrong_in("bob:hunter2\n"), HasSubstr("line 1: the hash does not begin with $scrypt$"));
     EXPECT_THAT(wrong_in("bob:hunter2\n"), Not(HasSubstr("hunter2")));
@@ -551,7 +551,7 @@ TEST(UserFile, ALineThatChangedMeanwhileIsNotReplaced) {
         file.change("alice", former, PasswordHash::of("a new horse"));
         FAIL() << "it was replaced";
     } catch (const settings::ConfigError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("the line of user 'alice' was changed meanwhile"));
+        EXPECT_THAT(error.what(), HasSubstr("the line of user 'alice' was changed in the meantime"));
     }
     EXPECT_EQ(text_in(users.path()), by_operator);
     std::ofstream{users.path()} << "# empty\n";

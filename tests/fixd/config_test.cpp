@@ -104,7 +104,7 @@ TEST(FixEngineConfig, AFaultNamesFileLineKeyAndBound) {
     EXPECT_EQ(error_of(session("hartbeat_seconds = 3")),
               "fix.toml:4: unknown key 'hartbeat_seconds' of [[session]]; did you mean 'heartbeat_seconds'?");
     EXPECT_EQ(error_of(session("start = '25:00'\n")),
-              "fix.toml:4: key 'start' of [[session]] expects a time of the day like 08:30 or 08:30:15, found '25:00'");
+              "fix.toml:4: key 'start' of [[session]] expects a time of day like 08:30 or 08:30:15, found '25:00'");
     EXPECT_EQ(
         error_of(session("hosts = 'a:1'")),
         "fix.toml:4: key 'hosts' of [[session]] expects a list of strings like ['a', 'b'], found the string 'a:1'");
@@ -148,16 +148,16 @@ TEST(FixEngineConfig, WrongFurtherVersionsAreNamed) {
     const std::string key = "fix.toml:4: key 'further_versions' of [[session]] expects ";
     EXPECT_EQ(error_of(session("further_versions = ['FIX.6.0']")),
               key +
-                  "FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE where the dictionary is a file of its own, found "
+                  "FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE for its own dictionary file, found "
                   "'FIX.6.0'");
-    EXPECT_EQ(error_of(session("further_versions = ['FIX.4.4=']")), key + "a file behind the '=', found 'FIX.4.4='");
+    EXPECT_EQ(error_of(session("further_versions = ['FIX.4.4=']")), key + "a file after the '=', found 'FIX.4.4='");
     const std::string who = "[[session]] 'HOUSE' to 'DESK': ";
     EXPECT_EQ(error_of(session("further_versions = ['FIX.4.2']")),
-              who + "'further_versions' needs a version from FIX.5.0 on: FIX.4.4 carries no other");
+              who + "'further_versions' needs FIX.5.0 or later: FIX.4.4 supports no other version");
     EXPECT_EQ(error_of(session("version = 'FIX.5.0'\nfurther_versions = ['FIX.5.0']")),
               who + "key 'further_versions': FIX.5.0 is the key 'version'");
     EXPECT_EQ(error_of(session("version = 'FIX.5.0'\nfurther_versions = ['FIX.4.4', 'FIX.4.4=a.xml']")),
-              who + "key 'further_versions': FIX.4.4 is there twice");
+              who + "key 'further_versions': FIX.4.4 is listed twice");
 }
 
 TEST(FixEngineConfig, AnEmptyTextIsNeitherNoneNorTheDefault) {
@@ -172,13 +172,13 @@ TEST(FixEngineConfig, WhatNoSingleKeyCanSayIsCheckedToo) {
     const std::string who = "[[session]] 'HOUSE' to 'DESK'";
     EXPECT_EQ(error_of(session("acceptor = 'wan'")), who + ": acceptor 'wan' does not exist");
     EXPECT_EQ(error_of(session("hosts = ['nowhere']")), who + ": key 'hosts': expects HOST:PORT, found 'nowhere'");
-    EXPECT_EQ(error_of(session("start = '08:00'")), who + ": 'start' and 'end' belong together");
+    EXPECT_EQ(error_of(session("start = '08:00'")), who + ": 'start' and 'end' are required together");
     EXPECT_EQ(error_of(session("days = 'mon-fri'")), who + ": days need 'start' and 'end'");
     EXPECT_THAT(error_of(session("start = '08:00'\nend = '09:00'\ndays = 'mon-fry'")), HasSubstr("found 'fry'"));
     EXPECT_THAT(error_of(session("timezone = 'Mars/Base'")), HasSubstr("'Mars/Base' is not in the zone database"));
-    EXPECT_THAT(error_of(session("tls_key = 'k'")), HasSubstr("'tls_certificate' is missing beside 'tls_key'"));
+    EXPECT_THAT(error_of(session("tls_key = 'k'")), HasSubstr("'tls_certificate' is required with 'tls_key'"));
     EXPECT_THAT(error_of(session("thread = 1")), HasSubstr("key 'thread' is 1, and there are 1 threads"));
-    EXPECT_THAT(error_of(session("") + session("")), HasSubstr("is there twice"));
+    EXPECT_THAT(error_of(session("") + session("")), HasSubstr("is listed twice"));
     EXPECT_THAT(error_of("[[acceptor]]\nallow = ['10.0.0.0/33']"), HasSubstr("[[acceptor]] 'acceptor': key 'allow'"));
     EXPECT_THAT(error_of("raw_log_ring = 5000"), HasSubstr("a power of two, found 5000"));
 }
@@ -260,7 +260,7 @@ TEST(FixEngineConfig, ASignedLogonHasItsKeyAndTheFieldsThatAreSigned) {
     EXPECT_THAT(error_of(session("hosts = ['h:1']\nsign = 'deribit'")), HasSubstr("expects one of binance, bybit, "));
     EXPECT_THAT(error_of(session(start)), HasSubstr("'sign' needs either 'sign_key_file' or 'sign_key_env'"));
     EXPECT_THAT(error_of(session(start + key + "sign_key_file = 'f'")), HasSubstr("'sign' needs either"));
-    EXPECT_THAT(error_of(session("hosts = ['h:1']\n" + key)), HasSubstr("'sign' is missing beside its key"));
+    EXPECT_THAT(error_of(session("hosts = ['h:1']\n" + key)), HasSubstr("'sign' is required with its key"));
     EXPECT_THAT(error_of(session("sign = 'kraken'\nusername = 'me'\n" + key)), HasSubstr("'sign' needs 'hosts'"));
     EXPECT_THAT(error_of(session(start + key)), HasSubstr("'sign' needs field 554 in [session.logon]"));
     EXPECT_THAT(error_of(session(start + key + "password_env = 'P'")), HasSubstr("field 9407 in [session.logon]"));
@@ -284,7 +284,7 @@ TEST(FixEngineConfig, AKeyToSignWithIsReadWholeAndNeverShown) {
     EXPECT_THAT(error_of_key(lines), HasSubstr("any user may read or write it"));
     std::filesystem::permissions(wrong.path(), std::filesystem::perms{0600});
     EXPECT_EQ(error_of_key(lines), "[[session]] 'HOUSE' to 'DESK': sign key file '" + wrong.path() +
-                                       "': the key to sign with is no private Ed25519 key in PEM without a password");
+                                       "': the signing key is not a private Ed25519 key in PEM without a password");
 }
 
 TEST(FixEngineConfig, TheWayToAHostMayHaveAProxyAndALocalAddress) {
@@ -304,9 +304,9 @@ TEST(FixEngineConfig, TheWayToAHostMayHaveAProxyAndALocalAddress) {
     EXPECT_THAT(error_of(session(hosts + "proxy = 'ftp://a:1'")), HasSubstr("expects socks5://HOST:PORT or http://"));
     EXPECT_THAT(error_of(session(hosts + "proxy = 'socks5://a'")), HasSubstr("key 'proxy': expects HOST:PORT"));
     EXPECT_THAT(error_of(session("proxy = 'socks5://a:1'")), HasSubstr("'proxy' and 'local_address' need 'hosts'"));
-    EXPECT_THAT(error_of(session(hosts + "proxy_username = 'me'")), HasSubstr("'proxy' is missing"));
+    EXPECT_THAT(error_of(session(hosts + "proxy_username = 'me'")), HasSubstr("'proxy' is required"));
     EXPECT_THAT(error_of(session(hosts + "proxy = 'socks5://a:1'\nproxy_password_env = 'P'")),
-                HasSubstr("'proxy_username' is missing"));
+                HasSubstr("'proxy_username' is required"));
     EXPECT_THAT(error_of(session(hosts + "local_address = 'eth0'")), HasSubstr("expects an address like 10.0.0.1"));
 }
 

@@ -185,7 +185,7 @@ TEST(FixHealth, AStoreThatCannotGrowIsAFindingUntilTheEngineEnds) {
     ASSERT_EQ(found.size(), 1U);
     EXPECT_EQ(severity_of(found.front().kind), service::Severity::warning);
     EXPECT_EQ(health_line(found),
-              "good, but store_failed: session 'S': the store could not be extended 2 times since the start (since "
+              "good, but store_failed: session 'S': the store could not be extended 2 times since startup (since "
               "19700101-00:00:01 UTC)\n");
     EXPECT_EQ(findings.look({session}, {}, 2'000'000'000).front().since_utc_ns, 1'000'000'000);
     EXPECT_THAT(health_json({session}, found, {}, 0, 0), ::testing::HasSubstr(R"("store_failures":2,)"));
@@ -256,7 +256,7 @@ TEST_F(FixWebAccess, ABadTokenOrCertificateStopsTheStart) {
     const auto taken = "[[web]]\nlisten = '" + page_of(house).to_string() + "'\n";
     EXPECT_THROW(RunningEngine{taken}, std::system_error);
     EXPECT_THAT(house.reload(taken + kListen + kSession).refused,
-                ::testing::ElementsAre(HasSubstr("metrics or [[web]] changed: that needs a restart")));
+                ::testing::ElementsAre(HasSubstr("metrics or [[web]] changed: ignored until a restart")));
 }
 
 }  // namespace

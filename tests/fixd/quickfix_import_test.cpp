@@ -186,7 +186,7 @@ TEST(QuickfixImport, ADictionaryForEachVersionIsAFurtherVersion) {
                             "SocketConnectPort=1\n"),
                 IsEmpty());
     EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=9\nAppDataDictionary.FIX.9=x.xml\n"),
-                HasSubstr("quickfix.cfg:10: AppDataDictionary.FIX.9: 'FIX.9' is no application version"));
+                HasSubstr("quickfix.cfg:10: AppDataDictionary.FIX.9: 'FIX.9' is not an application version"));
     EXPECT_THAT(error_of(std::string{kFixt} + "DefaultApplVerID=FIX.4.4\n"),
                 HasSubstr("quickfix.cfg:9: DefaultApplVerID 'FIX.4.4': over FIXT.1.1 there are FIX.5.0, FIX.5.0SP1, "
                           "FIX.5.0SP2 and FIX.Latest"));
@@ -204,7 +204,7 @@ TEST(QuickfixImport, WhatHasNoCounterpartIsListedOnceWithItsLineAndReason) {
                             "SocketConnectPort=1\nPassword=secret\n"),
                 ElementsAre("2 SessionQualifier", "4 UseLocalTime", "5 MyOwnKey", "20 Password"));
     const auto import = import_quickfix(text + std::string{kSession}, "quickfix.cfg");
-    EXPECT_THAT(import.toml, HasSubstr("# line 5: MyOwnKey: no setting of QuickFIX"));
+    EXPECT_THAT(import.toml, HasSubstr("# line 5: MyOwnKey: not a known QuickFIX setting"));
 }
 
 TEST(QuickfixImport, EachPlainKeyIsAccepted) {
@@ -243,12 +243,12 @@ TEST(QuickfixImport, AMistakeIsNamedWithFileAndLine) {
     EXPECT_THAT(error_of(session + "ResetOnLogon=maybe\n"), HasSubstr("quickfix.cfg:8: ResetOnLogon expects Y or N"));
     EXPECT_THAT(error_of(session + "garbage\n"), HasSubstr("quickfix.cfg:8: expected KEY=VALUE"));
     EXPECT_THAT(error_of(session + "BeginString=FIX.4.4\n"),
-                HasSubstr("quickfix.cfg:8: key 'BeginString' is there twice"));
+                HasSubstr("quickfix.cfg:8: key 'BeginString' is listed twice"));
     EXPECT_THAT(error_of(session + "StartDay=noday\n"), HasSubstr("quickfix.cfg:8: StartDay expects a day"));
     EXPECT_THAT(error_of("[SESSION]\nConnectionType=acceptor\nBeginString=FIX.4.4\nSenderCompID=A\nTargetCompID=B\n"),
                 HasSubstr("quickfix.cfg:1: the session has no SocketAcceptPort"));
     EXPECT_THAT(error_of(session + "HeartBtInt=99999999\n"), HasSubstr("what quickfix.cfg becomes:"));
-    EXPECT_THAT(error_of(session + session), HasSubstr("is there twice"));
+    EXPECT_THAT(error_of(session + session), HasSubstr("is listed twice"));
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ TEST_F(FixReload, ASessionThatCannotBeReplacedRunsWithItsOldSettings) {
     ASSERT_TRUE(comes_true([&] { return house.is_active("A"); }));
     const auto result = house.reload(kListen + waits_for("A", "store = '" + path("file") + "/a.store'\n"));
     EXPECT_THAT(result.done, IsEmpty());
-    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("session FIX.4.4:HOUSE->A runs with its old settings: ")));
+    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("session FIX.4.4:HOUSE->A keeps its old settings: ")));
     EXPECT_TRUE(comes_true([&] { return a.counts().logons.load() == 2 && house.is_active("A"); }));
     EXPECT_TRUE(comes_true([&] { return house.status("A").next_target == a.status("HOUSE").next_sender; }));
 }
@@ -289,7 +289,7 @@ TEST_F(FixReload, AcceptorsOpenAndCloseAndAChangedOneIsRefused) {
     const auto changed = "[[acceptor]]\nname = 'lan'\nlisten = '127.0.0.1:0'\nmax_connections = 7\n";
     const auto closed = house.reload(changed + waits_for("A"));
     EXPECT_THAT(closed.done, ElementsAre("session FIX.4.4:HOUSE->B is removed", "acceptor 'wan' is closed"));
-    EXPECT_THAT(closed.refused, ElementsAre("acceptor 'lan' changed: that needs a restart and is ignored"));
+    EXPECT_THAT(closed.refused, ElementsAre("acceptor 'lan' changed: ignored until a restart"));
     EXPECT_THROW(RawClient{port}, std::runtime_error);
     EXPECT_TRUE(comes_true([&] { return house.is_active("A"); }));
     EXPECT_EQ(a.counts().logons.load(), 1);
@@ -301,7 +301,7 @@ TEST_F(FixReload, WhatTheProcessNeedsARestartForIsNamedAndLeftAsItWas) {
                                      "'\n" + kListen + waits_for("A") + waits_for("B"));
     EXPECT_THAT(result.done, ElementsAre("session FIX.4.4:HOUSE->B is added"));
     EXPECT_THAT(result.refused,
-                ElementsAre(HasSubstr("raw_log or mask_tags changed: that needs a restart"),
+                ElementsAre(HasSubstr("raw_log or mask_tags changed: ignored until a restart"),
                             HasSubstr("file_mode changed"), HasSubstr("threads, poll, pin or realtime changed")));
     EXPECT_FALSE(std::filesystem::exists(path("raw")));
 }

@@ -88,7 +88,7 @@ protected:
             change(next);
             const auto result = gateway.reconfigure(next);
             EXPECT_THAT(result.done, IsEmpty()) << sink;
-            EXPECT_THAT(result.refused, Contains(HasSubstr("sink '" + sink + "' is left as it was: "))) << sink;
+            EXPECT_THAT(result.refused, Contains(HasSubstr("sink '" + sink + "' keeps its old settings: "))) << sink;
             EXPECT_EQ(running(gateway), before) << sink;
         }
     }
@@ -110,7 +110,7 @@ TEST_F(Reconfigure, ARenamedRingIsRefusedAndNoSinkIsClosed) {
     const auto result = gateway.gateway().reconfigure(config);
     EXPECT_THAT(result.done, IsEmpty());
     EXPECT_THAT(result.refused, Contains(HasSubstr("[[ring]] changed")));
-    EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' is left as it was: ring")));
+    EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' keeps its old settings: ring")));
     EXPECT_EQ(running(gateway.gateway()), before);
     client.receive();
     EXPECT_FALSE(client.over());
@@ -245,8 +245,8 @@ TEST_F(Reconfigure, ARefusedSinkKeepsItsOutputFromTheOneThatWantedIt) {
     next.sinks[1].as<csv::Settings>()->path = path("a.csv");
     const auto result = gateway.gateway().reconfigure(next);
     EXPECT_THAT(result.done, IsEmpty());
-    EXPECT_THAT(result.refused,
-                ElementsAre(HasSubstr("sink 'a' is left as it was: "), HasSubstr("sink 'b' is left as it was: ")));
+    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'a' keeps its old settings: "),
+                                            HasSubstr("sink 'b' keeps its old settings: ")));
     EXPECT_EQ(running(gateway.gateway()), before);
     // Without an obstacle they do change places.
     next.sinks[0].as<csv::Settings>()->path = path("b.csv");
@@ -264,7 +264,7 @@ TEST_F(Reconfigure, ASinkThatCannotBeStartedAfterAllRunsWithItsOldSettings) {
     auto next = config;
     next.first<csv::Settings>()->pin = 1'023;  // no such processor
     const auto result = gateway.gateway().reconfigure(next);
-    EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' runs with its old settings")));
+    EXPECT_THAT(result.refused, Contains(HasSubstr("sink 'csv' keeps its old settings")));
     ASSERT_EQ(gateway.gateway().sinks().size(), 1U);
     gateway.send_quote();
     EXPECT_TRUE(gateway.watch_until(
@@ -305,7 +305,7 @@ TEST_F(Reconfigure, ACsvSinkThatIsReplacedGoesOnWithTheRowWhereItStopped) {
     }
     EXPECT_EQ(times.size(), kRounds * kQuotes + 1);
     EXPECT_TRUE(std::ranges::is_sorted(times));
-    EXPECT_EQ(gateway.logged().find("did not go out"), std::string::npos) << gateway.logged();
+    EXPECT_EQ(gateway.logged().find("were not sent"), std::string::npos) << gateway.logged();
 }
 
 TEST_F(Reconfigure, WhatARemovedSinkLeavesIsAWarning) {
@@ -325,7 +325,7 @@ TEST_F(Reconfigure, WhatARemovedSinkLeavesIsAWarning) {
     auto next = config;
     next.sinks.erase(next.sinks.begin());
     EXPECT_THAT(gateway.gateway().reconfigure(next).refused, IsEmpty());
-    EXPECT_THAT(gateway.logged(), HasSubstr("queued 1; what was queued did not go out"));
+    EXPECT_THAT(gateway.logged(), HasSubstr("queued 1; the queued events were not sent"));
 }
 
 TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
@@ -344,7 +344,7 @@ TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
     next.first<journal::Settings>()->folder = path("others");
     next.first<journal::Settings>()->pin = 1'023;  // it opens, and cannot be started
     const auto result = gateway.gateway().reconfigure(next);
-    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'journal' runs with its old settings")));
+    EXPECT_THAT(result.refused, ElementsAre(HasSubstr("sink 'journal' keeps its old settings")));
     ASSERT_EQ(gateway.gateway().sinks().size(), 2U);
     EXPECT_EQ(gateway.gateway().sinks()[0]->journal()->folder.string(), path("journal"));
     EXPECT_EQ(gateway.gateway().sinks()[1]->type(), "kafka");
@@ -359,7 +359,7 @@ TEST_F(Reconfigure, KafkaFollowsTheJournalThatRunsWhenTheNewOneIsRefused) {
     next.first<journal::Settings>()->folder = path("file") + "/journal";
     next.first<kafka::Settings>()->properties = {"linger.ms=1"};
     const auto second = gateway.gateway().reconfigure(next);
-    EXPECT_THAT(second.refused, ElementsAre(HasSubstr("sink 'journal' is left as it was: ")));
+    EXPECT_THAT(second.refused, ElementsAre(HasSubstr("sink 'journal' keeps its old settings: ")));
     EXPECT_THAT(second.done, ElementsAre("sink 'kafka' is closed", "sink 'kafka' runs"));
     EXPECT_TRUE(
         gateway.watch_until([&](const health::State&) { return gateway.gateway().sinks()[1]->account().queued == 1; }));

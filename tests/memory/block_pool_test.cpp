@@ -287,17 +287,17 @@ TEST(BlockPoolDeathTest, AForeignOrMisalignedReleaseIsCaughtWithoutChecks) {
     BlockPool quotes(64, 10, {.name = "quotes"});
     int local = 0;
     auto* const block = static_cast<std::byte*>(orders.try_acquire());
-    EXPECT_DEATH(orders.release(&local), "pool 'orders': release of what is none of its blocks: .* of no pool");
-    EXPECT_DEATH(quotes.release(block), "pool 'quotes': release of what is none of its blocks: .* of pool 'orders'");
-    EXPECT_DEATH(orders.release(block + 8), "pool 'orders': release of what is none of its blocks");
-    EXPECT_DEATH(orders.release(nullptr), "pool 'orders': release of what is none of its blocks");
+    EXPECT_DEATH(orders.release(&local), "pool 'orders': release of a block that is not its own: .* of no pool");
+    EXPECT_DEATH(quotes.release(block), "pool 'quotes': release of a block that is not its own: .* of pool 'orders'");
+    EXPECT_DEATH(orders.release(block + 8), "pool 'orders': release of a block that is not its own");
+    EXPECT_DEATH(orders.release(nullptr), "pool 'orders': release of a block that is not its own");
     std::array<void*, 2> batch{block, &local};
-    EXPECT_DEATH(orders.release_batch(batch), "pool 'orders': release of what is none of its blocks");
+    EXPECT_DEATH(orders.release_batch(batch), "pool 'orders': release of a block that is not its own");
     BlockPool wide(64, 10'000, {.name = "wide"});
     BlockPool::Cache cache(wide);
     std::vector<void*> large(40, cache.try_acquire());
     large[33] = block;
-    EXPECT_DEATH(cache.release_batch(large), "pool 'wide': release of what is none of its blocks");
+    EXPECT_DEATH(cache.release_batch(large), "pool 'wide': release of a block that is not its own");
     cache.release(large.front());
     orders.release(block);
 }

@@ -53,7 +53,7 @@ TEST(CheckedPoolDeathTest, AReleaseToTheWrongPoolNamesBoth) {
     CheckedBlockPool orders(64, 10, {.name = "orders"});
     CheckedBlockPool quotes(64, 10, {.name = "quotes"});
     void* const block = orders.try_acquire();
-    EXPECT_DEATH(quotes.release(block), "pool 'quotes': release of what is none of its blocks: .* of pool 'orders'");
+    EXPECT_DEATH(quotes.release(block), "pool 'quotes': release of a block that is not its own: .* of pool 'orders'");
     orders.release(block);
 }
 
@@ -87,7 +87,8 @@ TEST(CheckedPoolDeathTest, APoolThatEndsWithBlocksInUseNamesWhereOneWasAcquired)
     std::optional<CheckedBlockPool> pool(std::in_place, std::size_t{64}, std::size_t{10},
                                          PoolOptions{.name = "orders"});
     void* const block = pool->try_acquire();
-    EXPECT_DEATH(pool.reset(), "pool 'orders': ends while a block is in use: .*, acquired at .*checked_pool_test.cpp");
+    EXPECT_DEATH(pool.reset(),
+                 "pool 'orders': destroyed while a block is in use: .*, acquired at .*checked_pool_test.cpp");
     pool->release(block);
 }
 

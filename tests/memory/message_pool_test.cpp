@@ -148,7 +148,7 @@ TEST(MessagePoolDeathTest, OnRequestAMessageThatOutlivesThePoolEndsTheProgram) {
     options.live_at_end = LiveAtEnd::fault;
     std::optional<MessagePool<int>> pool(std::in_place, 10U, options);
     int* const message = pool->acquire(1);
-    EXPECT_DEATH(pool.reset(), "pool 'orders': ends while a message is in use");
+    EXPECT_DEATH(pool.reset(), "pool 'orders': destroyed while a message is in use");
     pool->release(message);
 }
 
@@ -248,7 +248,7 @@ TEST(ExhaustionDeathTest, AForeignPointerIsCaughtEvenWhereAResourceLends) {
     MessagePool<int> pool(
         1, when_exhausted({.policy = WhenExhausted::use_resource, .handler = {}, .resource = &resource}));
     int local = 0;
-    EXPECT_DEATH(pool.release(&local), "pool 'orders': release of what is none of its blocks");
+    EXPECT_DEATH(pool.release(&local), "pool 'orders': release of a block that is not its own");
 }
 
 TEST(Exhaustion, APolicyWithoutWhatItNeedsIsRefused) {

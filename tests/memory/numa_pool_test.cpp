@@ -109,7 +109,7 @@ TEST(NumaPoolDeathTest, APointerOfNoNodeIsRefused) {
     NumaPool pool(64, 10, {.pool = {.name = "orders"}}, made_up(2));
     int local = 0;
     EXPECT_FALSE(pool.owns(&local));
-    EXPECT_DEATH(pool.release(&local), "pool 'orders.node0': release of what is none of its blocks");
+    EXPECT_DEATH(pool.release(&local), "pool 'orders.node0': release of a block that is not its own");
 }
 
 TEST(NumaPool, RunsOnThisMachine) {

@@ -277,9 +277,9 @@ TEST(PcapReader, AnImpossibleFrameLengthIsDamageAndNotFollowed) {
 }
 
 TEST(PcapReader, OtherFilesAreRefusedByName) {
-    EXPECT_EQ(refusal(text("#!/usr/bin/env bash and more")), "'test.pcap': no pcap file, it begins with 0x23212f75");
+    EXPECT_EQ(refusal(text("#!/usr/bin/env bash and more")), "'test.pcap': not a pcap file: it begins with 0x23212f75");
     EXPECT_THAT(refusal(Format{.link = 127}.header()), HasSubstr("link type 127 is not known here"));
-    EXPECT_EQ(refusal({}), "'test.pcap': no pcap file, it has 0 bytes and the file header needs 24");
+    EXPECT_EQ(refusal({}), "'test.pcap': not a pcap file: it has 0 bytes and the file header needs 24");
 }
 
 TEST(PcapReader, AMissingFileIsAnErrorThatNamesIt) {

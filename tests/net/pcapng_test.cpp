@@ -173,7 +173,7 @@ TEST(Pcapng, DamageIsAnErrorWithItsPlaceAndBound) {
     EXPECT_THAT(wrong(f.interface(f.offset(-9)) + f.packet(frame("x"), 1, 1)), HasSubstr("outside of 1970 to 2262"));
     auto no_order = f.section();
     no_order[8] = std::byte{0};
-    EXPECT_THAT(read(no_order).error, HasSubstr("does not tell its byte order"));
+    EXPECT_THAT(read(no_order).error, HasSubstr("has no valid byte order mark"));
 }
 
 }  // namespace

@@ -29,15 +29,15 @@ TEST(SocketAddress, ParsesWhatItPrints) {
 }
 
 TEST(SocketAddress, RefusesBadTextAndNamesThePartThatIsWrong) {
-    EXPECT_EQ(refusal(""), "address '': is empty, write ADDRESS:PORT");
+    EXPECT_EQ(refusal(""), "address '': is empty; expected ADDRESS:PORT");
     EXPECT_EQ(refusal("127.0.0.1"), "address '127.0.0.1': ':PORT' is missing");
     EXPECT_EQ(refusal("127.0.0.1:"), "address '127.0.0.1:': port '' is not a number");
     EXPECT_EQ(refusal("127.0.0.1:12x"), "address '127.0.0.1:12x': port '12x' is not a number");
     EXPECT_EQ(refusal("127.0.0.1:-1"), "address '127.0.0.1:-1': port '-1' is not a number");
     EXPECT_EQ(refusal("127.0.0.1:65536"),
-              "address '127.0.0.1:65536': port 65536 is out of range, it must be 0 to 65535");
+              "address '127.0.0.1:65536': port 65536 is out of range; it must be 0 to 65535");
     EXPECT_EQ(refusal("127.0.0.1:99999999999999999999"),
-              "address '127.0.0.1:99999999999999999999': port 99999999999999999999 is out of range, it must be 0 to "
+              "address '127.0.0.1:99999999999999999999': port 99999999999999999999 is out of range; it must be 0 to "
               "65535");
     EXPECT_EQ(refusal("256.0.0.1:1"),
               "address '256.0.0.1:1': '256.0.0.1' is not an IPv4 address (four numbers 0 to 255; names are not looked "

@@ -165,7 +165,7 @@ TEST_F(UdpMulticast, WithoutARouteTheErrorAsksForTheInterface) {
         const auto receiving = receiver({.local = kGroup});
         FAIL() << "accepted";
     } catch (const SocketError& error) {
-        EXPECT_THAT(error.what(), HasSubstr("cannot join 239.1.2.3: no route leads there, name the interface"));
+        EXPECT_THAT(error.what(), HasSubstr("cannot join 239.1.2.3: no route to the group; set the interface"));
     }
 }
 

@@ -356,7 +356,7 @@ TEST(UdpReceiver, NicTimeThatIsPreferredButMissingIsReported) {
     EXPECT_FALSE(receiver.report().nic_time);
     ASSERT_EQ(receiver.report().fallbacks.size(), 1U);
     EXPECT_THAT(receiver.report().fallbacks.front(),
-                HasSubstr("NIC receive time on 127.0.0.1:0: interface 'lo': it has no clock that stamps received "
+                HasSubstr("NIC receive time on 127.0.0.1:0: interface 'lo': it has no clock for timestamps of received "
                           "packets"));
     UdpSender sender{to(receiver)};
     const auto before = core::utc_nanos();
@@ -378,7 +378,7 @@ TEST(UdpReceiver, NicTimeThatIsRequiredButMissingIsAnErrorThatNamesIt) {
 TEST(UdpReceiver, AnUnknownInterfaceIsRefusedByNameWithThoseThatExist) {
     auto options = on_loopback();
     options.interface = "nosuch0";
-    EXPECT_THAT(refusal(options), HasSubstr("interface 'nosuch0' does not exist, this machine has lo"));
+    EXPECT_THAT(refusal(options), HasSubstr("interface 'nosuch0' does not exist; this machine has lo"));
 }
 
 TEST(UdpReceiver, APortInUseIsRefusedByAddress) {
@@ -398,10 +398,10 @@ TEST(UdpReceiver, OptionsOutOfRangeAreRefusedWithTheirBounds) {
     EXPECT_THAT(refusal({}), HasSubstr("local address is missing"));
     auto options = on_loopback();
     options.batch = 0;
-    EXPECT_THAT(refusal(options), HasSubstr("batch is 0, it must be 1 to 1024"));
+    EXPECT_THAT(refusal(options), HasSubstr("batch is 0; it must be 1 to 1024"));
     options = on_loopback();
     options.max_datagram = 65'537;
-    EXPECT_THAT(refusal(options), HasSubstr("max_datagram is 65537, it must be 1 to 65536"));
+    EXPECT_THAT(refusal(options), HasSubstr("max_datagram is 65537; it must be 1 to 65536"));
     options = on_loopback();
     options.receive_buffer = std::size_t{1} << 31;
     EXPECT_THAT(refusal(options), HasSubstr("receive_buffer is 2147483648, the most is 1073741824"));
@@ -414,7 +414,7 @@ TEST(UdpReceiver, OptionsOutOfRangeAreRefusedWithTheirBounds) {
     options.local = SocketAddress::parse("[ff15::1]:0");
     EXPECT_THAT(refusal(options), HasSubstr("source 127.0.0.1 and group ff15::1 differ in family"));
     options = {.local = SocketAddress::parse("[ff02::1]:0")};
-    EXPECT_THAT(refusal(options), HasSubstr("ff02::1 is valid on one link only: name the interface"));
+    EXPECT_THAT(refusal(options), HasSubstr("ff02::1 is valid on one link only; set the interface"));
 }
 
 }  // namespace

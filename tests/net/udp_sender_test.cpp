@@ -82,12 +82,12 @@ TEST(UdpSender, OptionsOutOfRangeAreRefusedWithTheirBounds) {
     EXPECT_THAT(refusal({}), HasSubstr("address to send to is missing"));
     EXPECT_THAT(refusal({.to = SocketAddress::parse("127.0.0.1:0")}), HasSubstr("port of 127.0.0.1:0 must not be 0"));
     EXPECT_THAT(refusal({.to = to, .ttl = 256}), HasSubstr("ttl is 256, it must be 0 to 255"));
-    EXPECT_THAT(refusal({.to = to, .batch = 1025}), HasSubstr("batch is 1025, it must be 1 to 1024"));
+    EXPECT_THAT(refusal({.to = to, .batch = 1025}), HasSubstr("batch is 1025; it must be 1 to 1024"));
     EXPECT_THAT(refusal({.to = to, .send_buffer = std::size_t{1} << 31}), HasSubstr("the most is 1073741824"));
     EXPECT_THAT(refusal({.to = to, .from = SocketAddress::parse("[::1]:0")}),
                 HasSubstr("addresses [::1]:0 and 127.0.0.1:9 differ in family"));
     EXPECT_THAT(refusal({.to = to, .interface = "nosuch0"}),
-                HasSubstr("interface 'nosuch0' does not exist, this machine has lo"));
+                HasSubstr("interface 'nosuch0' does not exist; this machine has lo"));
     EXPECT_THAT(refusal({.to = to, .from = SocketAddress::parse("192.0.2.1:0")}),
                 HasSubstr("cannot send from 192.0.2.1:0: Cannot assign requested address"));
 }

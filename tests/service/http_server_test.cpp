@@ -97,8 +97,8 @@ TEST_F(HttpServerTest, ARequestNeedsOneHostAndUnfoldedLines) {
     EXPECT_THAT(answer("GET /good HTTP/1.1\r\n\r\n"), refused("no Host"));
     EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"),
                 refused("more than one Host"));
-    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n"), refused("begins with a blank"));
-    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n"), refused("begins with a blank"));
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n"), refused("begins with a space"));
+    EXPECT_THAT(answer("GET /good HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n"), refused("begins with a space"));
     EXPECT_THAT(answer("GET /good HTTP/1.0\r\n\r\n"), HasSubstr("fine"));
 }
 

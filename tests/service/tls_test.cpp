@@ -86,9 +86,9 @@ TEST(TlsContext, WhatCannotBeLoadedIsNamed) {
     const test::Certificate server{folder};
     const test::Certificate other{folder, "other"};
     EXPECT_THAT(refusal({.certificate = server.certificate, .key = {}, .client_ca = {}}),
-                HasSubstr("tls_key is missing"));
+                HasSubstr("tls_key is required"));
     EXPECT_THAT(refusal({.certificate = {}, .key = server.key, .client_ca = {}}),
-                HasSubstr("tls_certificate is missing"));
+                HasSubstr("tls_certificate is required"));
     EXPECT_THAT(refusal({.certificate = server.certificate, .key = folder / "absent", .client_ca = {}}),
                 AllOf(HasSubstr("absent"), HasSubstr("No such file")));
     EXPECT_THAT(refusal({.certificate = server.certificate, .key = other.key, .client_ca = {}}),

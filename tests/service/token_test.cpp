@@ -40,7 +40,7 @@ std::string refusal(const TokenSource& source) {
     return "none";
 }
 
-TEST(Token, WithoutOneEverybodyIsAdmitted) {
+TEST(Token, WithoutOneAllClientsAreAdmitted) {
     const Token none;
     EXPECT_FALSE(none.required());
     EXPECT_TRUE(none.admits(""));

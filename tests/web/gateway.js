@@ -6,7 +6,7 @@ import net from "node:net";
 
 export const PROGRAM = process.env.MILLPOND_PROGRAM ?? "../../build/dev/apps/millpond/millpond";
 
-const READY = /Ctrl-C ends it\./;
+const READY = /Ctrl-C stops it\./;
 const FEED = /feed 'planted': listens on [\d.]+:(\d+),/;
 const PAGE = /web sink 'web': (http:\/\/\S+)\s/;
 

@@ -97,10 +97,8 @@ std::string page_of(const Arguments& app) {
         for (const auto& sub : app.subcommands()) {
             page += fmt::format(".TP\n\\fB{}\\fR(1)\n{}\n", escaped(full_name(sub, "-")), escaped(sub.help()));
         }
-        page +=
-            ".SH EXIT STATUS\n0 when all went well, 1 when something failed, 2 when the command line makes no sense.\n";
-        page +=
-            ".SH FILES\n.TP\n\\fI/etc/millpond/gateway.toml\\fR\nWhat the service millpond.service is told to do.\n";
+        page += ".SH EXIT STATUS\n0 on success, 1 on failure, 2 for an invalid command line.\n";
+        page += ".SH FILES\n.TP\n\\fI/etc/millpond/gateway.toml\\fR\nConfiguration of the service millpond.service.\n";
     } else {
         write_nested(app, page);
         if (!footer(app).empty()) page += ".SH NOTES\n" + footer(app);

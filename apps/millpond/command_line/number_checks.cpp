@@ -46,7 +46,7 @@ Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
         const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
         if (is_decimal && *number >= lowest && *number <= highest) return {};
         return highest == UINT64_MAX
-                   ? fmt::format("expects a whole number from {} on, found '{}'", lowest, text)
+                   ? fmt::format("expects a whole number of at least {}, found '{}'", lowest, text)
                    : fmt::format("expects a whole number from {} to {}, found '{}'", lowest, highest, text);
     };
 }
@@ -70,7 +70,7 @@ Option* Option::one_of(std::initializer_list<std::string> words) {
     check([known](const std::string& text) -> std::string {
         if (std::ranges::find(known, text) != known.end()) return {};
         const auto hint = settings::did_you_mean(text, std::vector<std::string_view>{known.begin(), known.end()});
-        return fmt::format("'{}' is none of {}{}{}", text, fmt::join(known, ", "), hint.empty() ? "" : "; ", hint);
+        return fmt::format("'{}' is not one of {}{}{}", text, fmt::join(known, ", "), hint.empty() ? "" : "; ", hint);
     });
     return type_name(fmt::format("{}:{{{}}}", type(), fmt::join(known, ",")));
 }

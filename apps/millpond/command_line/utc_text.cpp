@@ -50,11 +50,11 @@ TimeRange parse_range(const std::string& since, const std::string& until) {
         if (text.empty()) return std::nullopt;
         if (const auto time = parse_iso(text)) return time;
         throw UsageError(std::string{flag} + ": '" + text +
-                         "' is no time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)");
+                         "' is not a time of the years 1678 to 2261 like 2026-11-20T14:30:00 (UTC)");
     };
     const TimeRange range{.since = time_of("--since", since), .until = time_of("--until", until)};
     if (range.since && range.until && *range.until <= *range.since)
-        throw UsageError("--until: '" + until + "' is not behind '" + since + "' of --since");
+        throw UsageError("--until: '" + until + "' is not later than '" + since + "' of --since");
     return range;
 }
 

@@ -40,7 +40,8 @@ private:
         if (silence.empty()) {
             good("gateway", "answers");
         } else if (facts_.gateway_runs) {
-            broken("gateway", fmt::format("has a socket on the feed's port, but does not tell its health: {}", silence),
+            broken("gateway",
+                   fmt::format("has a socket on the feed's port, but does not report its health: {}", silence),
                    "systemctl status millpond; journalctl -u millpond -n 50");
         } else {
             findings_.push_back(
@@ -58,9 +59,8 @@ private:
             return broken("link", fmt::format("interface {} is down", name), fmt::format("ip link set {} up", name));
         }
         if (!facts_.carrier) {
-            return broken("link",
-                          fmt::format("interface {} has no carrier: cable, transceiver or the switch's port", name),
-                          fmt::format("ethtool {}; look at the cable and at the switch's port", name));
+            return broken("link", fmt::format("interface {} has no carrier: cable, transceiver or switch port", name),
+                          fmt::format("ethtool {}; check the cable and the switch port", name));
         }
         return good("link", name.empty() ? "any interface" : fmt::format("interface {} is up", name));
     }
@@ -81,24 +81,24 @@ private:
                           "systemctl restart millpond");
         }
         return good("IGMP", facts_.gateway_runs ? fmt::format("group joined on {}", fmt::join(joined, ", "))
-                                                : "group joined for this look; no gateway runs");
+                                                : "group joined for this check; no gateway is running");
     }
 
     bool on_the_link() {
         if (!facts_.link_watched) {
-            findings_.push_back({"packets", Level::advice, "frames cannot be looked at without CAP_NET_RAW",
+            findings_.push_back({"packets", Level::advice, "frames cannot be inspected without CAP_NET_RAW",
                                  "run millpond doctor as root"});
             return true;
         }
         if (facts_.on_link != 0 && facts_.vlan != 0) {
-            return broken("VLAN", fmt::format("datagrams come with VLAN tag {}, which nothing takes off", facts_.vlan),
+            return broken("VLAN", fmt::format("datagrams have VLAN tag {}, and no interface removes it", facts_.vlan),
                           fmt::format("ip link add link {0} name {0}.{1} type vlan id {1} && ip link set {0}.{1} up; "
                                       "interface = \"{0}.{1}\" in the feed",
                                       facts_.interface, facts_.vlan));
         }
         if (facts_.on_link == 0 && facts_.on_other_link != 0) {
             return broken("IGMP",
-                          fmt::format("datagrams to {} come in by {}, the feed listens on {}", to_,
+                          fmt::format("datagrams to {} arrive on {}, but the feed listens on {}", to_,
                                       facts_.other_interface, facts_.interface),
                           fmt::format("interface = \"{}\" in the [[feed]] '{}', then systemctl restart millpond",
                                       facts_.other_interface, facts_.feed));
@@ -107,9 +107,9 @@ private:
             return broken("packets",
                           fmt::format("no datagram to {} reached {} in {:.1f} s", to_,
                                       facts_.interface.empty() ? "this machine" : facts_.interface, facts_.seconds),
-                          facts_.listen.is_multicast() ? "ask for: the sender, IGMP snooping and the querier on the "
+                          facts_.listen.is_multicast() ? "check: the sender, IGMP snooping and the querier on the "
                                                          "switch, the group in the feed's specification"
-                                                       : "ask for: the sender, and where it sends to");
+                                                       : "check: the sender and its destination address");
         }
         return good("packets",
                     fmt::format("{} datagrams on the link from {}", facts_.on_link, facts_.sender.to_string()));
@@ -120,18 +120,18 @@ private:
         if (!facts_.socket_opened && !kept_from_gateway) {
             return good("socket", facts_.gateway_took
                                       ? fmt::format("{} datagrams at the gateway's socket", *facts_.gateway_took)
-                                      : fmt::format("not opened beside the gateway's: {}", facts_.socket_error));
+                                      : fmt::format("no socket opened next to the gateway's: {}", facts_.socket_error));
         }
         if (facts_.at_socket != 0) return good("socket", fmt::format("{} datagrams at the socket", facts_.at_socket));
         if (!facts_.link_watched) {
             return broken("packets", fmt::format("no datagram to {} in {:.1f} s", to_, facts_.seconds),
-                          "run millpond doctor as root: it then looks at the link itself");
+                          "run millpond doctor as root to inspect the link itself");
         }
         const bool strict = facts_.rp_filter == 1 && facts_.route_to_sender != facts_.interface;
         if (!facts_.interface.empty() && (strict || (facts_.rp_filter == 2 && facts_.route_to_sender.empty()))) {
             return broken(
                 "rp_filter",
-                fmt::format("answers to {} would {}, so the kernel drops what comes from there by {}",
+                fmt::format("replies to {} would {}, so the kernel drops datagrams from there on {}",
                             facts_.sender.host(),
                             facts_.route_to_sender.empty() ? "find no route" : "leave by " + facts_.route_to_sender,
                             facts_.interface),
@@ -145,14 +145,14 @@ private:
                           fmt::format("nft insert rule {} udp dport {} accept", chain, facts_.listen.port()));
         }
         return broken(
-            "socket", "datagrams are on the link and do not come to a socket",
+            "socket", "datagrams are on the link but do not reach a socket",
             "nft list ruleset; iptables-legacy-save; nstat -az | grep -E 'IpInAddrErrors|UdpInCsumErrors|UdpNoPorts'");
     }
 
     bool buffer() {
         if (facts_.kernel_drops == 0) return good("socket buffer", "no drops");
         return broken("socket buffer",
-                      fmt::format("the kernel dropped {} datagrams in front of full sockets", facts_.kernel_drops),
+                      fmt::format("the kernel dropped {} datagrams because sockets were full", facts_.kernel_drops),
                       fmt::format("sysctl -w net.core.rmem_max={}; receive_buffer = {} in the feed",
                                   facts_.receive_buffer * 2, facts_.receive_buffer * 2));
     }
@@ -160,7 +160,7 @@ private:
     bool decoder() {
         if (facts_.rejected != 0) {
             return broken("decoder",
-                          fmt::format("{} of {} datagrams are no '{}': {}; the first one: {}", facts_.rejected,
+                          fmt::format("{} of {} datagrams are not '{}': {}; the first one: {}", facts_.rejected,
                                       facts_.rejected + facts_.decoded, facts_.format, facts_.first_error,
                                       facts_.first_rejected_hex),
                           fmt::format("compare with the feed's specification; format of [[feed]] '{}'", facts_.feed));

@@ -80,7 +80,7 @@ doctor::AskHealth ask_of(const gateway::Config& config) {
 int run(const Options& options) {
     if (!options.feed.empty() && options.config.empty()) {
         throw UsageError(
-            fmt::format("doctor: --feed {0} needs --config FILE, which says where feed '{0}' listens", options.feed));
+            fmt::format("doctor: --feed {0} needs --config FILE with the address of feed '{0}'", options.feed));
     }
     gateway::Config config;
     if (!options.config.empty()) gateway::read_file(options.config, config);
@@ -102,7 +102,7 @@ Command doctor_command(Arguments& program) {
     auto* command =
         program.add_subcommand("doctor", "Check the machine for low latency, or find where a feed's datagrams stop.");
     command->footer(
-        "Every finding comes with the command that fixes it. The exit code is 1 when something is bad.\n"
+        "Every finding comes with the command that fixes it. The exit code is 1 if a check is bad.\n"
         "Examples:\n"
         "  millpond doctor\n"
         "  millpond doctor --config /etc/millpond/gateway.toml --format json\n"
@@ -112,7 +112,7 @@ Command doctor_command(Arguments& program) {
         ->type_name("FILE");
     command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
         ->type_name("NAME");
-    command->add_option("--seconds", options->seconds, "longest time to observe the feed, in seconds")
+    command->add_option("--seconds", options->seconds, "maximum time to observe the feed, in seconds")
         ->check(number_between(0.1, 3'600))
         ->capture_default_str();
     command->add_option("--format", options->format, "output format")->one_of({"text", "json"})->capture_default_str();

@@ -39,23 +39,24 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kFixes{{
      "sysctl -w net.core.rmem_max=67108864; receive_buffer = \"64MiB\" in the [[feed]], pin in the [[ring]]"},
     {"checksum errors", "ethtool -S INTERFACE; a sender on veth: ethtool -K DEVICE tx off"},
     {"line", "ip -s link; ip maddress: interface_b and the group of line B as for any feed"},
-    {"undecodable", "journalctl -u millpond: what the decoder said of the first; compare format of the [[feed]]"},
+    {"undecodable", "journalctl -u millpond: the decoder's error for the first one; compare format of the [[feed]]"},
     {"rejected messages", "millpond gateway --capture FOLDER keeps the datagrams; compare format of the [[feed]]"},
-    {"other session", "tcpdump -n port PORT: who sends; source of the [[feed]] takes one sender only"},
+    {"other session", "tcpdump -n port PORT: shows the senders; source of the [[feed]] accepts only one of them"},
     {"request server", "ip route get ADDRESS of rerequest; missing messages stay missing until there is a route"},
     {"gap",
-     "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: when nothing was lost here, ask the sender and the network"},
+     "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: if nothing was lost here, check the sender and the network"},
     {"quotes incomplete",
      "the cause of the loss: kernel drops, gap, stale; rebuild_from or rerequest of an ITCH [[feed]] completes its "
      "books"},
-    {"books incomplete", "rebuild_from and rerequest of the [[feed]]: what was lost must be in the one or the other"},
-    {"table full", "max_instruments of the [[ring]], max_orders of the [[feed]]: raise the one that is named, restart"},
+    {"books incomplete", "rebuild_from and rerequest of the [[feed]]: the lost messages must be in one of them"},
+    {"table full", "max_instruments of the [[ring]], max_orders of the [[feed]]: raise the one named, then restart"},
     {"implausible delay", "timedatectl; timezone and date of the [[feed]]"},
     {"receive thread", kRestart},
     {"capture", "df -h: the disk of the capture's folder"},
     {"sink disconnected", "journalctl -u millpond: the broker's reason; ss -tn: its address; password_file, tls_ca"},
-    {"sink behind", "df -h; ss -tn: whose Send-Q stands; mode = \"conflate\" keeps the newest quotes only"},
-    {"sink lost events", "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the sink's disk slow?"},
+    {"sink behind", "df -h; ss -tn: a Send-Q that does not shrink; mode = \"conflate\" keeps the newest quotes only"},
+    {"sink lost events",
+     "a larger capacity of the [[ring]], or mode = \"conflate\"; df -h: is the disk of the sink full?"},
 }};
 
 std::string fix_of(std::string_view stage) {
@@ -69,7 +70,7 @@ Finding finding_of(const Tree& said, double now) {
     const bool fault = text(said, "severity") != "info";
     return {.check = stage,
             .level = fault ? Level::bad : Level::good,
-            .what = fmt::format("the gateway says of {}: {} (for {:.1f} s)", text(said, "of"), text(said, "text"),
+            .what = fmt::format("the gateway reports for {}: {} (for {:.1f} s)", text(said, "of"), text(said, "text"),
                                 (now - member(said, "since").asDouble()) / kSecondNs),
             .fix = fix_of(stage)};
 }
@@ -97,7 +98,7 @@ std::optional<GatewayWord> word_of(const std::string& health_json, const std::st
     }
     return word;
 } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("its /api/health is not understood: {}", error.what()));
+    throw std::runtime_error(fmt::format("its /api/health cannot be parsed: {}", error.what()));
 }
 
 std::optional<GatewayWord> GatewayEar::ask(std::int64_t since_utc_ns, std::string& silence) const try {

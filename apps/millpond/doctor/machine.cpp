@@ -88,7 +88,7 @@ private:
         std::set<std::uint32_t> shared;
         std::ranges::set_difference(needs_.pinned, isolated_, std::inserter(shared, shared.end()));
         if (isolated_.empty() && needs_.pinned.empty()) {
-            found("isolated cores", Level::advice, "no core is kept free for receive threads, and none is pinned",
+            found("isolated cores", Level::advice, "no core is isolated for receive threads, and no thread is pinned",
                   isolate("1") + "; set pin = 1 in [[ring]]");
         } else if (!shared.empty()) {
             const auto list = fmt::format("{}", fmt::join(shared, ","));
@@ -111,9 +111,10 @@ private:
             any = true;
             if (*governor != "performance") slow.insert(*governor);
         }
-        if (!any) return good("governor", "the machine does not change its clock rate, or does not tell");
+        if (!any) return good("governor", "the clock rate is fixed, or the machine does not report it");
         if (slow.empty()) return good("governor", "performance on every core");
-        found("governor", Level::advice, fmt::format("cores may slow down: governor {}", fmt::join(slow, ", ")),
+        found("governor", Level::advice,
+              fmt::format("cores may lower their clock rate: governor {}", fmt::join(slow, ", ")),
               "cpupower frequency-set -g performance");
     }
 
@@ -159,8 +160,10 @@ private:
     void busy_poll() {
         const auto read = number_of(root_ / "proc/sys/net/core/busy_read");
         if (!read) return;
-        if (*read != 0) return good("busy poll", fmt::format("sockets look at the card's queue for {} us", *read));
-        found("busy poll", Level::advice, "sockets wait for the card's interrupt", "sysctl -w net.core.busy_read=50");
+        if (*read != 0)
+            return good("busy poll", fmt::format("sockets busy-poll the network card's queue for {} us", *read));
+        found("busy poll", Level::advice, "sockets wait for the network card's interrupt",
+              "sysctl -w net.core.busy_read=50");
     }
 
     void clock_source() {
@@ -169,7 +172,8 @@ private:
         if (*source == "tsc" || *source == "arch_sys_counter" || *source == "kvm-clock") {
             return good("clock source", *source);
         }
-        found("clock source", Level::advice, fmt::format("reading the time is a slow call: {}", *source),
+        found("clock source", Level::advice,
+              fmt::format("reading the time is slow, because it is a system call: {}", *source),
               "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource");
     }
 
@@ -179,7 +183,7 @@ private:
         if (*most >= needs_.receive_buffer)
             return good("receive buffer", fmt::format("the kernel grants {} bytes", *most));
         found("receive buffer", Level::bad,
-              fmt::format("a feed asks for {} bytes, the kernel grants {}: bursts may be dropped",
+              fmt::format("a feed requests {} bytes, the kernel grants {}: bursts may be dropped",
                           needs_.receive_buffer, *most),
               fmt::format("sysctl -w net.core.rmem_max={}", needs_.receive_buffer));
     }
@@ -200,13 +204,13 @@ private:
     void limits() {
         const auto priority = limit("Max realtime priority");
         if (needs_.realtime && (priority == "0" || priority.empty()) && !has_capability(CAP_SYS_NICE)) {
-            found("limits", Level::bad, "realtime priority is asked for and not allowed",
+            found("limits", Level::bad, "realtime priority is requested but not allowed",
                   "LimitRTPRIO=99 in the unit, or ulimit -r 99, or setcap cap_sys_nice+ep /usr/bin/millpond");
         }
         const auto locked = limit("Max locked memory");
         if (needs_.lock && locked != "unlimited" && !has_capability(CAP_IPC_LOCK)) {
             found("limits", Level::bad,
-                  fmt::format("locked memory is asked for; {} bytes are allowed", locked.empty() ? "0" : locked),
+                  fmt::format("locked memory is requested; {} bytes are allowed", locked.empty() ? "0" : locked),
                   "LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited");
         }
         const bool none = findings_.empty() || findings_.back().check != "limits";

@@ -17,7 +17,7 @@ Command fix_command(Arguments& program) {
                 for (const auto& command : commands) {
                     if (command.options->parsed()) return command.run();
                 }
-                throw UsageError{"fix: which of its subcommands?"};
+                throw UsageError{"fix: a subcommand is needed"};
             }};
 }
 

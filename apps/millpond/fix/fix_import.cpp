@@ -22,7 +22,7 @@ struct Options {
 int run(const Options& options) {
     std::error_code neither;
     if (std::filesystem::equivalent(options.file, options.out, neither)) {
-        throw std::runtime_error(fmt::format("--out: '{}' is the file to import; name another", options.out));
+        throw std::runtime_error(fmt::format("--out: '{}' is the file to import; choose another one", options.out));
     }
     const auto result = fixd::import_quickfix(settings::text_of(options.file), options.file);
     if (options.out.empty()) {
@@ -43,7 +43,7 @@ int run(const Options& options) {
 
 Command fix_import_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
-    auto* command = fix.add_subcommand("import", "Turn a settings file of QuickFIX or QuickFIX/J into one of ours.");
+    auto* command = fix.add_subcommand("import", "Convert a settings file of QuickFIX or QuickFIX/J.");
     command->add_option("FILE", options->file, "the settings file, with [DEFAULT] and [SESSION]")->required();
     command->add_option("--out", options->out, "write the TOML to this file instead of standard output")
         ->type_name("FILE");

@@ -19,7 +19,7 @@ std::string read_password() {
         std::getline(std::cin, password);
     } else {
         const auto typed = service::ask_password();
-        if (!typed) throw UsageError{"fix passwd: no password: the two differ, or it was interrupted"};
+        if (!typed) throw UsageError{"fix passwd: no password: the two entries differ, or the input was interrupted"};
         password = *typed;
     }
     if (const auto wrong = service::wrong_with_password(password); !wrong.empty()) {
@@ -30,7 +30,7 @@ std::string read_password() {
 
 int run(const std::string& user, const std::string& file) {
     if (!fixd::is_user_name(user)) {
-        throw UsageError{fmt::format("fix passwd: '{}' is no user's name: visible characters without ':'", user)};
+        throw UsageError{fmt::format("fix passwd: '{}' is not a user name: visible characters without ':'", user)};
     }
     const auto hash = service::PasswordHash::of(read_password());
     if (file.empty()) {
@@ -49,7 +49,7 @@ Command fix_passwd_command(Arguments& fix) {
     command->add_option("USER", *user, "the user's name, as in Username(553)")->required();
     auto file = std::make_shared<std::string>();
     command->add_option("--file", *file,
-                        "write the line to this user_file, in place of the user's former one, and print nothing");
+                        "write the line to this user_file, replacing the user's old line, and print nothing");
     command->footer(
         "Asks for the password twice; without a terminal its first line of input is the password.\n"
         "A password has 8 to 64 bytes and no control characters. A running engine reads the file at the next Logon.\n"

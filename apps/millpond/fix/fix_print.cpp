@@ -188,14 +188,15 @@ public:
     [[nodiscard]] int result(bool complete) const {
         const auto fail = [&](const std::string& what) { to_stderr("millpond: {}: {}\n", options_->file, what); };
         if (faulty_ != 0) {
-            fail(fmt::format("{} that begin like a message are none, the first at byte {}", faulty_, first_faulty_at_));
+            fail(fmt::format("{} that begin like a message are not one, the first at byte {}", faulty_,
+                             first_faulty_at_));
         }
         if (masked_ != 0) {
             fail(fmt::format("{} masked: their bytes are not those of the wire, so --raw leaves them out", masked_));
         }
         const bool nothing = complete && printed_ == 0;
         if (nothing) {
-            fail(messages_ == 0 ? "no FIX message found" : fmt::format("none of the {} messages is wanted", messages_));
+            fail(messages_ == 0 ? "no FIX message found" : fmt::format("none of the {} messages matches", messages_));
         }
         return faulty_ != 0 || masked_ != 0 || nothing ? 1 : 0;
     }
@@ -220,7 +221,7 @@ void follow(const std::string& path, MessageFinder& finder) {
         finder.finish();
         switch (what) {
             case FileFollower::Event::missing: return to_stderr("millpond: waiting for {}\n", path);
-            case FileFollower::Event::replaced: return to_stderr("millpond: {} is another file now\n", path);
+            case FileFollower::Event::replaced: return to_stderr("millpond: {} was replaced\n", path);
             case FileFollower::Event::truncated: return to_stderr("millpond: {} was truncated\n", path);
         }
     };
@@ -279,7 +280,9 @@ Command fix_print_command(Arguments& fix) {
                      "only messages that have this field, in a group too; may be given several times")
         ->type_name("TAG=VALUE")
         ->allow_extra_args(false);
-    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
+    command
+        ->add_option("--mask", options->mask,
+                     "hide these tags too, in addition to 554, 925, 1402, 1404 and a Logon's 96")
         ->type_name("TAG,...")
         ->delimiter(',')
         ->check(whole_number(1, 999'999'999));
@@ -293,16 +296,16 @@ Command fix_print_command(Arguments& fix) {
         ->excludes(raw);
     command->add_flag(
         "--follow", options->follow,
-        "go on with what is appended, through rotation and truncation, until a signal; FILE may come later");
+        "follow what is appended, through rotation and truncation, until a signal; FILE may be created later");
     command->footer(
         "A line shows time, direction (< in, > out), session, number and type. [masked]: secrets are hidden.\n"
-        "Bytes that begin like a message and are none are printed with their place in FILE and the reason.\n"
+        "Bytes that begin like a message but are not one are printed with their offset in FILE and the reason.\n"
         "Exit code 1: such bytes, no message at all, or masked messages with --raw.\n"
         "Examples:\n"
         "  millpond fix print raw.log --type D,8 --from 20261121-09:30:00 --to 20261121-09:31:00\n"
         "  millpond fix print raw.log --fields --dictionary FIX44.xml --session CLIENT\n"
         "  millpond fix print raw.log --follow --type 8 --field 55=MSFT --json --dictionary FIX44.xml\n"
-        "  millpond fix print raw.log --direction in --raw | nc 127.0.0.1 5001     send received messages again\n"
+        "  millpond fix print raw.log --direction in --raw | nc 127.0.0.1 5001     replay received messages\n"
         "  echo '8=FIX.4.4|9=5|35=0|10=163|' | millpond fix print - --fields");
     return {command, [options] { return run(*options); }};
 }

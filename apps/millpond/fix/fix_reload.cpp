@@ -24,7 +24,7 @@ int reload(const std::string& admin, bool as_json) {
     } else {
         const auto& done = service::member(answer, "done");
         for (const auto& line : done) fmt::print("{}\n", line.asString());
-        if (done.empty() && refused.empty()) fmt::print("nothing has changed\n");
+        if (done.empty() && refused.empty()) fmt::print("no changes\n");
         std::fflush(stdout);
         for (const auto& line : refused) to_stderr("millpond: {}\n", line.asString());
     }
@@ -34,13 +34,14 @@ int reload(const std::string& admin, bool as_json) {
 }  // namespace
 
 Command fix_reload_command(Arguments& fix) {
-    auto* command = fix.add_subcommand("reload", "Have a running engine read its configuration again.");
+    auto* command = fix.add_subcommand("reload", "Make a running engine reload its configuration.");
     auto admin = std::make_shared<std::string>();
     auto as_json = std::make_shared<bool>(false);
     command->add_option("--admin", *admin, "the engine's admin socket")->required()->type_name("SOCKET");
-    command->add_flag("--json", *as_json, "print the engine's answer as it is");
+    command->add_flag("--json", *as_json, "print the engine's response unchanged");
     command->footer(
-        "Prints what changed. Exit code 1: something is refused and stays as it was; a faulty configuration changes "
+        "Prints what changed. Exit code 1: a change was refused, and the old setting is kept; an invalid configuration "
+        "changes "
         "nothing.\nSIGHUP does the same; the result is then in the log.\n"
         "Example:\n  millpond fix reload --admin /run/millpond/fix.sock");
     return {command, [admin, as_json] { return reload(*admin, *as_json); }};

@@ -21,10 +21,10 @@ constexpr std::chrono::seconds kFarewell{10};
 
 /// What is in force stays when the new configuration is faulty.
 service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read) try {
-    if (!read) throw std::runtime_error("there is no --config to read again");
+    if (!read) throw std::runtime_error("there is no --config to reload");
     return engine.reconfigure(read());
 } catch (const std::exception& error) {
-    const auto text = fmt::format("nothing is changed: {}", error.what());
+    const auto text = fmt::format("nothing was changed: {}", error.what());
     log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
     return {.done = {}, .refused = {text}};
 }

@@ -23,7 +23,7 @@ namespace {
 struct Options {
     std::string admin;
     std::string session;
-    std::string reason{"asked for by the operator"};
+    std::string reason{"requested by the operator"};
     std::optional<std::uint64_t> next_sender{};
     std::optional<std::uint64_t> next_target{};
     bool json{false};
@@ -107,7 +107,7 @@ int list(const Options& options) {
                    value("next_sender"), value("next_target"), value("sent"), value("received"), value("last_closed"));
         if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
-                "  ! history lost: {} messages that the counterparty asked for were not in the store; it got {} "
+                "  ! history lost: {} messages that the counterparty requested were not in the store; it got {} "
                 "gap fills in their place. A larger store_bytes keeps more.\n",
                 lost, value("history_lost_fills"));
         }
@@ -139,7 +139,7 @@ Command fix_sessions_command(Arguments& fix) {
     const auto add = [&](const char* name, const char* help) {
         auto* one = command->add_subcommand(name, help);
         one->add_option("--admin", options->admin, "the engine's admin socket")->required()->type_name("SOCKET");
-        one->add_flag("--json", options->json, "print the engine's answer as it is");
+        one->add_flag("--json", options->json, "print the engine's response unchanged");
         return one;
     };
     const auto add_session = [&](Arguments* one) {
@@ -154,7 +154,7 @@ Command fix_sessions_command(Arguments& fix) {
     disable->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
     auto* enable = add_session(add("enable", "the same as `logon`"));
     auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
-    auto* set = add_session(add("set-seq", "set the sequence numbers of a session that is not connected"));
+    auto* set = add_session(add("set-seq", "set the sequence numbers of a disconnected session"));
     set->add_option("--next-out", options->next_sender, "of the next message that we send")
         ->type_name("N")
         ->check(whole_number(1, fix::kMaxSequence));
@@ -172,7 +172,7 @@ Command fix_sessions_command(Arguments& fix) {
                 if (logon->parsed() || enable->parsed()) return done(*options, "logon\t" + options->session);
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
                 if (set->parsed() && !options->next_sender && !options->next_target) {
-                    throw UsageError{"fix sessions set-seq: give --next-out, --next-in or both, from 1 on"};
+                    throw UsageError{"fix sessions set-seq: needs --next-out, --next-in or both, each at least 1"};
                 }
                 return done(*options, "set-seq\t" + options->session + "\t" + number(options->next_sender) + "\t" +
                                           number(options->next_target));

@@ -57,7 +57,7 @@ int verify(const fix::StoreReader& store) {
     fmt::print("{} messages are whole, {} numbers are missing, {} are faulty\n", found.messages, found.missing,
                found.faulty);
     for (const auto& fault : found.faults) fmt::print("  {}: {}\n", fault.sequence, fault.what);
-    if (found.faulty != 0 && store.owned()) fmt::print("an engine has it open: it may be writing just now\n");
+    if (found.faulty != 0 && store.owned()) fmt::print("an engine has it open and may be writing to it\n");
     return found.faulty == 0 ? 0 : 1;
 }
 
@@ -84,8 +84,8 @@ int run(const Options& options) {
 Command fix_store_command(Arguments& fix) {
     auto options = std::make_shared<Options>();
     auto* command = fix.add_subcommand("store", "Inspect, verify or print the message store of a session.");
-    command->add_option("FILE", options->file, "the first file of the store")->required();
-    command->add_flag("--verify", options->verify, "check that each message is complete; exit code 1: one is not");
+    command->add_option("FILE", options->file, "first file of the store")->required();
+    command->add_flag("--verify", options->verify, "check that each message is complete; exit code 1 if not");
     auto* print = command->add_flag("--print", options->print, "print the messages");
     command->add_option("--first", options->first, "first message to print (1)")
         ->needs(print)
@@ -95,7 +95,9 @@ Command fix_store_command(Arguments& fix) {
         ->needs(print)
         ->type_name("N")
         ->check(whole_number());
-    command->add_option("--mask", options->mask, "hide these tags too, besides 554, 925, 1402, 1404 and a Logon's 96")
+    command
+        ->add_option("--mask", options->mask,
+                     "hide these tags too, in addition to 554, 925, 1402, 1404 and a Logon's 96")
         ->needs(print)
         ->type_name("TAG,...")
         ->delimiter(',')

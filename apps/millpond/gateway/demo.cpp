@@ -78,7 +78,8 @@ net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view 
         const auto candidate = net::SocketAddress::parse(fmt::format("{}:{}", wanted.host(), wanted.port() + i));
         if (!is_free(candidate) || !given.insert(candidate.to_string()).second) continue;
         if (i != 0) {
-            to_stderr("millpond: demo: {} is taken: {} is at {}\n", wanted.to_string(), what, candidate.to_string());
+            to_stderr("millpond: demo: {} is in use, so {} is at {}\n", wanted.to_string(), what,
+                      candidate.to_string());
         }
         return candidate;
     }
@@ -107,7 +108,7 @@ void DemoOptions::add_to(Arguments& options) {
         ->capture_default_str();
     options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
         ->type_name("bbo28|quotes|miax-tom|itch");
-    options.add_option("--demo-rate", rate, "quotes a second of the generated market")
+    options.add_option("--demo-rate", rate, "quotes per second of the generated market")
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
 }
@@ -172,7 +173,7 @@ void Demo::run(net::SocketAddress to) try {
     traffic::Transmitter transmitter{sender, clock, {.speed = speed_}};
     const bool all = transmitter.run(*source_, stop_);
     if (const auto error = source_->error(); !error.empty()) to_stderr("millpond: demo: {}\n", error);
-    if (all) to_stderr("millpond: demo: the feed is at its end after {} datagrams\n", transmitter.sent().datagrams);
+    if (all) to_stderr("millpond: demo: end of the feed after {} datagrams\n", transmitter.sent().datagrams);
 } catch (const std::exception& error) {
     to_stderr("millpond: demo: {}\n", error.what());
 }

@@ -68,10 +68,10 @@ gateway::Config read_config(const Options& options, const DemoFolder* demo) {
 
 /// What is in force stays when the new configuration is faulty.
 gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, service::Log& log) try {
-    if (options.demo.on) throw UsageError("a demo is not reconfigured");
+    if (options.demo.on) throw UsageError("a demo cannot be reconfigured");
     return gateway.reconfigure(read_config(options, nullptr));
 } catch (const std::exception& error) {
-    const auto text = fmt::format("nothing is changed: {}", error.what());
+    const auto text = fmt::format("nothing was changed: {}", error.what());
     log.say(service::Severity::error, "reload " + text, fmt::format("reload: {}", text));
     return {.done = {}, .refused = {text}};
 }

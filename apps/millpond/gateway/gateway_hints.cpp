@@ -60,7 +60,7 @@ void print_hints(const gateway::Config& config, const gateway::Gateway& gateway)
     }
     if (!metrics.empty()) fmt::print("metrics: http://{}/metrics\n", metrics.to_string());
     fmt::print("python: millpond.Ring(\"{}\").board()\n", ring);
-    fmt::print("look further:\n  {} tail --ring {}\n", program, shell_word(ring));
+    fmt::print("more commands:\n  {} tail --ring {}\n", program, shell_word(ring));
     if (!metrics.empty()) fmt::print("  {} top --gateway {}\n", program, metrics.to_string());
     if (const auto tcp = gateway.address_of("tcp"); !tcp.empty()) {
         const bool plain = config.first<gateway::tcp::Settings>()->tls.empty();
@@ -70,7 +70,7 @@ void print_hints(const gateway::Config& config, const gateway::Gateway& gateway)
     if (const auto* csv = config.first<gateway::csv::Settings>()) {
         fmt::print("  tail -f {}\n", shell_word(csv->path));
     }
-    fmt::print("Ctrl-C ends it.\n");
+    fmt::print("Ctrl-C stops it.\n");
     std::fflush(stdout);
 }
 

@@ -80,7 +80,7 @@ Command journal_command(Arguments& program) {
                     to_stderr("{}\n", error.what());
                     return kNoJournal;
                 }
-                throw UsageError{"journal: which of its subcommands?"};
+                throw UsageError{"journal: a subcommand is needed"};
             }};
 }
 

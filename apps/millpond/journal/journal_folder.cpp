@@ -44,7 +44,7 @@ std::vector<journal::SegmentInfo> segments_of(const std::string& folder) {
 void refuse_own_file(const std::string& folder, const std::string& file) {
     std::error_code unknown;
     const auto refuse = [&] {
-        throw UsageError(fmt::format("'{}' is a file of the journal '{}'; name another one to write", file, folder));
+        throw UsageError(fmt::format("'{}' is a file of the journal '{}'; write to another one", file, folder));
     };
     if (!std::filesystem::is_directory(folder)) {
         if (std::filesystem::equivalent(folder, file, unknown)) refuse();

@@ -190,8 +190,8 @@ std::shared_ptr<Options> add_selection(Arguments& command) {
     auto options = std::make_shared<Options>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();
     auto* from =
-        command.add_option("--from", options->from, "begin at the record with this number")->check(whole_number());
-    command.add_option("--since", options->since, "begin at this receive time, UTC, such as 2026-11-20T14:30:00")
+        command.add_option("--from", options->from, "start at the record with this number")->check(whole_number());
+    command.add_option("--since", options->since, "start at this receive time, UTC, such as 2026-11-20T14:30:00")
         ->excludes(from);
     command.add_option("--until", options->until, "end at this receive time");
     command.add_option("--symbol", options->symbols, "only this instrument; may be given several times")

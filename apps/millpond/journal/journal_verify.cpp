@@ -86,11 +86,12 @@ public:
         if (info.state == journal::SegmentState::unreadable || info.state == journal::SegmentState::waiting) return;
         const auto path = info.file.path.string();
         if (info.first_record < next_record_) {
-            complain(fmt::format("{}: its header begins with record {}, the segment before ends with {}", path,
+            complain(fmt::format("{}: its header starts at record {}, but the previous segment ends with {}", path,
                                  info.first_record, next_record_ - 1));
         }
         if (next_record_ != 0 && info.ring != ring_) {
-            complain(fmt::format("{}: its header names ring '{}', the segment before '{}'", path, info.ring, ring_));
+            complain(fmt::format("{}: its header names ring '{}', but that of the previous segment '{}'", path,
+                                 info.ring, ring_));
         }
         ring_ = info.ring;
         next_record_ = info.next_record;
@@ -128,15 +129,15 @@ private:
             newest.newest_utc_ns = std::max(newest.newest_utc_ns, journal::receive_time(record).value_or(0));
             if (record.kind == journal::RecordKind::name) last_name = record.offset;
         }
-        if (wrong_places != 0) complain(fmt::format("{}: {} places of its index are damaged", path, wrong_places));
+        if (wrong_places != 0) complain(fmt::format("{}: {} entries of its index are damaged", path, wrong_places));
         const auto said_name = segment.last_name();
         if (!said_name || (exact && segment.ended() && *said_name != last_name)) {
-            complain(fmt::format("{}: the newest name's place in its header is damaged", path));
+            complain(fmt::format("{}: the offset of the newest name in its header is damaged", path));
         }
         if (!segment.ended() || !exact) return;
         const auto& tail = *segment.tail();
         if (segment.next_record() != tail.next_record) {
-            complain(fmt::format("{}: its header ends with record {}, there are records to {}", path,
+            complain(fmt::format("{}: its header ends with record {}, but there are records up to {}", path,
                                  tail.next_record - 1, segment.next_record() - 1));
         }
         if (tail.last_ring != newest.ring) {
@@ -176,14 +177,14 @@ int verify(const std::string& folder) {
                account.epochs);
     fmt::print("damaged headers and segments {}; records missing between segments {}\n", headers.faults(),
                account.removed);
-    fmt::print("lapped by the ring: {}; ring entries missing: {}; twice: {}; damaged records: {}\n", account.lapped,
-               account.holes, account.twice, account.damaged);
+    fmt::print("lapped by the ring: {}; ring entries missing: {}; duplicated: {}; damaged records: {}\n",
+               account.lapped, account.holes, account.twice, account.damaged);
     if (headers.faults() + account.damaged != 0) {
         fmt::print("not good: damaged\n");
         return kJournalDamaged;
     }
     if (account.removed + account.holes + account.twice != 0) {
-        fmt::print("not good: records are missing or there twice\n");
+        fmt::print("not good: records are missing or duplicated\n");
         return kJournalHole;
     }
     fmt::print("good\n");
@@ -194,10 +195,10 @@ int verify(const std::string& folder) {
 
 Command journal_verify_command(Arguments& journal) {
     auto* command = journal.add_subcommand(
-        "verify", "Verify a whole journal: checksums, headers, indexes, and that no record is missing in the middle.");
+        "verify", "Verify a journal: checksums, headers, indexes, and that no record is missing in the middle.");
     command->footer(
-        "Exit codes: 0 good, 1 failed, 2 misused, 3 damaged records, headers,\n"
-        "indexes or segments, 4 records missing in the middle or there twice, 5 not a journal.");
+        "Exit codes: 0 good, 1 failed, 2 usage error, 3 damaged records, headers,\n"
+        "indexes or segments, 4 records missing in the middle or duplicated, 5 not a journal.");
     auto folder = std::make_shared<std::string>();
     command->add_option("FOLDER", *folder, "the journal's folder")->required();
     return {command, [folder] { return verify(*folder); }};

@@ -115,7 +115,7 @@ void EventLines::write(const feed::TradeBreak& broken, std::uint64_t number) {
         lines_ += '\n';
         return;
     }
-    fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} is void, sequence {}\n",
+    fmt::format_to(std::back_inserter(lines_), "{} {:<12} trade {} is cancelled, sequence {}\n",
                    time_of_day(broken.receive_utc_ns), symbol_of(broken.instrument), broken.trade_id, number);
 }
 

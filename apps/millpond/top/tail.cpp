@@ -158,9 +158,9 @@ Tail open(const Options& options) {
     } catch (const market::RingError& error) {
         if (error.fault() != market::RingFault::not_found) throw;
         const auto there = rings();
-        throw std::runtime_error(fmt::format(
-            "no ring '{}'; {}", options.ring,
-            there.empty() ? "no gateway runs on this machine" : fmt::format("there are: {}", fmt::join(there, ", "))));
+        throw std::runtime_error(fmt::format("no ring '{}'; {}", options.ring,
+                                             there.empty() ? "no gateway is running on this machine"
+                                                           : fmt::format("there are: {}", fmt::join(there, ", "))));
     }
 }
 
@@ -173,7 +173,7 @@ int run(const Options& options) {
     auto state = market::WriterState::alive;
     while (tail.flush() && !stop.load(std::memory_order_relaxed)) {
         if (tail.done()) {
-            print_end(tail, "as many events as asked for");
+            print_end(tail, "the requested number of events");
             return 0;
         }
         // The state first: what is in the ring when it says "over" is read before it is believed.
@@ -183,11 +183,11 @@ int run(const Options& options) {
             continue;
         }
         if (now == market::WriterState::closed || now == market::WriterState::superseded) {
-            print_end(tail, "the stream is over");
+            print_end(tail, "end of stream");
             return 0;
         }
         if (now != state && now == market::WriterState::silent) {
-            to_stderr("millpond: tail: the writer is silent\n");
+            to_stderr("millpond: tail: the writer does not respond\n");
         }
         state = now;
         idle.rest();
@@ -199,9 +199,9 @@ int run(const Options& options) {
 }  // namespace
 
 Command tail_command(Arguments& program) {
-    auto* command = program.add_subcommand("tail", "Print what a gateway publishes: the board first, then events.");
+    auto* command = program.add_subcommand("tail", "Print the events of a gateway: first the board, then new events.");
     command->footer(
-        "Prints its account on standard error at the end: what became of every event since it joined.\n"
+        "Prints its account on standard error at the end: how many events were delivered, filtered and missed.\n"
         "Examples:\n"
         "  millpond tail\n"
         "  millpond tail --ring demo --symbol AAPL --symbol MSFT --format json\n"

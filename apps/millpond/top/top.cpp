@@ -83,7 +83,7 @@ int watch(const Options& options, const net::SocketAddress& gateway, const std::
                 health = http::get(gateway, "/api/health", token);
                 error.clear();
             } catch (const std::runtime_error& failure) {
-                error = fmt::format("no answer: {}; retrying", failure.what());
+                error = fmt::format("no response: {}; retrying", failure.what());
             }
             next = std::chrono::steady_clock::now() + std::chrono::milliseconds{options.interval_ms};
         }

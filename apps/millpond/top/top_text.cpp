@@ -362,7 +362,7 @@ std::string top_text(const std::string& health_json, const TopView& view) {
         const auto tree = service::parse_json(health_json);
         return Page{tree, view}.write();
     } catch (const std::exception& error) {
-        throw std::runtime_error(fmt::format("the answer is not a gateway's health report: {}", error.what()));
+        throw std::runtime_error(fmt::format("the response is not a health report of a gateway: {}", error.what()));
     }
 }
 

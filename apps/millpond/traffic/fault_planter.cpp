@@ -32,7 +32,7 @@ FaultPlanter::FaultPlanter(Source& source, const FaultFractions& fractions)
     check("swap", fractions.swap);
     const auto sum = fractions.drop + fractions.duplicate + fractions.swap;
     if (sum > 1.0)
-        throw std::invalid_argument("drop, duplicate and swap add up to " + std::to_string(sum) + ", the most is 1");
+        throw std::invalid_argument("drop, duplicate and swap add up to " + std::to_string(sum) + ", the maximum is 1");
 }
 
 FaultPlanter::Fault FaultPlanter::draw() {

@@ -45,7 +45,7 @@ struct Options {
 feed::WireFormat parse_format(std::string name) {
     std::ranges::replace(name, '-', '_');
     if (const auto format = feed::wire_format(name)) return *format;
-    throw UsageError("--format: '" + name + "' is none of bbo28, quotes, miax-tom, itch");
+    throw UsageError("--format: '" + name + "' is not one of bbo28, quotes, miax-tom, itch");
 }
 
 std::int64_t midnight_of(const std::string& timezone, std::int64_t now_utc_ns) {
@@ -83,10 +83,10 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
 /// Everything at once into a file, each datagram at its place in time.
 int write_file(const Options& options) {
     if (options.count == 0 && options.duration_s == 0)
-        throw UsageError("--out: a file needs an end; add --count or --duration");
+        throw UsageError("--out: a file must be finite; add --count or --duration");
     const auto& faults = options.sending.faults;
     if (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0)
-        throw UsageError("--drop, --duplicate, --swap: a file gets every datagram once; use --to");
+        throw UsageError("--drop, --duplicate, --swap: only with --to; a file gets every datagram once");
     const auto source = source_options(options);
     const bool messages = options.out.ends_with(".itch");
     if (messages && source.feed.format != feed::WireFormat::itch)
@@ -128,7 +128,7 @@ Command generate_command(Arguments& program) {
     command->add_option("--format", options->format, "bbo28, quotes, miax-tom or itch (over MoldUDP64)")
         ->type_name("FORMAT")
         ->capture_default_str();
-    command->add_option("--rate", options->rate, "changes of best bid or offer each second")
+    command->add_option("--rate", options->rate, "changes of the best bid or offer per second")
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
     command->add_option("--speed", options->speed, "N times that rate, or max: as fast as possible")
@@ -154,14 +154,14 @@ Command generate_command(Arguments& program) {
         ->check(whole_number(0, UINT16_MAX))
         ->capture_default_str();
     command->add_flag("--live", options->live,
-                      "current times and a new session, for a running gateway; otherwise every run is the same");
+                      "current times and a new session, for a running gateway; without it every run is the same");
     command
         ->add_option("--timezone", options->timezone,
                      "with --live and itch: time zone of the exchange's midnight, as in the feed's key `timezone`")
         ->type_name("ZONE")
         ->capture_default_str();
     command->add_option("--out", options->out,
-                        "write this file instead of sending: ITCH messages behind their lengths where its name ends in "
+                        "write this file instead of sending: ITCH messages with length prefixes if its name ends in "
                         ".itch, otherwise a capture (pcap)");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);

@@ -13,9 +13,9 @@ namespace {
 GeneratedSource::Options checked(const GeneratedSource::Options& options) {
     if (!(options.steps_per_second > 0) || !std::isfinite(options.steps_per_second)) {
         throw std::invalid_argument("generated source: " + std::to_string(options.steps_per_second) +
-                                    " steps a second is not above 0");
+                                    " steps per second is not above 0");
     }
-    if (options.burst == 0) throw std::invalid_argument("generated source: burst is 0, it must be 1 or more");
+    if (options.burst == 0) throw std::invalid_argument("generated source: burst is 0; it must be at least 1");
     return options;
 }
 

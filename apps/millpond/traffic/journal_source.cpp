@@ -16,7 +16,7 @@ JournalExtent extent_of_journal(const std::string& path) {
         if (extent.first == 0) extent.first = segment.first_record;
         extent.behind = segment.next_record;
     }
-    if (extent.first == 0) throw journal::JournalError("'" + path + "': no journal: it has no segment with records");
+    if (extent.first == 0) throw journal::JournalError("'" + path + "': not a journal: it has no segment with records");
     return extent;
 }
 

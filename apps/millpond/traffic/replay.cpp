@@ -84,13 +84,13 @@ public:
               constexpr int kLookMs = 50;
               while (!stop.stop_requested()) static_cast<void>(server_.poll(kLookMs));
           }) {
-        fmt::print("requests are answered at {}\n", server_.address().to_string());
+        fmt::print("requests are served at {}\n", server_.address().to_string());
         std::fflush(stdout);
     }
     ~Serving() {
         thread_.request_stop();
         thread_.join();
-        fmt::print("requests {}, messages sent again {}\n", server_.requests(), server_.answered());
+        fmt::print("requests {}, messages resent {}\n", server_.requests(), server_.answered());
     }
     Serving(const Serving&) = delete;
     Serving& operator=(const Serving&) = delete;
@@ -158,13 +158,14 @@ int send_journal(const Options& options, Sending& sending, double speed) {
 void check(const Options& options, traffic::FileKind kind) {
     const bool journal = kind == traffic::FileKind::journal;
     const bool into_ring = !options.ring.ring.empty();
-    if (into_ring && !journal) throw UsageError("--ring: '" + options.file + "' is no journal; send it --to a gateway");
-    if (into_ring && options.loop) throw UsageError("--loop: a ring gets a journal once");
+    if (into_ring && !journal)
+        throw UsageError("--ring: '" + options.file + "' is not a journal; send it --to a gateway");
+    if (into_ring && options.loop) throw UsageError("--loop: not with --ring, which gets a journal once");
     const auto& faults = options.sending.faults;
     if (into_ring && (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0))
-        throw UsageError("--drop, --duplicate, --swap: a ring loses and doubles nothing; use --to");
+        throw UsageError("--drop, --duplicate, --swap: only with --to; a ring neither loses nor duplicates events");
     if (!journal && !(options.since.empty() && options.until.empty()))
-        throw UsageError("--since, --until: '" + options.file + "' is no journal");
+        throw UsageError("--since, --until: '" + options.file + "' is not a journal");
     if (journal && !options.only.empty())
         throw UsageError("--only: '" + options.file + "' holds events without addresses");
     if (kind != traffic::FileKind::itch && !options.serve.empty())
@@ -189,7 +190,7 @@ int replay(Options& options) {
     const auto speed = parse_speed(options.speed);
     // Invalid options are refused before the file is opened.
     const bool is_sent = !options.sending.to.empty();
-    if (is_sent && !options.ring.ring.empty()) throw UsageError("--to and --ring exclude each other");
+    if (is_sent && !options.ring.ring.empty()) throw UsageError("--to and --ring are mutually exclusive");
     if (!is_sent && options.ring.ring.empty())
         throw UsageError("replay: one of --to ADDRESS:PORT and --ring NAME is needed");
     if (is_sent && parse_address("--to", options.sending.to)->port() == 0)
@@ -214,7 +215,7 @@ int replay(Options& options) {
 
 Command replay_command(Arguments& program) {
     auto* command = program.add_subcommand(
-        "replay", "Send a capture, an ITCH file (as MoldUDP64) or a journal (as quotes) again, at the recorded pace.");
+        "replay", "Replay a capture, an ITCH file (as MoldUDP64) or a journal (as quotes) at the recorded pace.");
     command->footer(
         "Examples:\n"
         "  millpond replay day.pcap --to 127.0.0.1:14000\n"
@@ -224,16 +225,16 @@ Command replay_command(Arguments& program) {
         "  millpond replay day.pcap --to 127.0.0.1:14000 --speed max --drop 0.001 --swap 0.001\n"
         "  millpond replay /var/lib/millpond/journal --to 239.1.1.1:14000 --since 2026-11-20T14:30:00 --speed 10\n"
         "  millpond replay /var/lib/millpond/journal --ring backtest --readers 1 --speed max\n"
-        "The datagrams of a capture are sent unchanged. From a journal, --to sends the quotes as our quotes datagrams, "
+        "The datagrams of a capture are sent unchanged. From a journal, --to sends the quotes as `quotes` datagrams, "
         "which\n"
         "a gateway reads with format = \"quotes\"; --ring publishes every event, as recorded, to a ring that\n"
-        "`millpond tail --ring NAME` and any subscriber reads without a gateway. What the journal has lost is a gap "
+        "`millpond tail --ring NAME` and any subscriber reads without a gateway. Losses of the journal become gaps "
         "there.\n"
-        "Exit codes: 0 good, 1 failed, 2 misused, 3 the journal is damaged; what can be read of it was sent.");
+        "Exit codes: 0 good, 1 failed, 2 usage error, 3 the journal is damaged; its readable part was sent.");
     auto options = std::make_shared<Options>();
     command
         ->add_option("FILE", options->file,
-                     "capture (pcap, pcapng) or ITCH messages each behind its length, also as .gz or .zst; a journal's "
+                     "capture (pcap, pcapng) or ITCH messages with length prefixes, also as .gz or .zst; a journal's "
                      "folder or "
                      "one segment (.mpj)")
         ->required();
@@ -249,10 +250,10 @@ Command replay_command(Arguments& program) {
             return name.size() > 8 ? "'" + name + "' is longer than 8 characters" : std::string{};
         });
     command->add_option("--since", options->since,
-                        "of a journal: begin at this receive time, UTC, such as 2026-11-20T14:30");
+                        "of a journal: start at this receive time, UTC, such as 2026-11-20T14:30");
     command->add_option("--until", options->until, "of a journal: end at this receive time");
     command->add_option("--serve-requests", options->serve,
-                        "of ITCH messages: answer MoldUDP64 requests for them at this ADDRESS:PORT, until Ctrl-C");
+                        "of ITCH messages: serve MoldUDP64 re-requests at this ADDRESS:PORT, until Ctrl-C");
     command->add_flag("--loop", options->loop, "start again at the end, until Ctrl-C");
     options->sending.add_to(*command);
     command->find_option("--to")->required(false);

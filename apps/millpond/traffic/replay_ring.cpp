@@ -79,8 +79,9 @@ public:
         const auto refused = writer_.refused_events().read();
         fmt::print("lost in the journal {}, refused by the ring {}\n", lost_, refused);
         if (refused != 0) {
-            to_stderr("ring '{}' has refused {} events: it has {} instruments (--max-instruments) and {} channels\n",
-                      options_.ring, refused, options_.max_instruments, kMostChannels);
+            to_stderr(
+                "ring '{}' has refused {} events: it has room for {} instruments (--max-instruments) and {} channels\n",
+                options_.ring, refused, options_.max_instruments, kMostChannels);
         }
     }
 

@@ -55,18 +55,18 @@ void SendingOptions::add_to(Arguments& options) {
         ->capture_default_str()
         ->check(whole_number(0, 255));
     options.add_flag("--no-loop-back", no_loop_back, "do not deliver multicast to subscribers on this machine");
-    options.add_option("--batch", batch, "most datagrams in one system call")
+    options.add_option("--batch", batch, "maximum number of datagrams in one system call")
         ->capture_default_str()
         ->check(whole_number(1, 1'024));
     options.add_flag("--spin", spin,
-                     "busy-wait before each datagram instead of sleeping: exact times, for a whole core");
+                     "busy-wait before each datagram instead of sleeping: exact times, at the cost of a core");
     options.add_option("--drop", faults.drop, "fraction of the datagrams to lose, 0 to 1")
         ->capture_default_str()
         ->check(fraction);
     options.add_option("--duplicate", faults.duplicate, "fraction to send twice")
         ->capture_default_str()
         ->check(fraction);
-    options.add_option("--swap", faults.swap, "fraction to send after their successor")
+    options.add_option("--swap", faults.swap, "fraction to swap with the next datagram")
         ->capture_default_str()
         ->check(fraction);
     options.add_option("--seed", faults.seed, "the same seed gives the same bytes and faults")->capture_default_str();
@@ -125,7 +125,7 @@ void Sending::finish(bool with_messages) {
                    std::generic_category().message(static_cast<int>(sender_.counters().last_error.read())));
     const auto& faults = options_.faults;
     if (faults.drop > 0 || faults.duplicate > 0 || faults.swap > 0)
-        fmt::print("planted: dropped {}, duplicated {}, swapped {}\n",
+        fmt::print("injected faults: dropped {}, duplicated {}, swapped {}\n",
                    count(planted_.dropped, planted_.messages_dropped),
                    count(planted_.duplicated, planted_.messages_duplicated),
                    count(planted_.swapped, planted_.messages_swapped));

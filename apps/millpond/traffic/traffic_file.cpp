@@ -71,7 +71,7 @@ std::uint64_t append_messages(std::string& out, std::span<const std::byte> datag
         out.append(reinterpret_cast<const char*>(message.data()), message.size());
         ++messages;
     });
-    if (packet.error) throw std::runtime_error("a generated datagram is no MoldUDP64 packet");
+    if (packet.error) throw std::runtime_error("a generated datagram is not a MoldUDP64 packet");
     return messages;
 }
 

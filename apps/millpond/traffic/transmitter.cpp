@@ -19,7 +19,7 @@ Transmitter::Transmitter(net::UdpSender& sender, Clock& clock, const Options& op
     if (!std::isfinite(options.speed) || options.speed < 0.0)
         throw std::invalid_argument("speed is " + std::to_string(options.speed) + ", it must be 0 (max) or above");
     if (options.batch < 1 || options.batch > 1024)
-        throw std::invalid_argument("batch is " + std::to_string(options.batch) + ", it must be 1 to 1024");
+        throw std::invalid_argument("batch is " + std::to_string(options.batch) + "; it must be 1 to 1024");
     waiting_.reserve(options.batch);
     spans_.reserve(options.batch);
 }

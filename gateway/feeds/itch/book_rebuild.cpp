@@ -87,7 +87,7 @@ void BookRebuild::run() {
         } else if (turn == Turn::emptier) {
             while (ring_.front()) ring_.pop();
             if (std::exchange(refused_, false))
-                static_cast<void>(gave_up("the feed has lost more meanwhile, or has no room for all instruments"));
+                static_cast<void>(gave_up("the feed lost more messages meanwhile, or has no room for all instruments"));
             turn_.store(Turn::none, std::memory_order_release);  // sync "handed on": beat
         } else {
             std::this_thread::sleep_for(kRest);
@@ -135,10 +135,10 @@ bool BookRebuild::read_on(std::uint64_t last) {
 bool BookRebuild::catch_up() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (unwanted_.load(std::memory_order_relaxed)) return false;
-        if (!books_.is_sound()) return gave_up("the sources have a gap that none of them fills");
+        if (!books_.is_sound()) return gave_up("the sources have a gap that no source fills");
         if (unnamed_ && books_.contradictions() != 0)
-            return gave_up(fmt::format("'{}' is not of this session", options_.history.path));
-        if (core::monotonic_nanos() > until_ns_) return gave_up("it took too long");
+            return gave_up(fmt::format("'{}' is from another session", options_.history.path));
+        if (core::monotonic_nanos() > until_ns_) return gave_up("the rebuild took too long");
         if (take_live()) continue;
         const auto entry = ring_.front();
         const auto numbers = entry ? feed::Sequencing<feed::ItchDecoder>::read(entry->bytes) : std::nullopt;
@@ -172,7 +172,7 @@ bool BookRebuild::ask(std::uint64_t last) {
     if (!server_) {
         if (read_on(last)) return true;
         const auto& damage = files_->damage();
-        return gave_up(fmt::format("'{}' holds messages of session '{}' up to {}, the feed was at {}{}{}",
+        return gave_up(fmt::format("'{}' has messages of session '{}' up to {}, but the feed was at {}{}{}",
                                    options_.history.path, text_of(session_), books_.next() - 1, last + 1,
                                    damage.empty() ? "" : "; ", damage));
     }
@@ -184,8 +184,8 @@ bool BookRebuild::ask(std::uint64_t last) {
     if (!datagrams.empty()) return true;
     if (asker_.hopeless(now)) {
         asker_.give_up();
-        return gave_up(fmt::format("{} does not answer for message {} of session '{}'", options_.server.to_string(),
-                                   books_.next(), text_of(session_)));
+        return gave_up(fmt::format("{} does not answer requests for message {} of session '{}'",
+                                   options_.server.to_string(), books_.next(), text_of(session_)));
     }
     pollfd ready{.fd = server_->fd(), .events = POLLIN, .revents = 0};
     ::poll(&ready, 1, kAnswerMs);
@@ -197,7 +197,7 @@ bool BookRebuild::gave_up(const std::string& why) {
     failure_.say(why, core::MomentClock{}.now());
     if (say_) {
         say_(service::Severity::warning, options_.feed + ".rebuild",
-             fmt::format("feed '{}': its books stay incomplete: {}; retrying", options_.feed, why));
+             fmt::format("feed '{}': its books are still incomplete: {}; retrying", options_.feed, why));
     }
     return false;
 }

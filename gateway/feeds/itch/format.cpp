@@ -39,7 +39,7 @@ constexpr settings::Key<Settings> kKeys[] = {
         "itch: rebuild incomplete books from a capture, a folder of captures or a file of messages first."),
     K::bytes<&Settings::rebuild_buffer>("rebuild_buffer", "itch: memory for messages that arrive during a rebuild."),
     K::integer<&Settings::rebuild_seconds, 1, 86'400>("rebuild_seconds", "N",
-                                                      "itch: longest time of one rebuild, in seconds."),
+                                                      "itch: timeout of a rebuild, in seconds."),
 };
 
 /// Every book needs a chunk of levels a side; busy ones need more.
@@ -64,17 +64,17 @@ protected:
         const auto& server = settings.rerequest;
         if (!server.empty() && (server.port() == 0 || server.is_multicast())) {
             throw settings::ConfigError(
-                fmt::format("{}: rerequest '{}' is no server's address", user, server.to_string()));
+                fmt::format("{}: rerequest '{}' is not the address of a server", user, server.to_string()));
         }
         if (settings.rebuild && settings.rebuild_from.empty() && server.empty())
-            throw settings::ConfigError(user + ": rebuild: from what? Give rerequest or rebuild_from");
+            throw settings::ConfigError(user + ": rebuild: needs rerequest or rebuild_from");
         settings.rebuild = settings.rebuild || !settings.rebuild_from.empty();
         constexpr std::uint64_t kHeldForServer = 8'192;
         if (feed.reorder_datagrams == 0 && !server.empty()) feed.reorder_datagrams = kHeldForServer;
     }
     void check_unused(const Settings& settings, const std::string& user) const override {
         if (!settings.rerequest.empty())
-            throw settings::ConfigError(user + ": rerequest: only itch comes by MoldUDP64, which has such servers");
+            throw settings::ConfigError(user + ": rerequest: only for itch, whose MoldUDP64 has re-request servers");
         if (settings.rebuild || !settings.rebuild_from.empty())
             throw settings::ConfigError(user + ": rebuild: only itch has books");
     }

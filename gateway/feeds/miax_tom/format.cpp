@@ -18,7 +18,7 @@ namespace {
 
 constexpr settings::Key<Settings> kKeys[] = {
     settings::KeyOf<Settings>::text<&Settings::symbols>("symbols", "FILE",
-                                                        "miax-tom: file of lines 'product id,symbol'."),
+                                                        "miax-tom: file with lines 'product id,symbol'."),
 };
 
 feed::ProductNames names_of(const std::string& path) {
@@ -45,7 +45,7 @@ protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
     void check_unused(const Settings& settings, const std::string& user) const override {
         if (!settings.symbols.empty())
-            throw settings::ConfigError(user + ": symbols: only miax-tom numbers its products");
+            throw settings::ConfigError(user + ": symbols: only for miax-tom, which identifies products by number");
     }
     [[nodiscard]] std::unique_ptr<Feed> open(const FeedConfig& feed, const Settings& settings,
                                              const FeedHost& host) const override {

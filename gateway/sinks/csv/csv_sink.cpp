@@ -37,8 +37,8 @@ void check_path(const std::string& path) {
     if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path, unknown))) return;
     if (std::filesystem::file_size(path, unknown) == 0 || unknown) return;
     if (core::RotatedFile::begins_with(path, kBeginsWith) || errno != EEXIST) return;
-    throw std::invalid_argument(
-        fmt::format("path '{}' holds a file that is not a CSV file of ours; move it away or name another path", path));
+    throw std::invalid_argument(fmt::format(
+        "path '{}' is a file that is not a CSV file of millpond; move it away or choose another path", path));
 }
 
 CsvSink::CsvSink(const Options& options, service::Say say)
@@ -135,8 +135,8 @@ bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
 bool CsvSink::next_file(std::int64_t now_ns) {
     if (!mid_row_ && file_.close_if_moved()) {
         say_(service::Severity::warning, options_.name + ".moved",
-             fmt::format("csv sink '{}': '{}' was moved or removed; what comes next is written to a new file",
-                         options_.name, options_.path));
+             fmt::format("csv sink '{}': '{}' was moved or removed; continuing in a new file", options_.name,
+                         options_.path));
     }
     const bool is_over = !splits_.empty() && splits_.front() == 0;
     const bool is_full = file_.is_open() && !mid_row_ && file_.bytes() >= options_.rotate_bytes;

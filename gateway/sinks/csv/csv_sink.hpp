@@ -42,7 +42,7 @@ struct Counters {
         visitor("rows_total", "Rows written.", rows);
         visitor("bytes_total", "Bytes written.", bytes);
         visitor("files_total", "Files created.", files);
-        visitor("write_errors_total", "Writes, opens and renames that the system refused; retried.", write_errors);
+        visitor("write_errors_total", "Writes, opens and renames that failed; they are retried.", write_errors);
     }
 };
 

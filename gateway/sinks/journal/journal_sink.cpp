@@ -95,9 +95,9 @@ void JournalSink::begin_session() {
             continue;
         }
         say_(service::Severity::warning, options_.name + ".session",
-             fmt::format(
-                 "journal sink '{}': there is no segment for the new session yet; it continues in the old session's",
-                 options_.name));
+             fmt::format("journal sink '{}': no segment is ready for the new session; it continues in the segment of "
+                         "the old one",
+                         options_.name));
         return;
     }
 }
@@ -129,13 +129,13 @@ void JournalSink::visit_metrics(const MetricVisitor& visit) const {
     visit("removed_segments_total", "Segment files removed by retention.", counters.removed_segments);
     visit("set_aside_segments", "Unreadable segment files that were renamed at startup.", counters.set_aside_segments);
     visit("lost_total", "Ring entries that were overwritten before they were recorded.", counters.lost);
-    visit("unnamed_total", "Instruments whose names no segment has room for.", counters.unnamed);
+    visit("unnamed_total", "Instruments whose names did not fit into a segment.", counters.unnamed);
     visit("refused_total", "Appends that waited for the next segment.", counters.refused);
     visit("write_errors_total",
           "Segments that could not be allocated or removed, or that another process removed while they were in use.",
           counters.allocation_errors);
     visit("sync_errors_total", "Failed syncs.", counters.sync_errors);
-    visit("synced_record", "All records up to this number are on the disk.", counters.synced_record);
+    visit("synced_record", "All records up to this number are on disk.", counters.synced_record);
 }
 
 }  // namespace millpond::gateway::journal

@@ -31,7 +31,7 @@ constexpr settings::Key<Settings> kKeys[] = {
     K::text<&Settings::folder>("folder", "FOLDER", "Folder of the segment files; created if missing."),
     K::bytes<&Settings::segment_bytes>("segment_bytes", "Size of a segment file; a multiple of 64KiB."),
     K::integer<&Settings::roll_seconds, 0, kMostSeconds>("roll_seconds", "N",
-                                                         "Age at which a segment is ended; 0 ends it by size only."),
+                                                         "Age at which a new segment is started; 0 for by size only."),
     K::bytes<&Settings::keep_bytes>("keep_bytes",
                                     "Total size above which the oldest segments are removed; 0 keeps all."),
     K::integer<&Settings::keep_hours, 0, kMostHours>("keep_hours", "N",

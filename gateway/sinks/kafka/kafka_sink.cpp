@@ -111,7 +111,7 @@ void KafkaSink::run(const std::stop_token& stop) try {
 } catch (const std::exception& error) {
     ended_.store(true, std::memory_order_relaxed);
     say_(service::Severity::error, options_.name + ".ended",
-         fmt::format("sink '{}' has ended: {}", options_.name, error.what()));
+         fmt::format("sink '{}' has stopped: {}", options_.name, error.what()));
 }
 
 std::size_t KafkaSink::round() {

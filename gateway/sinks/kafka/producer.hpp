@@ -36,13 +36,13 @@ struct Counters {
     void visit(Visitor&& visitor) const {
         visitor("messages_total", "Messages that all in-sync replicas have acknowledged.", messages);
         visitor("bytes_total", "Bytes of their values.", bytes);
-        visitor("failures_total", "Messages refused for good; all records after the position are sent again.",
+        visitor("failures_total", "Messages that failed permanently; all records after the position are sent again.",
                 failures);
         visitor("restarts_total", "Restarts of the producer from the last delivered position.", restarts);
-        visitor("errors_total", "Errors that the producer reported, unreachable brokers among them.", errors);
+        visitor("errors_total", "Errors reported by the producer, including unreachable brokers.", errors);
         visitor("lost_total", "Journal records that were removed or damaged before they were sent.", lost);
         visitor("position", "All records of the journal up to this number are delivered.", position);
-        visitor("in_flight", "Messages that are not acknowledged yet.", in_flight);
+        visitor("in_flight", "Messages not acknowledged yet.", in_flight);
         visitor("connected", "1 while a broker is connected.", connected);
     }
 };

@@ -113,10 +113,10 @@ protected:
         if (settings.state_topic.empty()) settings.state_topic = "millpond/" + settings.name;
         check_topic(user, "topic", settings.topic, TopicRules::mqtt);
         if (settings.retain && settings.topic.find("{symbol}") == std::string::npos) {
-            throw ConfigError(
-                fmt::format("{}: topic '{}' has no {{symbol}}: of all instruments the broker would retain one quote; "
-                            "use retain = false",
-                            user, settings.topic));
+            throw ConfigError(fmt::format(
+                "{}: topic '{}' has no {{symbol}}: the broker would retain a single quote for all instruments; "
+                "use retain = false",
+                user, settings.topic));
         }
         check_topic(user, "state_topic", settings.state_topic, TopicRules::mqtt);
         auto& tls = settings.tls;
@@ -124,7 +124,7 @@ protected:
         if (tls.certificate.empty() != tls.key.empty()) {
             throw ConfigError(user + ": tls_certificate and tls_key go together");
         }
-        if (settings.user.empty() && !settings.password.empty()) throw ConfigError(user + ": a password, but no user");
+        if (settings.user.empty() && !settings.password.empty()) throw ConfigError(user + ": password without a user");
         if (settings.reconnect_most_ms < settings.reconnect_ms) {
             throw ConfigError(fmt::format("{}: reconnect_most_ms {} is less than reconnect_ms {}", user,
                                           settings.reconnect_most_ms, settings.reconnect_ms));

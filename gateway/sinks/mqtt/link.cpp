@@ -237,11 +237,11 @@ void Link::end_look(mosquitto* client) {
         return ask_for_retained(client);
     }
     if (look_ != Look::seen) {
-        say_(
-            service::Severity::warning, options_.name + ".retained",
-            fmt::format("mqtt sink '{}': broker {}:{} does not show what it retains for '{}': quotes of an earlier run "
-                        "may look good",
-                        options_.name, options_.host, options_.port, filter_));
+        say_(service::Severity::warning, options_.name + ".retained",
+             fmt::format(
+                 "mqtt sink '{}': broker {}:{} does not send its retained messages for '{}': quotes of an earlier run "
+                 "may look valid",
+                 options_.name, options_.host, options_.port, filter_));
     }
     look_ = Look::none;
     looked_ = true;

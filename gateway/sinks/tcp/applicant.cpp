@@ -40,7 +40,7 @@ Applicant::Verdict Applicant::refuse(std::string_view reason, bool tell) {
 }
 
 Applicant::Verdict Applicant::look(std::int64_t now_ns) {
-    if (now_ns - since_ns_ > kPatienceNs) return refuse("no handshake and token in time", false);
+    if (now_ns - since_ns_ > kPatienceNs) return refuse("handshake or token timed out", false);
     if (broken_) return refuse("the connection is gone", false);
     // A handshake may also wait for room to send, which the socket does not report.
     if (!std::exchange(readable_, false) && !stream_.has_unread() && now_ns - tried_ns_ < kTryEveryNs) {
@@ -69,7 +69,7 @@ Applicant::Verdict Applicant::look_at_token() {
     } catch (const json_lines::RequestError&) {
         knows = false;
     }
-    if (!knows) return refuse(R"(a token is needed: {"token":"..."} as the first line)", true);
+    if (!knows) return refuse(R"(a token is required: {"token":"..."} as the first line)", true);
     input_.erase(0, end + 1);
     return Verdict::admitted;
 }

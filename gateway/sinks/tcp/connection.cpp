@@ -173,7 +173,7 @@ void Connection::end_if_stalled(Flow flow, std::int64_t now_ns) {
     shared_.counters.stalled.add();
     subscriber_.end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
     shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
-                fmt::format("tcp sink '{}': client {} accepted no data for too long and is disconnected",
+                fmt::format("tcp sink '{}': client {} accepted no data for too long and was disconnected",
                             shared_.options.name, peer_));
 }
 

@@ -89,7 +89,7 @@ void TcpSink::take(Listener::Accepted accepted, std::int64_t now_ns) {
     json_lines::set_client_options(stream.socket(), options_.send_buffer);
     if (!options_.tls.on() && !options_.token.required()) return admit(std::move(stream), {}, peer, now_ns);
     if (applicants_.size() == kMostApplicants) {
-        say_refused(applicants_.front()->peer(), "too many clients without handshake and token");
+        say_refused(applicants_.front()->peer(), "too many unauthenticated clients");
         applicants_.erase(applicants_.begin());
     }
     applicants_.push_back(std::make_unique<Applicant>(options_, epoll_.get(), std::move(stream), peer, now_ns));
@@ -135,10 +135,11 @@ void TcpSink::step(std::int64_t monotonic_ns) {
         leave(connection->subscriber());
         const auto last = connection->subscriber().account();
         say_(service::Severity::info, options_.name + ".disconnect",
-             fmt::format("tcp sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
-                         "missed {} + queued {}",
-                         options_.name, connection->peer(), last.published, last.delivered, last.filtered,
-                         last.conflated, last.missed, last.queued));
+             fmt::format(
+                 "tcp sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
+                 "missed {} + queued {}",
+                 options_.name, connection->peer(), last.published, last.delivered, last.filtered, last.conflated,
+                 last.missed, last.queued));
         return true;
     };
     std::erase_if(connections_, over);
@@ -182,7 +183,7 @@ void TcpSink::finish() {
         return std::any_of(connections_.begin(), connections_.end(),
                            [](const auto& connection) { return connection->subscriber().has_more(); });
     });
-    for (const auto& connection : connections_) connection->subscriber().end("the gateway ends");
+    for (const auto& connection : connections_) connection->subscriber().end("the gateway is stopping");
     serve_while([this] { return !connections_.empty(); });
 }
 

@@ -165,10 +165,12 @@ void UdpSink::visit_metrics(const MetricVisitor& visit) const {
     visit("datagrams_total", "Datagrams sent.", counts.datagrams);
     visit("bytes_total", "Bytes sent.", counts.bytes);
     visit("heartbeats_total", "Datagrams without quotes.", heartbeats_);
-    visit("would_block_total", "Sends refused because the socket's buffer was full; retried.", counts.would_block);
-    visit("no_buffers_total", "Sends refused because the device's queue was full; retried.", counts.no_buffers);
-    visit("peer_refused_total", "ICMP reports that no process receives the datagrams.", counts.peer_refused);
-    visit("send_errors_total", "Sends refused for another reason; retried.", counts.errors);
+    visit("would_block_total", "Sends that failed because the socket buffer was full; they are retried.",
+          counts.would_block);
+    visit("no_buffers_total", "Sends that failed because the device queue was full; they are retried.",
+          counts.no_buffers);
+    visit("peer_refused_total", "ICMP errors: no process receives the datagrams.", counts.peer_refused);
+    visit("send_errors_total", "Sends that failed for another reason; they are retried.", counts.errors);
     visit("board_dropped_total", "Quotes of the board that could not be sent when the sink joined.", board_dropped_);
 }
 

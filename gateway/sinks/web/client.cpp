@@ -167,7 +167,7 @@ void Client::end_if_stalled(std::int64_t now_ns) {
     if (now_ns - alive_ns_ <= stall.count()) return;
     shared_.counters.stalled.add();
     shared_.say(service::Severity::warning, shared_.options.name + ".stalled",
-                fmt::format("web sink '{}': client {} accepted no data for too long and is disconnected",
+                fmt::format("web sink '{}': client {} accepted no data for too long and was disconnected",
                             shared_.options.name, peer_));
     end(fmt::format("no data was accepted for {} s", std::chrono::duration<double>(stall).count()));
 }

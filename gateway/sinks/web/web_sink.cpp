@@ -110,10 +110,11 @@ void WebSink::serve_all(std::int64_t now_ns) {
         leave(client->subscriber());
         const auto last = client->subscriber().account();
         say_(service::Severity::info, options_.name + ".disconnect",
-             fmt::format("web sink '{}': client {} is gone: published {} = delivered {} + filtered {} + conflated {} + "
-                         "missed {} + queued {}",
-                         options_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,
-                         last.missed, last.queued));
+             fmt::format(
+                 "web sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
+                 "missed {} + queued {}",
+                 options_.name, client->peer(), last.published, last.delivered, last.filtered, last.conflated,
+                 last.missed, last.queued));
         return true;
     };
     std::erase_if(network_->clients, over);
@@ -146,7 +147,7 @@ void WebSink::finish() {
     serve_while([&] {
         return std::any_of(clients.begin(), clients.end(), [](const auto& client) { return client->has_more(); });
     });
-    for (const auto& client : clients) client->end("the gateway ends");
+    for (const auto& client : clients) client->end("the gateway is stopping");
     serve_while([&] { return !clients.empty(); });
 }
 
@@ -161,7 +162,7 @@ http::Page WebSink::page(const http::Request& request) const {
 
 http::Page WebSink::quotes(const http::Request& request) const {
     const auto symbol = request.parameter("symbol");
-    if (symbol && symbol->empty()) throw http::BadRequest("symbol needs the name of an instrument");
+    if (symbol && symbol->empty()) throw http::BadRequest("'symbol' must be the name of an instrument");
     const auto first = request.number("first", 0);
     const auto most = request.number("limit", kMostQuotes / 2, 1, kMostQuotes);
     std::string body{"{\"quotes\":["};

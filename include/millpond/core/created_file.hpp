@@ -86,7 +86,7 @@ inline void sync_folder_of(const std::filesystem::path& file) {
     switch (error) {
         case EBUSY: return " (another process or sink writes it)";
         case ELOOP: return " (it is a symbolic link)";
-        case EEXIST: return " (a file of another kind is there; move it away or name another path)";
+        case EEXIST: return " (a file of another kind is there; move it away or choose another path)";
         case ENXIO: return " (a pipe that no process reads)";
         default: return {};
     }

@@ -58,7 +58,7 @@ struct SessionStatus {
     std::uint64_t resent{0};
     std::uint64_t rejected{0};
     std::uint64_t pending_bytes{0};   ///< Sent and not yet taken by the socket.
-    std::uint64_t lost_fills{0};      ///< Gap fills in place of messages that are not in the store.
+    std::uint64_t lost_fills{0};      ///< Gap fills sent because messages were no longer in the store.
     std::uint64_t lost{0};            ///< These messages.
     std::uint64_t store_failures{0};  ///< Times that the next file of the store could not be prepared.
     StandbyStatus standby{};

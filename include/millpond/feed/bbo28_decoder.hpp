@@ -37,7 +37,7 @@ public:
     template <class Visitor>
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
-        visitor("spread_mismatches", "Messages whose spread is not their ask less their bid.", spread_mismatches_);
+        visitor("spread_mismatches", "Messages whose spread is not ask minus bid.", spread_mismatches_);
     }
 
 private:

@@ -97,7 +97,7 @@ public:
     void drop() noexcept {
         if (std::exchange(holding_, false)) strays_.add();
     }
-    /// Datagrams of another session that nothing confirmed.
+    /// Datagrams of another session that was not confirmed.
     [[nodiscard]] const core::Tally& strays() const noexcept { return strays_; }
 
 private:

@@ -51,17 +51,17 @@ struct DecodeCounters {
         visitor("heartbeats", "Heartbeats of the venue.", heartbeats);
         visitor("messages", "Messages of the venue.", messages);
         visitor("messages_applied", "Messages that changed something or became an event.", applied);
-        visitor("messages_ignored", "Messages that were understood but are of no consequence.", ignored);
+        visitor("messages_ignored", "Valid messages that change nothing.", ignored);
         visitor("messages_unknown", "Messages of an unknown type, skipped by length.", unknown);
-        visitor("messages_stale", "Messages that were late, duplicated or of a past session.", stale);
-        visitor("messages_refused", "Messages for whose instrument or order there was no room.", refused);
-        visitor("messages_rejected", "Messages of a wrong length or with impossible contents.", rejected);
+        visitor("messages_stale", "Messages that were late, duplicated or from a past session.", stale);
+        visitor("messages_refused", "Messages whose instrument or order did not fit into its table.", refused);
+        visitor("messages_rejected", "Messages with a wrong length or invalid contents.", rejected);
         visitor("quotes", "Quotes made.", quotes);
         visitor("trades", "Trades made.", trades);
-        visitor("trade_breaks", "Trade breaks made.", trade_breaks);
-        visitor("statuses", "Trading states made.", statuses);
-        visitor("gaps", "Gap events made.", gaps);
-        visitor("clears", "Clear events made.", clears);
+        visitor("trade_breaks", "Trade break events emitted.", trade_breaks);
+        visitor("statuses", "Trading status events emitted.", statuses);
+        visitor("gaps", "Gap events emitted.", gaps);
+        visitor("clears", "Clear events emitted.", clears);
         visitor("crossed", "Quotes whose bid is above the ask.", crossed);
     }
 };

@@ -126,10 +126,11 @@ public:
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
-        visitor("session_strays", "Datagrams of another session that nothing confirmed.", sessions_.strays());
+        visitor("session_strays", "Datagrams of another session that was not confirmed.", sessions_.strays());
         visitor("orders_unknown", "Changes of orders that are not in the book.", unknown_orders_);
-        visitor("orders_refused", "Orders or price levels for which there was no room.", refused_orders_);
-        visitor("orders_inconsistent", "Orders added twice, and more shares taken than were there.", inconsistent_);
+        visitor("orders_refused", "Orders or price levels that did not fit.", refused_orders_);
+        visitor("orders_inconsistent", "Orders added twice, and executions of more shares than an order has.",
+                inconsistent_);
         visitor("orders_live", "Orders in the books.", live_orders_);
     }
 

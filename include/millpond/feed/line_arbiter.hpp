@@ -34,11 +34,11 @@ struct LineCounters {
     template <class Visitor>
     void visit(Visitor&& visitor) const {
         visitor("line_datagrams", "Datagrams of the line.", datagrams);
-        visitor("line_used", "Datagrams that brought something new.", used);
-        visitor("line_duplicates", "Datagrams whose contents had come before.", duplicates);
-        visitor("line_late", "Datagrams that brought what had been given up.", late);
+        visitor("line_used", "Datagrams with new messages.", used);
+        visitor("line_duplicates", "Datagrams whose messages had arrived before.", duplicates);
+        visitor("line_late", "Datagrams with messages that had been given up.", late);
         visitor("line_others", "Heartbeats, and datagrams without numbers or of another session.", others);
-        visitor("line_filled", "Datagrams that came into a hole behind which others waited.", filled);
+        visitor("line_filled", "Datagrams that filled a gap while later ones waited.", filled);
     }
 };
 
@@ -113,7 +113,7 @@ public:
     }
     /// Gaps that were given up after their time, or because there was no room.
     [[nodiscard]] const core::Tally& given_up() const noexcept { return given_up_; }
-    /// Datagrams of another session that nothing confirmed.
+    /// Datagrams of another session that was not confirmed.
     [[nodiscard]] const core::Tally& strays() const noexcept { return strays_; }
 
 private:

@@ -78,7 +78,7 @@ public:
     void visit_counters(Visitor&& visitor) const {
         counters_.visit(visitor);
         tracker_.counters().visit(visitor);
-        visitor("session_strays", "Datagrams of another session that nothing confirmed.", sessions_.strays());
+        visitor("session_strays", "Datagrams of another session that was not confirmed.", sessions_.strays());
     }
 
 private:

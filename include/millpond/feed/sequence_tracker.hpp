@@ -22,13 +22,13 @@ struct SequenceCounters {
     /// Calls visit(name, help, tally) for each.
     template <class Visitor>
     void visit(Visitor&& visitor) const {
-        visitor("sequence_gaps", "Times that sequence numbers were jumped over.", gaps);
-        visitor("sequence_missing", "Sequence numbers jumped over.", missing);
-        visitor("sequence_late", "Missing sequence numbers that came too late to be applied.", late);
-        visitor("sequence_duplicates", "Sequence numbers that had come before.", duplicates);
-        visitor("sequence_unresolved", "Old sequence numbers that may have been late or duplicates.", unresolved);
-        visitor("sequence_restarts", "Times that the sender began again at a lower number.", restarts);
-        visitor("sequence_doubted", "Heartbeats far ahead of the feed that were not believed at once.", doubted);
+        visitor("sequence_gaps", "Gaps in the sequence numbers.", gaps);
+        visitor("sequence_missing", "Sequence numbers missing.", missing);
+        visitor("sequence_late", "Missing sequence numbers that arrived too late to be applied.", late);
+        visitor("sequence_duplicates", "Sequence numbers that had arrived before.", duplicates);
+        visitor("sequence_unresolved", "Old sequence numbers, late or duplicated.", unresolved);
+        visitor("sequence_restarts", "Restarts of the sender at a lower sequence number.", restarts);
+        visitor("sequence_doubted", "Heartbeats far ahead of the feed that were not trusted at first.", doubted);
     }
 };
 

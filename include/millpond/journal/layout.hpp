@@ -30,7 +30,7 @@
 /// before it does, so that each can be read on its own. Names are chained backwards from the header.
 ///
 /// All of the header and of the index is covered by checksums, and none of it is needed to find the records: the index,
-/// the newest name's place and the end are hints that a reader uses where they are sound.
+/// the offset of the newest name and the end are hints that a reader uses where they are sound.
 namespace millpond::journal {
 
 inline constexpr std::uint64_t kMagic = 0x00004C4E524A504DULL;  // "MPJRNL\0\0"

@@ -132,7 +132,7 @@ MessagePool<T, Policy>::~MessagePool() {
     for_each_live([&](T& message) { live.push_back(&message); });
     if (live.empty()) return;
     if (live_at_end_ == LiveAtEnd::fault) {
-        detail::misuse(blocks_.name().c_str(), "ends while a message is in use", live.front());
+        detail::misuse(blocks_.name().c_str(), "destroyed while a message is in use", live.front());
     }
     for (T* const message : live) release(message);
 }

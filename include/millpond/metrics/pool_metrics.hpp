@@ -26,17 +26,18 @@ template <class Pool>
                                            [&pool, member] { return static_cast<double>(pool.stats().*member); }));
     };
     using Stats = decltype(pool.stats());
-    gauge("capacity_blocks", "Blocks that may be in use before the pool refuses.", &Stats::capacity);
-    gauge("owned_blocks", "Blocks that exist.", &Stats::owned);
+    gauge("capacity_blocks", "Blocks that can be in use before the pool refuses.", &Stats::capacity);
+    gauge("owned_blocks", "Blocks allocated.", &Stats::owned);
     gauge("in_use_blocks", "Blocks in use.", &Stats::in_use);
-    gauge("high_water_blocks", "Most blocks in use at once, within one magazine for each cache.", &Stats::high_water);
+    gauge("high_water_blocks", "Maximum number of blocks in use at once, within one magazine for each cache.",
+          &Stats::high_water);
     gauge("region_bytes", "Memory of the pool.", &Stats::region_bytes);
-    gauge("page_bytes", "Size of the pages that hold it.", &Stats::page_bytes);
+    gauge("page_bytes", "Size of its memory pages.", &Stats::page_bytes);
     counter("acquired_total", "Blocks acquired.", &Stats::acquired);
     counter("released_total", "Blocks released.", &Stats::released);
     counter("refused_total", "Acquisitions refused because the pool was exhausted.", &Stats::refused);
     counter("exchanges_total", "Magazines exchanged with the depot.", &Stats::exchanges);
-    counter("uncached_total", "Operations of threads that got no cache.", &Stats::uncached);
+    counter("uncached_total", "Operations of threads without a cache.", &Stats::uncached);
     return all;
 }
 

@@ -92,7 +92,7 @@ template <class Step>
 BasicBroadcastWriter<Step> BasicBroadcastWriter<Step>::create(std::span<std::byte> memory, std::uint64_t capacity,
                                                               std::uint32_t content, std::uint64_t epoch, Step step) {
     if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("broadcast ring: capacity " + std::to_string(capacity) + " is no power of two");
+        throw std::invalid_argument("broadcast ring: capacity " + std::to_string(capacity) + " is not a power of two");
     }
     if (std::bit_cast<std::uintptr_t>(memory.data()) % kBroadcastAlignment != 0) {
         throw BroadcastError(BroadcastFault::misaligned);

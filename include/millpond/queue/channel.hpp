@@ -84,7 +84,7 @@ Channel<T>::Channel(std::size_t capacity, std::pmr::memory_resource* memory)
       release_interval_(std::clamp<std::size_t>(capacity / 4, 1, kReleaseInterval)),
       memory_(memory) {
     if (!std::has_single_bit(capacity)) {
-        throw std::invalid_argument("Channel: capacity " + std::to_string(capacity) + " is no power of two");
+        throw std::invalid_argument("Channel: capacity " + std::to_string(capacity) + " is not a power of two");
     }
     slots_ = static_cast<T*>(memory_->allocate(capacity_ * sizeof(T), kSlotAlignment));
     try {

@@ -111,12 +111,12 @@ Dictionary read_dictionary(std::string_view xml) {
     pugi::xml_document document;
     const auto result = document.load_buffer(xml.data(), xml.size());
     if (!result) {
-        throw DictionaryError("no XML at byte " + std::to_string(result.offset) + ": " + result.description());
+        throw DictionaryError("not XML at byte " + std::to_string(result.offset) + ": " + result.description());
     }
     const auto root = document.document_element();
     if (xml::is_repository(root)) return xml::read_repository(root);
     if (std::string_view{root.name()} != "fix") {
-        throw DictionaryError("the root element is neither <fix> nor Orchestra's <repository>");
+        throw DictionaryError("the root element is neither <fix> nor the <repository> of FIX Orchestra");
     }
     return Reader{root}.read();
 }

@@ -40,7 +40,7 @@ TEST_P(HealthClock, SilenceIsStillFoundAfterAStepAndItsTimesFollowTheNewClock) {
     gateway.send_quote();
     ASSERT_TRUE(gateway.watch_until([](const State& state) { return state.feeds[0].last_packet != 0; }));
     const millpond::test::ClockStep step{GetParam()};
-    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing has come for 1"));
+    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing received for 1"));
     const auto json = report_json(*gateway.gateway().health());
     const auto now = std::stoll(json.substr(json.find("\"now\":") + 6));
     EXPECT_LT(core::utc_nanos() - now, kHour / 2);

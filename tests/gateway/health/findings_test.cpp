@@ -80,7 +80,7 @@ TEST(Findings, AFullTableIsAnErrorThatNamesItsKey) {
     pool.full_since = kNow;
     const auto found = findings(pool);
     EXPECT_THAT(found, ElementsAre(is(Stage::table_full, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages found no room; raise max_orders");
+    EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages did not fit; raise max_orders");
 }
 
 TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastPacket) {
@@ -138,7 +138,7 @@ TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
     EXPECT_EQ(found[0].text, "2 datagrams had a wrong checksum and were dropped");
     EXPECT_EQ(found[1].text, "3 messages could not be read or contradict the books");
     EXPECT_EQ(found[2].text, "4 datagrams of another session were ignored");
-    EXPECT_EQ(found[3].text, "no route leads to the re-request server 10.0.0.9:26400; tried again");
+    EXPECT_EQ(found[3].text, "no route to the re-request server 10.0.0.9:26400; retrying");
     feed.no_request_server.see(false, kNow);
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), IsEmpty());
 }
@@ -177,7 +177,7 @@ TEST(Findings, ACaptureThatCannotBeWrittenIsAWarningOfItsRing) {
     ring.capture_lost.see(40, kNow + kSecond);
     const auto found = findings(ring, kNow + kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::capture, service::Severity::warning, kNow)));
-    EXPECT_EQ(found[0].text, "the capture could not be written 3 times; 40 datagrams are not in it");
+    EXPECT_EQ(found[0].text, "3 writes of the capture failed; 40 datagrams are missing from it");
     EXPECT_THAT(findings(ring, kNow + 20 * kSecond), IsEmpty());
 }
 
@@ -187,7 +187,7 @@ TEST(Findings, WhatASinkHasLostIsToldForFiveMinutesBesideWhateverElseIsWrong) {
     sink.lost.see(130, kNow + 200 * kSecond);
     auto found = findings(sink, kNow + 500 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_lost, service::Severity::warning, kNow)));
-    EXPECT_EQ(found[0].text, "the ring overwrote 130 events before it came to them, the last 300.0 s ago");
+    EXPECT_EQ(found[0].text, "the ring overwrote 130 events before the sink read them, the last 300.0 s ago");
     EXPECT_THAT(findings(sink, kNow + 500 * kSecond + 1), IsEmpty());
     sink.ended = true;
     sink.behind.see(true, kNow);
@@ -203,8 +203,8 @@ TEST(Findings, WhatTheKernelDropsComesBeforeTheGapThatItMakes) {
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::kernel_drops, service::Severity::warning, kNow),
                                    is(Stage::gap, service::Severity::warning, kNow)));
-    EXPECT_EQ(found[0].text, "the kernel dropped 7 datagrams in front of a full socket buffer");
-    EXPECT_THAT(found[1].text, EndsWith("the kernel dropped 7 datagrams since the start"));
+    EXPECT_EQ(found[0].text, "the kernel dropped 7 datagrams because the socket buffer was full");
+    EXPECT_THAT(found[1].text, EndsWith("the kernel dropped 7 datagrams since startup"));
 }
 
 TEST(Findings, ASinkWithoutItsConnectionIsToldAfterItsPatienceThoughNothingWaits) {
@@ -228,7 +228,7 @@ TEST(Findings, ASinkThatIsBehindBecauseItIsDisconnectedIsOneFindingThatNamesTheC
     const auto later = kNow + sink.patience_ns + 2 * kSecond;
     auto found = findings(sink, later);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_disconnected, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "it is not connected; 9 events wait; its last error: Connection refused");
+    EXPECT_EQ(found[0].text, "it is not connected; 9 events queued; its last error: Connection refused");
     sink.disconnected.see(false, later);
     EXPECT_THAT(findings(sink, later), ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow + kSecond)));
 }
@@ -242,9 +242,9 @@ TEST(Findings, ASinkIsBehindOrHasEnded) {
     sink.behind.see(true, kNow);
     auto found = findings(sink, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::sink_behind, service::Severity::error, kNow)));
-    EXPECT_EQ(found[0].text, "9 events wait, the oldest for 5.0 s; its last error: disk full");
+    EXPECT_EQ(found[0].text, "9 events queued, the oldest for 5.0 s; its last error: disk full");
     sink.ended = true;
-    EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has ended"));
+    EXPECT_THAT(findings(sink, kNow)[0].text, StartsWith("it has stopped"));
 }
 
 TEST(Findings, StuckClientsAreToldForTenSecondsAndAreNoError) {
@@ -262,7 +262,7 @@ TEST(Findings, HaltedInstrumentsAreToldWhileTheChannelTrades) {
     feed.some_halted.see(true, kNow);
     const auto found = findings(feed, kNow);
     ASSERT_THAT(found, ElementsAre(is(Stage::halted, service::Severity::info, kNow)));
-    EXPECT_EQ(found[0].text, "instruments that do not trade: 3");
+    EXPECT_EQ(found[0].text, "instruments not trading: 3");
 }
 
 TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
@@ -278,7 +278,7 @@ TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
                 ElementsAre(Field(&Finding::stage, Stage::stale), Field(&Finding::stage, Stage::receive_thread),
                             Field(&Finding::stage, Stage::sink_behind), Field(&Finding::stage, Stage::gap)));
     EXPECT_FALSE(is_good(state));
-    EXPECT_EQ(report_line(state), "stale: feed 'a': nothing has come for 60.0 s (since 2020-01-30T15:29:00Z)\n");
+    EXPECT_EQ(report_line(state), "stale: feed 'a': nothing received for 60.0 s (since 2020-01-30T15:29:00Z)\n");
 }
 
 TEST(Findings, AWarningAloneIsStillGood) {

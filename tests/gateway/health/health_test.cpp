@@ -54,7 +54,7 @@ TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
     EXPECT_EQ(gateway.found(Stage::no_packets).of, "feed 'f'");
     gateway.send_quote();
     EXPECT_TRUE(gateway.becomes_good());
-    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing has come for"));
+    EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing received for"));
 }
 
 TEST(Health, ALostDatagramIsAGapAndGarbageIsUndecodable) {
@@ -129,7 +129,7 @@ TEST(Health, ASinkThatCannotPassOnIsBehindAndSaysWhy) {
     gateway.send_quote();
     const auto found = gateway.found(Stage::sink_behind);
     EXPECT_EQ(found.of, "sink 'csv'");
-    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("No space left on device")));
+    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events queued"), HasSubstr("No space left on device")));
 }
 
 TEST(Health, ASinkThatTheRingLapsWhileItStandsStillIsAnErrorAndHoldsUpNoEnd) {
@@ -188,7 +188,7 @@ TEST(Health, AnInstrumentThatIsHaltedInTheDayIsToldAndIsNoFault) {
     gateway.send_quote(feed::kHalted);
     const auto found = gateway.found(Stage::halted);
     EXPECT_EQ(found.of, "feed 'f'");
-    EXPECT_EQ(found.text, "instruments that do not trade: 1");
+    EXPECT_EQ(found.text, "instruments not trading: 1");
     EXPECT_TRUE(gateway.watch_until([](const State& state) {
         return is_good(state) && report_line(state).starts_with("good, but halted: feed 'f': ");
     }));
@@ -298,7 +298,7 @@ TEST(Health, AReRequestServerWithoutARouteIsAFindingUntilThereIsOne) {
                                        net::SocketAddress::parse("10.98.0.1:14000");
                                }};
         EXPECT_EQ(gateway.found(Stage::request_server).text,
-                  "no route leads to the re-request server 10.98.0.1:14000; tried again");
+                  "no route to the re-request server 10.98.0.1:14000; retrying");
         ASSERT_EQ(run("ip address add 10.98.0.1/32 dev lo"), 0);
         EXPECT_TRUE(gateway.becomes_good());
     });

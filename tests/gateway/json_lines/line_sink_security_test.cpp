@@ -104,7 +104,7 @@ TEST_F(SecureTcpSink, WithoutTheTokenInItsFirstLineAClientGetsNothingButTheReaso
     ASSERT_TRUE(run_until_over(wrong));
     ASSERT_TRUE(run_until_over(none));
     for (const auto* client : {&wrong, &none}) {
-        EXPECT_THAT(client->text(), HasSubstr("a token is needed"));
+        EXPECT_THAT(client->text(), HasSubstr("a token is required"));
         EXPECT_THAT(client->text(), Not(HasSubstr("AAPL")));
     }
     EXPECT_EQ(sink_->counters().refused.read(), 2U);
@@ -228,7 +228,7 @@ TEST_F(SecureWebSink, PagesAndWebSocketsTravelByTls) {
     publish(2);
     EXPECT_TRUE(run_until_text(socket, "\"symbol\":\"MSFT\""));
     sink_->finish();
-    EXPECT_TRUE(run_until_text(socket, "the gateway ends"));
+    EXPECT_TRUE(run_until_text(socket, "the gateway is stopping"));
 }
 
 TEST_F(SecureWebSink, WhoSpeaksNoTlsGetsNoPage) {

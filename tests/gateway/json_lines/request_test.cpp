@@ -23,8 +23,8 @@ std::string refusal(const std::string& line) {
 TEST(Request, AListHoldsSymbolsInQuotesOnly) {
     EXPECT_THAT(parse_request(R"({"subscribe":["AAPL", "1", "*"]})").subscribe, ElementsAre("AAPL", "1", "*"));
     for (const std::string list : {"[1]", "[null]", "[true]", R"(["AAPL",2])", "[-1.5]"}) {
-        EXPECT_THAT(refusal(R"({"subscribe":)" + list + "}"), HasSubstr("symbols in quotes")) << list;
-        EXPECT_THAT(refusal(R"({"unsubscribe":)" + list + "}"), HasSubstr("symbols in quotes")) << list;
+        EXPECT_THAT(refusal(R"({"subscribe":)" + list + "}"), HasSubstr("quoted symbols")) << list;
+        EXPECT_THAT(refusal(R"({"unsubscribe":)" + list + "}"), HasSubstr("quoted symbols")) << list;
     }
     EXPECT_EQ(refusal(R"({"subscribe":["a]b,1"]})"), "accepted") << "inside quotes a bracket is a character";
 }
@@ -48,13 +48,14 @@ TEST(Request, AKeyThatIsThereTwiceIsRefused) {
 }
 
 TEST(Request, WhatIsDeeperThanAListIsRefused) {
-    EXPECT_THAT(refusal(R"({"subscribe":[{}]})"), HasSubstr("symbols in quotes"));
+    EXPECT_THAT(refusal(R"({"subscribe":[{}]})"), HasSubstr("quoted symbols"));
     EXPECT_THAT(refusal(R"({"subscribe":[["A"]]})"), HasSubstr("levels deep"));
 }
 
 TEST(Request, ASymbolHoldsNoControlCharacters) {
     for (const std::string symbol : {"\\u0000", "A\\u0000", "\\n", "A\\u001f", "\\u007f"}) {
-        EXPECT_THAT(refusal(R"({"subscribe":[")" + symbol + R"("]})"), HasSubstr("no control characters")) << symbol;
+        EXPECT_THAT(refusal(R"({"subscribe":[")" + symbol + R"("]})"), HasSubstr("must not contain control characters"))
+            << symbol;
     }
 }
 

@@ -47,7 +47,7 @@ TEST(FullTable, InstrumentsWithoutRoomAreAFindingALogLineAndOnThePage) {
     const auto found = gateway.found(Stage::table_full);
     EXPECT_EQ(found.severity, service::Severity::error);
     EXPECT_THAT(found.of, HasSubstr("ring '"));
-    EXPECT_EQ(found.text, "the table of 64 instruments is full: 36 messages found no room; raise max_instruments");
+    EXPECT_EQ(found.text, "the table of 64 instruments is full: 36 messages did not fit; raise max_instruments");
     const auto state = gateway.gateway().health();
     EXPECT_FALSE(is_good(*state));
     EXPECT_THAT(report_json(*state), HasSubstr(R"("used":64,"capacity":64,"refused":36,"missing":36,)"
@@ -74,7 +74,7 @@ TEST(FullTable, OrdersWithoutRoomAreAFindingUntilTheNextSession) {
     const auto found = gateway.found(Stage::table_full);
     EXPECT_EQ(found.severity, service::Severity::error);
     EXPECT_EQ(found.of, "feed 'f'");
-    EXPECT_EQ(found.text, "the table of 16 orders is full: 84 messages found no room; raise max_orders");
+    EXPECT_EQ(found.text, "the table of 16 orders is full: 84 messages did not fit; raise max_orders");
     EXPECT_THAT(report_json(*gateway.gateway().health()),
                 HasSubstr(R"("used":16,"capacity":16,"refused":84,"missing":84,"bound":"max_orders")"));
     EXPECT_THAT(gateway.logged(), HasSubstr("feed 'f': the table of 16 orders is full"));

@@ -47,7 +47,7 @@ int run(std::span<char* const> arguments) {
     service::Log log{config.log_level, config.log_format};
     Gateway gateway{config, log};
     gateway.start();
-    fmt::print("Ctrl-C ends it.\n");
+    fmt::print("Ctrl-C stops it.\n");
     std::fflush(stdout);
     while (!stop.load()) {
         gateway.watch();

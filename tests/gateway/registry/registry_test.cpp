@@ -150,7 +150,7 @@ TEST(FeedRegistry, AFormatsKeysAreReadFromFileAndFlagInAnyOrderAndCheckedWithPla
               "gw.toml:4: key 'format' of [[feed]] expects one of ticker, found 'itch'");
     EXPECT_THAT(ticker_error(feed + "max_orders = 7\n"), HasSubstr("unknown key 'max_orders'"));
     EXPECT_EQ(ticker_error(feed + "line_b = '127.0.0.1:9002'\n"),
-              "gw.toml:1: [[feed]] 't': line_b: ticker has no sequence numbers to tell which line lost what");
+              "gw.toml:1: [[feed]] 't': line_b: ticker has no sequence numbers, so its lines cannot be merged");
 }
 
 TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
@@ -166,9 +166,9 @@ TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
     };
     EXPECT_EQ(error_of_builtin("max_orders = 16\n"), "no error");
     EXPECT_EQ(error_of_builtin("symbols = 'x'\nformat = 'bbo28'\n"),
-              "gw.toml:1: [[feed]] 'f': symbols: only miax-tom numbers its products");
+              "gw.toml:1: [[feed]] 'f': symbols: only for miax-tom, which identifies products by number");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
-              "gw.toml:1: [[feed]] 'f': rerequest: only itch comes by MoldUDP64, which has such servers");
+              "gw.toml:1: [[feed]] 'f': rerequest: only for itch, whose MoldUDP64 has re-request servers");
     EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"),
               "gw.toml:1: [[feed]] 'f': rebuild: only itch has books");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'itch'\n"), "no error");

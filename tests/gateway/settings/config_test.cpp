@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
               "address '224.0.0.1': ':PORT' is missing"},
         Fault{"PortTooLarge", "[[feed]]\nlisten = '224.0.0.1:70000'",
               "gw.toml:2: key 'listen' of [[feed]] expects an address and port like 224.0.105.2:51002, found "
-              "address '224.0.0.1:70000': port 70000 is out of range, it must be 0 to 65535"},
+              "address '224.0.0.1:70000': port 70000 is out of range; it must be 0 to 65535"},
         Fault{"NoDay", "[[feed]]\ndate = '2020-02-30'",
               "gw.toml:2: key 'date' of [[feed]] expects a day like 2020-01-30, found '2020-02-30'"},
         Fault{"BareDay", "[[feed]]\ndate = 2020-02-03",
@@ -171,32 +171,31 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"LongVenue", "[[feed]]\nvenue = 'NASDAQ-TOTALVIEW'",
               "gw.toml:2: key 'venue' of [[feed]] expects 1 to 8 characters, found 16 in 'NASDAQ-TOTALVIEW'"},
         Fault{"NameWithALineEnd", "[[feed]]\nname = \"x\\nerror\"",
-              "gw.toml:2: key 'name' of [[feed]] expects printable ASCII characters, found byte 0x0A at place 2"},
+              "gw.toml:2: key 'name' of [[feed]] expects printable ASCII characters, found byte 0x0A at position 2"},
         Fault{"VenueThatIsNotAscii", "[[feed]]\nvenue = 'é€'",
-              "gw.toml:2: key 'venue' of [[feed]] expects printable ASCII characters, found byte 0xC3 at place 1"},
+              "gw.toml:2: key 'venue' of [[feed]] expects printable ASCII characters, found byte 0xC3 at position 1"},
         Fault{"TableForArrayOfTables", "\n[feed]\nname = 'x'", "gw.toml:2: 'feed' must be written as [[feed]]"},
         Fault{"MissingListen", "[[feed]]\nname = 'x'", "gw.toml:1: [[feed]] 'x': key 'listen' is missing"},
         Fault{"MissingPath", "[[csv]]\nname = 'x'", "gw.toml:1: [[csv]] 'x': key 'path' is missing"},
-        Fault{
-            "CsvInAJournalsFolder", "[[csv]]\npath = '/x/j/a.csv'\n[[journal]]\nfolder = '/x/j/'",
-            "gw.toml:1: [[csv]] 'csv': path '/x/j/a.csv' is in the folder of [[journal]] 'journal'; name another one"},
+        Fault{"CsvInAJournalsFolder", "[[csv]]\npath = '/x/j/a.csv'\n[[journal]]\nfolder = '/x/j/'",
+              "gw.toml:1: [[csv]] 'csv': path '/x/j/a.csv' is in the folder of [[journal]] 'journal'; choose another "
+              "one"},
         Fault{"CsvInTheCapturesFolder", "capture = '/x/c'\n[[csv]]\npath = '/x/y/../c/a.csv'",
-              "gw.toml:2: [[csv]] 'csv': path '/x/y/../c/a.csv' is in the folder of the capture; name another one"},
+              "gw.toml:2: [[csv]] 'csv': path '/x/y/../c/a.csv' is in the folder of the capture; choose another one"},
         Fault{"CsvNamedAsRenamedFile", "[[csv]]\npath = '/x/a.csv'\n[[csv]]\nname = 'b'\npath = '/x/a.csv.1'",
-              "gw.toml:3: [[csv]] 'b': path '/x/a.csv.1' is a name for the renamed files of [[csv]] 'csv'; name "
-              "another one"},
+              "gw.toml:3: [[csv]] 'b': path '/x/a.csv.1' is a name for the renamed files of [[csv]] 'csv'; "
+              "choose another one"},
         Fault{"CsvTwiceInOtherWords", "[[csv]]\npath = '/x/a.csv'\n[[csv]]\nname = 'b'\npath = '/x/y/.././a.csv'",
-              "gw.toml:3: [[csv]] 'b': path '/x/y/.././a.csv' is the file of [[csv]] 'csv'; name another one"},
+              "gw.toml:3: [[csv]] 'b': path '/x/y/.././a.csv' is the file of [[csv]] 'csv'; choose another one"},
         Fault{"JournalTwiceInOtherWords", "[[journal]]\nfolder = '/x/j'\n[[journal]]\nname = 'b'\nfolder = '/x//j/'",
-              "gw.toml:3: [[journal]] 'b': path '/x//j/' is the folder of [[journal]] 'journal'; name another one"},
+              "gw.toml:3: [[journal]] 'b': path '/x//j/' is the folder of [[journal]] 'journal'; choose another one"},
         Fault{"UdpToItsOwnFeed", "[[feed]]\nname='a'\nlisten='224.0.1.9:1'\n[[udp]]\nto = '224.0.1.9:1'",
               "gw.toml:4: [[udp]] 'udp': it would send to feed 'a' of this gateway, at 224.0.1.9:1"},
         Fault{"UdpToAFeedOnAnyAddress", "[[feed]]\nname='a'\nlisten='0.0.0.0:1'\n[[udp]]\nto = '127.0.0.1:1'",
               "gw.toml:4: [[udp]] 'udp': it would send to feed 'a' of this gateway, at 127.0.0.1:1"},
         Fault{"CsvOnAnotherFile", "[[csv]]\npath = '/etc/passwd'",
-              "gw.toml:1: [[csv]] 'csv': path '/etc/passwd' holds a file that is not a CSV file of ours; move it away "
-              "or name "
-              "another path"},
+              "gw.toml:1: [[csv]] 'csv': path '/etc/passwd' is a file that is not a CSV file of millpond; move it away "
+              "or choose another path"},
         Fault{"MissingTo", "[[udp]]\nname = 'x'", "gw.toml:1: [[udp]] 'x': key 'to' is missing"},
         Fault{"UnknownRing", "[[tcp]]\nring = 'gold'", "gw.toml:1: [[tcp]] 'tcp': ring 'gold' does not exist"},
         Fault{"RingTwice", "[[ring]]\n[[ring]]", "gw.toml:2: [[ring]]: name 'main' is used twice"},

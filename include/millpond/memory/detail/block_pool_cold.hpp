@@ -37,7 +37,7 @@ template <class Policy>
 BasicBlockPool<Policy>::~BasicBlockPool() {
     if constexpr (Policy::kChecked) {
         for (std::uint32_t index = 0; index < grid_.count(); ++index) {
-            if (ledger_.is_out(index)) ledger_.fault("ends while a block is in use", index, grid_.block(index));
+            if (ledger_.is_out(index)) ledger_.fault("destroyed while a block is in use", index, grid_.block(index));
         }
         detail::show(region_.data(), region_.size(), detail::Content::old);
     }

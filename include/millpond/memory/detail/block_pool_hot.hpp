@@ -187,7 +187,7 @@ void BasicBlockPool<Policy>::refuse_batch(const BlockCache& cache, std::span<voi
 template <class Policy>
 void BasicBlockPool<Policy>::refuse_foreign(const BlockCache& cache, const void* block) noexcept {
     detail::misuse(static_cast<const BasicBlockPool*>(cache.pool)->name_.c_str(),
-                   "release of what is none of its blocks", block);
+                   "release of a block that is not its own", block);
 }
 
 }  // namespace millpond::memory

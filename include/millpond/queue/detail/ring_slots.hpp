@@ -34,7 +34,7 @@ public:
         : capacity_(capacity), memory_(memory) {
         if (!std::has_single_bit(capacity)) {
             throw std::invalid_argument(std::string{ring} + ": capacity " + std::to_string(capacity) +
-                                        " is no power of two");
+                                        " is not a power of two");
         }
         slots_ = static_cast<Slot*>(memory_->allocate(capacity_ * sizeof(Slot), kAlignment));
         for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(&slots_[i].filled, 0U);

@@ -174,7 +174,7 @@ TEST_F(CsvSinkTest, AFileThatIsMovedOrRemovedIsFollowedByANewOne) {
     write(3);
     EXPECT_EQ(std::ranges::count(text_of(path()), '\n'), 2);
     ASSERT_EQ(said_.size(), 2U);
-    EXPECT_THAT(said_[0], HasSubstr("quotes.csv' was moved or removed; what comes next is written to a new file"));
+    EXPECT_THAT(said_[0], HasSubstr("quotes.csv' was moved or removed; continuing in a new file"));
     EXPECT_EQ(sink->counters().write_errors.read(), 0U);
 }
 

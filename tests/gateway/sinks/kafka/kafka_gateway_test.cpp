@@ -49,9 +49,9 @@ TEST(KafkaGateway, ADeadBrokerIsNamedByItsHealthAndTheEventsWait) {
     test::RunningGateway gateway{"kafkahealth", with_kafka(folder, cluster.brokers())};
     gateway.send_quote();
     // The quote reaches the journal a little later than the sink finds no broker.
-    const auto found = gateway.found(health::Stage::sink_disconnected, "1 events wait");
+    const auto found = gateway.found(health::Stage::sink_disconnected, "1 events queued");
     EXPECT_EQ(found.of, "sink 'kafka'");
-    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events wait"), HasSubstr("kafka sink 'kafka': ")));
+    EXPECT_THAT(found.text, AllOf(HasSubstr("1 events queued"), HasSubstr("kafka sink 'kafka': ")));
     cluster.bring_up();
     EXPECT_TRUE(gateway.becomes_good());
 }

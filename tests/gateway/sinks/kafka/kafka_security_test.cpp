@@ -93,7 +93,7 @@ TEST_F(KafkaSecurity, AWrongAuthorityIsNamedAndTheRightOneDeliversWhatWaitedOver
     PacedQuotes quotes{gateway, journal_of(gateway)};
     quotes.send_up_to(kQuotes);
     EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
-                AllOf(HasSubstr("events wait"), HasSubstr("certificate"), HasSubstr("ssl.ca.location")));
+                AllOf(HasSubstr("events queued"), HasSubstr("certificate"), HasSubstr("ssl.ca.location")));
     EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
     const auto right = tls("ssl", ours_.certificate, ours_);
     config.first<kafka::Settings>()->properties = right;
@@ -114,7 +114,7 @@ TEST_F(KafkaSecurity, ABrokerThatAsksForACertificateIsToldOursOrNothingIsSent) {
         "kafkamtls", with_kafka(broker.brokers(), {"security.protocol=ssl", "ssl.ca.location=" + ours_.certificate})};
     gateway.send_quote();
     EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
-                AllOf(HasSubstr("1 events wait"), HasSubstr("certificate")));
+                AllOf(HasSubstr("1 events queued"), HasSubstr("certificate")));
     EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
 }
 
@@ -144,7 +144,7 @@ TEST_P(KafkaPassword, AWrongPasswordIsNamedAndTheRightOneDeliversWhatWaited) {
         RunningGateway gateway{"kafkasasl", with("wrong")};
         gateway.send_quote();
         EXPECT_THAT(gateway.found(health::Stage::sink_disconnected).text,
-                    AllOf(HasSubstr("1 events wait"), HasSubstr("Authentication failed")));
+                    AllOf(HasSubstr("1 events queued"), HasSubstr("Authentication failed")));
         EXPECT_EQ(sink_of(gateway).account().delivered, 0U);
     }
     RunningGateway gateway{"kafkasasl", with("right")};

@@ -60,10 +60,10 @@ TEST(MqttConfig, WhatIsWrongIsNamed) {
               "gw.toml:1: [[mqtt]] 'mqtt': topic 'bbo/{sym}': '{sym}' is unknown; known are {symbol} and {venue}");
     EXPECT_EQ(error_of("[[mqtt]]\ntls_key = 'k.pem'"),
               "gw.toml:1: [[mqtt]] 'mqtt': tls_certificate and tls_key go together");
-    EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "gw.toml:1: [[mqtt]] 'mqtt': a password, but no user");
+    EXPECT_EQ(error_of("[[mqtt]]\npassword_env = 'X'"), "gw.toml:1: [[mqtt]] 'mqtt': password without a user");
     EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo'"),
-              "gw.toml:1: [[mqtt]] 'mqtt': topic 'bbo' has no {symbol}: of all instruments the broker would retain one "
-              "quote; use retain = false");
+              "gw.toml:1: [[mqtt]] 'mqtt': topic 'bbo' has no {symbol}: the broker would retain a single "
+              "quote for all instruments; use retain = false");
     EXPECT_EQ(error_of("[[mqtt]]\ntopic = 'bbo'\nretain = false"), "no error");
     EXPECT_EQ(error_of("[[mqtt]]\n[[mqtt]]\nname = 'b'"),
               "gw.toml:2: [[mqtt]] 'b': output 'bbo/{symbol} of ring main at 127.0.0.1:1883' is used twice");

@@ -536,7 +536,7 @@ TEST_F(TcpSinkTest, AtTheEndEveryClientGetsWhatWaitsAndGoodbye) {
     sink_->finish();
     client.receive();
     ASSERT_EQ(client.lines().size(), 101U);
-    EXPECT_EQ(client.lines().back(), "{\"type\":\"bye\",\"text\":\"the gateway ends\"}");
+    EXPECT_EQ(client.lines().back(), "{\"type\":\"bye\",\"text\":\"the gateway is stopping\"}");
     EXPECT_TRUE(client.over());
 }
 

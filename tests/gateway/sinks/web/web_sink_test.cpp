@@ -314,7 +314,7 @@ TEST_F(WebSinkTest, ClientsAreToldWhenTheGatewayEnds) {
     client->wait();
     client->receive();
     EXPECT_EQ(client->lines().size(), 11U);
-    EXPECT_THAT(client->lines().back(), AllOf(HasSubstr("bye"), HasSubstr("the gateway ends")));
+    EXPECT_THAT(client->lines().back(), AllOf(HasSubstr("bye"), HasSubstr("the gateway is stopping")));
 }
 
 TEST_F(WebSinkTest, AnAddressInUseIsRefusedByName) {
