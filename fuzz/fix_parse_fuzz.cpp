@@ -15,8 +15,8 @@ MILLPOND_FUZZ_TARGET {
     if (!frame) return;
     static std::vector<Parser> parsers = [] {
         std::vector<Parser> all;
-        for (const auto set :
-             {detail::InstructionSet::scalar, detail::InstructionSet::avx2, detail::InstructionSet::avx512}) {
+        for (const auto set : {detail::InstructionSet::scalar, detail::InstructionSet::avx2,
+                               detail::InstructionSet::avx512, detail::InstructionSet::avx512_vbmi2}) {
             Parser::Options options;
             options.instruction_set = set;
             if (detail::supported(set)) all.emplace_back(options);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include <millpond/fix/dictionary_xml.hpp>
 #include <millpond/fix/frame.hpp>
@@ -39,10 +40,13 @@ std::uint64_t digest(const fix::Message& message, const WantedField& wanted) {
     return 0;
 }
 
-/// validator: null, or what compares every message with a dictionary too.
+/// validator: null, or what compares every message with a dictionary too. set: which code scans the bytes.
 Finding read_with_parser(const FixStream& stream, std::span<const WantedField> wanted,
-                         fix::Validator* validator = nullptr) {
-    fix::Parser parser;
+                         fix::Validator* validator = nullptr,
+                         fix::detail::InstructionSet set = fix::detail::best_supported()) {
+    fix::Parser::Options options;
+    options.instruction_set = set;
+    fix::Parser parser{options};
     std::uint64_t answer = 0;
     const auto nanos = typical_nanos_each(scaled(kPasses), kFixMessages, [&] {
         std::uint64_t sum = 0;
@@ -172,6 +176,12 @@ void ask_parse(const FixInput& input, std::span<const WantedField> wanted, doubl
     if (!input.any_order.empty()) {
         contenders.push_back({any_order, [&] { return read_with_parser(shuffled, wanted); }});
         question.goals.push_back({.contender = any_order, .to = limit, .at_most = 10.0});
+        using Set = fix::detail::InstructionSet;
+        for (const auto& [set, name] : {std::pair{Set::avx2, ", AVX2"}, std::pair{Set::avx512, ", AVX-512 F and BW"}}) {
+            if (fix::detail::best_supported() <= set) continue;
+            contenders.push_back(
+                {any_order + name, [&, set = set] { return read_with_parser(shuffled, wanted, nullptr, set); }});
+        }
     }
 #if defined(MILLPOND_RIVAL_QUICKFIX)
     const auto dictionary = read_dictionary(MILLPOND_RIVAL_DICTIONARY);

@@ -282,6 +282,37 @@ __attribute__((target("avx512f,avx512bw,bmi,popcnt"))) Listing list_avx512(const
     return {total_avx512(sums), count};
 }
 
+/// As list_avx512, but the places of a word's delimiters are squeezed together instead of found one by one.
+__attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,popcnt"))) Listing
+list_avx512_vbmi2(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept {
+    alignas(64) static constexpr auto kCounted = [] {
+        std::array<char, kWordBytes> all{};
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<char>(i);
+        return all;
+    }();
+    constexpr std::uint32_t kAtOnce = 32;
+    const __m512i counted = _mm512_load_si512(kCounted.data());
+    const __m512i soh = _mm512_set1_epi8(kSoh);
+    __m512i sums = _mm512_setzero_si512();
+    std::uint32_t count = 0;
+    for (std::size_t at = 0; at < size; at += kWordBytes) {
+        const __m512i word = load_avx512(bytes + at, size - at);
+        sums = _mm512_add_epi64(sums, _mm512_sad_epu8(word, _mm512_setzero_si512()));
+        const auto found = _mm512_cmpeq_epi8_mask(word, soh);
+        const __m512i base = _mm512_set1_epi16(static_cast<short>(at));
+        const __m512i squeezed = _mm512_maskz_compress_epi8(found, counted);
+        const __m512i low = _mm512_cvtepu8_epi16(_mm512_castsi512_si256(squeezed));
+        _mm512_storeu_si512(places.data() + count, _mm512_add_epi16(low, base));
+        const auto here = static_cast<std::uint32_t>(std::popcount(std::uint64_t{found}));
+        if (here > kAtOnce) {
+            const __m512i high = _mm512_cvtepu8_epi16(_mm512_extracti64x4_epi64(squeezed, 1));
+            _mm512_storeu_si512(places.data() + count + kAtOnce, _mm512_add_epi16(high, base));
+        }
+        count += here;
+    }
+    return {total_avx512(sums), count};
+}
+
 __attribute__((target("avx512f,avx512bw"))) Comparison compare_avx512(const char* bytes, std::size_t size,
                                                                       const char* text, const char* mask) noexcept {
     const __m512i soh = _mm512_set1_epi8(kSoh);
@@ -313,12 +344,15 @@ bool supported(InstructionSet set) noexcept {
         case InstructionSet::avx512:
             return supported(InstructionSet::avx2) && __builtin_cpu_supports("avx512f") != 0 &&
                    __builtin_cpu_supports("avx512bw") != 0;
+        case InstructionSet::avx512_vbmi2:
+            return supported(InstructionSet::avx512) && __builtin_cpu_supports("avx512vbmi2") != 0;
     }
 #endif
     return set == InstructionSet::scalar;
 }
 
 InstructionSet best_supported() noexcept {
+    if (supported(InstructionSet::avx512_vbmi2)) return InstructionSet::avx512_vbmi2;
     if (supported(InstructionSet::avx512)) return InstructionSet::avx512;
     if (supported(InstructionSet::avx2)) return InstructionSet::avx2;
     return InstructionSet::scalar;
@@ -326,7 +360,7 @@ InstructionSet best_supported() noexcept {
 
 ScanFunction scan_function(InstructionSet set) noexcept {
 #if defined(__x86_64__)
-    if (set == InstructionSet::avx512) return scan_avx512;
+    if (set >= InstructionSet::avx512) return scan_avx512;
     if (set == InstructionSet::avx2) return scan_avx2;
 #endif
     static_cast<void>(set);
@@ -335,6 +369,7 @@ ScanFunction scan_function(InstructionSet set) noexcept {
 
 ListFunction list_function(InstructionSet set) noexcept {
 #if defined(__x86_64__)
+    if (set == InstructionSet::avx512_vbmi2) return list_avx512_vbmi2;
     if (set == InstructionSet::avx512) return list_avx512;
     if (set == InstructionSet::avx2) return list_avx2;
 #endif
@@ -352,7 +387,7 @@ CountFunction count_function(InstructionSet set) noexcept {
 
 SumFunction sum_function(InstructionSet set) noexcept {
 #if defined(__x86_64__)
-    if (set == InstructionSet::avx512) return sum_avx512;
+    if (set >= InstructionSet::avx512) return sum_avx512;
     if (set == InstructionSet::avx2) return sum_avx2;
 #endif
     static_cast<void>(set);
@@ -361,7 +396,7 @@ SumFunction sum_function(InstructionSet set) noexcept {
 
 CompareFunction compare_function(InstructionSet set) noexcept {
 #if defined(__x86_64__)
-    if (set == InstructionSet::avx512) return compare_avx512;
+    if (set >= InstructionSet::avx512) return compare_avx512;
     if (set == InstructionSet::avx2) return compare_avx2;
 #endif
     static_cast<void>(set);

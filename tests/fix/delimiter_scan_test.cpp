@@ -105,12 +105,13 @@ TEST_P(DelimiterScan, BytesAbove127CountAsUnsigned) {
 }
 
 std::string set_name(const testing::TestParamInfo<InstructionSet>& set) {
-    constexpr std::array kNames{"scalar", "avx2", "avx512"};
+    constexpr std::array kNames{"scalar", "avx2", "avx512", "avx512_vbmi2"};
     return kNames[static_cast<std::size_t>(set.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DelimiterScan,
-                         testing::Values(InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512),
+                         testing::Values(InstructionSet::scalar, InstructionSet::avx2, InstructionSet::avx512,
+                                         InstructionSet::avx512_vbmi2),
                          set_name);
 
 TEST(DelimiterScanChoice, TheBestSupportedIsSupported) { EXPECT_TRUE(supported(best_supported())); }

@@ -1,6 +1,8 @@
+#include <array>
 #include <deque>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -248,8 +250,8 @@ std::string random_message(std::mt19937& random) {
 TEST(Parser, AllInstructionSetsAndTheLayoutMemoryGiveTheSameFields) {
     std::mt19937 random{11};
     std::vector<Parser> parsers;
-    for (const auto set :
-         {detail::InstructionSet::scalar, detail::InstructionSet::avx2, detail::InstructionSet::avx512}) {
+    for (const auto set : {detail::InstructionSet::scalar, detail::InstructionSet::avx2, detail::InstructionSet::avx512,
+                           detail::InstructionSet::avx512_vbmi2}) {
         if (!detail::supported(set)) continue;
         Parser::Options options;
         options.instruction_set = set;
@@ -303,6 +305,36 @@ std::string outcome_of(Parser& parser, const std::string& bytes) {
         if (message->find(field.tag) == nullptr) text += "(not found)";
     }
     return text;
+}
+
+TEST(Parser, TagsThatAreNoneLongOrAnnounceDataAreReadAlikeByAllInstructionSets) {
+    std::mt19937 random{23};
+    constexpr std::string_view kAlphabet = "1234567890123456789012345x= ";
+    constexpr std::array<std::string_view, 4> kPieces{"95=3|96=a|b", "354=2|355==", "0=1", "12345678=1"};
+    for (int round = 0; round < 5'000; ++round) {
+        std::string body = "35=D|34=2";
+        for (auto fields = random() % 30; fields > 0; --fields) {
+            body += '|';
+            if (random() % 40 == 0) {
+                body += kPieces[random() % kPieces.size()];
+                continue;
+            }
+            const auto symbols = random() % 60 == 0 ? kAlphabet.size() : 9;
+            for (auto digits = 1 + random() % 5; digits > 0; --digits) body += kAlphabet[random() % symbols];
+            body += '=' + std::string(random() % 20, 'v');
+        }
+        const auto bytes = message_of("FIX.4.4", body + '|');
+        Parser::Options options{.instruction_set = detail::InstructionSet::scalar};
+        Parser scalar{options};
+        const auto expected = outcome_of(scalar, bytes);
+        for (const auto set :
+             {detail::InstructionSet::avx2, detail::InstructionSet::avx512, detail::InstructionSet::avx512_vbmi2}) {
+            if (!detail::supported(set)) continue;
+            options.instruction_set = set;
+            Parser parser{options};
+            ASSERT_EQ(outcome_of(parser, bytes), expected) << readable(bytes);
+        }
+    }
 }
 
 TEST(Parser, WhateverByteOfARememberedMessageChangesItIsReadAsByAParserThatRemembersNothing) {

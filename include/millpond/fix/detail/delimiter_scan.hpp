@@ -46,7 +46,8 @@ struct Comparison {
 using CompareFunction = Comparison (*)(const char* bytes, std::size_t size, const char* text,
                                        const char* mask) noexcept;
 
-enum class InstructionSet : std::uint8_t { scalar, avx2, avx512 };
+/// avx512 has F and BW; avx512_vbmi2 also VBMI2.
+enum class InstructionSet : std::uint8_t { scalar, avx2, avx512, avx512_vbmi2 };
 
 [[nodiscard]] bool supported(InstructionSet set) noexcept;
 [[nodiscard]] InstructionSet best_supported() noexcept;
