@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <netinet/in.h>
@@ -26,6 +27,7 @@
 #include "bench/engine/session_path.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/curve.hpp"
+#include "bench/harness/statistics.hpp"
 #include "bench/harness/timing.hpp"
 
 namespace {
@@ -120,7 +122,8 @@ public:
     void trade(std::size_t from, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) peers_[from + i]->send_order(kFirstId + ++orders_);
         for (std::size_t i = 0; i < count; ++i) {
-            for (const auto before = expected(from + i); peers_[from + i]->received() < before;) peers_[from + i]->read();
+            for (const auto before = expected(from + i); peers_[from + i]->received() < before;)
+                peers_[from + i]->read();
         }
     }
 
@@ -143,19 +146,27 @@ private:
 constexpr std::size_t kOrders = 600;
 constexpr std::size_t kAtOnce = 10;  // orders of which the mean is one sample
 
+/// The median of `passes` calls of `work`, microseconds an order.
+template <class Work>
+double typical_micros_each(std::size_t passes, std::size_t orders, Work work) {
+    std::vector<double> micros(passes);
+    for (auto& pass : micros) pass = bench::nanos_each(orders, work) / 1e3;
+    return bench::median(std::move(micros));
+}
+
 bench::Finding one_trades(std::size_t sessions) {
     Venue venue(sessions);
-    const auto nanos = bench::typical_nanos_each(bench::scaled(kOrders) / kAtOnce, kAtOnce, [&] {
+    const auto micros = typical_micros_each(bench::scaled(kOrders) / kAtOnce, kAtOnce, [&] {
         for (std::size_t i = 0; i < kAtOnce; ++i) venue.trade(sessions / 2, 1);
     });
-    return {.value = nanos / 1e3, .answer = sessions};
+    return {.value = micros, .answer = sessions};
 }
 
 bench::Finding all_trade(std::size_t sessions) {
     Venue venue(sessions);
     const auto rounds = std::max<std::size_t>(bench::scaled(kOrders) / sessions, 3);
-    const auto nanos = bench::typical_nanos_each(rounds, sessions, [&] { venue.trade(0, sessions); });
-    return {.value = nanos / 1e3, .answer = sessions};
+    const auto micros = typical_micros_each(rounds, sessions, [&] { venue.trade(0, sessions); });
+    return {.value = micros, .answer = sessions};
 }
 
 }  // namespace

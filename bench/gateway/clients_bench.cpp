@@ -50,15 +50,14 @@ bench::Finding all_clients(bench::ManyClients& clients, ClientKind kind, std::si
     const auto cores = bench::two_cores();
     bench::run_on({cores.first, cores.second});
     bench::RunningGateway running(
-        {.receive_core = cores.second,
-         .poll = core::Poll::adaptive,
-         .also = [&](gateway::Config& config) {
+        {.receive_core = cores.second, .poll = core::Poll::adaptive, .also = [&](gateway::Config& config) {
              const auto set = [&](auto& settings) {
                  settings.listen = net::SocketAddress::parse("127.0.0.1:0");
                  settings.mode = gateway::Delivery::every;
                  settings.max_clients = count;
              };
-             kind == ClientKind::tcp ? set(config.add<gateway::tcp::Settings>()) : set(config.add<gateway::web::Settings>());
+             kind == ClientKind::tcp ? set(config.add<gateway::tcp::Settings>())
+                                     : set(config.add<gateway::web::Settings>());
          }});
     const auto port = kind == ClientKind::tcp ? running.tcp_address().port() : running.web_address().port();
     clients.connect(kind, port, count);
@@ -123,8 +122,10 @@ int main() {
     }
     bench::ManyClients clients;
     std::vector<bench::Contender> contenders;
-    bench::add_line(contenders, "tcp sink", counts, [&](std::size_t count) { return all_clients(clients, ClientKind::tcp, count); });
-    bench::add_line(contenders, "web sink", counts, [&](std::size_t count) { return all_clients(clients, ClientKind::web, count); });
+    bench::add_line(contenders, "tcp sink", counts,
+                    [&](std::size_t count) { return all_clients(clients, ClientKind::tcp, count); });
+    bench::add_line(contenders, "web sink", counts,
+                    [&](std::size_t count) { return all_clients(clients, ClientKind::web, count); });
     bench::compare(
         {.question = "What does a line cost each client of the gateway while the clients grow?",
          .unit = "ns/line and client",

@@ -138,7 +138,8 @@ private:
 
     std::uint64_t ask(const Order& order) {
         std::uint64_t answer = 0;
-        if (write(pipe_, &order, sizeof order) != sizeof order || read(pipe_, &answer, sizeof answer) != sizeof answer) {
+        if (write(pipe_, &order, sizeof order) != sizeof order ||
+            read(pipe_, &answer, sizeof answer) != sizeof answer) {
             throw std::runtime_error("the process of the clients ended");
         }
         return answer;

@@ -1,5 +1,5 @@
-// Measured:     opening a journal, finding a place in it, and the looks of its writer, while the journal grows to 100 GB.
-// Not measured: reading from a disk; the segments are of full size and hold few records, the rest is holes.
+// Measured:     opening a journal, finding a place in it, and the looks of its writer, while the journal grows to 100
+// GB. Not measured: reading from a disk; the segments are of full size and hold few records, the rest is holes.
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -51,8 +51,9 @@ public:
                            .first_record = record,
                            .begun_utc_ns = quote(i, 0).receive_utc_ns});
             for (feed::InstrumentId id = 0; id < kNamed; ++id) {
-                (void)segment.append_name(
-                    {.instrument = id, .venue = feed::Venue{"BENCH"}, .symbol = feed::Symbol{"S" + std::to_string(id)}});
+                (void)segment.append_name({.instrument = id,
+                                           .venue = feed::Venue{"BENCH"},
+                                           .symbol = feed::Symbol{"S" + std::to_string(id)}});
             }
             for (std::uint64_t n = 0; n < kQuotesEach; ++n) {
                 const auto one = quote(i, n);
@@ -102,7 +103,7 @@ struct First {
 template <class Seek>
 bench::Finding read_first(const GrownJournal& grown, std::uint64_t wanted, Seek seek) {
     First first;
-    const auto nanos = bench::nanos_each(1, [&] {
+    const auto nanos = bench::own_nanos_each(1, [&] {
         journal::JournalReader reader{grown.path()};
         seek(reader);
         while (first.number == 0 && reader.poll(first, 1) != 0) {
@@ -133,13 +134,14 @@ bench::Finding writer(std::size_t gigabytes, bool starts) {
     const auto& grown = journal_of(gigabytes);
     std::unique_ptr<journal::JournalWriter> made;
     const auto now = grown.wanted().receive_utc_ns;
-    const auto start = bench::nanos_each(1, [&] {
+    const auto start = bench::own_nanos_each(1, [&] {
         made = std::make_unique<journal::JournalWriter>(
-            journal::WriterOptions{.folder = grown.path(), .ring = "bench", .keep_bytes = std::uint64_t{1} << 50U}, now);
+            journal::WriterOptions{.folder = grown.path(), .ring = "bench", .keep_bytes = std::uint64_t{1} << 50U},
+            now);
     });
     if (starts) return {.value = start / 1e3, .answer = grown.segments()};
     (void)made->service(now);
-    const auto look = bench::nanos_each(1, [&] { (void)made->service(now + kLater); });
+    const auto look = bench::own_nanos_each(1, [&] { (void)made->service(now + kLater); });
     return {.value = look / 1e3, .answer = made->counters().removed_segments.read() == 0 ? grown.segments() : 0};
 }
 
@@ -164,7 +166,8 @@ int main() {
                                                  "and mapped to read its header, so that the lines rise with the "
                                                  "number of segments. Larger segments make them flatter. To read from "
                                                  "the oldest quote on, segments are only listed"}}},
-         .measured = "segments of 256 MiB whose pages are in the page cache; from opening the folder until the first "
+         .measured = "processor time; segments of 256 MiB whose pages are in the page cache; from opening the folder "
+                     "until the first "
                      "quote is delivered, or until the writer is done",
          .not_measured = "reading from a disk; the segments are sparse files with 2,000 quotes each"},
         contenders);

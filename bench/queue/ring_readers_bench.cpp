@@ -92,7 +92,7 @@ bench::Finding one_processor(std::size_t count) {
     const auto ring = std::make_unique<Ring>(count);
     Readers<Ring> readers(*ring, count);
     bench::Message message{};
-    const auto nanos = bench::nanos_each(messages * count, [&] {
+    const auto nanos = bench::own_nanos_each(messages * count, [&] {
         for (std::uint64_t sent = 0; sent < messages;) {
             for (std::uint64_t i = 0; i < kTurn && sent < messages; ++i) {
                 message[0] = message.back() = ++sent;
