@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 JOBS ?= $(shell nproc)
 
-help: ## this list
+help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps-%:
@@ -20,10 +20,10 @@ demo: build-release ## install what it needs, build, and run the gateway on a ge
 
 test: dev node python ## install what it needs and run every test
 
-node: npm ## the tests of the npm package
+node: npm ## run the tests of the npm package
 	node/run_tests
 
-python: deps-python dev ## the tests of the Python package, in a virtual environment that they make
+python: deps-python dev ## run the tests of the Python package in their own virtual environment
 	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
 wheel: deps-python+aarch64+wheel ## build wheels for this machine and AArch64, and a source distribution: build/python/dist (root)
@@ -33,9 +33,9 @@ wheel: deps-python+aarch64+wheel ## build wheels for this machine and AArch64, a
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
-check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## tests, formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
+check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
-check-all: check dev ## all of check, and comparisons with other packages at their full size: some ten minutes more
+check-all: check dev ## everything in check, and comparisons with other packages at full size: about ten minutes more
 	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
@@ -45,7 +45,7 @@ docs: deps-docs npm program-dev ## build the documentation site in build/docs/si
 	tools/docs/check --program build/dev/apps/millpond/millpond
 	tools/docs/build build/dev/apps/millpond/millpond
 
-pictures: program-dev deps-test npm ## draw the README's pictures of the page and of top again: docs/pictures
+pictures: program-dev deps-test npm ## regenerate the README's pictures of the page and of top: docs/pictures
 	MILLPOND_DRAW_PICTURES=1 tests/web/run_tests build/dev/apps/millpond/millpond build/screenshots pictures.test.js
 
 format: deps-check ## format every C++ file
@@ -81,15 +81,15 @@ callgrind: deps-test deps-build ## compare the instruction counts of the hot pat
 	cmake --build build/callgrind -j $(JOBS) --target bench/callgrind/all
 	ctest --test-dir build/callgrind/bench/callgrind --output-on-failure --output-junit ../../tests.xml
 
-fuzz: deps-check deps-build ## a short run of every fuzz target
+fuzz: deps-check deps-build ## run every fuzz target briefly
 	cmake --preset fuzz
 	cmake --build build/fuzz -j $(JOBS) --target fuzz/all
 	ctest --test-dir build/fuzz/fuzz -j $(JOBS) --output-on-failure --output-junit ../tests.xml
 
-aarch64: deps-aarch64 ## core, memory and queue cross-compiled, their tests under qemu-user
+aarch64: deps-aarch64 ## cross-compile core, memory and queue, and run their tests under qemu-user
 	tools/check_aarch64
 
-soak: build-release ## run all sinks for a long time at the highest rate, and refuse if memory, latency or accounts are wrong [MINUTES=30] [RATE=N]
+soak: build-release ## run all sinks for a long time at a high rate, and fail if memory, latency or accounts are wrong [MINUTES=30] [RATE=N]
 	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} python3 tools/soak --program build/release/apps/millpond/millpond \
 	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/reference/soak.md
 
@@ -104,7 +104,7 @@ package: deps-build+package ## build a Debian package: build/package/packages/mi
 package-test: package ## install, run, upgrade and remove that package in a bare Debian 12 tree (root)
 	tools/test_package build/package/packages
 
-pgo: deps-build ## build the program guided by a profile of its own demo: build/pgo
+pgo: deps-build ## build the program with profile-guided optimisation, using its demo: build/pgo
 	tools/build_pgo
 
 clean: ## remove all builds
