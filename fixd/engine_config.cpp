@@ -173,6 +173,13 @@ void complete_store(const EngineConfig& config, SessionSettings& session, const 
     }
 }
 
+void complete_standby(const EngineConfig& config, const SessionSettings& session, const std::string& user) {
+    if (session.standby) check(*session.standby, user);
+    if (!session.standby && !config.standby) return;
+    if (is_template(session)) throw ConfigError(fmt::format("{}: target '*' has no standby", user));
+    if (is_in_memory(session)) throw ConfigError(fmt::format("{}: a standby needs a store in a file", user));
+}
+
 /// Who may log on at an acceptor.
 void complete_guard(const EngineConfig& config, SessionSettings& session, const AcceptorConfig& acceptor,
                     const std::string& user) {
@@ -232,6 +239,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
     check_signature(session, user);
     check_versions(session, user);
     complete_store(config, session, user);
+    complete_standby(config, session, user);
     if (session.thread && *session.thread >= config.threads) {
         throw ConfigError(
             fmt::format("{}: key 'thread' is {}, and there are {} threads", user, *session.thread, config.threads));
@@ -245,7 +253,13 @@ void read_engine_toml(std::string_view text, std::string_view name, EngineConfig
     const auto is_section = [&](std::string_view key) {
         return with_sections(key, config, [&](auto& sections) { settings::read_sections(*document, sections); });
     };
-    settings::read_top_level(*document, is_section, config);
+    document->top_level(is_section, [&](std::string_view key, std::string_view where, const settings::Value& value) {
+        if (key == kStandbyTable) {
+            config.standby = standby_config_of(value);
+        } else {
+            settings::find_key<EngineConfig>(key, where).assign(config, value);
+        }
+    });
 }
 
 void read_engine_file(const std::string& path, EngineConfig& config) {
@@ -253,6 +267,10 @@ void read_engine_file(const std::string& path, EngineConfig& config) {
 }
 
 void read_engine_table(std::string_view section, std::string_view text, EngineConfig& config) {
+    if (section == kStandbyTable) {
+        config.standby = standby_config_of(text);
+        return;
+    }
     const bool known = with_sections(section, config,
                                      [&](auto& sections) { settings::read_table_flag(text, sections.emplace_back()); });
     if (!known) throw ConfigError(fmt::format("--{}: no such table", section));
@@ -267,6 +285,7 @@ void complete(EngineConfig& config) {
     if (!std::has_single_bit(config.raw_log_ring)) {
         throw ConfigError(fmt::format("raw_log_ring expects a power of two, found {}", config.raw_log_ring));
     }
+    if (config.standby) check(*config.standby);
     std::set<std::string> ids;
     for (auto& session : config.sessions) {
         complete_session(config, session);

@@ -13,6 +13,7 @@
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/net/socket_address.hpp>
 
+#include "fixd/standby_config.hpp"
 #include "service/log.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"
@@ -156,6 +157,7 @@ struct SessionSettings {
     std::uint64_t keep_days{7};             ///< 0: any number.
     fix::Durability durability{fix::Durability::process};
     std::uint64_t sync_ms{1'000};
+    std::optional<StandbySettings> standby{};
     std::uint32_t file_mode{0640};  ///< The engine's.
 
     std::uint64_t pending_bytes{1ULL << 20U};
@@ -191,6 +193,7 @@ struct EngineConfig {
     std::vector<AcceptorConfig> acceptors{};
     std::vector<SessionSettings> sessions{};
     std::vector<WebConfig> webs{};
+    std::optional<StandbyConfig> standby{};  ///< This engine holds the copies of its sessions' stores.
 };
 
 /// Reads a TOML file into `config`, overriding its values; tables are appended. Throws config::ConfigError with file

@@ -418,6 +418,11 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "What survives a crash of the machine: what the kernel wrote, all but the last `sync_ms`, or every message."),
     SessionKey::integer<&SessionSettings::sync_ms, 1, 3'600'000>("sync_ms", "N",
                                                                  "Time between syncs for durability = \"interval\"."),
+    {"standby", "TABLE",
+     "Copy the store to a standby, as [session.standby] with the keys address, mode (none, received), on_standby_loss "
+     "(stop, continue), timeout_ms, tls_authorities, tls_server_name, tls_certificate, tls_key, token_file and "
+     "token_env.",
+     [](SessionSettings& s, const Value& v) { s.standby = standby_settings_of(v); }},
     SessionKey::bytes<&SessionSettings::pending_bytes>(
         "pending_bytes", "Disconnect a counterparty that has more unread output than this."),
     SessionKey::integer<&SessionSettings::stall_seconds, 1, kDaySeconds>(

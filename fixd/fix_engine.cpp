@@ -38,6 +38,7 @@ std::vector<std::string> what_needs_a_restart(const EngineConfig& now, const Eng
                       next.raw_log_rotate_hours == now.raw_log_rotate_hours && next.raw_log_keep == now.raw_log_keep &&
                       next.raw_log_compress == now.raw_log_compress && next.mask_tags == now.mask_tags,
                   "raw_log or mask_tags", changed);
+    needs_restart(next.standby == now.standby, "[standby]", changed);
     needs_restart(next.file_mode == now.file_mode, "file_mode", changed);
     needs_restart(next.dictionaries == now.dictionaries, "dictionaries", changed);
     needs_restart(
@@ -71,6 +72,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
     std::ranges::move(authenticator_.add_metrics(registry_), std::back_inserter(registrations_));
     say_users(config);
     make_state_folders(config);
+    if (config.standby) open_standby(*config.standby);
     sessions_ = std::make_unique<SessionSet>(
         SessionSet::Options{.threads = io_,
                             .raw_logs = raw_logs_,
@@ -78,6 +80,7 @@ FixEngine::FixEngine(const EngineConfig& config, const Applications& application
                             .registry = &registry_,
                             .records = &records_,
                             .authenticator = &authenticator_,
+                            .replicas = replicas_.get(),
                             .removed = [this](const engine::SessionHandle& session) { forget(session); }},
         applications, log);
     sessions_->open(config);
@@ -98,6 +101,46 @@ FixEngine::~FixEngine() {
     http_.reset();
     pages_.clear();
     for (const auto& io : io_) io->stop();
+    if (standby_io_ != nullptr) standby_io_->stop();
+}
+
+/// Its thread waits for the disk where a session's durability says so, so it has no session.
+void FixEngine::open_standby(const StandbyConfig& standby) {
+    standby_io_ = std::make_unique<engine::IoThread>(engine::IoThread::Options{.name = "fix-standby"});
+    auto options = replica_options(standby);
+    options.superseded = [this](const std::string& name, std::uint64_t epoch) {
+        for (const auto& session : sessions()) {
+            if (session->name() == name) session->request_supersede(epoch);
+        }
+    };
+    replicas_ = std::make_unique<engine::ReplicaServer>(*standby_io_, std::move(options));
+    const auto gauge = [&](const char* metric, const char* help, bool (*counts)(const engine::ReplicaStatus&)) {
+        registrations_.push_back(registry_.add_gauge({metric, help, {}}, [this, counts] {
+            return static_cast<double>(std::ranges::count_if(replicas(), counts));
+        }));
+    };
+    using Replica = engine::ReplicaStatus;
+    gauge("millpond_fix_replicas", "Sessions that this engine is the standby of.",
+          [](const Replica& one) { return !one.is_promoted; });
+    gauge("millpond_fix_replicas_connected", "Of these, those whose primary is connected.",
+          [](const Replica& one) { return !one.is_promoted && !one.peer.empty(); });
+    gauge("millpond_fix_replicas_whole", "Of these, those that may be promoted without loss.",
+          [](const Replica& one) { return !one.is_promoted && one.is_whole; });
+}
+
+std::vector<engine::ReplicaStatus> FixEngine::replicas() const {
+    return replicas_ != nullptr ? replicas_->replicas() : std::vector<engine::ReplicaStatus>{};
+}
+
+std::string FixEngine::standby_address() const {
+    return replicas_ != nullptr ? fmt::format("{}:{}", config_.standby->listen.host(), replicas_->port()) : "";
+}
+
+std::string FixEngine::promote(std::string_view session, bool force) {
+    const std::lock_guard guard{change_lock_};
+    auto error = sessions_->promote(session, force);
+    if (!error.empty()) log_->say(service::Severity::error, "promote", fmt::format("promote: {}", error));
+    return error;
 }
 
 void FixEngine::serve_metrics() {
@@ -134,9 +177,11 @@ http::Page FixEngine::page(const http::Request& request) {
     if (request.path != "/health" && request.path != "/api/health") return {};
     const auto now = core::utc_nanos();
     const auto sessions = reports();
-    const auto found = findings_.look(sessions, raw_log_losses(), now);
+    const auto copies = replicas();
+    const auto found = findings_.look(sessions, raw_log_losses(), now, copies);
     if (request.path == "/health") return {.type = "text/plain", .body = health_line(found), .good = is_good(found)};
-    return {.type = "application/json", .body = health_json(sessions, found, listening(), started_utc_ns_, now)};
+    return {.type = "application/json",
+            .body = health_json(sessions, found, listening(), started_utc_ns_, now, copies)};
 }
 
 std::vector<SessionReport> FixEngine::reports() {
@@ -159,7 +204,10 @@ RawLogLosses FixEngine::raw_log_losses() const {
 
 std::string FixEngine::answer(std::string_view request) {
     return answer_admin(request,
-                        {.sessions = [this] { return sessions(); }, .reload = [this] { return reloader_.ask(); }});
+                        {.sessions = [this] { return sessions(); },
+                         .reload = [this] { return reloader_.ask(); },
+                         .replicas = [this] { return replicas(); },
+                         .promote = [this](std::string_view session, bool force) { return promote(session, force); }});
 }
 
 void FixEngine::add_threads(const EngineConfig& config, service::Log& log) {
@@ -214,6 +262,7 @@ void FixEngine::say_users(const EngineConfig& config) {
 
 void FixEngine::start() {
     for (const auto& io : io_) io->start();
+    if (standby_io_ != nullptr) standby_io_->start();
     add_metrics_of_new_sessions();
     if (admin_ == nullptr) return;
     // On its own thread: a request may wait for a reload, which the watching thread starts.
@@ -230,7 +279,7 @@ void FixEngine::watch() {
     looked_utc_ns_ = now;
     // So that a finding's age counts from its beginning, not from the first request.
     const auto all = reports();
-    static_cast<void>(findings_.look(all, raw_log_losses(), now));
+    static_cast<void>(findings_.look(all, raw_log_losses(), now, replicas()));
     std::set<std::string> names;
     for (const auto& report : all) names.insert(report.status.name);
     records_.keep([&](const std::string& session) { return names.contains(session); });
@@ -241,7 +290,10 @@ service::Reloaded FixEngine::reconfigure(EngineConfig next) {
     for (auto& session : next.sessions) session.file_mode = config_.file_mode;
     say_users(next);
     make_state_folders(next);
-    sessions_->replace(next, result);
+    {
+        const std::lock_guard guard{change_lock_};
+        sessions_->replace(next, result);
+    }
     for (const auto& text : result.done) log_->info("reload " + text, "reload: {}", text);
     for (const auto& text : result.refused) log_->warning("reload " + text, "reload: {}", text);
     return result;

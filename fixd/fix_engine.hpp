@@ -14,6 +14,7 @@
 
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/raw_log.hpp>
+#include <millpond/engine/replica_server.hpp>
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/admin_server.hpp"
@@ -53,6 +54,10 @@ public:
     [[nodiscard]] SessionList sessions() const { return sessions_->sessions(); }
     /// ADDRESS:PORT of each acceptor.
     [[nodiscard]] std::vector<std::string> listening() const { return sessions_->listening(); }
+    /// ADDRESS:PORT for primaries; empty: this is no standby.
+    [[nodiscard]] std::string standby_address() const;
+    /// As SessionSet::promote.
+    [[nodiscard]] std::string promote(std::string_view session, bool force);
     /// Where /metrics is; empty where nowhere.
     [[nodiscard]] std::string metrics_address() const;
     /// URL of each page.
@@ -69,6 +74,8 @@ private:
 
     void say_failures(Listed& listed);
     void say_users(const EngineConfig& config);
+    void open_standby(const StandbyConfig& standby);
+    [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;
     void add_threads(const EngineConfig& config, service::Log& log);
     void serve_metrics();
     void serve_page(const WebConfig& web);
@@ -91,6 +98,9 @@ private:
     std::mutex metrics_lock_;
     std::map<std::string, Listed> session_metrics_;  // by session
     Authenticator authenticator_;
+    std::unique_ptr<engine::IoThread> standby_io_;  // null: this is no standby
+    std::unique_ptr<engine::ReplicaServer> replicas_;
+    std::mutex change_lock_;  // of changes to the sessions
     std::unique_ptr<SessionSet> sessions_;
     service::Reloader reloader_;
     std::unique_ptr<http::Server> http_;

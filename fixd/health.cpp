@@ -41,6 +41,17 @@ const Words& words_of(Finding::Kind kind) noexcept {
         {"raw_log_lost", warning,
          "Pieces of the byte stream were lost because the raw log's ring was full, or could not be written.",
          "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
+        {"superseded", error, "Another machine has taken over the session: it does not run here.",
+         "Make this machine its standby, by [standby] and a restart. `millpond fix sessions promote` takes it back."},
+        {"standby_stopped", error, "The session has stopped: its standby is lost, or was never there.",
+         "The text says why. Bring the standby back; `on_standby_loss = \"continue\"` and a reload run it without."},
+        {"standby_lost", warning, "The session goes on without its standby.",
+         "The text says why. A standby that is promoted now lacks what was sent meanwhile."},
+        {"standby_gaps", warning, "The copy of the store lacks messages that the counterparty may have.",
+         "It is filled when its primary is connected. Do not promote it before, unless the primary is gone for good."},
+        {"no_primary", warning, "The primary of this copy is not connected.",
+         "Look at the primary and at the network between. If it is gone: `millpond fix sessions promote`."},
+        {"standby_filling", info, "The standby gets what it lacks.", "Nothing, unless it lasts."},
         {"slow_consumer", warning, "The counterparty reads more slowly than the session sends.",
          "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
         {"resend", info, "Messages are being resent, or requested messages have not arrived.",
@@ -57,6 +68,42 @@ std::string_view name(service::Severity severity) noexcept {
         case service::Severity::warning: return "warning";
         default: return "info";
     }
+}
+
+template <class Add>
+void find_standby(const engine::StandbyStatus& standby, const Add& add) {
+    using State = engine::StandbyStatus::State;
+    const auto why = [&](std::string_view text) {
+        return standby.error.empty() ? std::string{text} : fmt::format("{}: {}", text, standby.error);
+    };
+    if (standby.state == State::superseded) add(Finding::Kind::superseded, why("another machine has taken over"));
+    if (standby.state == State::filling) {
+        add(Finding::Kind::standby_filling, fmt::format("the standby lacks {} messages", standby.behind));
+    }
+    if (standby.state == State::lost || (standby.state == State::connecting && standby.losses != 0)) {
+        const bool goes_on = standby.on_loss == engine::OnStandbyLoss::go_on;
+        add(goes_on ? Finding::Kind::standby_lost : Finding::Kind::standby_stopped, why("the standby is lost"));
+    }
+}
+
+std::vector<Finding> findings_of(const std::vector<engine::ReplicaStatus>& replicas) {
+    std::vector<Finding> found;
+    for (const auto& replica : replicas) {
+        if (replica.is_promoted) continue;
+        const auto add = [&](Finding::Kind kind, std::string text) {
+            found.push_back({.kind = kind, .of = fmt::format("session '{}'", replica.name), .text = std::move(text)});
+        };
+        if (!replica.is_whole) add(Finding::Kind::standby_gaps, "the copy is not whole");
+        if (replica.peer.empty()) {
+            add(Finding::Kind::no_primary,
+                replica.error.empty() ? "no primary is connected" : "no primary is connected: " + replica.error);
+        }
+        if (replica.store_failures != 0) {
+            add(Finding::Kind::store_failed,
+                fmt::format("the store could not be extended {} times since the start", replica.store_failures));
+        }
+    }
+    return found;
 }
 
 void find_in(const SessionReport& session, std::vector<Finding>& found) {
@@ -81,12 +128,22 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
     if (status.pending_bytes > kMuchPending) {
         add(Finding::Kind::slow_consumer, fmt::format("{} bytes are unread", status.pending_bytes));
     }
+    find_standby(status.standby, add);
     if (status.resending || status.awaits_resend) {
         add(Finding::Kind::resend, status.resending ? "messages are being resent" : "missing messages were requested");
     }
 }
 
 std::string or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
+
+std::string json_of(const engine::StandbyStatus& standby) {
+    if (standby.state == engine::StandbyStatus::State::off) return "null";
+    return fmt::format(
+        R"({{"state":"{}","mode":"{}","on_loss":"{}","behind":{},"losses":{},"skipped":{},"epoch":{},"error":{}}})",
+        engine::name(standby.state), standby.mode == engine::StandbyMode::received ? "received" : "none",
+        standby.on_loss == engine::OnStandbyLoss::stop ? "stop" : "continue", standby.behind, standby.losses,
+        standby.skipped, standby.epoch, json_string(standby.error));
+}
 
 std::string json_of(const SessionReport& session) {
     const auto& status = session.status;
@@ -95,14 +152,24 @@ std::string json_of(const SessionReport& session) {
         R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
         R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
         R"("history_lost":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
-        R"("last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}}}})",
+        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}}}})",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
         status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
         status.resending, status.awaits_resend, status.lost, status.store_failures, status.connections,
         or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns),
-        engine::name(status.last_closed), session.error.utc_ns == 0 ? "null" : json_string(session.error.text),
-        or_null(session.error.utc_ns), latency.count, latency.p50, latency.p90, latency.p99, latency.max);
+        engine::name(status.last_closed), json_of(status.standby),
+        session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
+        latency.count, latency.p50, latency.p90, latency.p99, latency.max);
+}
+
+std::string json_of(const engine::ReplicaStatus& replica) {
+    return fmt::format(
+        R"({{"name":{},"peer":{},"whole":{},"filled":{},"promoted":{},"epoch":{},"next_sender":{},"next_target":{},)"
+        R"("records":{},"refused":{},"heard":{},"error":{}}})",
+        json_string(replica.name), json_string(replica.peer), replica.is_whole, replica.is_filled, replica.is_promoted,
+        replica.epoch, replica.next_sender, replica.next_target, replica.records, replica.refused,
+        or_null(replica.heard_utc_ns), json_string(replica.error));
 }
 
 std::string json_of(const Finding& finding) {
@@ -122,8 +189,8 @@ std::string list_of(const List& list, const Text& text) {
 service::Severity severity_of(Finding::Kind kind) noexcept { return words_of(kind).severity; }
 
 std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
-                                    std::int64_t utc_ns) {
-    std::vector<Finding> found;
+                                    std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas) {
+    auto found = findings_of(replicas);
     for (const auto& session : sessions) find_in(session, found);
     if (raw_log.pieces != 0 || raw_log.bytes != 0) {
         found.push_back(
@@ -161,13 +228,15 @@ std::string health_line(const std::vector<Finding>& findings) {
 }
 
 std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
-                        const std::vector<std::string>& listening, std::int64_t started_utc_ns, std::int64_t utc_ns) {
-    return fmt::format(R"({{"now":{},"started":{},"good":{},"findings":{},"acceptors":{},"sessions":{}}})"
+                        const std::vector<std::string>& listening, std::int64_t started_utc_ns, std::int64_t utc_ns,
+                        const std::vector<engine::ReplicaStatus>& replicas) {
+    return fmt::format(R"({{"now":{},"started":{},"good":{},"findings":{},"acceptors":{},"sessions":{},"replicas":{}}})"
                        "\n",
                        utc_ns, started_utc_ns, is_good(findings),
                        list_of(findings, [](const Finding& finding) { return json_of(finding); }),
                        list_of(listening, [](const std::string& place) { return json_string(place); }),
-                       list_of(sessions, [](const SessionReport& session) { return json_of(session); }));
+                       list_of(sessions, [](const SessionReport& session) { return json_of(session); }),
+                       list_of(replicas, [](const engine::ReplicaStatus& replica) { return json_of(replica); }));
 }
 
 }  // namespace millpond::fixd

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/engine/replica_server.hpp>
 #include <millpond/engine/session_status.hpp>
 
 #include "fixd/session_records.hpp"
@@ -24,13 +25,19 @@ struct SessionReport {
 /// Something that an operator should know.
 struct Finding {
     enum class Kind : std::uint8_t {
-        not_connected,  ///< An initiator has no session though its schedule is open.
-        history_lost,   ///< A counterparty requested messages that the store no longer has.
-        store_failed,   ///< The next part of a session's store could not be prepared.
-        raw_log_lost,   ///< Pieces of the stream are not in the raw log.
-        slow_consumer,  ///< A counterparty leaves much output unread.
-        resend,         ///< A resend is in progress.
-        disabled,       ///< An operator or the configuration keeps the session out.
+        not_connected,    ///< An initiator has no session though its schedule is open.
+        history_lost,     ///< A counterparty requested messages that the store no longer has.
+        store_failed,     ///< The next part of a session's store could not be prepared.
+        raw_log_lost,     ///< Pieces of the stream are not in the raw log.
+        superseded,       ///< Another machine runs the session.
+        standby_stopped,  ///< A session has stopped because its standby is lost.
+        standby_lost,     ///< A session goes on without its standby.
+        standby_gaps,     ///< A standby's copy lacks messages that the counterparty may have.
+        no_primary,       ///< A standby's copy gets nothing: its primary is not connected.
+        standby_filling,  ///< A standby gets what it lacks.
+        slow_consumer,    ///< A counterparty leaves much output unread.
+        resend,           ///< A resend is in progress.
+        disabled,         ///< An operator or the configuration keeps the session out.
     };
     Kind kind;
     std::string of;  ///< "session 'FIX.4.4:HOUSE->DESK'"
@@ -53,7 +60,8 @@ class Findings {
 public:
     /// The findings of this moment: errors first, then warnings, then the rest; among equals the oldest.
     [[nodiscard]] std::vector<Finding> look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
-                                            std::int64_t utc_ns);
+                                            std::int64_t utc_ns,
+                                            const std::vector<engine::ReplicaStatus>& replicas = {});
 
 private:
     std::mutex lock_;
@@ -67,6 +75,6 @@ private:
 /// What /api/health answers.
 [[nodiscard]] std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
                                       const std::vector<std::string>& listening, std::int64_t started_utc_ns,
-                                      std::int64_t utc_ns);
+                                      std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas = {});
 
 }  // namespace millpond::fixd

@@ -42,36 +42,79 @@ std::string json_of(const engine::SessionStatus& status) {
         "{{\"name\":{},\"role\":\"{}\",\"state\":{},\"enabled\":{},\"peer\":{},\"next_sender\":{},\"next_target\":{},"
         "\"received\":{},"
         "\"sent\":{},\"resent\":{},\"rejected\":{},\"pending_bytes\":{},\"history_lost\":{},\"history_lost_fills\":{},"
-        "\"connections\":{},\"last_closed\":{},"
+        "\"connections\":{},\"last_closed\":{},\"standby\":{},\"standby_behind\":{},\"standby_losses\":{},\"epoch\":{},"
         "\"connected_utc_ns\":{},\"last_received_utc_ns\":{},\"last_sent_utc_ns\":{}}}",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         json_string(engine::name(status.state)), status.enabled, json_string(status.peer), status.next_sender,
         status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
         status.lost, status.lost_fills, status.connections, json_string(name(status.last_closed)),
-        status.connected_utc_ns, status.last_received_utc_ns, status.last_sent_utc_ns);
+        json_string(engine::name(status.standby.state)), status.standby.behind, status.standby.losses,
+        status.standby.epoch, status.connected_utc_ns, status.last_received_utc_ns, status.last_sent_utc_ns);
 }
 
-std::string list(const SessionList& sessions) {
+/// A session that does not run here.
+std::string json_of(const engine::ReplicaStatus& replica) {
+    return fmt::format(
+        "{{\"name\":{},\"role\":\"standby\",\"state\":\"{}\",\"enabled\":true,\"peer\":{},\"next_sender\":{},"
+        "\"next_target\":{},\"received\":{},\"sent\":0,\"epoch\":{},\"whole\":{},\"last_closed\":{},"
+        "\"last_received_utc_ns\":{}}}",
+        json_string(replica.name), replica.is_whole ? "standby" : "standby, gaps", json_string(replica.peer),
+        replica.next_sender, replica.next_target, replica.records, replica.epoch, replica.is_whole,
+        json_string(replica.error), replica.heard_utc_ns);
+}
+
+std::vector<engine::ReplicaStatus> waiting(const Administered& administered) {
+    auto all = administered.replicas ? administered.replicas() : std::vector<engine::ReplicaStatus>{};
+    std::erase_if(all, [](const auto& replica) { return replica.is_promoted; });
+    return all;
+}
+
+std::string list(const Administered& administered) {
     std::string text;
-    for (const auto& session : sessions) {
-        if (!text.empty()) text += ',';
-        text += json_of(session->status());
-    }
+    const auto add = [&](const std::string& one) { text += text.empty() ? one : "," + one; };
+    for (const auto& session : administered.sessions()) add(json_of(session->status()));
+    for (const auto& replica : waiting(administered)) add(json_of(replica));
     return "{\"sessions\":[" + text + "]}";
 }
 
-engine::SessionHandle& session_named(std::string_view name, const SessionList& sessions) {
-    engine::SessionHandle* found = nullptr;
-    for (const auto& session : sessions) {
-        if (session->name() == name) return *session;
-        if (session->name().find(name) == std::string::npos) continue;
+/// The name that is `name`, or the one that has it as a part.
+const std::string& name_like(std::string_view name, const std::vector<std::string>& names) {
+    const std::string* found = nullptr;
+    for (const auto& one : names) {
+        if (one == name) return one;
+        if (one.find(name) == std::string::npos) continue;
         if (found != nullptr) {
-            throw BadRequest(fmt::format("'{}' matches both '{}' and '{}'", name, found->name(), session->name()));
+            throw BadRequest(fmt::format("'{}' matches both '{}' and '{}'", name, *found, one));
         }
-        found = session.get();
+        found = &one;
     }
     if (found == nullptr || name.empty()) throw BadRequest(fmt::format("there is no session '{}'", name));
     return *found;
+}
+
+engine::SessionHandle& session_named(std::string_view name, const SessionList& sessions) {
+    std::vector<std::string> names;
+    for (const auto& session : sessions) names.push_back(session->name());
+    const auto& found = name_like(name, names);
+    return **std::ranges::find(sessions, found, [](const auto& session) -> const auto& { return session->name(); });
+}
+
+/// SESSION, or with * each one that waits.
+void promote(std::string_view name, std::string_view how, const Administered& administered) {
+    if (how != "-" && how != "force") throw BadRequest(fmt::format("promote: - or force, found '{}'", how));
+    if (!administered.promote) throw BadRequest("nothing can be promoted here");
+    std::vector<std::string> names;
+    for (const auto& replica : waiting(administered)) names.push_back(replica.name);
+    if (name != "*") {
+        for (const auto& session : administered.sessions()) names.push_back(session->name());
+        names = {name_like(name, names)};
+    }
+    std::string errors;
+    for (const auto& one : names) {
+        const auto error = administered.promote(one, how == "force");
+        if (!error.empty()) errors += (errors.empty() ? "" : "; ") + error;
+    }
+    if (!errors.empty()) throw BadRequest(errors);
 }
 
 std::optional<std::uint64_t> number_of(std::string_view text) {
@@ -91,10 +134,13 @@ struct Verb {
 
 /// Throws BadRequest if a field is missing, which it names, or if there are too many.
 void check_fields(const std::vector<std::string_view>& request) {
-    static const std::vector<Verb> verbs{
-        {"list", {}},           {"logout", {"SESSION", "REASON"}},
-        {"logon", {"SESSION"}}, {"reload", {}},
-        {"reset", {"SESSION"}}, {"set-seq", {"SESSION", "NEXT_SENDER", "NEXT_TARGET"}}};
+    static const std::vector<Verb> verbs{{"list", {}},
+                                         {"logout", {"SESSION", "REASON"}},
+                                         {"promote", {"SESSION", "-|force"}},
+                                         {"logon", {"SESSION"}},
+                                         {"reload", {}},
+                                         {"reset", {"SESSION"}},
+                                         {"set-seq", {"SESSION", "NEXT_SENDER", "NEXT_TARGET"}}};
     const auto verb = std::ranges::find(verbs, request[0], &Verb::name);
     if (verb == verbs.end()) throw BadRequest(fmt::format("unknown request '{}'", request[0]));
     const auto given = request.size() - 1;
@@ -144,7 +190,11 @@ std::string answer_admin(std::string_view request, const Administered& administe
     const auto verb = fields[0];
     try {
         check_fields(fields);
-        if (verb == "list") return list(administered.sessions());
+        if (verb == "list") return list(administered);
+        if (verb == "promote") {
+            promote(fields[1], fields[2], administered);
+            return "{\"done\":true}";
+        }
         if (verb == "reload") {
             const auto result = administered.reload();
             if (!result) throw BadRequest("no result of the reload yet; see the log");

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <millpond/engine/replica_server.hpp>
 #include <millpond/engine/session_handle.hpp>
 
 #include "service/reloader.hpp"
@@ -18,6 +19,7 @@
 ///     logon SESSION
 ///     reset SESSION
 ///     set-seq SESSION NEXT_SENDER|- NEXT_TARGET|-
+///     promote SESSION -|force              {"done":true}
 ///     reload                               {"done":["session FIX.4.4:HOUSE->DESK is added"],"refused":[]}
 ///     anything wrong                       {"error":"..."}
 namespace millpond::fixd {
@@ -27,7 +29,10 @@ using SessionList = std::vector<std::shared_ptr<engine::SessionHandle>>;
 /// What requests are about.
 struct Administered {
     std::function<SessionList()> sessions;  ///< Not kept across a reload, which waits for those it removes.
-    std::function<std::optional<service::Reloaded>()> reload{};  ///< Empty: no result in time.
+    std::function<std::optional<service::Reloaded>()> reload{};      ///< Empty: no result in time.
+    std::function<std::vector<engine::ReplicaStatus>()> replicas{};  ///< Of a standby; not set: it is none.
+    /// Gives the error, or empty. SESSION is a whole name then.
+    std::function<std::string(std::string_view session, bool force)> promote{};
 };
 
 /// SESSION is a whole name, or a part that only one name has.

@@ -198,6 +198,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
                       .cut_off_when_exceeded = settings.cut_off};
     for (const auto& range : settings.allow) options.allowed.add(range);
     options.signer = signer_of(settings);
+    if (settings.standby) options.standby = standby_options(*settings.standby);
     options.enabled = settings.enabled;
     return options;
 }

@@ -81,6 +81,10 @@ std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConf
 }
 
 void SessionSet::add(Prepared prepared) {
+    if (!wait_as_standby(prepared)) run(std::move(prepared));
+}
+
+void SessionSet::run(Prepared prepared) {
     const auto& settings = prepared.settings;
     auto placed = std::make_unique<Placed>(Placed{.settings = settings,
                                                   .thread = prepared.thread,

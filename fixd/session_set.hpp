@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <millpond/engine/initiator.hpp>
 #include <millpond/engine/io_thread.hpp>
 #include <millpond/engine/raw_log.hpp>
+#include <millpond/engine/replica_server.hpp>
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/authenticator.hpp"
@@ -42,6 +44,8 @@ public:
         metrics::Registry* registry;  ///< Outlives this, as the next.
         SessionRecords* records;
         Authenticator* authenticator;
+        engine::ReplicaServer* replicas{
+            nullptr};  ///< Holds the sessions' stores until they are promoted. Null: they run.
         /// A session was taken away: who keeps its handle lets go of it, so that its store can be opened again.
         std::function<void(const engine::SessionHandle&)> removed{};
     };
@@ -59,6 +63,10 @@ public:
     /// acceptor is refused. Throws, with nothing changed, for what `next` names and cannot be had. Waits for the
     /// Logouts, each as long as its session does.
     void replace(const EngineConfig& next, service::Reloaded& result);
+
+    /// Has a session run from the standby's copy of its store, or again after another machine took over from it. Gives
+    /// the error, or empty. name: in full.
+    [[nodiscard]] std::string promote(std::string_view name, bool force);
 
     /// Those by template too.
     [[nodiscard]] SessionList sessions() const;
@@ -88,7 +96,8 @@ private:
         std::unique_ptr<engine::Application> application;
         std::unique_ptr<SessionLog> log;
         engine::Acceptor* acceptor;                      // null: the initiator has it
-        std::shared_ptr<engine::SessionHandle> session;  // null: a template
+        std::shared_ptr<engine::SessionHandle> session;  // null: a template, or it waits
+        std::unique_ptr<Prepared> waiting{};             // for its promotion
     };
     /// A session that is to log out and go.
     struct Ending {
@@ -102,6 +111,8 @@ private:
                                    const std::shared_ptr<Dictionaries>& dictionaries) const;
     [[nodiscard]] std::unique_ptr<Opened> open_acceptor(const AcceptorConfig& config) const;
     void add(Prepared prepared);
+    void run(Prepared prepared);
+    [[nodiscard]] bool wait_as_standby(Prepared& prepared);
     void add_when_free(const Prepared& prepared);
     [[nodiscard]] Place find(const SessionSettings& settings);
     void add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::vector<Prepared> sessions,

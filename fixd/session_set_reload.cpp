@@ -135,6 +135,10 @@ void SessionSet::add_new(std::vector<std::unique_ptr<Opened>> acceptors, std::ve
 
 void SessionSet::switch_enabled(Placed& placed, bool enabled, service::Reloaded& result) {
     placed.settings.enabled = enabled;
+    if (placed.waiting != nullptr) {
+        placed.waiting->settings.enabled = placed.waiting->options.enabled = enabled;
+        return;
+    }
     result.done.push_back(
         fmt::format("session {} is {}", session_name(placed.settings), enabled ? "enabled" : "disabled"));
     if (enabled) {
@@ -148,6 +152,12 @@ std::vector<std::optional<engine::SessionStatus>> SessionSet::remove(std::vector
     std::vector<Ending> endings;
     std::vector<Ending> by_template;
     for (const auto& placed : leaving) {
+        if (placed->waiting != nullptr) {
+            options_.replicas->remove(session_name(placed->settings));
+            endings.push_back({});
+            continue;
+        }
+        if (options_.replicas != nullptr) options_.replicas->remove(session_name(placed->settings));
         const std::chrono::seconds logout{placed->settings.logout_seconds};
         endings.push_back({placed->acceptor, std::move(placed->session), logout});
         if (endings.back().session != nullptr) continue;

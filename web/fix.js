@@ -40,21 +40,37 @@ function rowsOf(session) {
     ...cells.map((value, index) => make("td", { "data-label": COLUMNS[index], ...(index === 0 && state !== "good" ? { "data-state": state } : {}) }, value)))];
   const note = (words) => rows.push(make("tr", { class: "note" }, make("td", { colspan: COLUMNS.length + 1 }, words)));
   if (session.last_error !== null) note(`last error ${ago(session.last_error_at)}: ${session.last_error}`);
+  if (session.standby) {
+    const { state: reached, mode, behind, losses, error } = session.standby;
+    note(`standby ${reached} (${mode}), ${count(behind)} messages not acknowledged, lost ${count(losses)} times${error ? `: ${error}` : ""}`);
+  }
   if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty requested were not in the store`);
   return rows;
 }
 
+/** A session that runs on another machine, and whose store is copied here. */
+function rowOfReplica(replica) {
+  const state = replica.whole ? "good" : "warning";
+  const cells = [replica.whole ? "standby" : "standby, gaps", replica.peer || "–", count(replica.next_sender), count(replica.next_target), "–",
+    short(replica.records), "–", "–", "–", ago(replica.heard), "–", "–", "–"];
+  return make("tr", { "data-name": replica.name },
+    make("th", { scope: "row", "data-state": state }, make("span", { class: "dot", "aria-hidden": "true" }), replica.name, make("small", {}, `epoch ${replica.epoch}`)),
+    ...cells.map((value, index) => make("td", { "data-label": COLUMNS[index] }, value)));
+}
+
 function showSessions() {
   const wanted = at("search").value.trim().toLowerCase();
-  const shown = report.sessions.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const isWanted = ({ name }) => name.toLowerCase().includes(wanted);
+  const shown = report.sessions.filter(isWanted);
+  const replicas = (report.replicas ?? []).filter(({ promoted }) => !promoted);
   const total = report.sessions.length;
   const words = `${count(total)} ${total === 1 ? "session" : "sessions"}`;
   setText(at("count"), shown.length === total ? words : `${count(shown.length)} of ${words}`);
-  at("empty").hidden = shown.length > 0;
+  at("empty").hidden = shown.length + replicas.length > 0;
   setText(at("empty"), total === 0 ? "No sessions." : `No session contains “${at("search").value}”.`);
   morph(at("sessions"), make("table", { class: "plain" },
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Session"), ...COLUMNS.map((title) => make("th", { scope: "col" }, title)))),
-    make("tbody", {}, ...shown.flatMap(rowsOf))));
+    make("tbody", {}, ...shown.flatMap(rowsOf), ...replicas.filter(isWanted).map(rowOfReplica))));
 }
 
 function showReport() {

@@ -33,6 +33,8 @@ void FixFlags::add_to(Arguments& options) {
                                          "an address for counterparties, as [[acceptor]] in the file");
     add_table_flag<fixd::SessionSettings>(options, tables_, "a session, as [[session]]");
     add_table_flag<fixd::WebConfig>(options, tables_, "the web page, as [[web]]");
+    add_table_flag(options, tables_, std::string{fixd::kStandbyTable},
+                   "that this engine is the standby of its sessions, as [standby]", fixd::standby_config_texts());
 }
 
 fixd::EngineConfig FixFlags::read() const {

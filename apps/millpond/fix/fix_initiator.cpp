@@ -187,6 +187,7 @@ int run(const Options& options) {
                 fixd::FixPrinter{form, dictionary, fix::SecretTags{config.mask_tags}}, &printed);
         },
         log};
+    if (engine.sessions().empty()) throw UsageError{"fix initiator: a standby sends no script: run `fix acceptor`"};
     Script script{options.script, *engine.sessions().front()};
     script.start();
     std::optional<std::int64_t> since;

@@ -48,6 +48,7 @@ void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& rea
     if (read) service::reload_on_signal();  // from here on a hang-up ends nothing
     engine.start();
     for (const auto& place : engine.listening()) fmt::print("listening on {}\n", place);
+    if (const auto standby = engine.standby_address(); !standby.empty()) fmt::print("standby on {}\n", standby);
     if (const auto metrics = engine.metrics_address(); !metrics.empty()) {
         fmt::print("metrics at http://{}/metrics\n", metrics);
     }

@@ -27,6 +27,8 @@ struct Options {
     std::optional<std::uint64_t> next_sender{};
     std::optional<std::uint64_t> next_target{};
     bool json{false};
+    bool all{false};
+    bool force{false};
 };
 
 using Object = std::map<std::string, std::string, std::less<>>;
@@ -105,6 +107,11 @@ int list(const Options& options) {
         const auto state = value("enabled") == "false" ? "disabled" : value("state");
         fmt::print("{:<32} {:<15} {:<22} {:>10} {:>10} {:>10} {:>10} {}\n", value("name"), state, value("peer"),
                    value("next_sender"), value("next_target"), value("sent"), value("received"), value("last_closed"));
+        const auto standby = value("standby");
+        if (standby == "lost" || standby == "superseded" || standby == "filling") {
+            fmt::print("  ! standby {}: {} messages are not acknowledged; lost {} times\n", standby,
+                       value("standby_behind"), value("standby_losses"));
+        }
         if (const auto lost = value("history_lost"); !lost.empty() && lost != "0") {
             fmt::print(
                 "  ! history lost: {} messages that the counterparty requested were not in the store; it got {} "
@@ -135,6 +142,7 @@ Command fix_sessions_command(Arguments& fix) {
         "  millpond fix sessions list --admin /run/millpond/fix.sock\n"
         "  millpond fix sessions disable DESK --admin /run/millpond/fix.sock\n"
         "  millpond fix sessions logout DESK --reason 'end of the day' --admin /run/millpond/fix.sock\n"
+        "  millpond fix sessions promote --all --admin /run/millpond/fix.sock\n"
         "  millpond fix sessions set-seq DESK --next-in 1057 --admin /run/millpond/fix.sock");
     const auto add = [&](const char* name, const char* help) {
         auto* one = command->add_subcommand(name, help);
@@ -154,6 +162,10 @@ Command fix_sessions_command(Arguments& fix) {
     disable->add_option("--reason", options->reason, "Text(58) of the Logout")->type_name("TEXT");
     auto* enable = add_session(add("enable", "the same as `logon`"));
     auto* reset = add_session(add("reset", "reset both sequence numbers; a session that is logged on logs out first"));
+    auto* promote = add("promote", "run the sessions of a standby here; or one that another machine took over, again");
+    promote->add_option("SESSION", options->session, "name, or a part of it");
+    promote->add_flag("--all", options->all, "every session that this engine is the standby of");
+    promote->add_flag("--force", options->force, "also a copy that lacks messages which the counterparty may have");
     auto* set = add_session(add("set-seq", "set the sequence numbers of a disconnected session"));
     set->add_option("--next-out", options->next_sender, "of the next message that we send")
         ->type_name("N")
@@ -170,6 +182,13 @@ Command fix_sessions_command(Arguments& fix) {
                     return done(*options, "logout\t" + options->session + "\t" + options->reason);
                 }
                 if (logon->parsed() || enable->parsed()) return done(*options, "logon\t" + options->session);
+                if (promote->parsed()) {
+                    if (options->all == !options->session.empty()) {
+                        throw UsageError{"fix sessions promote: give SESSION or --all"};
+                    }
+                    return done(*options, "promote\t" + (options->all ? std::string{"*"} : options->session) + "\t" +
+                                              (options->force ? "force" : "-"));
+                }
                 if (reset->parsed()) return done(*options, "reset\t" + options->session);
                 if (set->parsed() && !options->next_sender && !options->next_target) {
                     throw UsageError{"fix sessions set-seq: needs --next-out, --next-in or both, each at least 1"};

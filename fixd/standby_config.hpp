@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/replica_server.hpp>
+#include <millpond/engine/standby.hpp>
+#include <millpond/net/socket_address.hpp>
+
+#include "service/settings/schema.hpp"
+#include "service/token.hpp"
+
+/// A session's standby: what `[session.standby]` and `[standby]` hold.
+namespace millpond::fixd {
+
+/// PEM files of one side. Each side verifies the other's certificate by `authorities`.
+struct StandbyTls {
+    std::string certificate{};
+    std::string key{};
+    std::string authorities{};
+    std::string server_name{};
+    friend bool operator==(const StandbyTls&, const StandbyTls&) = default;
+};
+
+/// Where a copy of the session's store is kept: `[session.standby]`.
+struct StandbySettings {
+    std::string address{};  ///< HOST:PORT; empty: the session has no standby.
+    engine::StandbyMode mode{engine::StandbyMode::received};
+    engine::OnStandbyLoss on_loss{engine::OnStandbyLoss::stop};
+    std::uint64_t timeout_ms{2'000};
+    StandbyTls tls{};
+    service::TokenSource token{};
+    friend bool operator==(const StandbySettings&, const StandbySettings&) = default;
+};
+
+/// That this engine is the standby of its sessions: `[standby]`.
+struct StandbyConfig {
+    net::SocketAddress listen{};  ///< Empty: it is not.
+    std::vector<std::string> allow{};
+    StandbyTls tls{};
+    service::TokenSource token{};
+    friend bool operator==(const StandbyConfig&, const StandbyConfig&) = default;
+};
+
+inline constexpr std::string_view kStandbyTable = "standby";
+
+/// Throws settings::ConfigError with the place.
+[[nodiscard]] StandbySettings standby_settings_of(const settings::Value& table);
+[[nodiscard]] StandbyConfig standby_config_of(const settings::Value& table);
+/// From the command line: "listen=10.0.0.1:7100,token_file=pair.token".
+[[nodiscard]] StandbyConfig standby_config_of(std::string_view text);
+/// The keys of `[standby]`.
+[[nodiscard]] std::vector<settings::KeyText> standby_config_texts();
+
+/// What no single key can check. user: whose they are, for messages. Throw ConfigError.
+void check(const StandbySettings& standby, const std::string& user);
+void check(const StandbyConfig& standby);
+
+/// For the engine. Throw ConfigError: a token that cannot be read.
+[[nodiscard]] engine::StandbyOptions standby_options(const StandbySettings& standby);
+[[nodiscard]] engine::ReplicaServer::Options replica_options(const StandbyConfig& standby);
+
+}  // namespace millpond::fixd
