@@ -39,7 +39,8 @@ std::string error_of(const std::string& toml) {
 
 TEST(FixStandbyConfig, EveryKeyHasItsPlace) {
     const auto config = RunningEngine::config_of(
-        std::string{kServer} + "tls_authorities = 'p'\ntoken_env = 'T'\nallow = ['10.0.0.0/8']\n" + kSession + kStandby +
+        std::string{kServer} + "tls_authorities = 'p'\ntoken_env = 'T'\nallow = ['10.0.0.0/8']\n" + kSession +
+        kStandby +
         "mode = 'none'\non_standby_loss = 'continue'\ntimeout_ms = 250\ntls_server_name = 'n'\ntls_authorities = 'p'\n"
         "tls_certificate = 'c'\ntls_key = 'k'\ntoken_file = 'f'\n");
     EXPECT_EQ(config.standby->listen.port(), 0);
@@ -91,15 +92,17 @@ protected:
                            (folder_ / store).string(), more);
     }
     [[nodiscard]] std::string with_standby(const std::string& more = "") const {
-        return fmt::format("[session.standby]\naddress = '{}'\ntls_server_name = '{}'\ntls_authorities = '{}'\n"
-                           "token_file = '{}'\ntimeout_ms = 200\n{}",
-                           b_->engine().standby_address(), test::Certificates::kServerName, made_.certificate("ours"),
-                           (folder_ / "token").string(), more);
+        return fmt::format(
+            "[session.standby]\naddress = '{}'\ntls_server_name = '{}'\ntls_authorities = '{}'\n"
+            "token_file = '{}'\ntimeout_ms = 200\n{}",
+            b_->engine().standby_address(), test::Certificates::kServerName, made_.certificate("ours"),
+            (folder_ / "token").string(), more);
     }
     void start_b(const std::string& more = "") {
         b_ = std::make_unique<RunningEngine>(
-            fmt::format("[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n",
-                        made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string()) +
+            fmt::format(
+                "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n",
+                made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string()) +
             "[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("b.store") + more);
     }
     void start_a(const std::string& standby) {
