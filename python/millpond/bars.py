@@ -33,7 +33,10 @@ def interval_ns(interval: str) -> int:
     found = re.fullmatch(r"(\d+)(ns|us|ms|s|m|h|d)", interval)
     if found is None or int(found[1]) == 0:
         raise ValueError(f"interval: found {interval!r}, must be a number and one of {', '.join(_UNITS)}, such as 1s")
-    return int(found[1]) * _UNITS[found[2]]
+    nanos = int(found[1]) * _UNITS[found[2]]
+    if nanos >= 2**63:
+        raise ValueError(f"interval: found {interval!r}, must be shorter than 106751 days")
+    return nanos
 
 
 def bars(scan: Scan, interval: str) -> npt.NDArray[Any]:

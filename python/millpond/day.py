@@ -38,6 +38,8 @@ def date_at(utc_ns: int, timezone: str) -> datetime.date:
 
 def midnight_ns(date: datetime.date, timezone: str) -> int:
     """UTC nanoseconds of midnight in that zone."""
+    if not 1678 <= date.year <= 2261:
+        raise ValueError(f"date: found {date}, must be from 1678 to 2261")
     moment = datetime.datetime(date.year, date.month, date.day, tzinfo=_zone(timezone))
     return int(moment.timestamp()) * 1_000_000_000
 
@@ -47,5 +49,5 @@ def _zone(timezone: str) -> datetime.tzinfo:
 
     try:
         return zoneinfo.ZoneInfo(timezone)
-    except zoneinfo.ZoneInfoNotFoundError:
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"timezone: {timezone!r} is unknown; the package tzdata provides time zones") from None

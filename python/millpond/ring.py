@@ -47,7 +47,14 @@ def checked_symbols(symbols: Iterable[str] | None) -> list[str] | None:
         return None
     if isinstance(symbols, str):
         raise TypeError(f"symbols: found the string {symbols!r}, must be a list of symbols")
-    return list(symbols)
+    checked: list[str] = []
+    for symbol in symbols:
+        if not isinstance(symbol, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"symbols: found {symbol!r}, must be a str")
+        if not symbol.isascii():
+            raise ValueError(f"symbols: found {symbol!r}, but symbols are ASCII")
+        checked.append(str(symbol))
+    return checked
 
 
 class Ring:

@@ -437,8 +437,10 @@ def scan(
     Raises OSError for a file that cannot be read, DamagedFile for one of another format. Later damage is reported in
     `Scan.report`, with a MillpondWarning; the good data around it is delivered.
     """
-    name = os.fspath(path)
+    name = _checked_path(path)
     kind, form, first = _kind_of(name, format)
+    if only and kind != "capture":
+        raise ValueError(f"only: found {only!r}, but {name!r} is not a capture and has no addresses")
     day = datetime.date.fromisoformat(date) if isinstance(date, str) else date
     if day is None and kind != "journal":
         day = date_of(name) if first is None else date_at(first, timezone)
@@ -457,8 +459,26 @@ def scan(
     )
 
 
+def _checked_path(path: str | os.PathLike[str]) -> str:
+    name = os.fspath(path)
+    if "\0" in name:
+        raise ValueError(f"path: {name!r} has a character of code 0")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"path: {name!r} is not UTF-8; rename the file, or make a link to it") from None
+    return name
+
+
 def time_ns(name: str, time: Time) -> int:
     """UTC nanoseconds."""
+    nanos = _time_ns(name, time)
+    if not -(2**63) <= nanos < 2**63:
+        raise ValueError(f"{name}: found {time!r}, must be from 1677-09-21 to 2262-04-11")
+    return nanos
+
+
+def _time_ns(name: str, time: Time) -> int:
     if isinstance(time, datetime.datetime):
         if time.tzinfo is not None:
             time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
@@ -472,7 +492,10 @@ def time_ns(name: str, time: Time) -> int:
         if np.isnat(moment):
             raise ValueError(f"{name}: found {time!r}, which is not a time")
         return int(moment.astype(np.int64))
-    return int(time)
+    try:
+        return int(time)
+    except (OverflowError, ValueError):
+        raise ValueError(f"{name}: found {time!r}, which is not a time") from None
 
 
 def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
@@ -482,6 +505,8 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
     if Path(path).is_dir():
         if form not in (None, "journal"):
             raise ValueError(f"format: {path!r} is a folder, so a journal, and not {form!r}")
+        if not any(each.suffix == ".mpj" for each in Path(path).iterdir()):
+            raise DamagedFile(f"'{path}': the folder has no segment of a journal (*.mpj)")
         return "journal", "", None
     if form == "journal":
         open(path, "rb").close()  # the system's own error
@@ -495,10 +520,13 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
         if not (form or found):
             raise DamagedFile(f"'{path}': cannot detect the format of the capture; set format= to one of {_CAPTURES}")
         return kind, form or found, first
-    if kind == "itch" or form == "itch":
+    if form in (None, "itch") and (kind == "itch" or form == "itch"):
         return "itch", "", None
-    if kind == "journal":
+    if form is None and kind == "journal":
         return kind, "", None
+    if kind in ("itch", "journal"):
+        what = "a file of ITCH messages" if kind == "itch" else "a segment of a journal"
+        raise DamagedFile(f"'{path}': format {form!r} was asked for, but this is {what}")
     raise DamagedFile(f"'{path}': neither a journal, a capture (pcap) nor a file of ITCH messages")
 
 
