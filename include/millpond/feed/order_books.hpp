@@ -43,7 +43,11 @@ public:
         std::uint64_t bid_size{0};
         std::uint64_t ask_size{0};
 
-        friend bool operator==(const Top&, const Top&) noexcept = default;
+        /// Without branches: which of the four has changed cannot be foreseen.
+        friend bool operator==(const Top& one, const Top& other) noexcept {
+            return ((one.bid_price ^ other.bid_price) | (one.ask_price ^ other.ask_price) |
+                    (one.bid_size ^ other.bid_size) | (one.ask_size ^ other.ask_size)) == 0;
+        }
     };
 
     enum class Outcome : std::uint8_t {
@@ -244,7 +248,7 @@ inline OrderBooks::Top OrderBooks::top(std::uint16_t book) const noexcept {
     const auto bid = found.bids.best();
     const auto ask = found.asks.best();
     top.bid_size = bid.shares;
-    top.bid_price = bid.shares != 0 ? bid.key : 0;
+    top.bid_price = bid.key;
     top.ask_size = ask.shares;
     top.ask_price = ask.shares != 0 ? ~ask.key : 0;
     return top;

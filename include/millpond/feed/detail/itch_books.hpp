@@ -42,7 +42,9 @@ public:
                 default: return halted_here ? TradingState::operational_halt : TradingState::trading;
             }
         }
-        [[nodiscard]] bool is_halted() const noexcept { return state() != TradingState::trading; }
+        [[nodiscard]] bool is_halted() const noexcept {
+            return halted_here || action == 'H' || action == 'P' || action == 'Q';
+        }
     };
 
     ItchBooks(InstrumentTable& instruments, const Venue& venue, std::size_t books, std::pmr::memory_resource* memory)

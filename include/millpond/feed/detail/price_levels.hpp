@@ -34,7 +34,7 @@ public:
     /// False when there is no such level. A level without shares goes.
     bool take(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
-    /// Without shares when there is no level.
+    /// Without shares and with key 0 when there is no level.
     [[nodiscard]] Level best() const noexcept { return {best_key_, best_shares_}; }
 
     /// Calls visit(level) from the best to the worst.
