@@ -8,8 +8,8 @@ namespace millpond::python {
 
 inline constexpr std::size_t kLeastPages = std::size_t{1} << 20;  ///< Bytes from which an array has pages of its own.
 
-/// Memory for a large array, in huge pages where the kernel has them. What was given back is handed out again: the
-/// kernel's work for a fresh page costs more than filling it. Throws std::bad_alloc.
+/// Memory for a large array. What was given back is handed out again: the kernel's work for a fresh page costs more
+/// than filling it. Throws std::bad_alloc.
 ///
 /// Threads: any. A child process after fork may go on with both.
 /// Memory:  up to a quarter more than asked for, in units of 2 MiB; at most 64 MiB of what was given back is kept.
@@ -39,7 +39,7 @@ struct PageAllocator {
     friend bool operator==(PageAllocator, PageAllocator) noexcept { return true; }
 };
 
-/// The same for the library's own tables.
+/// For the library's own tables, which are read at random: in huge pages, where the kernel has them.
 [[nodiscard]] std::pmr::memory_resource* page_resource() noexcept;
 
 }  // namespace millpond::python

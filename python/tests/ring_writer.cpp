@@ -1,15 +1,21 @@
-// A ring's writer for the tests: publishes what a gateway would, one event a call. And a reader without Python, for the
-// bench.
+// A ring's writer for the tests: publishes what a gateway would, one event a call. And readers without Python and
+// a day's ITCH file, for the benches.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/market/ring_reader.hpp>
 #include <millpond/market/ring_writer.hpp>
+
+#include "itch_day.hpp"
 
 namespace nb = nanobind;
 
@@ -114,13 +120,49 @@ std::int64_t drain(market::RingReader& reader, std::uint64_t count) {
     return sum.bids;
 }
 
+/// Keeps the quotes of a batch.
+struct Keep {
+    std::vector<feed::Quote> quotes{};
+    std::uint64_t events{0};
+
+    void on(const feed::Quote& quote) {
+        quotes.push_back(quote);
+        ++events;
+    }
+    template <class Other>
+    void on(const Other&) {
+        ++events;
+    }
+};
+
+/// The same for a consumer that keeps what it reads: a batch in memory of its own lives until the next one is there.
+std::int64_t collect(market::RingReader& reader, std::uint64_t count, std::size_t batch) {
+    const nb::gil_scoped_release unlocked;
+    std::int64_t bids = 0;
+    Keep newest;
+    for (std::uint64_t events = 0; events < count;) {
+        Keep keep;
+        keep.quotes.reserve(batch);
+        while (keep.events < batch && reader.poll(keep, std::min<std::size_t>(4'096, batch - keep.events)) != 0) {
+        }
+        if (keep.events == 0) break;
+        for (const auto& quote : keep.quotes) bids += quote.bid_price;
+        events += keep.events;
+        newest = std::move(keep);
+    }
+    return bids;
+}
+
 }  // namespace
 
 NB_MODULE(_ring_writer, module) {
+    module.def("write_itch_day", &write_itch_day, nb::arg("path"), nb::arg("books"), nb::arg("live_each"),
+               nb::arg("messages"));
     nb::class_<market::RingReader>(module, "RingDrain")
         .def("__init__",
              [](market::RingReader* place, const std::string& name) { new (place) market::RingReader({.name = name}); })
-        .def("drain", &drain);
+        .def("drain", &drain)
+        .def("collect", &collect);
     nb::class_<market::RingWriter>(module, "RingWriter")
         .def("__init__", &open, nb::arg("name"), nb::arg("capacity") = 1024, nb::arg("instruments") = 16)
         .def("name",

@@ -19,13 +19,14 @@ BENCHES = Path(__file__).resolve().parents[1] / "bench"
         ("import_time", 1),
         ("ring_to_numpy", 20_000),
         ("itch_to_numpy", 20_000),
+        ("itch_depth_to_numpy", 60_000),
         ("itch_gz_to_parquet", 20_000),
         ("fix_to_arrow", 500),
         ("journal_to_polars", 5_000),
     ],
 )
 def test_a_bench_runs_and_its_contenders_agree(program: str, name: str, size: int) -> None:
-    if name == "ring_to_numpy" and importlib.util.find_spec("millpond._ring_writer") is None:
+    if name in ("ring_to_numpy", "itch_depth_to_numpy") and importlib.util.find_spec("millpond._ring_writer") is None:
         pytest.skip("a wheel has no ring writer")
     said = subprocess.run(
         [sys.executable, BENCHES / f"{name}.py", "--size", str(size), "--runs", "1"],
