@@ -27,7 +27,7 @@ bench::Finding bulk(std::size_t bytes) {
     std::vector<void*> all(kHeld);
     const auto rounds = bench::scaled(20'000) / kHeld;
     std::uint64_t answer = 0;
-    const auto nanos = bench::typical_nanos_each(kPasses, rounds * kHeld, [&] {
+    const auto nanos = bench::typical_own_nanos_each(kPasses, rounds * kHeld, [&] {
         for (std::size_t round = 0; round < rounds; ++round) {
             for (auto& block : all) *static_cast<std::uint64_t*>(block = blocks.acquire()) = round + 1;
             for (void* const block : all) {

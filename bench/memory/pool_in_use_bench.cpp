@@ -37,7 +37,7 @@ bench::Finding exchange(std::size_t in_use) {
     std::vector<void*> gone(kBurst);
     std::uint64_t answer = 0;
     std::size_t next = 0;
-    const auto nanos = bench::typical_nanos_each(places.size() / kPass, kPass, [&] {
+    const auto nanos = bench::typical_own_nanos_each(places.size() / kPass, kPass, [&] {
         for (const auto end = next + kPass; next < end; next += kBurst) {
             // A place drawn twice in a burst is exchanged once.
             for (std::size_t j = 0; j < kBurst; ++j) {
