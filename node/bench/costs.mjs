@@ -83,7 +83,7 @@ const SLOTS = {
 };
 SLOTS["none of these"] = Object.values(SLOTS).flat();
 
-/** Each in an isolate of its own, beside what it is compared with: code that another has warmed up is another's. */
+/** Each in an isolate of its own: code that another has warmed up is another's. Without `patches`, what the package is compared with. */
 function contender(kind, name, patches) {
   const worker = new Worker(script, { workerData: { kind, patches }, argv: process.argv.slice(2) });
   let settle;
@@ -107,13 +107,13 @@ for (const [kind, parts, beside] of [
   ["queue", QUEUE, "fastq with the same pool"],
   ["slots", SLOTS, "new"],
 ]) {
-  const contenders = Object.entries(parts).map(([name, patches]) => contender(kind, name, patches));
+  const contenders = [[beside, undefined], ...Object.entries(parts)].map((part) => contender(kind, ...part));
   await compare(
     {
       name: `costs-${kind}`,
       question: `What does ${{ send: "a send to a static path", queue: "a queued emit without contexts", slots: "a slot, 1,000 in flight," }[kind]} cost without one of its parts?`,
-      unit: `x ${beside}`,
-      runs: quick ? 6 : 41,
+      unit: "ns/message",
+      runs: quick ? 6 : 21,
       warmups: 5,
     },
     contenders,
