@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -86,9 +87,19 @@ int flushed(int exit_code) {
     return kFailed;
 }
 
+/// Fills those of the three standard descriptors that are closed, so that no file, ring or socket of ours gets their
+/// numbers and with them what is printed. Reading and writing them fails, as while they were closed.
+void fill_standard_descriptors() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) ::_exit(kFailed);
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    fill_standard_descriptors();
     std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
     millpond::app::Arguments program{"millpond", "Market-data gateway and FIX engine."};
     const auto [version, commit] = millpond::service::build_info();

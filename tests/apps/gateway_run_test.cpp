@@ -72,6 +72,22 @@ void generate(const GatewayRun& gateway, std::uint64_t count, market::RingReader
     }
 }
 
+TEST(StandardDescriptors, NoFileOfTheGatewayTakesTheNumberOfAClosedOne) {
+    const auto ring = unique_ring("closed-descriptors");
+    // It says on standard error where it listens; what it prints on standard output must reach no ring.
+    Program gateway{"/bin/sh",
+                    {"-c", fmt::format("exec '{}' gateway --ring name={},huge_pages=none --metrics 127.0.0.1:0"
+                                       " --feed name=f,listen=127.0.0.1:0,format=quotes <&- >&-",
+                                       MILLPOND_PROGRAM, ring)}};
+    ASSERT_TRUE(gateway.says("listens on "));
+    for (const auto* const number : {"0", "1"}) {
+        const auto link = fmt::format("/proc/{}/fd/{}", gateway.pid(), number);
+        EXPECT_EQ(std::filesystem::read_symlink(link), "/dev/null") << number;
+    }
+    gateway.signal(SIGTERM);
+    EXPECT_EQ(gateway.wait().exit_code, 1);  // it could not print
+}
+
 TEST(Gateway, EndsCleanlyAndLeavesNoNameBehind) {
     GatewayRun gateway{{.ring = unique_ring("clean"), .format = "quotes", .more = {"--tcp", "listen=127.0.0.1:0"}}};
     EXPECT_EQ(gateway.shared_names().size(), 3U);  // the ring, its lock, and its one reader

@@ -41,6 +41,8 @@ public:
     [[nodiscard]] json_lines::Subscriber& subscriber() noexcept { return subscriber_; }
     [[nodiscard]] const json_lines::Subscriber& subscriber() const noexcept { return subscriber_; }
     [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+    /// Whether the peer has closed its side of the connection.
+    [[nodiscard]] bool is_half_closed() const noexcept { return deaf_; }
 
 private:
     [[nodiscard]] bool pass_on(std::int64_t now_ns);

@@ -77,7 +77,7 @@ void TcpSink::say_refused(std::string_view peer, std::string_view reason) {
 void TcpSink::take(Listener::Accepted accepted, std::int64_t now_ns) {
     Stream stream{std::move(accepted.socket), options_.tls};
     const auto peer = accepted.peer.to_string();
-    if (is_full()) {
+    if (!has_room()) {
         const auto reason = fmt::format("{} clients are connected already", options_.max_clients);
         if (!options_.tls.on()) {
             auto bye = json_lines::text_line("bye", reason);
@@ -99,7 +99,7 @@ void TcpSink::look_at_applicants(std::int64_t now_ns) {
     std::erase_if(applicants_, [&](const std::unique_ptr<Applicant>& applicant) {
         const auto verdict = applicant->look(now_ns);
         if (verdict == Applicant::Verdict::waits) return false;
-        if (verdict == Applicant::Verdict::refused || is_full()) {
+        if (verdict == Applicant::Verdict::refused || !has_room()) {
             say_refused(applicant->peer(), verdict == Applicant::Verdict::refused ? applicant->reason() : "full");
             return true;
         }
@@ -118,6 +118,27 @@ void TcpSink::admit(Stream stream, std::string said, const std::string& peer, st
          fmt::format("tcp sink '{}': client {} connected", options_.name, peer));
 }
 
+bool TcpSink::has_room() {
+    if (connections_.size() < options_.max_clients) return true;
+    const auto gone = std::ranges::find_if(connections_, [](const auto& client) { return client->is_half_closed(); });
+    if (gone == connections_.end()) return false;
+    part_from(**gone);
+    connections_.erase(gone);
+    return true;
+}
+
+void TcpSink::part_from(Connection& connection) {
+    if (!connection.subscriber().ending()) counters_.left.add();
+    leave(connection.subscriber());
+    const auto last = connection.subscriber().account();
+    say_(
+        service::Severity::info, options_.name + ".disconnect",
+        fmt::format("tcp sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
+                    "missed {} + queued {}",
+                    options_.name, connection.peer(), last.published, last.delivered, last.filtered, last.conflated,
+                    last.missed, last.queued));
+}
+
 bool TcpSink::is_due(std::int64_t now_ns) const noexcept {
     return called_ || somebody_knocks_ || served_ != log().end() || now_ns - served_ns_ >= kLookEveryNs;
 }
@@ -131,15 +152,7 @@ void TcpSink::step(std::int64_t monotonic_ns) {
     look_at_applicants(monotonic_ns);
     const auto over = [&](const std::unique_ptr<Connection>& connection) {
         if (connection->serve(monotonic_ns)) return false;
-        if (!connection->subscriber().ending()) counters_.left.add();
-        leave(connection->subscriber());
-        const auto last = connection->subscriber().account();
-        say_(service::Severity::info, options_.name + ".disconnect",
-             fmt::format(
-                 "tcp sink '{}': client {} disconnected: published {} = delivered {} + filtered {} + conflated {} + "
-                 "missed {} + queued {}",
-                 options_.name, connection->peer(), last.published, last.delivered, last.filtered, last.conflated,
-                 last.missed, last.queued));
+        part_from(*connection);
         return true;
     };
     std::erase_if(connections_, over);

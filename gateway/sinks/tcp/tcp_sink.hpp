@@ -44,7 +44,10 @@ private:
     void look_at_applicants(std::int64_t now_ns);
     void admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns);
     void say_refused(std::string_view peer, std::string_view reason);
-    [[nodiscard]] bool is_full() const noexcept { return connections_.size() >= options_.max_clients; }
+    /// Whether another client may come. The oldest client that has closed its side makes room: only a send would show
+    /// whether it still reads.
+    [[nodiscard]] bool has_room();
+    void part_from(Connection& connection);
     /// Whether a step would find anything to do.
     [[nodiscard]] bool is_due(std::int64_t now_ns) const noexcept;
 

@@ -405,6 +405,26 @@ TEST_F(TcpSinkTest, AClientThatFloodsWithRequestsAndNeverReadsIsBounded) {
     EXPECT_TRUE(run_until_lines(other, 1));
 }
 
+TEST_F(TcpSinkTest, AClientThatClosedItsSideMakesRoomForANewOneOnAQuietFeed) {
+    open({.max_clients = 2});
+    auto half_closed = connect();
+    auto whole = connect();
+    half_closed.send_no_more();
+    ASSERT_TRUE(run_until([&] {
+        whole.receive();
+        return sink_->counters().clients.read() == 2;
+    }));
+    publish(1);
+    EXPECT_TRUE(run_until_lines(half_closed, 1));  // it may read on while no client needs its place
+    auto next = connect();
+    publish(1);
+    EXPECT_TRUE(run_until_lines(next, 1));
+    EXPECT_TRUE(run_until_lines(whole, 2));
+    EXPECT_EQ(sink_->counters().clients.read(), 2U);
+    EXPECT_EQ(sink_->counters().refused.read(), 0U);
+    EXPECT_EQ(sink_->counters().left.read(), 1U);
+}
+
 TEST_F(TcpSinkTest, TooManyClientsAreRefusedWithTheReason) {
     open({.max_clients = 2});
     auto first = connect();
