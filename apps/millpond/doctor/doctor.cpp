@@ -102,7 +102,7 @@ Command doctor_command(Arguments& program) {
     auto* command =
         program.add_subcommand("doctor", "Check the machine for low latency, or find where a feed's datagrams stop.");
     command->footer(
-        "Every finding comes with the command that fixes it. The exit code is 1 if a check is bad.\n"
+        "A finding comes with the command that fixes it, or with advice. The exit code is 1 if a check is bad.\n"
         "Examples:\n"
         "  millpond doctor\n"
         "  millpond doctor --config /etc/millpond/gateway.toml --format json\n"

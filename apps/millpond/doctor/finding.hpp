@@ -21,7 +21,7 @@ enum class Level : std::uint8_t {
     return "unknown";
 }
 
-/// What one check found, and the command that fixes it.
+/// What one check found, and the command or advice that fixes it.
 struct Finding {
     std::string check;  ///< One word or two: "rp_filter".
     Level level{Level::good};

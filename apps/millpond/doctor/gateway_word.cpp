@@ -31,20 +31,23 @@ constexpr std::string_view kRestart = "systemctl restart millpond; journalctl -u
 
 /// What to do about a stage of gateway/health/findings.hpp that this check did not find.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 21> kFixes{{
-    {"link", "ip -s link; ethtool INTERFACE"},
+    {"link", "ip -s link; ethtool for the feed's interface: check the cable and the switch port"},
     {"group not joined", kRestart},
     {"no packets", kRestart},
     {"stale", kRestart},
     {"kernel drops",
      "sysctl -w net.core.rmem_max=67108864; receive_buffer = \"64MiB\" in the [[feed]], pin in the [[ring]]"},
-    {"checksum errors", "ethtool -S INTERFACE; a sender on veth: ethtool -K DEVICE tx off"},
+    {"checksum errors",
+     "ethtool -S for the feed's interface; a sender on veth: switch its checksum offload off with ethtool -K"},
     {"line", "ip -s link; ip maddress: interface_b and the group of line B as for any feed"},
     {"undecodable", "journalctl -u millpond: the decoder's error for the first one; compare format of the [[feed]]"},
-    {"rejected messages", "millpond gateway --capture FOLDER keeps the datagrams; compare format of the [[feed]]"},
-    {"other session", "tcpdump -n port PORT: shows the senders; source of the [[feed]] accepts only one of them"},
-    {"request server", "ip route get ADDRESS of rerequest; missing messages stay missing until there is a route"},
+    {"rejected messages", "millpond gateway --capture keeps the datagrams; compare format of the [[feed]]"},
+    {"other session", "find the senders with tcpdump; set source of the [[feed]] to accept only one"},
+    {"request server",
+     "ip route get, with the address of rerequest; missing messages stay missing until there is a route"},
     {"gap",
-     "nstat -az UdpRcvbufErrors; ethtool -S INTERFACE: if nothing was lost here, check the sender and the network"},
+     "nstat -az UdpRcvbufErrors; ethtool -S for the feed's interface: if nothing was lost here, check the sender and "
+     "the network"},
     {"quotes incomplete",
      "the cause of the loss: kernel drops, gap, stale; rebuild_from or rerequest of an ITCH [[feed]] completes its "
      "books"},

@@ -46,8 +46,8 @@ constexpr settings::Key<Settings> kKeys[] = {
     {"broker", "HOST:PORT", "Address of the broker.", assign_broker,
      [](const Settings& s) { return fmt::format("{}:{}", s.host, s.port); }},
     K::text<&Settings::topic>("topic", "TEMPLATE", "Topic of an instrument's quotes, with {symbol} and {venue}."),
-    K::text<&Settings::state_topic>("state_topic", "TOPIC",
-                                    "Topic of the sink's state: online, stopped or lost; millpond/NAME if unset."),
+    K::text<&Settings::state_topic>(
+        "state_topic", "TOPIC", "Topic of the sink's state, online or offline with a reason; millpond/NAME if unset."),
     K::text<&Settings::client_id>("client_id", "ID", "MQTT client identifier; random if unset."),
     K::choice<&Settings::protocol, kProtocols>("protocol", "3.1.1|5", "Version of MQTT."),
     K::integer<&Settings::qos, 0, 1>(

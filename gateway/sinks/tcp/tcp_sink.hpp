@@ -21,8 +21,8 @@
 
 namespace millpond::gateway::tcp {
 
-/// One JSON line an event to every TCP client; lines/request.hpp says what clients may ask for, lines/subscriber.hpp
-/// what they get when they are slow.
+/// One JSON line per event to every TCP client; json_lines/request.hpp says what clients may ask for,
+/// json_lines/subscriber.hpp what they get when they are slow.
 class TcpSink final : public json_lines::LineSink {
 public:
     /// Listens at once. Throws std::system_error that names the address.

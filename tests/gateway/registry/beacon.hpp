@@ -27,6 +27,7 @@ struct Settings : SinkBasics {
 
 class Beacon final : public Sink {
 public:
+    /// A flash cannot fail: an event is delivered when it is taken, and nothing is held.
     [[nodiscard]] std::size_t room() const noexcept override { return 1'000; }
     [[nodiscard]] Delivery mode() const noexcept override { return Delivery::every; }
     void name(feed::InstrumentId, const feed::Venue&, const feed::Symbol&) override {}
