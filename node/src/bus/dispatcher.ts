@@ -19,6 +19,16 @@ import type { SendOptions } from "./system-options.js";
 /** The last stamp of the message that is kept ready. */
 const USED_UP = LOOK_CLOSER + LAST_STAMP;
 
+/** Handlers on the stack from which on a send first looks whether there is stack left to end its message. */
+const DEEP = 64;
+/** Nested calls that take more stack than the start and the end of a message. */
+const SETTLE_CALLS = 300;
+
+/** Throws the RangeError of a stack overflow where fewer than `calls` nested calls are left: before a message has begun. */
+function requireStack(calls: number): number {
+  return calls === 0 ? 0 : 1 + requireStack(calls - 1);
+}
+
 /**
  * Brings messages to their receivers: `send` on the shortest way, `post` on every other.
  *
@@ -84,6 +94,7 @@ export class Dispatcher extends Runner {
     reserved = false,
   ): unknown {
     if (options !== undefined) checkSendOptions(options);
+    if (this.depth > DEEP) requireStack(SETTLE_CALLS);
     if (this.registry.closing && !this.mayStillSend) throw new SystemClosedError(path);
     if (options?.signal?.aborted === true) throw options.signal.reason;
     if (given !== undefined && !given.lent) throw new UseAfterReleaseError(given._slot);

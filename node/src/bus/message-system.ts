@@ -58,6 +58,8 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     if (onError !== undefined) requireFunction("onError", onError);
     if (onDeadLetter !== undefined) requireFunction("onDeadLetter", onDeadLetter);
     this.#warmup = requireInteger("warmup", options.warmup ?? 0, 0, 2 ** 20);
+    if (pool instanceof MessagePool && pool._ofObjects)
+      throw new SettingError("pool", "one with a factory", "a pool of messages");
     this.pool = pool instanceof MessagePool ? pool : new MessagePool(pool, { checked });
     this.dispatcher = new Dispatcher(this.pool, this.registry, new Reports(onError, onDeadLetter), {
       latency: statistics !== "counters",

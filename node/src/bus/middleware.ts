@@ -1,4 +1,5 @@
 import type { Message } from "../pool/message.js";
+import { requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
 import type { Run } from "./receiver.js";
 import { adopt, isThenable } from "../pool/thenable.js";
 
@@ -10,6 +11,26 @@ export interface Middleware {
   readonly after?: (message: Message, reply: unknown) => unknown;
   /** Its return value becomes the reply; throws to pass the error on. */
   readonly error?: (error: unknown, message: Message) => unknown;
+}
+
+const PARTS = ["before", "after", "error"] as const;
+
+/** @internal Throws SettingError for what would run nothing around a handler. */
+export function checkMiddleware(middleware: Middleware): void {
+  const bound = "an object with the functions before, after or error";
+  if (typeof middleware !== "object" || middleware === null || !PARTS.some((part) => part in middleware)) {
+    throw new SettingError("middleware", middleware, bound);
+  }
+  // An object of a class may have members of its own.
+  const prototype: unknown = Object.getPrototypeOf(middleware);
+  if (prototype === Object.prototype || prototype === null) requireKnown("middleware", middleware, PARTS);
+  for (const part of PARTS) if (middleware[part] !== undefined) requireFunction(`middleware.${part}`, middleware[part]);
+}
+
+/** @internal The `middleware` of a handler's options. */
+export function checkMiddlewares(middleware: readonly Middleware[]): void {
+  if (!Array.isArray(middleware)) throw new SettingError("middleware", middleware, "an array");
+  for (const one of middleware as readonly Middleware[]) checkMiddleware(one);
 }
 
 /** @internal `run` inside all of `middleware`, the first outermost. */
@@ -30,11 +51,17 @@ function wrapOne(inner: Run, { before, after, error }: Middleware): Run {
     const reply = inner(message);
     return isThenable(reply) ? adopt(reply).then((value) => finish(message, value)) : finish(message, reply);
   };
+  /** After a promise: the sender may have given up since. */
+  const resume = (message: Message): unknown => {
+    const { signal } = message;
+    if (signal?.aborted === true) throw signal.reason;
+    return proceed(message);
+  };
   return (message) => {
     let outcome: unknown;
     try {
       const ready = before?.(message);
-      outcome = isThenable(ready) ? adopt(ready).then(() => proceed(message)) : proceed(message);
+      outcome = isThenable(ready) ? adopt(ready).then(() => resume(message)) : proceed(message);
     } catch (thrown) {
       return rescue(thrown, message);
     }

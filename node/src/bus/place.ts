@@ -1,6 +1,6 @@
 import { requireDuration, requireKnown } from "../pool/pool-error.js";
 import { NoHandlerError, PlaceExpiredError, RequestTimeoutError, SystemClosedError } from "./bus-error.js";
-import { requireSignal } from "./check-options.js";
+import { checkSendOptions, requireSignal } from "./check-options.js";
 import type { Deadline } from "./deadlines.js";
 import { DONE, RUNNING, WAITING } from "./delivery.js";
 import type { Dispatcher } from "./dispatcher.js";
@@ -51,8 +51,9 @@ export class Place<Body = unknown, Reply = unknown> {
     return this.state === RUNNING;
   }
 
-  /** Sends into the place. Throws PlaceExpiredError when it is not held any more. */
+  /** Sends into the place. Throws PlaceExpiredError when it is not held any more; options that are refused leave it held. */
   send(body?: Body, options?: SendOptions): Promise<Reply> | Reply {
+    if (options !== undefined) checkSendOptions(options);
     this.#use();
     const { receiver, path } = this;
     const reserved = receiver.mailbox !== undefined;

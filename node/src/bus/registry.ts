@@ -4,7 +4,7 @@ import { HandlerExistsError, NoHandlerError, SystemClosedError } from "./bus-err
 import { requireSignal } from "./check-options.js";
 import type { Dispatcher } from "./dispatcher.js";
 import { Mailbox } from "./mailbox.js";
-import { type Middleware, wrap } from "./middleware.js";
+import { checkMiddleware, checkMiddlewares, type Middleware, wrap } from "./middleware.js";
 import { ObserverGroup } from "./observer-group.js";
 import { PathRouter } from "./path-router.js";
 import { Receiver, type Run } from "./receiver.js";
@@ -50,6 +50,8 @@ export class Registry {
   }
 
   use(middleware: Middleware, scheme: string | undefined): void {
+    checkMiddleware(middleware);
+    if (scheme !== undefined && typeof scheme !== "string") throw new SettingError("scheme", scheme, "a text");
     this.#middleware.push({ scheme: scheme?.replace("://", ""), middleware });
   }
 
@@ -175,6 +177,7 @@ export class Registry {
     if (this.closing && !this.dispatcher.mayStillSend) throw new SystemClosedError(template);
     requireFunction("handler", handler);
     if (options.signal !== undefined) requireSignal(options.signal);
+    if (options.middleware !== undefined) checkMiddlewares(options.middleware);
     const route = new Route(template);
     const outer = this.#middleware.filter((one) => one.scheme === undefined || one.scheme === route.scheme);
     const around = kind === "observer" ? [] : [...outer.map((one) => one.middleware), ...(options.middleware ?? [])];

@@ -19,6 +19,8 @@ const ATTEMPTS = 64;
  * @internal
  */
 export abstract class Runner extends DeliverySource implements MailboxOwner {
+  /** Handlers on the stack. */
+  protected depth = 0;
   readonly #traces: TracedRuns | undefined;
   readonly #whenIdle: (() => void)[] = [];
   readonly #attempt = (delivery: Delivery): void => this.#attempts(delivery);
@@ -105,6 +107,7 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
       let failed = false;
       const outer = this.current;
       this.current = delivery;
+      this.depth++;
       try {
         outcome = this.#traces === undefined ? receiver.run(message) : this.#traces.run(delivery);
         if (isThenable(outcome)) {
@@ -118,6 +121,7 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
         failed = true;
       } finally {
         this.current = outer;
+        this.depth--;
       }
       if (!failed) {
         if (receiver.provesSynchronous()) receiver.version = -1;

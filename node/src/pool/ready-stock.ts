@@ -4,6 +4,11 @@ import { PoolStock } from "./pool-stock.js";
 
 /** A stock that also counts the message which a dispatcher holds ready. */
 export abstract class ReadyStock<T extends object, Body, Meta> extends PoolStock<T, Body, Meta> {
+  /** @internal A factory makes what it lends. */
+  get _ofObjects(): boolean {
+    return this._options.factory !== undefined;
+  }
+
   /** @internal What was reserved is on loan after all, and will be released. */
   _lendReserved(message: Lease): void {
     if (message._slot === undefined) {

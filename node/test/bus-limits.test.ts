@@ -1,0 +1,106 @@
+// What is refused, or no longer done, around a handler.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import {
+  MessagePool,
+  MessageSystem,
+  type Middleware,
+  PlaceExpiredError,
+  RequestTimeoutError,
+  SettingError,
+} from "millpond";
+import { gate } from "./support/gate.js";
+
+test("a handler does not start when its sender gave up during an asynchronous before", async () => {
+  for (const options of [{}, { queue: { capacity: 3 } }, { retries: 2 }]) {
+    const system = new MessageSystem();
+    const { opened, open } = gate();
+    const ran: unknown[] = [];
+    system.use({ before: () => opened }).use({ before: async () => {} });
+    system.on("a", (message) => void ran.push(message.body), options);
+    const controller = new AbortController();
+    const late = assert.rejects(system.request("a", "late", { timeoutMs: 1 }), RequestTimeoutError);
+    const aborted = assert.rejects(system.request("a", "aborted", { signal: controller.signal }), /given up/);
+    const kept = system.request("a", "kept");
+    controller.abort(new Error("given up"));
+    await Promise.all([late, aborted]);
+    open();
+    await kept;
+    await pause(0);
+    assert.deepEqual(ran, ["kept"]);
+    assert.equal(await system.close(), true);
+    assert.equal(system.pool.stats().inUse, 0);
+  }
+});
+
+test("middleware in a wrong form is refused where it is given", () => {
+  const system = new MessageSystem();
+  const refused = (call: () => unknown): void =>
+    assert.throws(call, (error) => error instanceof SettingError && /middleware|scheme/.test(error.message));
+  const wrong = [
+    () => {},
+    async () => {},
+    5,
+    null,
+    "before",
+    [],
+    {},
+    { befor() {} },
+    { before: 5 },
+    { before() {}, eror() {} },
+  ];
+  wrong.forEach((one, at) => {
+    refused(() => system.use(one as never));
+    refused(() => system.on(`a/${at}`, () => 1, { middleware: [one as never] }));
+  });
+  for (const all of [5, {}, { before() {} }, "ab"])
+    refused(() => system.on("b", () => 1, { middleware: all as never }));
+  refused(() => system.use({ before() {} }, 5 as never));
+  class Counting implements Middleware {
+    calls = 0;
+    readonly before = (): void => void this.calls++;
+  }
+  const counting = new Counting();
+  system.use(counting).use({ before: undefined } as never);
+  system.on("c", () => 1, { middleware: [] });
+  system.send("c");
+  assert.equal(counting.calls, 1);
+});
+
+for (const options of [{}, { asyncContext: false }, { tracing: true }] as const) {
+  test(`a stack overflow that the sender catches leaves nothing behind: ${JSON.stringify(options)}`, async () => {
+    const system = new MessageSystem(options);
+    system.on("plain", () => system.send("plain"));
+    system.on("async", async () => system.send("async"));
+    for (let round = 0; round < 3; round++) {
+      assert.throws(() => system.send("plain"), RangeError);
+      await assert.rejects(async () => system.send("async"), RangeError);
+    }
+    assert.equal(system.stats().pool.inUse, 0);
+    for (const { running, waiting } of system.stats().receivers) assert.deepEqual([running, waiting], [0, 0]);
+    system.on("down/{n}", (message): unknown => {
+      const left = message.paramInt("n")!;
+      return left === 0 ? "bottom" : system.send(`down/${left - 1}`);
+    });
+    assert.equal(system.send("down/200"), "bottom");
+    assert.equal(await system.close(), true);
+  });
+}
+
+test("options that are refused leave a place held", async () => {
+  const system = new MessageSystem();
+  system.on("a", (message) => message.body, { queue: { capacity: 1 } });
+  const place = await system.whenReady("a");
+  for (const bad of [{ timeoutMs: -1 }, { priority: "urgent" }, { sginal: 1 }, 5]) {
+    assert.throws(() => place.send(1, bad as never), SettingError);
+    assert.equal(place.held, true);
+  }
+  assert.equal(await place.send(2), 2);
+  assert.throws(() => place.send(3), PlaceExpiredError);
+});
+
+test("a pool of other objects than messages is no pool of a system", () => {
+  const pool = new MessagePool(4, { factory: () => ({ id: 0 }) });
+  assert.throws(() => new MessageSystem({ pool: pool as never }), SettingError);
+});
