@@ -104,3 +104,22 @@ test("a pool of other objects than messages is no pool of a system", () => {
   const pool = new MessagePool(4, { factory: () => ({ id: 0 }) });
   assert.throws(() => new MessageSystem({ pool: pool as never }), SettingError);
 });
+
+test("settings of a wrong type are refused where they are given", () => {
+  const wrong = [{ checked: 1 }, { tracing: "yes" }, { asyncContext: "no" }, { tracing: null }];
+  for (const options of wrong) assert.throws(() => new MessageSystem(options as never), SettingError);
+  const system = new MessageSystem({ checked: undefined, tracing: false } as never);
+  const retries = { times: 1, delayMs: 1 };
+  for (const options of [
+    { retries: { ...retries, factor: "5" } },
+    { retries: { ...retries, jitter: true } },
+    { name: 5 },
+    { name: null },
+  ]) {
+    assert.throws(() => system.on("a", () => 1, options as never), SettingError);
+    assert.equal(system.handles("a"), false);
+  }
+  assert.throws(() => system.subscribe("a", () => {}, { name: 5 } as never), SettingError);
+  system.on("a", () => 1);
+  assert.throws(() => system.send("a", 1, [] as never), SettingError);
+});

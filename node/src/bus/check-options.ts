@@ -6,7 +6,8 @@ const KNOWN = new Set(["meta", "priority", "signal", "traceparent", "timeoutMs"]
 
 /** @internal Throws SettingError at the call, before anything is sent. */
 export function checkSendOptions(options: SendOptions): void {
-  if (typeof options !== "object" || options === null) throw new SettingError("options", options, "an object");
+  if (typeof options !== "object" || options === null || Array.isArray(options))
+    throw new SettingError("options", options, "an object");
   for (const name in options) {
     if (!KNOWN.has(name)) throw new SettingError("option", name, `one of ${[...KNOWN].join(", ")}`);
   }

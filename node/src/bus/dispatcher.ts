@@ -24,7 +24,7 @@ const DEEP = 64;
 /** Nested calls that take more stack than the start and the end of a message. */
 const SETTLE_CALLS = 300;
 
-/** Throws the RangeError of a stack overflow where fewer than `calls` nested calls are left: before a message has begun. */
+/** Throws the RangeError of a stack overflow where fewer than `calls` nested calls are left: before a message is started. */
 function requireStack(calls: number): number {
   return calls === 0 ? 0 : 1 + requireStack(calls - 1);
 }

@@ -55,6 +55,10 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     super(new Registry((options.statistics ?? "counters") !== "counters"));
     const { pool = "auto", checked = false, statistics = "counters", onError, onDeadLetter } = options;
     if (!STATISTICS.includes(statistics)) throw new SettingError("statistics", statistics, STATISTICS.join(", "));
+    for (const name of ["checked", "tracing", "asyncContext"] as const) {
+      const value: unknown = options[name];
+      if (value !== undefined && typeof value !== "boolean") throw new SettingError(name, value, "true or false");
+    }
     if (onError !== undefined) requireFunction("onError", onError);
     if (onDeadLetter !== undefined) requireFunction("onDeadLetter", onDeadLetter);
     this.#warmup = requireInteger("warmup", options.warmup ?? 0, 0, 2 ** 20);

@@ -177,6 +177,8 @@ export class Registry {
     if (this.closing && !this.dispatcher.mayStillSend) throw new SystemClosedError(template);
     requireFunction("handler", handler);
     if (options.signal !== undefined) requireSignal(options.signal);
+    const { name } = options as { readonly name?: unknown };
+    if (name !== undefined && typeof name !== "string") throw new SettingError("name", name, "a text");
     if (options.middleware !== undefined) checkMiddlewares(options.middleware);
     const route = new Route(template);
     const outer = this.#middleware.filter((one) => one.scheme === undefined || one.scheme === route.scheme);

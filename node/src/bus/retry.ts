@@ -30,8 +30,12 @@ export class RetryPolicy {
     this.#maxDelayMs = requireDuration("maxDelayMs", options.maxDelayMs ?? 30_000);
     this.#factor = options.factor ?? 2;
     this.#jitter = options.jitter ?? 0;
-    if (!(this.#factor >= 1)) throw new SettingError("factor", this.#factor, "1 or more");
-    if (!(this.#jitter >= 0 && this.#jitter <= 1)) throw new SettingError("jitter", this.#jitter, "from 0 to 1");
+    if (typeof this.#factor !== "number" || !(this.#factor >= 1))
+      throw new SettingError("factor", this.#factor, "a number, 1 or more");
+    const jitter: unknown = this.#jitter;
+    if (typeof jitter !== "number" || !(jitter >= 0 && jitter <= 1)) {
+      throw new SettingError("jitter", jitter, "a number from 0 to 1");
+    }
   }
 
   /** The pause before attempt number `attempt`, of which the first is 1. */
