@@ -123,3 +123,11 @@ test("settings of a wrong type are refused where they are given", () => {
   system.on("a", () => 1);
   assert.throws(() => system.send("a", 1, [] as never), SettingError);
 });
+
+test("a stream counts what its loop leaves behind", async () => {
+  const system = new MessageSystem();
+  const stream = system.messages("a");
+  for (let n = 0; n < 5; n++) system.emit("a", n);
+  for await (const { body } of stream) if (body === 1) break;
+  assert.equal(stream.lost, 3);
+});

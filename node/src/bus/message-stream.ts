@@ -22,7 +22,7 @@ export class MessageStream<Body = unknown, Params extends string = string> imple
   /** @internal */
   constructor(private readonly capacity: number) {}
 
-  /** Messages that were lost because the loop was too slow. */
+  /** Messages that the loop did not get: it was too slow, or it was left before. */
   get lost(): number {
     return this.#lost + (this.#receiver?.counts[DROPPED] ?? 0);
   }
@@ -69,6 +69,7 @@ export class MessageStream<Body = unknown, Params extends string = string> imple
 
   return(): Promise<IteratorResult<Observed<Body, unknown, Params>, undefined>> {
     this.close();
+    this.#lost += this.#waiting.length;
     this.#waiting.filter(() => false);
     return Promise.resolve({ value: undefined, done: true });
   }
