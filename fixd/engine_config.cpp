@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -66,6 +67,19 @@ void complete_acceptors(EngineConfig& config) {
         engine::AllowList list;
         for (const auto& range : acceptor.allow) checked(user, "allow", [&] { list.add(range); });
     }
+}
+
+/// No two listen at the same address.
+void check_addresses(const EngineConfig& config) {
+    std::map<std::string, std::string> users;
+    const auto add = [&](const net::SocketAddress& address, const std::string& user) {
+        if (address.empty() || address.port() == 0) return;
+        const auto [other, added] = users.emplace(address.to_string(), user);
+        if (!added) throw ConfigError(fmt::format("{}: address '{}' is that of {}", user, other->first, other->second));
+    };
+    if (!config.metrics.empty()) add(config.metrics, "metrics");
+    for (const auto& acceptor : config.acceptors) add(acceptor.listen, fmt::format("[[acceptor]] '{}'", acceptor.name));
+    for (const auto& web : config.webs) add(web.listen, "[[web]]");
 }
 
 void check_schedule(const SessionSettings& session, const std::string& user) {
@@ -282,6 +296,7 @@ bool is_in_memory(const SessionSettings& settings) noexcept {
 
 void complete(EngineConfig& config) {
     complete_acceptors(config);
+    check_addresses(config);
     if (!std::has_single_bit(config.raw_log_ring)) {
         throw ConfigError(fmt::format("raw_log_ring expects a power of two, found {}", config.raw_log_ring));
     }

@@ -73,6 +73,12 @@ void choose_ring(const Config& config, std::string_view user, std::string& ring)
     if (!exists) throw ConfigError(fmt::format("{}: ring '{}' does not exist", user, ring));
 }
 
+void check_source(const net::SocketAddress& listen, const net::SocketAddress& source, std::string_view key,
+                  const std::string& user) {
+    if (source.empty() || listen.is_multicast()) return;
+    throw ConfigError(fmt::format("{}: {} needs a multicast group, and {} is none", user, key, listen.to_string()));
+}
+
 void complete_lines(FeedConfig& feed, const std::string& user) {
     if (feed.line_b.empty() && !(feed.source_b.empty() && feed.interface_b.empty()))
         throw ConfigError(user + ": source_b or interface_b, but no line_b");
@@ -82,12 +88,16 @@ void complete_lines(FeedConfig& feed, const std::string& user) {
     }
     if (feed.vlan != 0 && feed.receive != net::ReceivePath::af_xdp)
         throw ConfigError(user + ": vlan: only with receive = \"af_xdp\"; otherwise use the VLAN's own interface");
+    if (feed.receive == net::ReceivePath::af_xdp && feed.receive_want == Wanted::require && feed.interface.empty())
+        throw ConfigError(user + ": receive = \"af_xdp\" with receive_want = \"require\" needs interface");
     for (const auto& settings : feed.settings) {
         if (&settings.format() != feed.format) settings.check_unused(user);
     }
     feed.chosen().complete(feed, user);
     if (feed.source_b.empty()) feed.source_b = feed.source;
     if (feed.interface_b.empty()) feed.interface_b = feed.interface;
+    check_source(feed.listen, feed.source, "source", user);
+    if (!feed.line_b.empty()) check_source(feed.line_b, feed.source_b, "source_b", user);
     constexpr std::uint64_t kHeldForOtherLine = 512;
     if (feed.reorder_datagrams == 0) feed.reorder_datagrams = kHeldForOtherLine;
 }

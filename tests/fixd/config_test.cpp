@@ -179,6 +179,12 @@ TEST(FixEngineConfig, WhatNoSingleKeyCanSayIsCheckedToo) {
     EXPECT_THAT(error_of(session("tls_key = 'k'")), HasSubstr("'tls_certificate' is required with 'tls_key'"));
     EXPECT_THAT(error_of(session("thread = 1")), HasSubstr("key 'thread' is 1, and there are 1 threads"));
     EXPECT_THAT(error_of(session("") + session("")), HasSubstr("is listed twice"));
+    EXPECT_EQ(error_of("metrics = '127.0.0.1:5001'\n" + session("")),
+              "[[acceptor]] 'acceptor': address '127.0.0.1:5001' is that of metrics");
+    EXPECT_EQ(error_of("[[acceptor]]\n[[acceptor]]\nname = 'b'"),
+              "[[acceptor]] 'b': address '127.0.0.1:5001' is that of [[acceptor]] 'acceptor'");
+    EXPECT_EQ(error_of("metrics = '127.0.0.1:9475'\n[[web]]"), "[[web]]: address '127.0.0.1:9475' is that of metrics");
+    EXPECT_EQ(error_of("metrics = '127.0.0.1:0'\n[[acceptor]]\nlisten = '127.0.0.1:0'"), "");
     EXPECT_THAT(error_of("[[acceptor]]\nallow = ['10.0.0.0/33']"), HasSubstr("[[acceptor]] 'acceptor': key 'allow'"));
     EXPECT_THAT(error_of("raw_log_ring = 5000"), HasSubstr("a power of two, found 5000"));
 }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -43,6 +45,9 @@ protected:
     [[nodiscard]] std::span<const settings::Key<Settings>> table() const override { return kKeys; }
     void complete(Settings& settings, const SinkContext& context) const override {
         if (settings.to.empty()) throw settings::ConfigError(context.user + ": key 'to' is missing");
+        if (settings.to.port() == 0)
+            throw settings::ConfigError(
+                fmt::format("{}: to '{}' has no port to send to", context.user, settings.to.to_string()));
     }
     [[nodiscard]] std::vector<SinkOutput> outputs(const Settings& settings) const override {
         return {{.name = settings.to.to_string(), .claim = {}, .to = settings.to, .interface = settings.interface}};

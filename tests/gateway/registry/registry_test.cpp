@@ -153,7 +153,7 @@ TEST(FeedRegistry, AFormatsKeysAreReadFromFileAndFlagInAnyOrderAndCheckedWithPla
               "gw.toml:1: [[feed]] 't': line_b: ticker has no sequence numbers, so its lines cannot be merged");
 }
 
-TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
+TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWithTheirLine) {
     const auto error_of_builtin = [](const std::string& text) -> std::string {
         Config config;
         try {
@@ -164,13 +164,14 @@ TEST(FeedRegistry, KeysOfAnotherFormatAreRefusedWhereTheirEffectWouldBeMissed) {
         }
         return "no error";
     };
-    EXPECT_EQ(error_of_builtin("max_orders = 16\n"), "no error");
+    EXPECT_EQ(error_of_builtin("max_orders = 16\nformat = 'bbo28'\n"),
+              "gw.toml:4: key 'max_orders' of [[feed]] is for format 'itch', but the format is 'bbo28'");
     EXPECT_EQ(error_of_builtin("symbols = 'x'\nformat = 'bbo28'\n"),
-              "gw.toml:1: [[feed]] 'f': symbols: only for miax-tom, which identifies products by number");
+              "gw.toml:4: key 'symbols' of [[feed]] is for format 'miax-tom', but the format is 'bbo28'");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'miax-tom'\n"),
-              "gw.toml:1: [[feed]] 'f': rerequest: only for itch, whose MoldUDP64 has re-request servers");
+              "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch', but the format is 'miax-tom'");
     EXPECT_EQ(error_of_builtin("rebuild_from = 'x'\nformat = 'bbo28'\n"),
-              "gw.toml:1: [[feed]] 'f': rebuild: only itch has books");
+              "gw.toml:4: key 'rebuild_from' of [[feed]] is for format 'itch', but the format is 'bbo28'");
     EXPECT_EQ(error_of_builtin("rerequest = '127.0.0.1:9'\nformat = 'itch'\n"), "no error");
 }
 

@@ -196,6 +196,22 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"CsvOnAnotherFile", "[[csv]]\npath = '/etc/passwd'",
               "gw.toml:1: [[csv]] 'csv': path '/etc/passwd' is a file that is not a CSV file of millpond; move it away "
               "or choose another path"},
+        Fault{"UdpToPort0", "[[udp]]\nto = '127.0.0.1:0'",
+              "gw.toml:1: [[udp]] 'udp': to '127.0.0.1:0' has no port to send to"},
+        Fault{"SourceOfAUnicastAddress", "[[feed]]\nlisten='127.0.0.1:1'\nsource='10.0.0.1'",
+              "gw.toml:1: [[feed]] '127.0.0.1:1': source needs a multicast group, and 127.0.0.1:1 is none"},
+        Fault{"SourceOfAUnicastLineB",
+              "[[feed]]\nname='a'\nformat='itch'\nlisten='224.0.1.9:1'\nsource='10.0.0.1'\nline_b='127.0.0.1:2'",
+              "gw.toml:1: [[feed]] 'a': source_b needs a multicast group, and 127.0.0.1:2 is none"},
+        Fault{"RequiredXdpWithoutInterface",
+              "receive='af_xdp'\nreceive_want='require'\n[[feed]]\nname='a'\nlisten='127.0.0.1:1'",
+              "gw.toml:3: [[feed]] 'a': receive = \"af_xdp\" with receive_want = \"require\" needs interface"},
+        Fault{"KeyOfAnotherFormat", "[[feed]]\nmax_orders=1024\nlisten='127.0.0.1:1'\nformat='quotes'",
+              "gw.toml:2: key 'max_orders' of [[feed]] is for format 'itch', but the format is 'quotes'"},
+        Fault{"FalseKeyOfAnotherFormat", "[[feed]]\nlisten='127.0.0.1:1'\nformat='quotes'\nrebuild=false",
+              "gw.toml:4: key 'rebuild' of [[feed]] is for format 'itch', but the format is 'quotes'"},
+        Fault{"ServerOfAnotherFormat", "[[feed]]\nlisten='127.0.0.1:1'\nformat='miax-tom'\nrerequest='127.0.0.1:2'",
+              "gw.toml:4: key 'rerequest' of [[feed]] is for format 'itch', but the format is 'miax-tom'"},
         Fault{"MissingTo", "[[udp]]\nname = 'x'", "gw.toml:1: [[udp]] 'x': key 'to' is missing"},
         Fault{"UnknownRing", "[[tcp]]\nring = 'gold'", "gw.toml:1: [[tcp]] 'tcp': ring 'gold' does not exist"},
         Fault{"RingTwice", "[[ring]]\n[[ring]]", "gw.toml:2: [[ring]]: name 'main' is used twice"},
@@ -266,6 +282,8 @@ TEST(Config, AFaultyFlagIsNamed) {
               "--feed: expects KEY=VALUE,KEY=VALUE, found 'itch'");
     EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "chanel=1", c); }),
               "--feed: unknown key 'chanel' of [[feed]]; did you mean 'channel'?");
+    EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "max_orders=9,format=quotes", c); }),
+              "--feed: key 'max_orders' of [[feed]] is for format 'itch', but the format is 'quotes'");
     EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "channel=x", c); }),
               "--feed: key 'channel' of [[feed]] expects an integer from 0 to 65535, found 'x'");
     EXPECT_EQ(flag_error([](Config& c) { read_table_flag("feed", "name=a,name=b", c); }),
