@@ -51,6 +51,7 @@ protected:
         std::filesystem::create_directories(folder_);
     }
     void TearDown() override {
+        sender_.reset();  // before the session that it sends to
         desks_.reset();
         acceptor_.reset();
         server_.reset();
