@@ -174,14 +174,17 @@ std::string Authenticator::wrong_in(const Job& job) {
     };
     try {
         const auto user = rules.user_file.find(attempt.username);
-        const bool right = (user ? *user : *decoy_).admits(attempt.password) && user;
+        const auto& hash = user ? *user : *decoy_;
+        // A guard before this one may have changed the password in the same file, or in another.
+        const bool has_changed = attempt.password_changed && hash.admits(attempt.new_password) && user;
+        const bool right = has_changed || (hash.admits(attempt.password) && user);
         const bool listed = std::ranges::find(rules.users, attempt.username) != rules.users.end();
         if (attempt.username.empty()) return ends(counters_.password, "no Username(553)");
         const auto name = shown(attempt.username);
         if (!user) return ends(counters_.password, fmt::format("unknown user '{}'", name));
         if (!right) return ends(counters_.password, fmt::format("wrong password of user '{}'", name));
         if (!listed) return ends(counters_.password, fmt::format("user '{}' does not belong to this session", name));
-        if (!attempt.new_password.empty()) {
+        if (!attempt.new_password.empty() && !has_changed) {
             if (auto wrong = wrong_in_change(job, *user); !wrong.empty()) {
                 return ends(counters_.new_password, std::move(wrong));
             }

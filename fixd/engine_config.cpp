@@ -15,6 +15,7 @@
 #include <millpond/fix/admin_draft.hpp>
 
 #include "fixd/certificate_name.hpp"
+#include "fixd/drop_copy_check.hpp"
 #include "fixd/host_text.hpp"
 #include "fixd/session_build.hpp"
 #include "fixd/user_file.hpp"
@@ -31,6 +32,7 @@ template <class Use>
 bool with_sections(std::string_view name, EngineConfig& config, Use&& use) {
     if (name == settings::Schema<AcceptorConfig>::name()) return use(config.acceptors), true;
     if (name == settings::Schema<SessionSettings>::name()) return use(config.sessions), true;
+    if (name == settings::Schema<DropCopyConfig>::name()) return use(config.drop_copies), true;
     if (name == settings::Schema<WebConfig>::name()) return use(config.webs), true;
     return false;
 }
@@ -311,6 +313,7 @@ void complete(EngineConfig& config) {
             throw ConfigError(fmt::format("[[session]] '{}' to '{}' is listed twice", session.sender, session.target));
         }
     }
+    complete_drop_copies(config);
 }
 
 }  // namespace millpond::fixd

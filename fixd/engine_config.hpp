@@ -75,6 +75,16 @@ struct WebConfig {
     friend bool operator==(const WebConfig&, const WebConfig&) = default;
 };
 
+/// What is mirrored where: `[[drop_copy]]`. Sessions are named "SENDER->TARGET", with "FIX.4.4:" in front where several
+/// have the same ids; complete() makes them session_name's.
+struct DropCopyConfig {
+    std::string target{};
+    std::vector<std::string> sources{};  ///< "*": all that are no targets.
+    std::vector<std::string> types{"8"};
+    std::uint64_t queue_bytes{4ULL << 20U};
+    friend bool operator==(const DropCopyConfig&, const DropCopyConfig&) = default;
+};
+
 inline constexpr std::string_view kInMemory = "memory";
 inline constexpr std::uint64_t kDefaultStoreBytes = 8ULL << 20U;
 inline constexpr std::uint64_t kDefaultStoreSegments = 4;
@@ -160,6 +170,8 @@ struct SessionSettings {
     std::optional<StandbySettings> standby{};
     std::uint32_t file_mode{0640};  ///< The engine's.
 
+    std::uint64_t warm_up_ms{0};  ///< 0: never.
+
     std::uint64_t pending_bytes{1ULL << 20U};
     std::uint64_t stall_seconds{30};
     std::uint64_t messages_per_second{0};
@@ -192,6 +204,7 @@ struct EngineConfig {
     std::uint32_t realtime{0};
     std::vector<AcceptorConfig> acceptors{};
     std::vector<SessionSettings> sessions{};
+    std::vector<DropCopyConfig> drop_copies{};
     std::vector<WebConfig> webs{};
     std::optional<StandbyConfig> standby{};  ///< This engine holds the copies of its sessions' stores.
 };

@@ -24,6 +24,7 @@ using TopKey = settings::KeyOf<EngineConfig>;
 using AcceptorKey = settings::KeyOf<AcceptorConfig>;
 using SessionKey = settings::KeyOf<SessionSettings>;
 using WebKey = settings::KeyOf<WebConfig>;
+using DropCopyKey = settings::KeyOf<DropCopyConfig>;
 
 constexpr std::pair<std::string_view, service::Severity> kSeverities[] = {{"debug", service::Severity::debug},
                                                                           {"info", service::Severity::info},
@@ -423,6 +424,10 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      "(stop, continue), timeout_ms, tls_authorities, tls_server_name, tls_certificate, tls_key, token_file and "
      "token_env.",
      [](SessionSettings& s, const Value& v) { s.standby = standby_settings_of(v); }},
+    SessionKey::integer<&SessionSettings::warm_up_ms, 0, 60'000>(
+        "warm_up_ms", "N",
+        "While the session is idle, bring its code and memory into the caches every N milliseconds, so that the first "
+        "message is faster; 0 for never."),
     SessionKey::bytes<&SessionSettings::pending_bytes>(
         "pending_bytes", "Disconnect a counterparty that has more unread output than this."),
     SessionKey::integer<&SessionSettings::stall_seconds, 1, kDaySeconds>(
@@ -433,6 +438,17 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
                                                                  "Maximum burst of messages from the counterparty."),
     SessionKey::boolean<&SessionSettings::cut_off>(
         "cut_off", "Disconnect a counterparty that exceeds this, instead of reading more slowly."),
+};
+
+constexpr Key<DropCopyConfig> kDropCopyKeys[] = {
+    DropCopyKey::text<&DropCopyConfig::target>("target", "SENDER->TARGET",
+                                               "Session that gets the copies; no session that is copied."),
+    DropCopyKey::list<&DropCopyConfig::sources>(
+        "sources", "SENDER->TARGET+...", "Sessions whose messages are copied; * for all but those that get copies."),
+    DropCopyKey::list<&DropCopyConfig::types>(
+        "types", "MSGTYPE+...", "Message types to copy, sent or received; * for all application messages."),
+    DropCopyKey::bytes<&DropCopyConfig::queue_bytes>(
+        "queue_bytes", "Memory for copies that wait for the session's store, for each I/O thread; a power of two."),
 };
 
 constexpr Key<WebConfig> kWebKeys[] = {
@@ -459,10 +475,12 @@ using namespace fixd;
 template <> std::string_view Schema<EngineConfig>::name() { return ""; }
 template <> std::string_view Schema<AcceptorConfig>::name() { return "acceptor"; }
 template <> std::string_view Schema<SessionSettings>::name() { return "session"; }
+template <> std::string_view Schema<DropCopyConfig>::name() { return "drop_copy"; }
 template <> std::string_view Schema<WebConfig>::name() { return "web"; }
 template <> std::span<const Key<EngineConfig>> Schema<EngineConfig>::keys() { return kTopKeys; }
 template <> std::span<const Key<AcceptorConfig>> Schema<AcceptorConfig>::keys() { return kAcceptorKeys; }
 template <> std::span<const Key<SessionSettings>> Schema<SessionSettings>::keys() { return kSessionKeys; }
+template <> std::span<const Key<DropCopyConfig>> Schema<DropCopyConfig>::keys() { return kDropCopyKeys; }
 template <> std::span<const Key<WebConfig>> Schema<WebConfig>::keys() { return kWebKeys; }
 // clang-format on
 

@@ -186,9 +186,12 @@ http::Page FixEngine::page(const http::Request& request) {
 
 std::vector<SessionReport> FixEngine::reports() {
     std::vector<SessionReport> all;
+    const auto copies = sessions_->drop_copies().reports();
     for (const auto& session : sessions()) {
         const auto record = records_.of(session->name());
         all.push_back({.status = session->status(), .error = record->error(), .latency = record->latencies().read()});
+        const auto copy = std::ranges::find(copies, session->name(), [](const auto& one) { return one.config.target; });
+        if (copy != copies.end()) all.back().drop_copy = *copy;
     }
     return all;
 }
@@ -274,6 +277,7 @@ void FixEngine::start() {
 
 void FixEngine::watch() {
     add_metrics_of_new_sessions();
+    sessions_->drop_copies().watch();
     const auto now = core::utc_nanos();
     if (now - looked_utc_ns_ < kLookEveryNs && now >= looked_utc_ns_) return;
     looked_utc_ns_ = now;
@@ -308,6 +312,7 @@ void FixEngine::add_metrics_of_new_sessions() {
     for (const auto& session : all) {
         if (const auto known = session_metrics_.find(session->name()); known != session_metrics_.end()) {
             say_failures(known->second);
+            say_beyond(known->second);
             continue;
         }
         session_metrics_.emplace(session->name(),
@@ -325,6 +330,17 @@ void FixEngine::say_failures(Listed& listed) {
                           status.name, status.store_failures));
 }
 
+/// Its counterparty's numbers are ahead of ours: it is going to find ours too low.
+void FixEngine::say_beyond(Listed& listed) {
+    const auto status = listed.session->status();
+    if (status.beyond == std::exchange(listed.beyond, status.beyond)) return;
+    log_->say(
+        service::Severity::warning, status.name + ".beyond",
+        fmt::format("{}: the counterparty asked for messages that were never sent, beyond {}: its numbers are ahead "
+                    "of ours ({} ResendRequests since the start)",
+                    status.name, status.next_sender - 1, status.beyond));
+}
+
 void FixEngine::forget(const engine::SessionHandle& session) {
     const std::lock_guard guard{metrics_lock_};
     std::erase_if(session_metrics_, [&](const auto& known) { return known.second.session.get() == &session; });
@@ -337,6 +353,7 @@ bool FixEngine::drain(std::chrono::milliseconds bound) {
         const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
         all = io->drain(std::max(left, std::chrono::milliseconds{1})) && all;
     }
+    sessions_->drop_copies().settle();  // what the last sessions have sent
     return all;
 }
 

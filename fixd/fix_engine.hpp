@@ -52,6 +52,7 @@ public:
     bool drain(std::chrono::milliseconds bound);
 
     [[nodiscard]] SessionList sessions() const { return sessions_->sessions(); }
+    [[nodiscard]] std::vector<DropCopies::Report> drop_copies() const { return sessions_->drop_copies().reports(); }
     /// ADDRESS:PORT of each acceptor.
     [[nodiscard]] std::vector<std::string> listening() const { return sessions_->listening(); }
     /// ADDRESS:PORT for primaries; empty: this is no standby.
@@ -69,10 +70,12 @@ private:
     struct Listed {
         std::shared_ptr<engine::SessionHandle> session;  // kept: its metrics refer to it
         std::vector<metrics::Registration> registrations;
-        std::uint64_t store_failures{0};  // that the log knows of
+        std::uint64_t store_failures{0};  // that the log knows of, as the next
+        std::uint64_t beyond{0};
     };
 
     void say_failures(Listed& listed);
+    void say_beyond(Listed& listed);
     void say_users(const EngineConfig& config);
     void open_standby(const StandbyConfig& standby);
     [[nodiscard]] std::vector<engine::ReplicaStatus> replicas() const;

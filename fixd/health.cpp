@@ -29,6 +29,13 @@ const Words& words_of(Finding::Kind kind) noexcept {
     static constexpr Words kWords[] = {
         {"not_connected", error, "The session has no connection that is logged on, and its schedule is open.",
          "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
+        {"copies_lost", warning,
+         "Messages of other sessions were to be mirrored to this one, and found no room in the queue or the store, "
+         "could "
+         "not be encoded, or were forgotten by a reset of its numbers.",
+         "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session, or "
+         "`queue_bytes` of "
+         "the drop copy, keeps more."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
          "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "
@@ -118,6 +125,10 @@ void find_in(const SessionReport& session, std::vector<Finding>& found) {
         add(Finding::Kind::not_connected,
             session.error.utc_ns != 0 ? session.error.text : std::string{"it is not logged on"});
     }
+    if (session.drop_copy && session.drop_copy->status.lost() != 0) {
+        add(Finding::Kind::copies_lost,
+            fmt::format("{} copies were lost since the start", session.drop_copy->status.lost()));
+    }
     if (status.lost != 0) {
         add(Finding::Kind::history_lost, fmt::format("{} requested messages were not in the store", status.lost));
     }
@@ -145,6 +156,23 @@ std::string json_of(const engine::StandbyStatus& standby) {
         standby.skipped, standby.epoch, json_string(standby.error));
 }
 
+template <class List, class Text>
+std::string list_of(const List& list, const Text& text) {
+    return fmt::format("[{}]", fmt::join(std::views::transform(list, text), ","));
+}
+
+std::string json_of(const std::optional<DropCopies::Report>& copy) {
+    if (!copy) return "null";
+    const auto& status = copy->status;
+    return fmt::format(
+        R"({{"sources":{},"types":{},"offered":{},"mirrored":{},"waiting":{},"queue_full":{},"store_full":{},)"
+        R"("not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{}}})",
+        list_of(copy->config.sources, [](const std::string& name) { return json_string(name); }),
+        list_of(copy->config.types, [](const std::string& type) { return json_string(type); }), status.offered,
+        status.mirrored, status.waiting, status.queue_full, status.store_full, status.not_encoded, status.wrong_version,
+        status.abandoned, status.discarded);
+}
+
 std::string json_of(const SessionReport& session) {
     const auto& status = session.status;
     const auto& latency = session.latency;
@@ -152,7 +180,8 @@ std::string json_of(const SessionReport& session) {
         R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
         R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
         R"("history_lost":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
-        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}}}})",
+        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}},)"
+        R"("drop_copy":{}}})",
         json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
         engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
         status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
@@ -160,7 +189,7 @@ std::string json_of(const SessionReport& session) {
         or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns),
         engine::name(status.last_closed), json_of(status.standby),
         session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
-        latency.count, latency.p50, latency.p90, latency.p99, latency.max);
+        latency.count, latency.p50, latency.p90, latency.p99, latency.max, json_of(session.drop_copy));
 }
 
 std::string json_of(const engine::ReplicaStatus& replica) {
@@ -177,11 +206,6 @@ std::string json_of(const Finding& finding) {
     return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
                        words.stage, name(words.severity), json_string(finding.of), finding.since_utc_ns,
                        json_string(finding.text), json_string(words.meaning), json_string(words.advice));
-}
-
-template <class List, class Text>
-std::string list_of(const List& list, const Text& text) {
-    return fmt::format("[{}]", fmt::join(std::views::transform(list, text), ","));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <millpond/engine/replica_server.hpp>
 #include <millpond/engine/session_status.hpp>
 
+#include "fixd/drop_copies.hpp"
 #include "fixd/session_records.hpp"
 #include "service/log.hpp"
 
@@ -20,12 +22,14 @@ struct SessionReport {
     engine::SessionStatus status;
     SessionRecord::Error error{};
     LastLatencies::Percentiles latency{};
+    std::optional<DropCopies::Report> drop_copy{};  ///< To it.
 };
 
 /// Something that an operator should know.
 struct Finding {
     enum class Kind : std::uint8_t {
         not_connected,    ///< An initiator has no session though its schedule is open.
+        copies_lost,      ///< Messages were not mirrored to a drop copy.
         history_lost,     ///< A counterparty requested messages that the store no longer has.
         store_failed,     ///< The next part of a session's store could not be prepared.
         raw_log_lost,     ///< Pieces of the stream are not in the raw log.

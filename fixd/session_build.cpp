@@ -199,6 +199,7 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
     for (const auto& range : settings.allow) options.allowed.add(range);
     options.signer = signer_of(settings);
     if (settings.standby) options.standby = standby_options(*settings.standby);
+    options.warm_up = std::chrono::milliseconds{settings.warm_up_ms};
     options.enabled = settings.enabled;
     return options;
 }

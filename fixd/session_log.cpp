@@ -97,6 +97,7 @@ void SessionLog::on_closed(engine::SessionLink& link, engine::Closed reason) {
 
 fix::Verdict SessionLog::on_message(engine::SessionLink& link, const fix::Message& message) {
     const auto verdict = inner_->on_message(link, message);
+    copies_.on_received(link.session(), message);
     if (const auto known = logged_on_.find(&link); known != logged_on_.end()) {
         known->second->latencies().add(core::monotonic_nanos() - link.began_ns());
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,7 +13,9 @@
 
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/engine/application.hpp>
+#include <millpond/engine/sent_observer.hpp>
 
+#include "fixd/copy_routes.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/session_records.hpp"
 #include "service/log.hpp"
@@ -35,8 +38,9 @@ private:
     bool quiet_;
 };
 
-/// An application with a log of what its session goes through, its last error and how long its messages took.
-class SessionLog final : public engine::Application {
+/// An application with a log of what its session goes through, its last error and how long its messages took; copies
+/// its messages to drop copies.
+class SessionLog final : public engine::Application, public engine::SentObserver {
 public:
     /// quiet: of logons, logouts and closed connections only what is wrong. tap: null, or set for sessions that come by
     /// template.
@@ -51,6 +55,14 @@ public:
           max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
           max_age_types_(settings.resend_max_age_types) {}
 
+    /// From now on messages are copied there. On the I/O thread of the sessions, once they are there.
+    void set_copies(std::vector<CopyRoutes::Route> routes, std::size_t producer) {
+        copies_.set(std::move(routes), producer);
+    }
+
+    void on_sent(engine::SessionLink& link, std::string_view message) noexcept override {
+        copies_.on_sent(link.session(), message);
+    }
     bool may_log_on(engine::SessionLink& link, const fix::Message& logon) override;
     void on_send_admin(engine::SessionLink& link, fix::AdminDraft& draft) override;
     void on_logon(engine::SessionLink& link) override;
@@ -70,6 +82,7 @@ private:
     void note_error(engine::SessionLink& link, std::string text);
 
     engine::Application* inner_;
+    CopyRoutes copies_;
     service::Log* log_;
     SessionRecords* records_;
     bool quiet_;

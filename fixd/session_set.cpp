@@ -29,11 +29,15 @@ void say_what_is_kept(const SessionSettings& settings, service::Log& log) {
 }  // namespace
 
 SessionSet::SessionSet(Options options, Applications applications, service::Log& log)
-    : options_(std::move(options)), applications_(std::move(applications)), log_(&log) {
+    : options_(std::move(options)),
+      applications_(std::move(applications)),
+      log_(&log),
+      drop_copies_(options_.threads.size(), *options_.registry, log) {
     initiator_ = std::make_unique<engine::Initiator>(*options_.threads.front());
 }
 
 SessionSet::~SessionSet() {
+    drop_copies_.release_all();
     initiator_.reset();
     acceptors_.clear();
 }
@@ -99,6 +103,8 @@ void SessionSet::run(Prepared prepared) {
     auto* const io = options_.threads[placed->thread].get();
     placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet,
                                                by_template ? tap : nullptr, settings);
+    placed->log->set_copies(drop_copies_.routes_of(session_name(settings)), producer_of(*placed));
+    prepared.options.sent = placed->log.get();
     say_what_is_kept(settings, *log_);
     const engine::SessionHandle* added = nullptr;
     const std::lock_guard guard{lock_};
@@ -128,7 +134,48 @@ void SessionSet::open(const EngineConfig& config) {
     dictionaries_ = config.dictionaries;
     const auto dictionaries = std::make_shared<Dictionaries>(dictionaries_);
     for (const auto& acceptor : config.acceptors) acceptors_.push_back(open_acceptor(acceptor));
+    static_cast<void>(drop_copies_.replace(drop_copies_.prepare(config.drop_copies)));
     for (std::size_t i = 0; i < config.sessions.size(); ++i) add(prepare(config.sessions[i], i, dictionaries));
+    attach_copies();
+}
+
+/// The number of the I/O thread: those by template run on their acceptor's.
+std::size_t SessionSet::producer_of(const Placed& placed) const noexcept {
+    return is_template(placed.settings) ? 0 : placed.thread;
+}
+
+void SessionSet::reroute_copies() {
+    for (std::size_t thread = 0; thread < options_.threads.size(); ++thread) {
+        options_.threads[thread]->call([&] {
+            for (const auto& placed : placed_) {
+                if (producer_of(*placed) != thread) continue;
+                placed->log->set_copies(drop_copies_.routes_of(session_name(placed->settings)), thread);
+            }
+        });
+    }
+}
+
+void SessionSet::attach_copies() {
+    drop_copies_.attach([&](const DropCopyConfig& config) {
+        DropCopies::Target target;
+        for (const auto& placed : placed_) {
+            const auto name = session_name(placed->settings);
+            const bool is_source = std::ranges::find(config.sources, name) != config.sources.end();
+            if (name != config.target && !is_source) continue;
+            const auto dictionaries = placed->dictionaries->of(placed->settings);
+            if (name == config.target) {
+                target.session = placed->session.get();
+                target.terms.dictionary = dictionaries.application;
+                continue;
+            }
+            target.terms.sources.push_back(dictionaries.session);
+            if (dictionaries.application != nullptr) target.terms.sources.push_back(dictionaries.application);
+            for (const auto& further : placed->dictionaries->further(placed->settings)) {
+                if (further.dictionary != nullptr) target.terms.sources.push_back(further.dictionary);
+            }
+        }
+        return target;
+    });
 }
 
 SessionList SessionSet::sessions() const {

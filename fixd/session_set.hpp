@@ -19,6 +19,7 @@
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/authenticator.hpp"
+#include "fixd/drop_copies.hpp"
 #include "fixd/engine_config.hpp"
 #include "fixd/session_admin.hpp"
 #include "fixd/session_build.hpp"
@@ -72,6 +73,8 @@ public:
     [[nodiscard]] SessionList sessions() const;
     /// ADDRESS:PORT of each acceptor.
     [[nodiscard]] std::vector<std::string> listening() const;
+    /// On any thread: the reports and the log; once all sessions are drained, `settle`.
+    [[nodiscard]] DropCopies& drop_copies() noexcept { return drop_copies_; }
 
 private:
     struct Opened {
@@ -125,11 +128,15 @@ private:
     void end_those_by_template(std::vector<Prepared>& added);
     void take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session);
     void replace_changed(std::vector<Prepared> changed, service::Reloaded& result);
+    [[nodiscard]] std::size_t producer_of(const Placed& placed) const noexcept;
+    void reroute_copies();
+    void attach_copies();
 
     Options options_;
     Applications applications_;
     service::Log* log_;
     std::string dictionaries_;  // the folder
+    DropCopies drop_copies_;
     std::vector<std::unique_ptr<Placed>> placed_;
     mutable std::mutex lock_;  // of what other threads look at: acceptors_ and the initiator's list
     std::vector<std::unique_ptr<Opened>> acceptors_;

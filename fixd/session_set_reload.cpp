@@ -73,8 +73,20 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
                                    result.refused);
         }
     }
+    auto copies = drop_copies_.prepare(next.drop_copies);
     end_those_by_template(added);
-    add_new(std::move(acceptors), std::move(added), result);
+    std::vector<std::string> other_fields;  // sessions that may have other dictionaries
+    for (const auto& prepared : added) other_fields.push_back(session_name(prepared.settings));
+    for (const auto& prepared : changed) other_fields.push_back(session_name(prepared.settings));
+    const auto former_copies = drop_copies_.replace(std::move(copies));
+    try {
+        add_new(std::move(acceptors), std::move(added), result);
+    } catch (...) {
+        static_cast<void>(drop_copies_.replace(former_copies));
+        throw;
+    }
+    reroute_copies();
+    std::ranges::move(drop_copies_.finish(former_copies), std::back_inserter(result.done));
     // From here on nothing throws for what is not there.
     for (auto* placed : kept) {
         const auto in_file = std::ranges::find_if(
@@ -92,6 +104,8 @@ void SessionSet::replace(const EngineConfig& next, service::Reloaded& result) {
     std::erase(placed_, nullptr);
     remove(std::move(leaving));
     replace_changed(std::move(changed), result);
+    drop_copies_.release_copies_of(other_fields);
+    attach_copies();
     const std::lock_guard guard{lock_};
     std::erase_if(acceptors_, [&](const auto& opened) {
         const auto& name = opened->config.name;
@@ -222,6 +236,7 @@ void SessionSet::end_those_by_template(std::vector<Prepared>& added) {
 
 /// Returns when its store is free for another session.
 void SessionSet::take_away(engine::Acceptor* acceptor, std::shared_ptr<engine::SessionHandle> session) {
+    drop_copies_.release(*session);
     {
         const std::lock_guard guard{lock_};
         if (acceptor != nullptr) {

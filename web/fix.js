@@ -30,6 +30,12 @@ function stateOf(session) {
 const ago = (since) => (since === null ? "never" : `${span(Math.max(0, report.now - since))} ago`);
 const latest = (session) => Math.max(session.last_received ?? 0, session.last_sent ?? 0) || null;
 
+/** What is mirrored to a session, and what became of it. */
+function aboutCopies({ sources, types, offered, mirrored, waiting, queue_full, store_full, not_encoded, wrong_version, abandoned, discarded }) {
+  const lost = queue_full + store_full + not_encoded + wrong_version + abandoned + discarded;
+  return `drop copy of ${types.join(", ")} of ${sources.join(", ")}: ${count(mirrored)} of ${count(offered)} mirrored, ${count(waiting)} waiting, ${count(lost)} lost`;
+}
+
 function rowsOf(session) {
   const [text, state] = stateOf(session);
   const latency = session.latency.count === 0 ? ["–", "–", "–"] : ["p50", "p99", "max"].map((key) => span(session.latency[key]));
@@ -44,6 +50,7 @@ function rowsOf(session) {
     const { state: reached, mode, behind, losses, error } = session.standby;
     note(`standby ${reached} (${mode}), ${count(behind)} messages not acknowledged, lost ${count(losses)} times${error ? `: ${error}` : ""}`);
   }
+  if (session.drop_copy !== null) note(aboutCopies(session.drop_copy));
   if (session.history_lost > 0) note(`history lost: ${count(session.history_lost)} messages that the counterparty requested were not in the store`);
   return rows;
 }

@@ -89,7 +89,8 @@ void Acceptor::Listener::ask(Stranger& stranger, const std::shared_ptr<LogonGuar
                   .password = text(fix::tag::kPassword),
                   .new_password = text(fix::tag::kNewPassword),
                   .peer = stranger.connection->peer(),
-                  .certificate_names = stranger.connection->transport().certificate_names()},
+                  .certificate_names = stranger.connection->transport().certificate_names(),
+                  .password_changed = stranger.password_changed},
                  [answers = answers_, number = stranger.number](LogonAnswer answer) {
                      answers->add(number, std::move(answer));
                  });

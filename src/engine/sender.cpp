@@ -40,12 +40,16 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
         return Step::done;
     }
     auto& session = host.session();
-    if (session.state() != fix::Session::State::active) {
-        if (options_.while_down == WhileDown::hold) return Step::wait;
+    if (!session.takes_messages()) {
+        if (options_.while_down == WhileDown::keep) return keep_staged(host);
+        // A connection that is about to end may be followed by another.
+        const bool is_ending = session.state() == fix::Session::State::active;
+        if (is_ending || options_.while_down == WhileDown::hold) return Step::wait;
         fail_staged(SendFailure::not_logged_on);
         return Step::done;
     }
-    if (host.congested() || last_ - first_ == in_flight_.size()) return busy();
+    const bool waits = host.congested() && !(options_.while_down == WhileDown::keep && is_filling());
+    if (waits || last_ - first_ == in_flight_.size()) return busy();
     const auto refused_before = session.store().counters().refused.read();
     const auto sequence = session.store().next_sender();
     const auto begin = core::ticks();
@@ -54,7 +58,7 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     ++last_;
     if (!send(session, staged_, host.stamp())) {
         --last_;
-        if (session.state() != fix::Session::State::active) return Step::wait;
+        if (!session.takes_messages()) return Step::wait;
         if (session.store().counters().refused.read() != refused_before) return busy();
         fail_staged(SendFailure::not_encoded);
         return Step::done;
@@ -64,9 +68,33 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     counters_.sent.add();
     counters_.in_flight.set(last_ - first_);
     in_flight_[(last_ - 1) & (in_flight_.size() - 1)].encoded_ticks = end;
+    release_staged();
+    return Step::done;
+}
+
+/// There is no session: the message gets its number all the same.
+Sender::Step Sender::keep_staged(SenderHost& host) {
+    auto& session = host.session();
+    const auto now = host.stamp();
+    // A session that is being made or ended is one soon, or is over.
+    const bool is_between = session.state() != fix::Session::State::disconnected;
+    if (!session.may_keep(now) || (is_between && !is_filling())) return Step::wait;
+    const auto refused_before = session.store().counters().refused.read();
+    const auto sequence = session.store().next_sender();
+    if (!keep(session, staged_, now)) {
+        if (session.store().counters().refused.read() != refused_before) return busy();
+        fail_staged(SendFailure::not_encoded);
+        return Step::done;
+    }
+    counters_.kept.add();
+    tell_sent({.token = staged_.token, .sequence = sequence, .written = false});
+    release_staged();
+    return Step::done;
+}
+
+void Sender::release_staged() noexcept {
     release(staged_);
     staged_full_ = false;
-    return Step::done;
 }
 
 /// The connection must move first. What waits too often fails.
@@ -91,8 +119,7 @@ core::Tally& Sender::tally_of(SendFailure failure) noexcept {
 void Sender::fail_staged(SendFailure failure) noexcept {
     tally_of(failure).add();
     tell_failed(staged_, failure);
-    release(staged_);
-    staged_full_ = false;
+    release_staged();
 }
 
 void Sender::fail_all(SendFailure failure) noexcept {
@@ -139,6 +166,8 @@ std::vector<metrics::Registration> Sender::add_metrics(metrics::Registry& regist
         list.push_back(registry.add_counter({name, help, labels}, tally));
     };
     counter("millpond_fix_sender_sent_total", "Messages that were assigned a sequence number.", counters_.sent);
+    counter("millpond_fix_sender_kept_total", "Messages that were stored while the session was not logged on.",
+            counters_.kept);
     counter("millpond_fix_sender_written_total", "Messages written to the socket.", counters_.written);
     counter("millpond_fix_sender_not_written_total",
             "Messages whose connection ended before they were written to the socket.", counters_.not_written);

@@ -43,6 +43,9 @@ public:
     void on_written(std::uint64_t sequence) noexcept {
         for (auto* sender : senders_) sender->on_written(sequence);
     }
+    void on_logon() noexcept {
+        for (auto* sender : senders_) sender->on_logon(*session_);
+    }
     void on_disconnect() noexcept {
         for (auto* sender : senders_) sender->on_disconnect();
     }

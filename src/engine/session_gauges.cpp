@@ -48,6 +48,7 @@ SessionStatus SessionGauges::status() const {
     status.pending_bytes = pending_bytes.read();
     status.lost_fills = counters.lost_fills.read();
     status.lost = counters.lost.read();
+    status.beyond = counters.beyond.read();
     status.store_failures = session_->store().counters().failures.read();
     return status;
 }
@@ -79,6 +80,12 @@ std::vector<metrics::Registration> SessionGauges::add_metrics(metrics::Registry&
             counters.lost_fills);
     counter("millpond_fix_history_lost_total", "Messages that the counterparty requested and the store no longer has.",
             counters.lost);
+    counter("millpond_fix_resend_requests_beyond_total",
+            "ResendRequests of the peer for numbers that were not sent yet, which were rejected.", counters.beyond);
+    counter("millpond_fix_warm_ups_total", "Times that the idle session was brought into the caches.",
+            counters.warm_ups);
+    counter("millpond_fix_kept_total", "Messages that got a number and stay in the store: not logged on.",
+            counters.kept);
     counter("millpond_fix_connections_total", "Connections of the session.", connections);
     counter("millpond_fix_logons_total", "Completed Logons.", logons);
     counter("millpond_fix_slow_consumer_total", "Connections closed because the counterparty read too slowly.",

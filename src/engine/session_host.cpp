@@ -28,6 +28,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       allowed_(options.allowed),
       guard_(options.guard),
       signer_(options.signer),
+      sent_(options.sent),
       name_(identity_of(checked(options).config).name()),
       store_(open_store(options, core::utc_nanos())),
       file_(options.store.file.empty() ? nullptr : static_cast<fix::FileStore*>(store_.get())),
@@ -37,7 +38,8 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
       input_(connection_, session_, name_, options.limits, gauges_),
       output_(connection_, *store_, file_, name_, options.limits, options.config.max_message_bytes, stamp_),
       senders_(session_, output_, stamp_),
-      farewell_(io, kLeavingAtMost) {
+      farewell_(io, kLeavingAtMost),
+      warm_up_every_ns_(options.warm_up.count()) {
     const auto* const logon = options.dictionary->message("A");
     has_session_status_ = logon != nullptr && logon->fields.find(fix::tag::kSessionStatus) != nullptr;
     set_enabled(options.enabled);
@@ -131,6 +133,7 @@ void SessionHost::cut(Closed reason) noexcept {
 }
 
 void SessionHost::send(std::uint64_t sequence, std::string_view bytes) {
+    if (sent_ != nullptr && sequence != 0) sent_->on_sent(*this, bytes);
     if (!connection_.is_open()) return;
     gauges_.last_sent_ns.set(static_cast<std::uint64_t>(stamp_.utc_ns));
     const bool added = output_.add(sequence, bytes);
@@ -190,6 +193,7 @@ void SessionHost::on_send_admin(fix::AdminDraft& draft) {
 void SessionHost::on_logon() {
     gauges_.logons.add();
     if (observer_ != nullptr) observer_->on_host_logon();
+    senders_.on_logon();
     application_->on_logon(*this);
     if (!senders_.empty()) signal();
 }
@@ -278,6 +282,7 @@ void SessionHost::let_go(core::Moment now) {
     told_ = reason;
     give_up_claim();
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
+    if (!senders_.empty()) signal();  // what is kept while there is no session
     linger_ns_ = 0;
     if (session_.state() == fix::Session::State::disconnected) return;  // it never knew of the connection
     session_.on_disconnect(now);                                        // last: it calls the application
@@ -312,9 +317,23 @@ std::int64_t SessionHost::on_timer(core::Moment now) {
         if (connection_.exists()) on_connection_timer(now);
         if (senders_.next_deadline_ns() <= now.monotonic_ns) pump(now);
         farewell_.run(now);
+        if (warm_up_every_ns_ != 0 && warm_up_ns_ <= now.monotonic_ns) warm_up(now);
         if (file_ != nullptr) file_->trim();
     });
     return next_deadline_ns();
+}
+
+/// Traffic keeps a session warm.
+void SessionHost::warm_up(core::Moment now) noexcept {
+    const auto& counters = session_.counters();
+    const auto messages = counters.received.read() + counters.sent.read();
+    warm_up_ns_ = now.monotonic_ns + warm_up_every_ns_;
+    if (std::exchange(messages_seen_, messages) != messages || !session_.takes_messages()) return;
+    if (io_->may_warm_up(now)) {
+        session_.warm_up(now);
+    } else {
+        warm_up_ns_ = now.monotonic_ns + std::min<std::int64_t>(warm_up_every_ns_, IoThread::kLeastWarmUp.count());
+    }
 }
 
 std::int64_t SessionHost::next_deadline_ns() const noexcept {
@@ -324,6 +343,7 @@ std::int64_t SessionHost::next_deadline_ns() const noexcept {
         if (connection_.is_ending() && linger_ns_ == 0) next = 0;
         next = std::min({next, session_.next_deadline_ns(), output_.stalled_at_ns(), input_.next_deadline_ns()});
     }
+    if (warm_up_every_ns_ != 0 && session_.takes_messages()) next = std::min(next, warm_up_ns_);
     if (draining_ && !drained()) next = std::min(next, drain_deadline_ns_);
     return next;
 }

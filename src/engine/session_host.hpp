@@ -165,6 +165,7 @@ private:
     void on_connection_timer(core::Moment now);
     void continue_drain(core::Moment now);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
+    void warm_up(core::Moment now) noexcept;
     void set_enabled(bool enabled) noexcept;
     void open_standby(const SessionOptions& options);
     /// Whether its standby lets the session have a connection.
@@ -181,6 +182,7 @@ private:
     std::shared_ptr<LogonGuard> guard_;
     std::string username_;  // of the connection's first Logon, where there is a guard
     std::shared_ptr<LogonSigner> signer_;
+    SentObserver* sent_;
     std::string name_;
     std::unique_ptr<fix::MessageStore> store_;
     fix::FileStore* file_{nullptr};  // store_, where that is one
@@ -195,7 +197,10 @@ private:
     SenderPump senders_;
     Farewell farewell_;
     std::unique_ptr<StandbyLink> standby_;  // null: it has none
-    std::int64_t began_ns_{0};              // monotonic: of the action
+    std::int64_t began_ns_{0};  // monotonic: of the action
+    std::int64_t warm_up_every_ns_;
+    std::int64_t warm_up_ns_{0};      // monotonic: when it is due
+    std::uint64_t messages_seen_{0};  // sent and received, when it was last due
     bool acting_{false};
     bool was_congested_{false};
     bool refused_{false};             // the application knows why the connection does not log on

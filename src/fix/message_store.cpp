@@ -13,6 +13,7 @@ constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
 constexpr std::size_t kMostClaimedAhead = 4096;
 constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
+constexpr std::size_t kAhead = 256;            // bytes behind a message that are asked for
 
 /// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
 void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
@@ -105,10 +106,19 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
 /// Asks for the memory of the messages that come next before they come; at worst it is not needed.
 inline void MessageStore::fetch_ahead(const char* end, std::uint64_t sequence) const noexcept {
     constexpr std::size_t kLine = 64;
-    constexpr std::size_t kAhead = 256;
     constexpr std::size_t kLines = 4;
     for (std::size_t line = 0; line < kLines; ++line) __builtin_prefetch(end + kAhead + line * kLine, 1);
     __builtin_prefetch(&current_.entry(sequence + 8), 1);
+}
+
+void MessageStore::warm_up() const noexcept {
+    const auto& data = current_.data;
+    const auto place = static_cast<std::size_t>(written_end_ == lap_end_ ? 0 : written_end_ + data.size() - lap_end_);
+    // A load brings the page's translation too, which a prefetch may leave out.
+    static_cast<void>(
+        reinterpret_cast<const StoreRecord*>(data.data() + place)->sequence.load(std::memory_order_relaxed));
+    fetch_ahead(data.data() + place - std::min<std::size_t>(place, kAhead), next_sender_);
+    fetch_ahead(data.data() + place, next_sender_);
 }
 
 bool MessageStore::store(std::string_view message) noexcept {

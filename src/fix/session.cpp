@@ -18,6 +18,13 @@ constexpr std::size_t kLeastFieldBytes = 3;  // 1= and the delimiter
 // A message of scratch holds the two fields that a resend adds.
 constexpr std::size_t kResendExtraBytes = 64;
 
+// The fields of an order.
+constexpr Tag kOrderQty = 38;
+constexpr Tag kPrice = 44;
+constexpr Tag kSide = 54;
+constexpr Tag kSymbol = 55;
+constexpr Tag kTransactTime = 60;
+
 bool has_delimiter(std::string_view value) noexcept { return value.find('\x01') != std::string_view::npos; }
 
 void check_fields(const SessionConfig& config) {
@@ -139,8 +146,13 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
       scratch_(config_.max_message_bytes + kResendExtraBytes),
       draft_memory_(2 * config_.max_message_bytes),
       header_fields_(text_of(config_.header_fields)) {
-    if (config_.schedule && !config_.schedule->same_session(store_->creation_utc_ns(), now.utc_ns))
-        store_->reset(now.utc_ns);
+    begin_run(now);
+}
+
+/// Resets the numbers where the schedule's run that they belong to is over.
+void Session::begin_run(core::Moment now) noexcept {
+    const auto& schedule = config_.schedule;
+    if (schedule && !schedule->same_session(store_->creation_utc_ns(), now.utc_ns)) store_->reset(now.utc_ns);
 }
 
 void Session::on_connect(core::Moment now) {
@@ -164,7 +176,7 @@ void Session::on_connect(core::Moment now) {
             disconnect(Disconnect::outside_schedule);
             return;
         }
-        if (!config_.schedule->same_session(store_->creation_utc_ns(), now.utc_ns)) store_->reset(now.utc_ns);
+        begin_run(now);
     }
     if (config_.role == Role::acceptor) return;
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
@@ -260,6 +272,21 @@ void Session::on_timer(core::Moment now) {
         return;
     }
     if (now.monotonic_ns - last_sent_ns_ >= heartbeat_ns_) send_heartbeat({}, now);
+}
+
+void Session::warm_up(core::Moment now) noexcept {
+    counters_.warm_ups.add();
+    store_->warm_up();
+    // An order as most sessions have them: every kind of value, and what reads it again.
+    Writer writer{draft_room(), begin_string(config_.version)};
+    add_header(writer, "D", store_->next_sender(), now, {});
+    writer.add<tag::kClOrdId>("WARM").add<kOrderQty>(100).add<kPrice>(Decimal{12'345, 2}).add<kSide>('1');
+    writer.add<kSymbol>("WARM").add_timestamp<kTransactTime>(now.utc_ns, precision_);
+    const auto bytes = writer.finish();
+    if (!bytes) return;
+    const auto frame = next_frame(std::as_bytes(std::span{bytes->data(), bytes->size()}), bytes->size());
+    if (!frame) return;
+    if (const auto message = stored_parser_.parse(*frame, spill_)) static_cast<void>(validator_.check(*message));
 }
 
 void Session::logout(std::string_view reason, core::Moment now) {

@@ -245,6 +245,16 @@ void Session::on_resend_request(const Inbound& in) {
         send_reject(in, Rejection{RejectReason::value_incorrect, last > kMaxSequence ? "16" : "7"});
         return;
     }
+    // The peer believes that it has had, or missed, what was never sent: nothing can answer that. From the next number
+    // on, it asks for nothing.
+    if (first > newest + 1) {
+        counters_.beyond.add();
+        ReasonText text;
+        text.add("BeginSeqNo=").add(first).add(" is beyond the last number sent, ").add(newest);
+        send_reject(in, Rejection{RejectReason::value_incorrect, "7"}, text.text());
+        if (in.sequence > store_->next_target()) on_too_high(in);
+        return;
+    }
     // 0 asks for all, as 999999 did up to FIX 4.1.
     if (last == 0 || last > newest) last = newest;
     if (first <= last) begin_resend(first, last, in.now);

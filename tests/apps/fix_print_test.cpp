@@ -25,6 +25,7 @@
 namespace millpond::app {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -322,12 +323,25 @@ protected:
     FileFollower follower_{file_.path()};
 
     void SetUp() override { std::filesystem::remove(file_.path()); }
+    void TearDown() override {
+        for (int number = 1; number < 10; ++number) {
+            std::filesystem::remove(renamed(number));
+            std::filesystem::remove(renamed(number) + ".zst");
+        }
+    }
+    [[nodiscard]] std::string renamed(int number) const { return file_.path() + "." + std::to_string(number); }
+    void rotate(int number) const { std::filesystem::rename(file_.path(), renamed(number)); }
+    void poll_all() {
+        while (poll()) {
+        }
+    }
     void append(const std::string& text) const { std::ofstream{file_.path(), std::ios::app} << text; }
     bool poll() {
         return follower_.poll([this](std::string_view bytes) { read_ += bytes; },
                               [this](FileFollower::Event event) {
                                   read_ += event == FileFollower::Event::missing    ? "[missing]"
                                            : event == FileFollower::Event::replaced ? "[replaced]"
+                                           : event == FileFollower::Event::skipped  ? "[skipped]"
                                                                                     : "[truncated]";
                               });
     }
@@ -359,6 +373,74 @@ TEST_F(Followed, ARotationLosesNothingThatIsStillWrittenToTheOldFile) {
     }
     EXPECT_EQ(read_, "onetwothree[replaced]new");
     std::filesystem::remove(old);
+}
+
+TEST_F(Followed, FilesThatCameAndWentBetweenTwoLooksAreReadInOrder) {
+    append("of before");
+    rotate(1);
+    append("one");
+    poll_all();
+    append("+");
+    rotate(2);
+    for (int number = 3; number <= 5; ++number) {
+        append("file " + std::to_string(number));
+        rotate(number);
+    }
+    append("new");
+    poll_all();
+    EXPECT_EQ(read_, "one+[replaced]file 3[replaced]file 4[replaced]file 5[replaced]new");
+    rotate(6);
+    append("newer");
+    poll_all();
+    EXPECT_THAT(read_, EndsWith("new[replaced]newer"));
+}
+
+TEST_F(Followed, CompressedOnesAreReadTooAndRemovedOnesAreNamed) {
+    if (!net::can_pack()) GTEST_SKIP() << "this build has no zstd";
+    append("one");
+    poll_all();
+    rotate(1);
+    for (int number = 2; number <= 4; ++number) {
+        append("file " + std::to_string(number));
+        rotate(number);
+    }
+    append("new");
+    const std::atomic<bool> stop{false};
+    EXPECT_FALSE(net::pack_file(renamed(1), 0640, stop));
+    EXPECT_FALSE(net::pack_file(renamed(2), 0640, stop));
+    std::filesystem::remove(renamed(3));
+    poll_all();
+    EXPECT_EQ(read_, "one[replaced]file 2[replaced][skipped][replaced]file 4[replaced]new");
+    // As few as one may be kept: the file itself is not among them.
+    rotate(5);
+    append("lost");
+    rotate(6);
+    append("file 7");
+    rotate(7);
+    append("last");
+    std::filesystem::remove(renamed(5));
+    std::filesystem::remove(renamed(6));
+    poll_all();
+    EXPECT_THAT(read_, EndsWith("new[replaced][skipped][replaced]file 7[replaced]last"));
+}
+
+TEST_F(Followed, WhereAHigherNumberIsAnOlderFileNothingIsReadTwice) {
+    append("oldest");
+    rotate(2);
+    append("older");
+    rotate(1);
+    append("one");
+    poll_all();
+    // As logrotate does: all move up by one, twice.
+    for (const std::string text : {"two", "three"}) {
+        for (int number = 4; number > 0; --number) {
+            if (std::filesystem::exists(renamed(number))) std::filesystem::rename(renamed(number), renamed(number + 1));
+        }
+        rotate(1);
+        append(text);
+    }
+    poll_all();
+    EXPECT_EQ(read_, "one[replaced]three");
 }
 
 TEST_F(Followed, ATruncatedFileIsReadFromItsBeginning) {

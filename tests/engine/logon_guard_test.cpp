@@ -222,6 +222,26 @@ TEST_F(LogonGuardTest, ALaterLogonOfAConnectionIsOfTheSameUserAndKeepsThePasswor
     }
 }
 
+TEST_F(LogonGuardTest, ANewGuardIsToldThatTheFormerOneHasChangedThePassword) {
+    Acceptor acceptor{io_, {.observer = &refusals_}};
+    const auto& former = acceptor.add(session("A"), house_);
+    RawClient client{acceptor.port()};
+    client.send(message("FIX.4.4", "A", 1, "A", "98=0|108=30|553=me|554=old|925=new|"));
+    ASSERT_TRUE(is_asked(1));
+    EXPECT_FALSE(guard_->attempts[0].password_changed);
+    const auto first = guard_;
+    guard_ = std::make_shared<Asked>();
+    acceptor.remove(former);
+    acceptor.add(session("A"), house_);
+    first->answers[0]({.password_changed = true});
+    ASSERT_TRUE(is_asked(1));
+    EXPECT_TRUE(guard_->attempts[0].password_changed);
+    EXPECT_EQ(guard_->attempts[0].password, "old");
+    EXPECT_EQ(guard_->attempts[0].new_password, "new");
+    guard_->answers[0]({});
+    EXPECT_TRUE(is_answered(client));
+}
+
 TEST_F(LogonGuardTest, ALogonWithACredentialTwiceIsNotShownToIt) {
     Acceptor acceptor{io_, {.observer = &refusals_}};
     acceptor.add(session("A"), house_);

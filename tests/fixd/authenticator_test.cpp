@@ -10,6 +10,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -267,6 +268,45 @@ TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMor
     house = std::make_unique<RunningEngine>(toml);
     EXPECT_EQ(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=correct horse|")), "");
     EXPECT_TRUE(gets_in(house->port(), fixt_logon("DESK", "553=alice|554=newer horse 8|")));
+}
+
+TEST(Authenticator, APasswordThatAFormerGuardHasChangedIsComparedWithTheNewOne) {
+    const Users users{line_of("alice", "correct horse")};
+    const Users others{line_of("alice", "correct horse"), "other_users"};
+    service::Log log{service::Severity::debug, service::LogFormat::text, [](const std::string&) {}};
+    Authenticator authenticator{log};
+    const auto guard = [&](const Users& file) {
+        SessionSettings session;
+        session.sender = "HOUSE";
+        session.target = "DESK";
+        session.users = {"alice"};
+        session.user_file = file.path();
+        return authenticator.guard_of(session, true);
+    };
+    // Each from an address of its own: a failure makes the next one wait.
+    const auto ask = [&](const std::shared_ptr<engine::LogonGuard>& of, bool changed, const std::string& address) {
+        std::promise<engine::LogonAnswer> answer;
+        of->check({.comp_id = "DESK",
+                   .username = "alice",
+                   .password = "correct horse",
+                   .new_password = "new horse 7",
+                   .peer = net::SocketAddress::parse(address + ":1"),
+                   .password_changed = changed},
+                  [&](engine::LogonAnswer given) { answer.set_value(std::move(given)); });
+        return answer.get_future().get();
+    };
+    const auto first = ask(guard(users), false, "10.0.0.1");
+    EXPECT_EQ(first.refusal, "");
+    EXPECT_TRUE(first.password_changed);
+    // A reload has replaced the session.
+    const auto second = ask(guard(users), true, "10.0.0.1");
+    EXPECT_EQ(second.refusal, "");
+    EXPECT_TRUE(second.password_changed);
+    // It came with the file of other users: there the old one counts, and is changed.
+    EXPECT_EQ(ask(guard(others), true, "10.0.0.1").refusal, "");
+    EXPECT_TRUE(UserFile{others.path()}.find("alice").value().admits("new horse 7"));
+    // A client that repeats the Logon has the wrong password.
+    EXPECT_THAT(ask(guard(users), false, "10.0.0.2").refusal, HasSubstr("wrong password"));
 }
 
 TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {

@@ -409,6 +409,7 @@ TEST(FixEngineDefaults, HelpPrintsThoseOfTheStructs) {
     expect_defaults_of_the_struct<AcceptorConfig>();
     expect_defaults_of_the_struct<SessionSettings>();
     expect_defaults_of_the_struct<WebConfig>();
+    expect_defaults_of_the_struct<DropCopyConfig>();
     const auto texts = settings::texts_of(settings::Schema<SessionSettings>::keys(),
                                           SessionSettings{.heartbeat_seconds = 17, .store_bytes = 3ULL << 20U});
     const auto help_of = [&](std::string_view name) {

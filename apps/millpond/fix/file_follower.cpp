@@ -10,29 +10,95 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <millpond/core/rotated_file.hpp>
+#include <millpond/net/file_contents.hpp>
+
 namespace millpond::app {
 
-bool FileFollower::open(const std::function<void(Event)>& event) {
-    core::Descriptor file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    if (!file) {
-        if (errno != ENOENT) throw std::system_error(errno, std::system_category(), "cannot read " + path_);
-        if (!std::exchange(missing_, true)) event(Event::missing);
-        return false;
+/// Nothing where there is none.
+auto FileFollower::open_newest(const Events& event) -> std::optional<Opened> {
+    constexpr int kAttempts = 100;  // it may be renamed between the looks
+    for (int attempt = 0;; ++attempt) {
+        Opened opened{.file = core::Descriptor{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}};
+        if (!opened.file) {
+            if (errno != ENOENT) throw std::system_error(errno, std::system_category(), "cannot read " + path_);
+            if (!std::exchange(missing_, true)) event(Event::missing);
+            return std::nullopt;
+        }
+        struct stat facts{};
+        if (::fstat(opened.file.get(), &facts) != 0)
+            throw std::system_error(errno, std::system_category(), "cannot read " + path_);
+        if (!S_ISREG(facts.st_mode)) throw std::runtime_error("cannot follow " + path_ + ": not a regular file");
+        opened.device = facts.st_dev;
+        opened.inode = facts.st_ino;
+        const auto numbers = core::RotatedFile{path_}.renamed();
+        opened.renamed_before = numbers.empty() ? 0 : *numbers.rbegin();
+        struct stat now{};
+        const bool stands =
+            ::stat(path_.c_str(), &now) == 0 && now.st_dev == opened.device && now.st_ino == opened.inode;
+        if (stands || attempt == kAttempts) return opened;
     }
-    struct stat opened{};
-    if (::fstat(file.get(), &opened) != 0)
-        throw std::system_error(errno, std::system_category(), "cannot read " + path_);
-    if (!S_ISREG(opened.st_mode)) throw std::runtime_error("cannot follow " + path_ + ": not a regular file");
-    file_ = std::move(file);
-    device_ = opened.st_dev;
-    inode_ = opened.st_ino;
+}
+
+void FileFollower::take(Opened opened) noexcept {
+    file_ = std::move(opened.file);
+    device_ = opened.device;
+    inode_ = opened.inode;
+    renamed_before_ = opened.renamed_before;
     read_ = 0;
     missing_ = false;
+}
+
+bool FileFollower::open(const Events& event) {
+    auto opened = open_newest(event);
+    if (!opened) return false;
+    take(std::move(*opened));
     return true;
 }
 
+/// Whether PATH.number is a file that was never this one. A compressed one, or one that was removed, may have been.
+bool FileFollower::is_another(std::uint64_t number) const {
+    struct stat facts{};
+    if (::stat((path_ + "." + std::to_string(number)).c_str(), &facts) != 0) return false;
+    return facts.st_dev != device_ || facts.st_ino != inode_;
+}
+
+bool FileFollower::read_renamed(std::uint64_t number, const Bytes& bytes) const {
+    const auto name = path_ + "." + std::to_string(number);
+    for (const auto& path : {name, name + ".zst", name}) {
+        struct stat facts{};
+        struct stat ours{};
+        if (::stat(path.c_str(), &facts) != 0 || ::fstat(file_.get(), &ours) != 0) continue;
+        // Others number their files the other way: there a higher number is an older file.
+        const auto is_older = [](const timespec& one, const timespec& other) {
+            return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
+        };
+        if (is_older(facts.st_mtim, ours.st_mtim)) return true;
+        try {
+            net::FileContents contents{path};
+            for (auto piece = contents.next(); !piece.empty(); piece = contents.next()) {
+                bytes({reinterpret_cast<const char*>(piece.data()), piece.size()});
+            }
+            return true;
+        } catch (const std::system_error&) {
+            continue;  // it was compressed, or removed, meanwhile
+        }
+    }
+    return false;
+}
+
+/// The files that were renamed behind the open one, up to number `last`.
+void FileFollower::read_between(std::uint64_t last, const Bytes& bytes, const Events& event) const {
+    const auto own = renamed_before_ + 1;
+    if (last <= own || is_another(own)) return;
+    for (auto number = own + 1; number <= last; ++number) {
+        event(Event::replaced);
+        if (!read_renamed(number, bytes)) event(Event::skipped);
+    }
+}
+
 /// Up to the end of the file as it is now.
-bool FileFollower::read_on(const std::function<void(std::string_view)>& bytes) {
+bool FileFollower::read_on(const Bytes& bytes) {
     std::array<char, 65'536> buffer;
     bool any = false;
     for (;;) {
@@ -46,16 +112,19 @@ bool FileFollower::read_on(const std::function<void(std::string_view)>& bytes) {
     }
 }
 
-bool FileFollower::poll(const std::function<void(std::string_view)>& bytes, const std::function<void(Event)>& event) {
+bool FileFollower::poll(const Bytes& bytes, const Events& event) {
     if (!file_ && !open(event)) return false;
     bool any = read_on(bytes);
     struct stat now{};
     if (::stat(path_.c_str(), &now) != 0) return any;  // renamed: its writer may still write to it
     if (now.st_dev != device_ || now.st_ino != inode_) {
         any = read_on(bytes) || any;  // what was written between the look at its end and its successor
-        file_ = {};
+        auto next = open_newest(event);
+        if (!next) return any;  // the next one is about to come
+        read_between(next->renamed_before, bytes, event);
         event(Event::replaced);
-        return open(event) || any;
+        take(std::move(*next));
+        return true;
     }
     if (now.st_size >= read_) return any;
     read_ = 0;

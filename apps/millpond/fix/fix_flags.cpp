@@ -32,6 +32,7 @@ void FixFlags::add_to(Arguments& options) {
     add_table_flag<fixd::AcceptorConfig>(options, tables_,
                                          "an address for counterparties, as [[acceptor]] in the file");
     add_table_flag<fixd::SessionSettings>(options, tables_, "a session, as [[session]]");
+    add_table_flag<fixd::DropCopyConfig>(options, tables_, "messages to copy to a session, as [[drop_copy]]");
     add_table_flag<fixd::WebConfig>(options, tables_, "the web page, as [[web]]");
     add_table_flag(options, tables_, std::string{fixd::kStandbyTable},
                    "that this engine is the standby of its sessions, as [standby]", fixd::standby_config_texts());

@@ -222,6 +222,8 @@ void follow(const std::string& path, MessageFinder& finder) {
         switch (what) {
             case FileFollower::Event::missing: return to_stderr("millpond: waiting for {}\n", path);
             case FileFollower::Event::replaced: return to_stderr("millpond: {} was replaced\n", path);
+            case FileFollower::Event::skipped:
+                return to_stderr("millpond: a file that followed {} was removed or cannot be read\n", path);
             case FileFollower::Event::truncated: return to_stderr("millpond: {} was truncated\n", path);
         }
     };

@@ -97,8 +97,12 @@ private:
 
     bool take(detail::Outgoing& into) noexcept override { return lanes_.try_pop(into).has_value(); }
     bool send(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
-        return detail::send_encoded(encoder_, *as_message(outgoing), session, now);
+        return detail::hand_encoded<false>(encoder_, *as_message(outgoing), session, now);
     }
+    bool keep(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
+        return detail::hand_encoded<true>(encoder_, *as_message(outgoing), session, now);
+    }
+    bool is_filling() const noexcept override { return depth() > lanes_.capacity() / 2; }
     void release(const detail::Outgoing& outgoing) noexcept override { pool_->release(as_message(outgoing)); }
     void tell_sent(const Sent& sent) noexcept override {
         if (listener_ != nullptr) listener_->on_sent(sent);

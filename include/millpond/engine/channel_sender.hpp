@@ -75,8 +75,12 @@ private:
         return true;
     }
     bool send(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
-        return detail::send_encoded(encoder_, *static_cast<const T*>(outgoing.message), session, now);
+        return detail::hand_encoded<false>(encoder_, *static_cast<const T*>(outgoing.message), session, now);
     }
+    bool keep(fix::Session& session, const detail::Outgoing& outgoing, core::Moment now) override {
+        return detail::hand_encoded<true>(encoder_, *static_cast<const T*>(outgoing.message), session, now);
+    }
+    bool is_filling() const noexcept override { return depth() > channel_.capacity() / 2; }
     void release(const detail::Outgoing& outgoing) noexcept override {
         static_cast<void>(outgoing);
         channel_.release();

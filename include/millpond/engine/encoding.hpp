@@ -18,12 +18,14 @@ concept EncoderOf = requires(Encoder& encoder, const T& message, fix::Writer& wr
 
 namespace detail {
 
-template <class T, EncoderOf<T> Encoder>
-[[nodiscard]] bool send_encoded(Encoder& encoder, const T& message, fix::Session& session, core::Moment now) {
+/// keeps: by Session::keep, else by Session::send.
+template <bool keeps, class T, EncoderOf<T> Encoder>
+[[nodiscard]] bool hand_encoded(Encoder& encoder, const T& message, fix::Session& session, core::Moment now) {
     fix::Routing routing;
     if constexpr (requires { routing = encoder.routing(message); }) routing = encoder.routing(message);
-    return session.send(
-        encoder.msg_type(message), now, [&](fix::Writer& writer) { return encoder.encode(message, writer); }, routing);
+    const auto fill = [&](fix::Writer& writer) { return encoder.encode(message, writer); };
+    if constexpr (keeps) return session.keep(encoder.msg_type(message), now, fill, routing);
+    return session.send(encoder.msg_type(message), now, fill, routing);
 }
 
 }  // namespace detail

@@ -83,6 +83,14 @@ public:
     void leave(std::size_t slot) noexcept;
     /// The monotonic time at which the participant's on_timer shall be called; not later than it said before.
     void wants_timer(std::size_t slot, std::int64_t monotonic_ns) noexcept;
+    /// Time between two sessions that are warmed up: what the others wait for each of them is about a microsecond.
+    static constexpr std::chrono::nanoseconds kLeastWarmUp{50'000};
+    /// Whether a session may be warmed up now; true at most once in kLeastWarmUp.
+    [[nodiscard]] bool may_warm_up(core::Moment now) noexcept {
+        if (now.monotonic_ns < warm_up_ns_) return false;
+        warm_up_ns_ = now.monotonic_ns + kLeastWarmUp.count();
+        return true;
+    }
     /// The time now.
     [[nodiscard]] core::Moment now() noexcept { return clock_.now(); }
     void watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly);
@@ -119,6 +127,7 @@ private:
     std::vector<detail::Watcher*> direct_;            // read without asking epoll first, while they are few
     std::vector<std::unique_ptr<detail::Watcher>> retired_;
     core::MomentClock clock_;
+    std::int64_t warm_up_ns_{0};  // when the next session may be warmed up
     core::Idle idle_;
     Counters counters_;
 

@@ -18,6 +18,8 @@ struct LogonAttempt {
     std::vector<std::string> certificate_names{};  ///< Of a certificate that TLS verified: "CN=desk,O=Broker" (subject,
                                                    ///< RFC 2253) and "DNS:" (in lower case), "URI:", "email:" and
                                                    ///< "IP:" with a name.
+    /// A guard that the session had before has put the new password in force in place of the old one.
+    bool password_changed{false};
 };
 
 /// What a guard says of an attempt.

@@ -48,7 +48,8 @@ enum class SendFailure : std::uint8_t {
 struct Sent {
     std::uint64_t token{0};
     std::uint64_t sequence{0};
-    /// Whether it was written to the socket. If not, the connection ended first: it is resent on the peer's request.
+    /// Whether it was written to the socket. If not, the connection ended first or there was none: it is resent on the
+    /// peer's request.
     bool written{false};
 };
 
@@ -56,6 +57,9 @@ struct Sent {
 enum class WhileDown : std::uint8_t {
     hold,  ///< They stay in their lanes until it is, or until their deadlines.
     fail,  ///< They fail at once.
+    /// They get their numbers and stay in the store, as fix::Session::keep says; while the session's schedule is closed
+    /// or the store is full they stay in their lanes.
+    keep,
 };
 
 struct SenderOptions {

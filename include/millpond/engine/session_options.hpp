@@ -11,6 +11,7 @@
 #include <millpond/engine/allow_list.hpp>
 #include <millpond/engine/logon_guard.hpp>
 #include <millpond/engine/logon_signer.hpp>
+#include <millpond/engine/sent_observer.hpp>
 #include <millpond/engine/standby.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/file_store.hpp>
@@ -54,7 +55,11 @@ struct SessionOptions {
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
     std::optional<StandbyOptions> standby{};  ///< Where a copy of its store is; of one session only.
-    bool enabled{true};                       ///< False: as after SessionHandle::request_logout, until request_logon.
+    SentObserver* sent{nullptr};  ///< Sees what the session sends; outlives it. Null: none does.
+    /// While the session is idle, its code and memory are brought into the caches so often (fix::Session::warm_up);
+    /// 0: never. The I/O thread does it every kLeastWarmUp at most, whatever the number of its sessions.
+    std::chrono::nanoseconds warm_up{0};
+    bool enabled{true};  ///< False: as after SessionHandle::request_logout, until request_logon.
 };
 
 }  // namespace millpond::engine

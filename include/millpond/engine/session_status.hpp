@@ -60,6 +60,7 @@ struct SessionStatus {
     std::uint64_t pending_bytes{0};   ///< Sent and not yet taken by the socket.
     std::uint64_t lost_fills{0};      ///< Gap fills sent because messages were no longer in the store.
     std::uint64_t lost{0};            ///< These messages.
+    std::uint64_t beyond{0};          ///< ResendRequests for numbers that were not sent yet.
     std::uint64_t store_failures{0};  ///< Times that the next file of the store could not be prepared.
     StandbyStatus standby{};
 };

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include <millpond/fix/version.hpp>
+
 namespace millpond::fix {
 
 class Dictionary;
@@ -41,6 +43,11 @@ struct ApplicationDictionary {
 [[nodiscard]] constexpr std::string_view appl_ver_id(ApplicationVersion version) noexcept {
     constexpr std::string_view kIds[] = {"2", "3", "4", "5", "6", "7", "8", "9", "10"};
     return kIds[static_cast<std::size_t>(version) - static_cast<std::size_t>(ApplicationVersion::fix40)];
+}
+
+/// Of the application messages of a session below FIXT 1.1.
+[[nodiscard]] constexpr ApplicationVersion application_version_of(Version version) noexcept {
+    return static_cast<ApplicationVersion>(static_cast<int>(version) + static_cast<int>(ApplicationVersion::fix40));
 }
 
 /// Of the text of ApplVerID(1128); nothing for any other.

@@ -45,6 +45,9 @@ public:
     /// Copies a message in: claim and commit in one. False when the claim is refused.
     [[nodiscard]] bool store(std::string_view message) noexcept;
 
+    /// Asks for the memory of the next messages, and changes nothing.
+    void warm_up() const noexcept;
+
     /// Everything up to this number has been handed to the socket and may be evicted.
     void mark_written(std::uint64_t sequence) noexcept;
 

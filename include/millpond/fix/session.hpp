@@ -11,13 +11,13 @@
 #include <vector>
 
 #include <millpond/core/moment.hpp>
-#include <millpond/core/tally.hpp>
 #include <millpond/fix/application_versions.hpp>
 #include <millpond/fix/held_messages.hpp>
 #include <millpond/fix/message_store.hpp>
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/routing.hpp>
 #include <millpond/fix/session_config.hpp>
+#include <millpond/fix/session_counters.hpp>
 #include <millpond/fix/session_handler.hpp>
 #include <millpond/fix/validator.hpp>
 #include <millpond/fix/wire_bounds.hpp>
@@ -70,6 +70,27 @@ public:
         return written == Written::yes;
     }
 
+    /// Whether the session is logged on and its connection is not about to end: `send` may take a message.
+    [[nodiscard]] bool takes_messages() const noexcept { return state_ == State::active && !closing_; }
+
+    /// Whether `keep` may take a message: the session is not logged on, and its schedule is open.
+    [[nodiscard]] bool may_keep(core::Moment now) const noexcept {
+        return state_ != State::active && !closing_ && (!config_.schedule || config_.schedule->is_open(now.utc_ns));
+    }
+    /// As `send`, for a session that is not logged on: the message gets its number and stays in the store. The peer
+    /// finds the gap at its next logon and asks for it. Where the schedule's run that the numbers belong to is over,
+    /// they are reset first. False, and no number is used up, as for `send` and where `may_keep` is false.
+    template <class Fill>
+    [[nodiscard]] bool keep(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
+        if (!may_keep(now)) return false;
+        if (state_ == State::disconnected) begin_run(now);
+        return write_message<false>(msg_type, now, std::forward<Fill>(fill), routing) == Written::yes;
+    }
+
+    /// Encodes a message into scratch memory and touches the store's next lines, so that the next message finds code
+    /// and memory in the caches. Sends nothing, uses no number and changes no state.
+    void warm_up(core::Moment now) noexcept;
+
     /// Begins the Logout handshake; does nothing when not logged on. reason: its Text(58); what cannot be sent in one
     /// is replaced, and what is longer than kMostReasonBytes is cut off.
     void logout(std::string_view reason, core::Moment now);
@@ -89,22 +110,7 @@ public:
     /// Which version an application message has. Without a version below FIXT 1.1.
     [[nodiscard]] const ApplicationVersions& application_versions() const noexcept { return versions_; }
 
-    struct Counters {
-        core::Tally received;       ///< Complete messages.
-        core::Tally sent;           ///< Messages with a number of their own.
-        core::Tally garbled;        ///< Stretches of bytes that were no message, ignored.
-        core::Tally rejected;       ///< Rejects sent.
-        core::Tally duplicates;     ///< PossDup messages ignored: they were had.
-        core::Tally held;           ///< Out-of-order messages that were held.
-        core::Tally held_dropped;   ///< Out-of-order messages for which there was no room.
-        core::Tally requests;       ///< ResendRequests sent.
-        core::Tally resent;         ///< Messages resent.
-        core::Tally gap_fills;      ///< Gap fills sent.
-        core::Tally lost_fills;     ///< Of these, those in place of messages that are not in the store.
-        core::Tally lost;           ///< Requested messages that are not in the store.
-        core::Tally lost_requests;  ///< ResendRequests for such messages.
-        core::Tally withheld;       ///< Requested messages that the handler refused to resend.
-    };
+    using Counters = SessionCounters;
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
 private:
@@ -184,6 +190,7 @@ private:
     [[nodiscard]] Routing way_back(const Message& message) const noexcept;
     void fail_admin(Written why, core::Moment now);
     void end_numbers(core::Moment now);
+    void begin_run(core::Moment now) noexcept;
     void add_header(Writer& writer, std::string_view msg_type, std::uint64_t sequence, core::Moment now,
                     const Routing& routing) const;
     void add_tail_of_header(Writer& writer, const Routing& routing) const;
@@ -198,7 +205,8 @@ private:
     [[nodiscard]] static bool is_used_up(std::uint64_t sequence, std::string_view msg_type) noexcept {
         return sequence >= kMaxSequence && (sequence > kMaxSequence || msg_type != "5");
     }
-    template <class Fill>
+    /// Sends: hands it over to the handler; else it only stays in the store.
+    template <bool Sends = true, class Fill>
     Written write_message(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing) {
         const auto sequence = store_->next_sender();
         if (is_used_up(sequence, msg_type)) [[unlikely]]
@@ -218,7 +226,12 @@ private:
             store_->abandon();
             return Written::not_encoded;
         }
-        hand_over(*bytes, now);
+        if constexpr (Sends) {
+            hand_over(*bytes, now);
+        } else {
+            static_cast<void>(store_->commit(*bytes));
+            counters_.kept.add();
+        }
         return Written::yes;
     }
     /// A session message, which the handler sees before it is in the store.

@@ -49,7 +49,8 @@ class Sender {
 public:
     struct Counters {
         core::Tally taken;          ///< Messages taken from the lanes.
-        core::Tally sent;           ///< Messages with a number.
+        core::Tally sent;           ///< Messages with a number, handed to the connection.
+        core::Tally kept;           ///< Messages with a number that stay in the store: there was no session.
         core::Tally written;        ///< Messages that the socket took.
         core::Tally not_written;    ///< Messages with a number whose connection ended first.
         core::Tally retried;        ///< Looks at a message that found the connection busy.
@@ -76,6 +77,8 @@ public:
     /// The socket has every message up to this number.
     void on_written(std::uint64_t sequence) noexcept;
     void on_disconnect() noexcept;
+    /// The session has logged on.
+    virtual void on_logon(const fix::Session& session) noexcept { static_cast<void>(session); }
     /// The monotonic time at which a message that waits at the front expires; kNever: never.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept { return staged_full_ ? staged_deadline_ns_ : kNever; }
     /// Whether it has neither messages that wait nor such in flight.
@@ -113,6 +116,11 @@ protected:
     [[nodiscard]] virtual bool take(Outgoing& into) noexcept = 0;
     /// Session::send of the message.
     [[nodiscard]] virtual bool send(fix::Session& session, const Outgoing& outgoing, core::Moment now) = 0;
+    /// Session::keep of the message.
+    [[nodiscard]] virtual bool keep(fix::Session& session, const Outgoing& outgoing, core::Moment now) = 0;
+    /// Whether so much waits that messages of WhileDown::keep wait for the connection no longer: what it cannot take
+    /// ends it, and lies in the store.
+    [[nodiscard]] virtual bool is_filling() const noexcept { return false; }
     /// The message is done with.
     virtual void release(const Outgoing& outgoing) noexcept = 0;
     virtual void tell_sent(const Sent& sent) noexcept = 0;
@@ -127,7 +135,9 @@ private:
     enum class Step : std::uint8_t { done, wait };
 
     [[nodiscard]] Step send_staged(SenderHost& host, core::Moment now);
+    [[nodiscard]] Step keep_staged(SenderHost& host);
     [[nodiscard]] Step busy() noexcept;
+    void release_staged() noexcept;
     void fail_staged(SendFailure failure) noexcept;
     [[nodiscard]] core::Tally& tally_of(SendFailure failure) noexcept;
     void settle(bool written) noexcept;

@@ -1,0 +1,126 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/io_thread.hpp>
+#include <millpond/engine/session_handle.hpp>
+#include <millpond/engine/wire_tap.hpp>
+#include <millpond/fix/application_version.hpp>
+#include <millpond/fix/dictionary.hpp>
+#include <millpond/fix/session.hpp>
+#include <millpond/metrics/registry.hpp>
+#include <millpond/queue/record_ring.hpp>
+
+namespace millpond::engine {
+
+/// Mirrors messages of other sessions to one session, the target, which has its own store and numbers. A source's I/O
+/// thread copies a message into a ring and goes on; the target's encodes it with the target's header. While the target
+/// is not logged on, its copies get their numbers and stay in its store: its counterparty asks for them at its next
+/// logon. Whatever the target does, a source waits for nothing.
+///
+/// A copy has the body of the original, and in its header PossResend(97) of the original, ApplVerID(1128) where its
+/// version is not the target's own, and the source's counterparty in OnBehalfOfCompID(115) and OnBehalfOfSubID(116).
+/// CopyMsgIndicator(797) = Y is added where the target's dictionary has it in the message, or without a dictionary to
+/// an ExecutionReport from FIX 4.4 on. Other header fields and signatures are left out.
+///
+/// offered = mirrored + queue_full + store_full + not_encoded + wrong_version + abandoned + waiting
+///
+/// Threads: offer, offer_sent and offer_received on the thread of their producer's number; attach and detach on one
+///          thread at a time, none of the target's callbacks; the rest on any.
+/// Memory:  a ring for each producer, in the constructor; a parser and what a sender takes, in `attach`.
+class DropCopy {
+public:
+    struct Options {
+        std::string name{};                  ///< In metrics.
+        std::size_t producers{1};            ///< I/O threads of sources.
+        std::size_t queue_bytes{4U << 20U};  ///< For each of them: a power of two. A copy takes a quarter at most.
+    };
+    /// How the target reads what it is sent.
+    struct Terms {
+        const fix::Dictionary* dictionary{nullptr};  ///< Of its usual application version; null: none.
+        /// Of the sources: their header and data fields, besides those of the standard. Only read during `attach`.
+        std::vector<const fix::Dictionary*> sources{};
+    };
+
+    /// Throws std::invalid_argument: a size that is no power of two.
+    explicit DropCopy(Options options);
+    /// Detaches. What still waits is lost.
+    ~DropCopy();
+    DropCopy(const DropCopy&) = delete;
+    DropCopy& operator=(const DropCopy&) = delete;
+
+    /// Takes a copy of `message`, whose version counts where it has no ApplVerID(1128). False, and counted: there is no
+    /// room.
+    bool offer(std::size_t producer, Direction direction, fix::ApplicationVersion version,
+               std::string_view message) noexcept;
+    /// The same for a message that a session has sent, or taken in its turn.
+    bool offer_sent(std::size_t producer, const fix::Session& source, std::string_view message) noexcept;
+    bool offer_received(std::size_t producer, const fix::Session& source, const fix::Message& message) noexcept;
+
+    /// From now on copies go to this session, those that wait first. It must be there until `detach`.
+    void attach(SessionHandle& target, const Terms& terms);
+    /// Copies wait for the next session. Copies whose connection ends now are in the store.
+    void detach() noexcept;
+    [[nodiscard]] bool is_attached() const noexcept { return pump_ != nullptr; }
+
+    /// A moment's account.
+    struct Status {
+        std::uint64_t offered{0};
+        std::uint64_t mirrored{0};       ///< They have a number and lie in the target's store.
+        std::uint64_t queue_full{0};     ///< Lost: the ring was full.
+        std::uint64_t store_full{0};     ///< Lost: the ring was full because the target's store refuses more.
+        std::uint64_t not_encoded{0};    ///< Lost: too long for the target, or unreadable.
+        std::uint64_t wrong_version{0};  ///< Lost: the target does not carry the message's version.
+        std::uint64_t abandoned{0};      ///< Lost: the engine ended before the target's store took them.
+        std::uint64_t waiting{0};
+        /// Of the mirrored, those that the counterparty had not been sent when the target's numbers were reset: lost.
+        std::uint64_t discarded{0};
+        [[nodiscard]] std::uint64_t lost() const noexcept {
+            return queue_full + store_full + not_encoded + wrong_version + abandoned + discarded;
+        }
+    };
+    [[nodiscard]] Status status() const noexcept;
+    [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+    /// The label `drop_copy` is its name.
+    [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
+
+private:
+    class Pump;
+    struct Producer {
+        explicit Producer(std::size_t bytes) : ring(bytes) {}
+        queue::RecordRing ring;
+        core::Tally offered;
+        core::Tally queue_full;
+        core::Tally store_full;
+    };
+    /// Written on the target's I/O thread.
+    struct Counters {
+        core::Tally mirrored;
+        core::Tally not_encoded;
+        core::Tally wrong_version;
+        core::Tally abandoned;
+        core::Tally discarded;
+        core::Tally unsent;  // mirrored, and not sent to the counterparty since it was last logged on
+    };
+
+    void wake() noexcept;
+
+    Options options_;
+    std::vector<std::unique_ptr<Producer>> producers_;
+    Counters counters_;
+    std::uint64_t last_unsent_{0};            // the newest number of those; of the target's thread
+    std::uint64_t resets_seen_{0};            // of the target's store, then
+    std::atomic<bool> store_is_full_{false};  // as the target's thread saw it last
+    std::atomic<IoThread*> io_{nullptr};      // of the target
+    std::atomic<std::size_t> slot_{0};        // there
+    std::unique_ptr<Pump> pump_;
+};
+
+}  // namespace millpond::engine

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include <millpond/core/cache_line.hpp>
+
+namespace millpond::queue {
+
+/// First-in first-out ring of records of any length, from one producer thread to one consumer thread. A record is
+/// written and read where it lies, in one piece.
+///
+///     | length, 8 bytes | record | length | record | length: the rest is skipped |
+///
+/// Threads: claim and publish on one thread, front and release on one other, records on any.
+/// Memory:  `bytes`, zeroed, taken once from `memory` in the constructor.
+/// Source:  Lamport 1983; the stretch that is skipped at the end follows Cooke's "bip buffer".
+class RecordRing {
+public:
+    static constexpr std::size_t kLeastBytes = 64;
+
+    /// bytes: a power of two, kLeastBytes or more. Throws std::invalid_argument otherwise.
+    explicit RecordRing(std::size_t bytes, std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+    ~RecordRing() { memory_->deallocate(bytes_, mask_ + 1, kAlignment); }
+    RecordRing(const RecordRing&) = delete;
+    RecordRing& operator=(const RecordRing&) = delete;
+
+    /// Room for a record, aligned to 8 bytes; null when there is none, or `bytes` is more than most_bytes(). Before a
+    /// publish another claim takes its place.
+    [[nodiscard]] std::byte* claim(std::size_t bytes) noexcept;
+    /// Hands the claimed record to the consumer.
+    void publish() noexcept;
+
+    /// The oldest record; its data() is null when there is none. Before a release it gives the same one again.
+    [[nodiscard]] std::span<const std::byte> front() noexcept;
+    /// Gives the place of the oldest record, which `front` has shown, back to the producer.
+    void release() noexcept;
+
+    /// The longest record.
+    [[nodiscard]] std::size_t most_bytes() const noexcept { return (mask_ + 1) / 4 - sizeof(Length); }
+    /// Records that wait, about.
+    [[nodiscard]] std::size_t records() const noexcept {
+        // In this order it may be too high by those published meanwhile, and never below 0.
+        const auto released = released_.load(std::memory_order_acquire);  // sync "record released": the store there
+        return static_cast<std::size_t>(published_.load(std::memory_order_relaxed) - released);
+    }
+    /// Whether records take more than half of it, about.
+    [[nodiscard]] bool is_half_full() const noexcept {
+        const auto head = head_.load(std::memory_order_relaxed);
+        return tail_.load(std::memory_order_relaxed) - head > (mask_ + 1) / 2;
+    }
+
+private:
+    using Length = std::uint64_t;
+    static constexpr Length kSkip = ~Length{0};
+    static constexpr std::size_t kAlignment = core::kFalseSharingRange;
+
+    [[nodiscard]] static constexpr std::uint64_t place_of(std::size_t bytes) noexcept {
+        return sizeof(Length) + (bytes + sizeof(Length) - 1) / sizeof(Length) * sizeof(Length);
+    }
+    [[nodiscard]] Length& length_at(std::uint64_t position) const noexcept {
+        return *reinterpret_cast<Length*>(bytes_ + (position & mask_));
+    }
+    [[nodiscard]] std::uint64_t left_of_lap(std::uint64_t position) const noexcept {
+        return mask_ + 1 - (position & mask_);
+    }
+
+    std::byte* bytes_;
+    std::uint64_t mask_;
+    std::pmr::memory_resource* memory_;
+    // Positions count on for ever; their place is modulo the ring's size. Lines of their own for each writing thread.
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> tail_{0};
+    std::uint64_t claimed_{0};  // where the claimed record begins
+    std::uint64_t claimed_end_{0};
+    std::uint64_t head_seen_{0};
+    std::atomic<std::uint64_t> published_{0};
+    alignas(core::kFalseSharingRange) std::atomic<std::uint64_t> head_{0};
+    std::uint64_t tail_seen_{0};
+    std::atomic<std::uint64_t> released_{0};
+};
+
+inline RecordRing::RecordRing(std::size_t bytes, std::pmr::memory_resource* memory)
+    : mask_(bytes - 1), memory_(memory) {
+    if (!std::has_single_bit(bytes) || bytes < kLeastBytes) {
+        throw std::invalid_argument("RecordRing: " + std::to_string(bytes) + " bytes are no power of two from " +
+                                    std::to_string(kLeastBytes) + " on");
+    }
+    bytes_ = static_cast<std::byte*>(memory_->allocate(bytes, kAlignment));
+    std::uninitialized_fill_n(bytes_, bytes, std::byte{0});  // its pages are there
+}
+
+inline std::byte* RecordRing::claim(std::size_t bytes) noexcept {
+    if (bytes > most_bytes()) return nullptr;
+    const auto at = tail_.load(std::memory_order_relaxed);
+    const auto needed = place_of(bytes);
+    const auto left = left_of_lap(at);
+    const auto begin = needed <= left ? at : at + left;
+    if (begin + needed - head_seen_ > mask_ + 1) {
+        head_seen_ = head_.load(std::memory_order_acquire);  // sync "place freed": the store in release
+        if (begin + needed - head_seen_ > mask_ + 1) return nullptr;
+    }
+    if (begin != at) length_at(at) = kSkip;
+    length_at(begin) = bytes;
+    claimed_ = begin;
+    claimed_end_ = begin + needed;
+    return bytes_ + (begin & mask_) + sizeof(Length);
+}
+
+inline void RecordRing::publish() noexcept {
+    published_.store(published_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    tail_.store(claimed_end_, std::memory_order_release);  // sync "record filled": the load in front
+}
+
+inline std::span<const std::byte> RecordRing::front() noexcept {
+    auto at = head_.load(std::memory_order_relaxed);
+    if (at == tail_seen_) {
+        tail_seen_ = tail_.load(std::memory_order_acquire);  // sync "record filled": the store in publish
+        if (at == tail_seen_) return {};
+    }
+    if (length_at(at) == kSkip) {
+        at += left_of_lap(at);
+        head_.store(at, std::memory_order_release);  // sync "place freed": the load in claim
+    }
+    return {bytes_ + (at & mask_) + sizeof(Length), static_cast<std::size_t>(length_at(at))};
+}
+
+inline void RecordRing::release() noexcept {
+    const auto at = head_.load(std::memory_order_relaxed);
+    head_.store(at + place_of(static_cast<std::size_t>(length_at(at))),
+                std::memory_order_release);  // sync "place freed": the load in claim
+    released_.store(released_.load(std::memory_order_relaxed) + 1,
+                    std::memory_order_release);  // sync "record released": the load in records
+}
+
+}  // namespace millpond::queue
