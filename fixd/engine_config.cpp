@@ -143,6 +143,28 @@ void check_signature(const SessionSettings& session, const std::string& user) {
     }
 }
 
+void check_logon_types(const SessionSettings& session, const std::string& user) {
+    const auto& types = session.logon_types;
+    if (types.empty()) return;
+    if (session_version(session.version) < fix::Version::fix42) {
+        throw ConfigError(fmt::format("{}: 'logon_types' came with FIX.4.2", user));
+    }
+    if (types.size() > fix::SessionConfig::kMostLogonTypes) {
+        throw ConfigError(fmt::format("{}: key 'logon_types': a Logon names {} message types at most, found {}", user,
+                                      fix::SessionConfig::kMostLogonTypes, types.size()));
+    }
+    for (const auto& one : types) {
+        if (!one.version) continue;
+        const bool is_carried = session_version(session.version) == fix::Version::fixt11 &&
+                                (*one.version == session.version ||
+                                 std::ranges::find(session.further_versions, *one.version, &FurtherVersion::version) !=
+                                     session.further_versions.end());
+        if (is_carried) continue;
+        throw ConfigError(fmt::format("{}: key 'logon_types': the session does not carry {} of '{}'", user,
+                                      fix::name(application_version(*one.version)), one.type));
+    }
+}
+
 void check_versions(const SessionSettings& session, const std::string& user) {
     if (session.further_versions.empty()) return;
     if (session_version(session.version) != fix::Version::fixt11) {
@@ -254,6 +276,7 @@ void complete_session(const EngineConfig& config, SessionSettings& session) {
     }
     check_signature(session, user);
     check_versions(session, user);
+    check_logon_types(session, user);
     complete_store(config, session, user);
     complete_standby(config, session, user);
     if (session.thread && *session.thread >= config.threads) {

@@ -32,6 +32,15 @@ struct FurtherVersion {
     friend bool operator==(const FurtherVersion&, const FurtherVersion&) = default;
 };
 
+/// A message type that our Logon names.
+struct LogonType {
+    bool sends{true};
+    std::string type{};
+    std::optional<FixVersion> version{};
+    bool is_default{false};
+    friend bool operator==(const LogonType&, const LogonType&) = default;
+};
+
 /// Files of a TLS connection; none when both are empty.
 struct TlsFiles {
     std::string certificate{};
@@ -116,6 +125,7 @@ struct SessionSettings {
     std::string dictionary{};              ///< A file; if empty, that of the folder, or the built-in one.
     std::string application_dictionary{};  ///< Likewise, from FIX 5.0 on.
     std::vector<FurtherVersion> further_versions{};
+    std::vector<LogonType> logon_types{};
     bool fields_have_values{true};
     bool user_fields_are_known{true};
     bool fields_are_in_order{true};

@@ -105,6 +105,48 @@ std::vector<FurtherVersion> further_versions_of(const Value& value) {
     return versions;
 }
 
+/// "send:D", "receive:8=FIX.4.4", "send:AE=FIX.5.0SP2:default"
+std::vector<LogonType> logon_types_of(const Value& value) {
+    constexpr std::string_view kExpected =
+        "send:MSGTYPE or receive:MSGTYPE, with =VERSION behind it, and :default behind that where messages without "
+        "ApplVerID have it";
+    std::vector<LogonType> types;
+    for (const auto& text : value.list()) {
+        LogonType one;
+        std::string_view rest{text};
+        const auto colon = rest.find(':');
+        one.sends = rest.starts_with("send:");
+        if (!one.sends && !rest.starts_with("receive:")) value.fail(kExpected, "'" + text + "'");
+        rest.remove_prefix(colon + 1);
+        const auto equals = std::min(rest.find('='), rest.size());
+        const bool has_version = equals < rest.size();
+        one.type = rest.substr(0, equals);
+        rest.remove_prefix(std::min(equals + 1, rest.size()));
+        constexpr std::string_view kDefault = ":default";
+        one.is_default = rest.ends_with(kDefault);
+        if (one.is_default) rest.remove_suffix(kDefault.size());
+        const auto* const known = std::ranges::find(kVersions, rest, [](const auto& version) { return version.first; });
+        if (known != std::end(kVersions)) one.version = known->second;
+        if (one.type.empty() || one.type.find(':') != std::string::npos || has_version != one.version.has_value()) {
+            value.fail(kExpected, "'" + text + "'");
+        }
+        types.push_back(std::move(one));
+    }
+    return types;
+}
+
+std::string logon_types_text(const SessionSettings& settings) {
+    std::string text;
+    for (const auto& one : settings.logon_types) {
+        text += fmt::format("{}{}:{}", text.empty() ? "" : ",", one.sends ? "send" : "receive", one.type);
+        if (!one.version) continue;
+        text += "=";
+        text += std::ranges::find(kVersions, *one.version, [](const auto& version) { return version.second; })->first;
+        if (one.is_default) text += ":default";
+    }
+    return text;
+}
+
 std::string further_versions_text(const SessionSettings& settings) {
     std::string text;
     for (const auto& [version, dictionary] : settings.further_versions) {
@@ -303,6 +345,11 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      "Further versions of application messages in the session, over FIXT.1.1, each with its "
      "dictionary; the version's in `dictionaries` without FILE.",
      [](SessionSettings& s, const Value& v) { s.further_versions = further_versions_of(v); }, further_versions_text},
+    {"logon_types", "send:TYPE[=VERSION[:default]]+...",
+     "Message types that our Logon names, sent or received (send:D, receive:8=FIX.4.4); :default where messages "
+     "without "
+     "ApplVerID have that version.",
+     [](SessionSettings& s, const Value& v) { s.logon_types = logon_types_of(v); }, logon_types_text},
     SessionKey::boolean<&SessionSettings::fields_have_values>("fields_have_values", "Reject fields without a value."),
     SessionKey::boolean<&SessionSettings::user_fields_are_known>(
         "user_fields_are_known", "Reject tags from 5000 on that the dictionary does not have."),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <span>
@@ -52,6 +53,24 @@ std::string with_own_checksum(std::string_view bytes) {
     unsigned sum = 0;
     for (const char byte : body) sum += static_cast<unsigned char>(byte);
     return fmt::format("{}10={:03}\x01", body, sum % 256);
+}
+
+/// "FIX.Latest_EP303" is FIX.Latest.
+bool is_of_version(const fix::Dictionary& dictionary, std::string_view version) {
+    const std::string_view known{dictionary.version_name()};
+    return known == version || (version == name(fix::ApplicationVersion::latest) && known.starts_with(version));
+}
+
+/// The versions that dictionaries are of.
+std::vector<fix::ApplicationDictionary> versions_of(const std::vector<const fix::Dictionary*>& dictionaries) {
+    std::vector<fix::ApplicationDictionary> versions;
+    for (auto version = fix::ApplicationVersion::fix40; version <= fix::ApplicationVersion::latest;
+         version = static_cast<fix::ApplicationVersion>(static_cast<int>(version) + 1)) {
+        const auto own = std::ranges::find_if(
+            dictionaries, [&](const auto* dictionary) { return is_of_version(*dictionary, name(version)); });
+        if (own != dictionaries.end()) versions.push_back({version, *own});
+    }
+    return versions;
 }
 
 }  // namespace
@@ -110,6 +129,45 @@ std::optional<fix::Message> FixPrinter::parse_whole(std::string_view bytes) {
 
 std::string FixPrinter::text(std::string_view bytes) {
     const auto message = parse(bytes);
+    if (message) dictionary_ = dictionary_of(*message);
+    return text_of(bytes, message);
+}
+
+std::string FixPrinter::text(std::string_view bytes, const fix::Dictionary* dictionary) {
+    dictionary_ = dictionary;
+    return text_of(bytes, parse(bytes));
+}
+
+/// Of an application message under FIXT 1.1, if a dictionary of it is known.
+std::optional<fix::ApplicationVersion> FixPrinter::version_of(const fix::Message& message) {
+    constexpr std::size_t kMostSenders = 4'096;
+    const auto ids = fmt::format("{}\x01{}", message.text(fix::tag::kSenderCompId).value_or(""),
+                                 message.text(fix::tag::kTargetCompId).value_or(""));
+    auto known = senders_.find(ids);
+    if (message.msg_type() == "A" && (known != senders_.end() || senders_.size() < kMostSenders)) {
+        const auto versions = versions_of(dictionaries_);
+        if (versions.empty()) return std::nullopt;
+        known =
+            senders_.insert_or_assign(ids, fix::ApplicationVersions{versions.front(), std::span{versions}.subspan(1)})
+                .first;
+        static_cast<void>(known->second.learn(message));
+    }
+    if (const auto id = message.text(fix::tag::kApplVerId)) return fix::application_version_of(*id);
+    return known == senders_.end() ? std::nullopt : known->second.of(message);
+}
+
+const fix::Dictionary* FixPrinter::dictionary_of(const fix::Message& message) {
+    if (dictionaries_.size() < 2) return dictionaries_.empty() ? nullptr : dictionaries_.front();
+    auto version = message.begin_string();
+    if (version == fix::begin_string(fix::Version::fixt11)) {
+        if (const auto own = version_of(message)) version = name(*own);
+    }
+    const auto known = std::ranges::find_if(
+        dictionaries_, [&](const auto* dictionary) { return is_of_version(*dictionary, version); });
+    return known != dictionaries_.end() ? *known : dictionaries_.front();
+}
+
+std::string FixPrinter::text_of(std::string_view bytes, const std::optional<fix::Message>& message) {
     std::string visible{bytes};
     const bool hidden = fix::SecretMask{secrets_}.hide(visible) != 0 || masked_;
     if (!message) return fmt::format("no message ({}): {}\n", fault_, shown(visible));

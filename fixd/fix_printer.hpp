@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/fix/application_versions.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/message.hpp>
 #include <millpond/fix/parser.hpp>
@@ -22,11 +23,20 @@ public:
 
     /// dictionary: null for what is built in; else outlives this.
     FixPrinter(Form form, const fix::Dictionary* dictionary, fix::SecretTags secrets = {})
-        : form_(form), dictionary_(dictionary), secrets_(std::move(secrets)) {}
+        : FixPrinter(form, dictionary == nullptr ? std::vector<const fix::Dictionary*>{} : std::vector{dictionary},
+                     std::move(secrets)) {}
+    /// One dictionary for each version. A message is read with that of its ApplVerID(1128), else of what the Logon of
+    /// its sender says, else of its BeginString, else with the first.
+    FixPrinter(Form form, std::vector<const fix::Dictionary*> dictionaries, fix::SecretTags secrets = {})
+        : form_(form), dictionaries_(std::move(dictionaries)), secrets_(std::move(secrets)) {
+        if (!dictionaries_.empty()) dictionary_ = dictionaries_.front();
+    }
 
     /// The message in `bytes` as text that ends with a line end, secrets hidden and then marked. One that is no whole
     /// message is shown field by field up to the error, which is shown first.
     [[nodiscard]] std::string text(std::string_view bytes);
+    /// The same with this dictionary.
+    [[nodiscard]] std::string text(std::string_view bytes, const fix::Dictionary* dictionary);
 
     /// As `text` reads it; nothing where the bytes are no message. One whose CheckSum is that of values which are
     /// hidden in the bytes is a message.
@@ -38,6 +48,9 @@ public:
 
 private:
     [[nodiscard]] std::optional<fix::Message> parse_whole(std::string_view bytes);
+    [[nodiscard]] std::string text_of(std::string_view bytes, const std::optional<fix::Message>& message);
+    [[nodiscard]] const fix::Dictionary* dictionary_of(const fix::Message& message);
+    [[nodiscard]] std::optional<fix::ApplicationVersion> version_of(const fix::Message& message);
     [[nodiscard]] const fix::Dictionary& built_in(std::string_view begin_string);
     [[nodiscard]] std::string fields_text(const fix::Message& message);
     [[nodiscard]] std::string one_line(const fix::Message& message);
@@ -46,7 +59,9 @@ private:
     [[nodiscard]] std::string_view message_name(std::string_view type, const fix::Dictionary& session) const;
 
     Form form_;
-    const fix::Dictionary* dictionary_;
+    std::vector<const fix::Dictionary*> dictionaries_;
+    const fix::Dictionary* dictionary_{nullptr};               // of the message that is printed
+    std::map<std::string, fix::ApplicationVersions> senders_;  // what their Logons say, by both CompIDs
     std::map<fix::Version, fix::Dictionary> built_in_;
     fix::Parser parser_;
     std::vector<fix::Field> spill_;

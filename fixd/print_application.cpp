@@ -28,7 +28,10 @@ void PrintApplication::on_closed(engine::SessionLink& link, engine::Closed reaso
 
 fix::Verdict PrintApplication::on_message(engine::SessionLink& link, const fix::Message& message) {
     const std::lock_guard guard{lock_};
-    print(link, printer_.text(message.bytes()));
+    const auto& versions = link.session().application_versions();
+    const auto version = versions.of(message);
+    const auto* const own = version ? versions.dictionary(*version) : nullptr;
+    print(link, own != nullptr ? printer_.text(message.bytes(), own) : printer_.text(message.bytes()));
     if (printed_ != nullptr) printed_->fetch_add(1, std::memory_order_release);
     return fix::Verdict::accepted;
 }

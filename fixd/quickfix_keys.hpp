@@ -99,7 +99,11 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"ClosedResendInterval", "N", "an open range is requested; resend_chunk makes closed ones"},
     {"RefreshOnLogon", "N", "only the C++ API has it: SessionConfig::refresh_on_logon"},
     {"DisconnectOnError", "N", "an error is answered with a Reject"},
-    {"ForceResendWhenCorruptedStore", "N", "a store that cannot be read is refused at startup"},
+    {"ForceResendWhenCorruptedStore", "N",
+     "messages that the store does not have are gap filled; a store that cannot be read is refused at startup"},
+    {"ForceResync", "",
+     "no documentation of QuickFIX, QuickFIX/J or QuickFIX/n has it: `millpond fix sessions set-seq` or reset sets "
+     "numbers"},
     {"IgnorePossDupResendRequests", "N", "such requests are answered"},
     {"RequiresOrigSendingTime", "Y", "OrigSendingTime is always required of PossDup messages"},
     {"RejectMessageOnUnhandledException", "N", "callbacks do not throw"},

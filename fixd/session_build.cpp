@@ -151,6 +151,12 @@ engine::SessionOptions session_options(const SessionSettings& settings, Dictiona
         config.default_appl_ver_id = fix::appl_ver_id(application_version(settings.version));
         config.further_versions = dictionaries.further(settings);
     }
+    for (const auto& [sends, type, version, is_default] : settings.logon_types) {
+        config.logon_types.push_back({.type = type,
+                                      .sends = sends,
+                                      .version = version ? std::optional{application_version(*version)} : std::nullopt,
+                                      .is_default = is_default});
+    }
     config.username = settings.username;
     config.password = password_of(settings);
     config.logon_fields = values_of(settings.logon);

@@ -32,6 +32,17 @@ fix::ApplicationVersion usual_version(const fix::Session& session) noexcept {
                                            : fix::application_version_of(version);
 }
 
+/// MsgType is the third field.
+bool is_of_type(std::string_view message, std::string_view type) noexcept {
+    constexpr std::string_view kField =
+        "\x01"
+        "35=";
+    const auto at = message.find(kField);
+    if (at == std::string_view::npos) return false;
+    const auto value = message.substr(at + kField.size());
+    return value.starts_with(type) && value.substr(type.size()).starts_with('\x01');
+}
+
 /// Which fields are not of the body: those of the standard in any version, and of dictionaries.
 class FrameFields {
 public:
@@ -311,7 +322,11 @@ bool DropCopy::offer(std::size_t producer, Direction direction, fix::Application
 }
 
 bool DropCopy::offer_sent(std::size_t producer, const fix::Session& source, std::string_view message) noexcept {
-    return offer(producer, Direction::out, usual_version(source), message);
+    auto version = usual_version(source);
+    for (const auto& one : source.config().logon_types) {
+        if (one.sends && one.is_default && is_of_type(message, one.type)) version = *one.version;
+    }
+    return offer(producer, Direction::out, version, message);
 }
 
 bool DropCopy::offer_received(std::size_t producer, const fix::Session& source, const fix::Message& message) noexcept {

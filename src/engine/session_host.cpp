@@ -153,6 +153,7 @@ void SessionHost::flush() {
 }
 
 void SessionHost::pump(core::Moment now) {
+    session_.allow_keeping(standby_permits());
     if (senders_.run(now, [&] { flush(); })) signal();
 }
 

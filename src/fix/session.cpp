@@ -86,10 +86,34 @@ void check_versions(const SessionConfig& config) {
     throw std::invalid_argument("application version " + std::string{name(twice->version)} + " is there twice");
 }
 
+void check_logon_types(const SessionConfig& config) {
+    const auto& types = config.logon_types;
+    if (types.empty()) return;
+    if (config.version < Version::fix42) throw std::invalid_argument("logon_types came with FIX.4.2");
+    if (types.size() > SessionConfig::kMostLogonTypes) {
+        throw std::invalid_argument("a Logon names " + std::to_string(SessionConfig::kMostLogonTypes) +
+                                    " message types at most");
+    }
+    for (const auto& one : types) {
+        const auto name = "logon type '" + one.type + "'";
+        if (one.type.empty() || has_delimiter(one.type)) throw std::invalid_argument(name + " is no message type");
+        if (one.is_default && !one.version) throw std::invalid_argument(name + " is a default without a version");
+        if (!one.version) continue;
+        const bool is_carried = config.version == Version::fixt11 &&
+                                (application_version_of(config.default_appl_ver_id) == one.version ||
+                                 std::ranges::find(config.further_versions, *one.version,
+                                                   &ApplicationDictionary::version) != config.further_versions.end());
+        if (is_carried) continue;
+        throw std::invalid_argument(
+            name + " has a version that the session does not carry: " + std::string{fix::name(*one.version)});
+    }
+}
+
 SessionConfig checked(SessionConfig config) {
     if (config.sender_comp_id.empty()) throw std::invalid_argument("a session needs a sender_comp_id");
     if (config.target_comp_id.empty()) throw std::invalid_argument("a session needs a target_comp_id");
     check_versions(config);
+    check_logon_types(config);
     if (config.heartbeat_seconds < 0 || config.heartbeat_seconds > kMaxHeartbeatSeconds) {
         throw std::invalid_argument("heartbeat_seconds of " + std::to_string(config.heartbeat_seconds) +
                                     " is not from 0 to " + std::to_string(kMaxHeartbeatSeconds));

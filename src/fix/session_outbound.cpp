@@ -19,10 +19,20 @@ constexpr std::size_t kNumbersLookedAtOnce = 16'384;
 // Gaps in the store; behind each its slots are searched.
 constexpr std::size_t kGapsAtOnce = 4;
 constexpr std::size_t kEchoedPart = 16;  // of max_message_bytes, which the values that a Reject repeats may take each
+constexpr Tag kNoMsgTypes = 384;
 constexpr std::string_view kNumbersUsedUp = "outbound sequence numbers used up: reset the session";
 
 void add_unless_empty(Writer& writer, Tag tag, std::string_view value) {
     if (!value.empty()) writer.add(tag, value);
+}
+
+void add_logon_types(Writer& writer, const std::vector<LogonMessageType>& types) {
+    writer.add<kNoMsgTypes>(types.size());
+    for (const auto& one : types) {
+        writer.add<tag::kRefMsgType>(std::string_view{one.type}).add<tag::kMsgDirection>(one.sends ? 'S' : 'R');
+        if (one.version) writer.add<tag::kRefApplVerId>(appl_ver_id(*one.version));
+        if (one.is_default) writer.add<tag::kDefaultVerIndicator>(true);
+    }
 }
 
 /// While it lives the session sends nothing: its handler is in a call that reads what a message would overwrite.
@@ -149,6 +159,7 @@ void Session::send_logon(core::Moment now, bool reset) {
             add_unless_empty(writer, tag::kPassword, config_.password);
         }
         if (config_.send_next_expected) writer.add<tag::kNextExpectedMsgSeqNum>(store_->next_target());
+        if (!config_.logon_types.empty()) add_logon_types(writer, config_.logon_types);
         if (config_.version == Version::fixt11) {
             writer.add<tag::kDefaultApplVerId>(std::string_view{config_.default_appl_ver_id});
         }

@@ -315,6 +315,50 @@ TEST_F(FixPrint, EachCutOfTheTextIntoPiecesFindsTheSameMessages) {
     for (std::size_t piece = 1; piece < 90; ++piece) ASSERT_EQ(found_in(piece), whole) << piece;
 }
 
+TEST_F(FixPrint, EachMessageIsReadWithTheDictionaryOfItsApplicationVersion) {
+    const auto dictionary = [](const std::string& major, const std::string& minor, const std::string& pack,
+                               const std::string& name) {
+        return "<fix type='FIX' major='" + major + "' minor='" + minor + "'" + pack +
+               "><header/><trailer/><messages><message name='" + name + "' msgtype='D' msgcat='app'><field name='Of" +
+               name + "' required='N'/></message></messages><fields>" + "<field number='7001' name='Of" + name +
+               "' type='STRING'/></fields></fix>";
+    };
+    const test::ScratchFile fix44{test::scratch_name("44.xml"), dictionary("4", "4", "", "Order44")};
+    const test::ScratchFile sp2{test::scratch_name("50sp2.xml"),
+                                dictionary("5", "0", " servicepack='2'", "Order50SP2")};
+    const test::ScratchFile fix42{test::scratch_name("42.xml"), dictionary("4", "2", "", "Order42")};
+    const test::ScratchFile log{
+        test::scratch_name("versions.log"),
+        "8=FIXT.1.1|9=5|35=D|34=1|49=A|56=B|1128=6|7001=own|10=000|\n"
+        "8=FIXT.1.1|9=5|35=A|34=2|49=A|56=B|98=0|108=30|384=1|372=D|385=S|1130=4|1410=Y|1137=9|10=000|\n"
+        "8=FIXT.1.1|9=5|35=D|34=3|49=A|56=B|7001=by type|10=000|\n"
+        "8=FIXT.1.1|9=5|35=A|34=1|49=B|56=A|98=0|108=30|1137=9|10=000|\n"
+        "8=FIXT.1.1|9=5|35=D|34=2|49=B|56=A|7001=by default|10=000|\n"
+        "8=FIX.4.4|9=5|35=D|34=9|49=X|56=Y|7001=by BeginString|10=000|\n"};
+    // BodyLength and CheckSum made right.
+    std::string text;
+    std::ifstream lines{log.path()};
+    for (std::string line; std::getline(lines, line);) {
+        const auto begin = line.find("|35=") + 1;
+        const auto end = line.find("10=000|");
+        const auto front = line.substr(0, line.find("|9=") + 1);
+        auto message = front + "9=" + std::to_string(end - begin) + "|" + line.substr(begin, end - begin);
+        unsigned sum = 0;
+        for (const auto c : message) sum += c == '|' ? 1U : static_cast<unsigned char>(c);
+        auto check = std::to_string(sum % 256);
+        check.insert(0, 3 - check.size(), '0');
+        text += message + "10=" + check + "|\n";
+    }
+    const test::ScratchFile whole{test::scratch_name("whole.log"), text};
+    const auto outcome = run({"fix", "print", whole.path(), "--type", "D", "--dictionary", sp2.path(), "--dictionary",
+                              fix44.path(), "--dictionary", fix42.path()});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("Order44 ApplVerID=6 OfOrder44=own"));
+    EXPECT_THAT(outcome.out, HasSubstr("Order42 OfOrder42=by type"));
+    EXPECT_THAT(outcome.out, HasSubstr("Order50SP2 OfOrder50SP2=by default"));
+    EXPECT_THAT(outcome.out, HasSubstr("Order44 OfOrder44=by BeginString"));
+}
+
 /// A file with all that happens to one that is followed; what was read goes to `read`.
 class Followed : public ::testing::Test {
 protected:

@@ -20,7 +20,7 @@ struct WarmPair {
               {.config = {.sender_comp_id = "DESK", .target_comp_id = "HOUSE"}, .dictionary = &dictionary},
               {.hosts = {{"127.0.0.1", acceptor.port()}}, .reconnect = {.first = std::chrono::milliseconds{10}}},
               desk)) {
-        house.on_order = [this](SessionLink& link, const fix::Message&) { session = &link.session(); };
+        house.on_order = [this](SessionLink& from, const fix::Message&) { session = &from.session(); };
     }
     [[nodiscard]] bool trade(std::uint64_t id) {
         const bool sent = link->send("D", [&](fix::Writer& writer) { writer.add<11>(id).add<38>(1); });
@@ -30,9 +30,9 @@ struct WarmPair {
     class Desk final : public Counterparty {
     public:
         explicit Desk(WarmPair& pair) : pair_(&pair) {}
-        void on_logon(SessionLink& link) override {
-            pair_->link = &link;
-            Counterparty::on_logon(link);
+        void on_logon(SessionLink& with) override {
+            pair_->link = &with;
+            Counterparty::on_logon(with);
         }
 
     private:

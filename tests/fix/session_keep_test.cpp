@@ -97,7 +97,7 @@ TEST(SessionKeep, WarmingUpAStoreThatIsAboutToWrapChangesNothing) {
             writer.add<tag::kClOrdId>(i).add<tag::kText>(std::string_view{"a text that makes the message longer"});
         }));
     }
-    peer.sent();
+    static_cast<void>(peer.sent());
     peer.give("2", "7=4999|16=4999|");
     EXPECT_THAT(peer.sent(), HasSubstr("34=4999|43=Y|"));
 }

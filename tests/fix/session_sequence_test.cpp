@@ -206,7 +206,8 @@ TEST(SessionSequence, AResendRequestBeyondTheBoundIsRejected) {
         EXPECT_EQ(answer("7=1|16=" + number + "|"), before + "16|372=2|373=5|\n");
     }
     EXPECT_EQ(answer("7=0|16=0|"), before + "7|372=2|373=5|\n");
-    EXPECT_EQ(answer("7=9007199254740991|16=0|"), "");
+    EXPECT_EQ(answer("7=9007199254740991|16=0|"),
+              "35=3|34=2|45=2|58=BeginSeqNo=9007199254740991 is beyond the last number sent, 1|371=7|372=2|373=5|\n");
     EXPECT_EQ(answer("7=1|16=9007199254740991|"), "35=4|34=1|43=Y|122=20240102-03:04:05.000|36=2|123=Y|\n");
 }
 

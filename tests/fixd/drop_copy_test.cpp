@@ -247,9 +247,9 @@ TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
         if (i % 100 != 1) continue;
         a.send(orders);
         orders.clear();
-        a.receive();
+        // In turns: what one read brings would fill so small a queue.
+        ASSERT_TRUE(comes_true([&] { return executions(a).size() == i - 1; }));
     }
-    ASSERT_TRUE(comes_true([&] { return executions(a).size() == kOrders; }));
     const auto status = account(house);
     EXPECT_EQ(status.offered, kOrders);
     EXPECT_GT(status.mirrored, 100U);

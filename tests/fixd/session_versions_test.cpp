@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -117,6 +118,60 @@ TEST_F(SessionVersions, TheApplicationSeesTheVersionOfEachMessageAndAnswersInIt)
                                     "371=1128\x01"));
     EXPECT_THAT(received, HasSubstr("45=7\x01"
                                     "58=Invalid MsgType\x01"));
+}
+
+/// Sends an order without ApplVerID when it has logged on.
+class Ordering final : public engine::Application {
+public:
+    void on_logon(engine::SessionLink& link) override {
+        static_cast<void>(
+            link.send("D", [](fix::Writer& writer) { writer.add<fix::tag::kClOrdId>("a").add<40>('1'); }));
+    }
+    fix::Verdict on_message(engine::SessionLink&, const fix::Message&) override { return fix::Verdict::accepted; }
+};
+
+TEST_F(SessionVersions, OurLogonNamesMessageTypesAndThePeerReadsThemSo) {
+    RunningEngine engine{house(), noting()};
+    const std::string types = "logon_types = ['send:D=FIX.4.4:default', 'receive:8=FIX.5.0SP2', 'send:AE']\n";
+    {
+        RunningEngine desk{connects("DESK", engine, "version = 'FIX.5.0SP2'\nfurther_versions = ['FIX.4.4']\n" + types),
+                           [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<Ordering>(); }};
+        EXPECT_TRUE(comes_true([&] { return !seen().empty(); }));
+        EXPECT_THAT(seen(), ElementsAre("a FIX.4.4"));  // neither side has it as its default
+    }
+    RunningEngine other{
+        "[[acceptor]]\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\n"
+        "version = 'FIX.5.0SP2'\nfurther_versions = ['FIX.4.4']\n" +
+        types};
+    RawClient client{other.port()};
+    client.send(fix_text("FIXT.1.1", "A", 1, "DESK", "HOUSE", "98=0|108=30|1137=9|"));
+    ASSERT_TRUE(comes_true([&] { return client.received().contains("35=A"); }));
+    auto text = client.received();
+    for (auto& c : text) c = c == '\x01' ? '|' : c;
+    EXPECT_THAT(text, HasSubstr("|384=3|372=D|385=S|1130=6|1410=Y|372=8|385=R|1130=9|372=AE|385=S|1137=9|"));
+}
+
+TEST_F(SessionVersions, MessageTypesThatCannotBeNamedAreRefused) {
+    const auto error_of = [](const std::string& more) -> std::string {
+        try {
+            static_cast<void>(RunningEngine::config_of("[[session]]\nsender = 'A'\ntarget = 'B'\n" + more));
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(error_of("logon_types = ['send:D', 'receive:8']\n"), "");
+    for (const auto* bad :
+         {"D", "send:", "both:D", "send:D=FIX.9", "send:D=", "send:D:default", "send:D=FIX.4.4:usual"}) {
+        EXPECT_THAT(error_of(std::string{"logon_types = ['"} + bad + "']\n"), HasSubstr("send:MSGTYPE")) << bad;
+    }
+    EXPECT_THAT(error_of("logon_types = ['send:D=FIX.4.2']\n"), HasSubstr("does not carry FIX.4.2 of 'D'"));
+    EXPECT_THAT(error_of("version = 'FIX.5.0'\nlogon_types = ['send:D=FIX.4.2']\n"),
+                HasSubstr("does not carry FIX.4.2 of 'D'"));
+    EXPECT_THAT(error_of("version = 'FIX.4.1'\nlogon_types = ['send:D']\n"), HasSubstr("came with FIX.4.2"));
+    std::string many;
+    for (int i = 0; i < 13; ++i) many += (i == 0 ? "'send:U" : ", 'send:U") + std::to_string(i) + "'";
+    EXPECT_THAT(error_of("logon_types = [" + many + "]\n"), HasSubstr("12 message types at most, found 13"));
 }
 
 TEST_F(SessionVersions, SidesWithOtherDefaultsLogOnIfEachCarriesTheOthers) {

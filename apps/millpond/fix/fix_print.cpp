@@ -34,7 +34,7 @@ constexpr int kLookEveryMs = 100;
 
 struct Options {
     std::string file;
-    std::string dictionary;
+    std::vector<std::string> dictionaries;
     std::string session;
     std::vector<std::string> types;
     std::vector<std::string> fields_wanted;
@@ -143,18 +143,29 @@ std::string heading(const FoundMessage& found, const std::optional<fix::Message>
                        session.empty() ? "-" : session);
 }
 
+std::vector<fix::Dictionary> read_dictionaries(const std::vector<std::string>& files) {
+    std::vector<fix::Dictionary> all;
+    for (const auto& file : files) all.push_back(fixd::read_dictionary_file(file));
+    return all;
+}
+
+std::vector<const fix::Dictionary*> pointers_to(const std::vector<fix::Dictionary>& dictionaries) {
+    std::vector<const fix::Dictionary*> pointers;
+    for (const auto& dictionary : dictionaries) pointers.push_back(&dictionary);
+    return pointers;
+}
+
 /// Prints the messages that are wanted and counts all.
 class Printing {
 public:
     explicit Printing(const Options& options)
         : options_(&options),
-          dictionary_(options.dictionary.empty() ? std::nullopt
-                                                 : std::optional{fixd::read_dictionary_file(options.dictionary)}),
+          dictionaries_(read_dictionaries(options.dictionaries)),
           filter_(options),
           printer_(options.json     ? fixd::FixPrinter::Form::json
                    : options.fields ? fixd::FixPrinter::Form::fields
                                     : fixd::FixPrinter::Form::one_line,
-                   dictionary_ ? &*dictionary_ : nullptr, fix::SecretTags{options.mask}) {}
+                   pointers_to(dictionaries_), fix::SecretTags{options.mask}) {}
 
     void print(const FoundMessage& found) {
         ++messages_;
@@ -203,7 +214,7 @@ public:
 
 private:
     const Options* options_;
-    std::optional<fix::Dictionary> dictionary_;
+    std::vector<fix::Dictionary> dictionaries_;
     Filter filter_;
     fixd::FixPrinter printer_;
     std::uint64_t faulty_{0};
@@ -267,8 +278,12 @@ Command fix_print_command(Arguments& fix) {
         ->add_option("FILE", options->file,
                      "raw log of the engine, another log, or a captured stream, also .zst and .gz; - is stdin")
         ->required();
-    command->add_option("--dictionary", options->dictionary, "names, meanings and groups, in QuickFIX's XML format")
-        ->type_name("FILE");
+    command
+        ->add_option("--dictionary", options->dictionaries,
+                     "names, meanings and groups, in QuickFIX's XML format or FIX Orchestra; of several, that of a "
+                     "message's application version counts")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
     command->add_option("--session", options->session, "only sessions with this text in their name or as a CompID")
         ->type_name("TEXT");
     command->add_option("--type", options->types, "only these MsgTypes")->type_name("TYPE,...")->delimiter(',');

@@ -75,7 +75,8 @@ public:
 
     /// Whether `keep` may take a message: the session is not logged on, and its schedule is open.
     [[nodiscard]] bool may_keep(core::Moment now) const noexcept {
-        return state_ != State::active && !closing_ && (!config_.schedule || config_.schedule->is_open(now.utc_ns));
+        return state_ != State::active && !closing_ && may_keep_ &&
+               (!config_.schedule || config_.schedule->is_open(now.utc_ns));
     }
     /// As `send`, for a session that is not logged on: the message gets its number and stays in the store. The peer
     /// finds the gap at its next logon and asks for it. Where the schedule's run that the numbers belong to is over,
@@ -86,6 +87,9 @@ public:
         if (state_ == State::disconnected) begin_run(now);
         return write_message<false>(msg_type, now, std::forward<Fill>(fill), routing) == Written::yes;
     }
+
+    /// Whether `keep` may take messages at all: not while another process has the session.
+    void allow_keeping(bool allowed) noexcept { may_keep_ = allowed; }
 
     /// Encodes a message into scratch memory and touches the store's next lines, so that the next message finds code
     /// and memory in the caches. Sends nothing, uses no number and changes no state.
@@ -270,6 +274,7 @@ private:
     bool closing_{false};         // a disconnect was asked for: nothing more is taken or sent
     bool ended_by_fault_{false};  // the newest connection
     bool reset_wanted_{false};    // by `reset` while logged on
+    bool may_keep_{true};
     bool logout_sent_{false};
     bool reset_sent_{false};            // our Logon had ResetSeqNumFlag
     std::optional<Disconnect> ending_;  // only a Logout, or the end of the connection, is waited for

@@ -23,6 +23,15 @@ struct FieldValue {
     std::string value{};
 };
 
+/// A message type that our Logon names in NoMsgTypes(384).
+struct LogonMessageType {
+    std::string type{};                           ///< RefMsgType(372).
+    bool sends{true};                             ///< MsgDirection(385): S, otherwise R.
+    std::optional<ApplicationVersion> version{};  ///< RefApplVerID(1130), with FIXT 1.1.
+    /// DefaultVerIndicator(1410): messages of this type without ApplVerID(1128) have that version.
+    bool is_default{false};
+};
+
 /// What a session is and how it behaves. The values are what most counterparties expect.
 struct SessionConfig {
     Version version{Version::fix44};
@@ -36,6 +45,10 @@ struct SessionConfig {
     std::string password{};
     /// Fields of our Logon, as AdminDraft::set takes them.
     std::vector<FieldValue> logon_fields{};
+    /// Message types that our Logon names, from FIX 4.2 on; kMostLogonTypes at most. The messages are the
+    /// application's.
+    std::vector<LogonMessageType> logon_types{};
+    static constexpr std::size_t kMostLogonTypes = 12;
     /// Header fields of every message: 50, 57, 115, 116, 128, 129, 142 to 145. Those of a message's Routing go first.
     std::vector<FieldValue> header_fields{};
 
