@@ -102,7 +102,7 @@ inline constexpr auto kWithoutCounterpart = std::to_array<WithoutCounterpart>({
     {"ForceResendWhenCorruptedStore", "N",
      "messages that the store does not have are gap filled; a store that cannot be read is refused at startup"},
     {"ForceResync", "",
-     "no documentation of QuickFIX, QuickFIX/J or QuickFIX/n has it: `millpond fix sessions set-seq` or reset sets "
+     "not known as a key of QuickFIX, QuickFIX/J or QuickFIX/n: `millpond fix sessions set-seq` or reset sets "
      "numbers"},
     {"IgnorePossDupResendRequests", "N", "such requests are answered"},
     {"RequiresOrigSendingTime", "Y", "OrigSendingTime is always required of PossDup messages"},

@@ -276,7 +276,8 @@ void SessionHost::let_go(core::Moment now) {
     }
     output_.clear();
     input_.clear();
-    store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
+    const bool knew_of_it = session_.state() != fix::Session::State::disconnected;
+    if (knew_of_it) store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
     senders_.on_disconnect();
     gauges_.forget_peer();
     gauges_.last_closed.store(reason, std::memory_order_relaxed);
@@ -285,8 +286,7 @@ void SessionHost::let_go(core::Moment now) {
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
     if (!senders_.empty()) signal();  // what is kept while there is no session
     linger_ns_ = 0;
-    if (session_.state() == fix::Session::State::disconnected) return;  // it never knew of the connection
-    session_.on_disconnect(now);                                        // last: it calls the application
+    if (knew_of_it) session_.on_disconnect(now);  // last: it calls the application
 }
 
 /// Last of all, so that an exception finds everything done.

@@ -91,14 +91,24 @@ FileStore::Link* FileStore::oldest_to_use_again() const noexcept {
     return nullptr;
 }
 
+MessageStore::Turn FileStore::use_again(const Link* oldest) const noexcept {
+    if (oldest == nullptr) return Turn::wrap;
+    return oldest->extent.messages != 0 && oldest->extent.next > written_to() + 1 ? Turn::refused : Turn::moved;
+}
+
+MessageStore::Turn FileStore::next_turn() const noexcept {
+    if (is_ring()) return Turn::wrap;
+    // Only this thread takes one that is ready.
+    return fresh_.load(std::memory_order_relaxed) != nullptr ? Turn::moved : use_again(oldest_to_use_again());
+}
+
 MessageStore::Turn FileStore::turn() noexcept {
     if (is_ring()) return Turn::wrap;
     auto* next = fresh_.exchange(nullptr, std::memory_order_acquire);  // sync "segment ready": offer
     std::uint64_t overwritten = 0;
     if (next == nullptr) {
         next = oldest_to_use_again();
-        if (next == nullptr) return Turn::wrap;
-        if (next->extent.messages != 0 && next->extent.next > written_to() + 1) return Turn::refused;
+        if (const auto turned = use_again(next); turned != Turn::moved) return turned;
         overwritten = next->extent.messages;
         std::erase(chain_, next);
         chain_bytes_ -= next->bytes();

@@ -13,6 +13,8 @@ constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
 constexpr std::size_t kMostClaimedAhead = 4096;
 constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
+constexpr std::size_t kMostSpare = 4;  // messages
+constexpr std::size_t kPartSpare = 4;  // of the store, where that is less
 constexpr std::size_t kAhead = 256;            // bytes behind a message that are asked for
 
 /// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
@@ -67,6 +69,34 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
     claim_begin_ = begin;
     claim_ = {place + sizeof(StoreRecord), bytes};
     return claim_;
+}
+
+std::span<char> MessageStore::claim_with_spare(std::size_t bytes) noexcept {
+    if (has_spare(bytes)) return claim(bytes);
+    counters_.refused.add();
+    return {};
+}
+
+/// Whether `claim` would grant this and a few more like it, one after the other. Shorter ones end earlier, so the rest
+/// of them is granted too.
+bool MessageStore::has_spare(std::size_t bytes) const noexcept {
+    const auto capacity = current_.data.size();
+    if (bytes == 0 || bytes > capacity / 4) return false;
+    const auto spare = std::clamp<std::size_t>(capacity / bytes / kPartSpare, 1, kMostSpare);
+    const auto record_bytes = StoreSegment::record_bytes(bytes);
+    auto end = written_end_;
+    auto lap_end = lap_end_;
+    for (std::size_t i = 0; i <= spare; ++i) {
+        if (end + record_bytes > lap_end) {
+            const auto turned = next_turn();
+            if (turned != Turn::wrap) return turned == Turn::moved;  // to a whole segment
+            end = lap_end;
+            lap_end += capacity;
+        }
+        end += record_bytes;
+        if (end + sizeof(StoreRecord) - unwritten_ > capacity) return false;
+    }
+    return true;
 }
 
 /// By more than is needed now, so that few claims come here.

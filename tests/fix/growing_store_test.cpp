@@ -36,6 +36,29 @@ void bulk_up_to(FileStore& store, std::uint64_t last, core::Moment now = {}) {
     ASSERT_FALSE(store.maintain(now));
 }
 
+TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomInAGrowingStoreThatIsFull) {
+    constexpr std::size_t kLongest = 16'384;
+    constexpr std::size_t kSpare = 4;
+    FileStore store{path(), 0, kGrowing};
+    for (int round = 0; round < 3; ++round) {
+        std::uint64_t kept = 0;
+        for (int refused = 0; refused < 3;) {
+            const auto room = store.claim_with_spare(kLongest);
+            if (!room.empty()) {
+                store.commit(std::string_view{room}.substr(0, 1 + kept++ * 37 % kLongest));
+            } else {
+                ++refused;
+            }
+            if (room.empty() || kept % 16 == 0) static_cast<void>(store.maintain({}));
+        }
+        EXPECT_GT(kept, 500U) << round;
+        const auto first = store.next_sender() - kept;
+        for (std::uint64_t i = 0; i < kept; ++i) ASSERT_TRUE(store.retrieve(first + i)) << round << ' ' << i;
+        for (std::size_t i = 0; i < kSpare; ++i) ASSERT_TRUE(store.store(std::string(kLongest, 's'))) << round;
+        store.mark_written(store.next_sender() - 1);
+    }
+}
+
 TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {
     FileStore store{path(), 0, kGrowing};
     EXPECT_EQ(store.capacity_bytes(), FileStore::kFirstBytes);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -34,6 +35,30 @@ TEST(MemoryStore, WhatWasStoredIsRetrievedByItsNumber) {
     for (std::uint64_t i = 1; i <= 100; ++i) EXPECT_EQ(store.retrieve(i), message(i, 100 + i));
     EXPECT_EQ(store.retrieve(0), std::nullopt);
     EXPECT_EQ(store.retrieve(101), std::nullopt);
+}
+
+TEST(MemoryStore, AClaimWithSpareLeavesRoomForLongestMessagesWhereverTheRingIs) {
+    std::mt19937 random{42};
+    for (const std::size_t times : {4U, 5U, 8U, 13U, 16U, 64U}) {
+        const std::size_t longest = 1024;
+        const std::size_t spare = std::min<std::size_t>(times / 4, 4);
+        MemoryStore store{0, ByteCount{times * longest}};
+        for (int round = 0; round < 500; ++round) {
+            std::uint64_t kept = 0;
+            for (auto room = store.claim_with_spare(longest); !room.empty(); room = store.claim_with_spare(longest)) {
+                store.commit(std::string_view{room}.substr(0, 1 + random() % longest));
+                ++kept;
+            }
+            ASSERT_GE(kept, 1U) << times;
+            for (std::size_t i = 0; i < spare; ++i) ASSERT_TRUE(store.store(message(i, longest))) << times;
+            store.mark_written(store.next_sender() - 1);
+        }
+        const auto refused = store.counters().refused.read();
+        EXPECT_EQ(refused, 500U);
+        EXPECT_TRUE(store.claim_with_spare(times * longest / 4 + 1).empty());
+        EXPECT_TRUE(store.claim_with_spare(0).empty());
+        EXPECT_EQ(store.counters().refused.read(), refused + 2);
+    }
 }
 
 TEST(MemoryStore, ARangeWhoseEndIsZeroGoesToTheNewest) {

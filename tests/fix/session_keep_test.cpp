@@ -49,6 +49,26 @@ TEST(SessionKeep, ANewRunOfTheScheduleBeginsWithTheFirstMessageThatIsKept) {
     EXPECT_THAT(std::string{*peer.store_.retrieve(1)}, HasSubstr("11=tomorrow"));
 }
 
+TEST(SessionKeep, AFullStoreLeavesRoomForTheLogonAndWhatWasKeptIsResent) {
+    Peer peer;
+    peer.takes_ = false;  // the socket
+    std::uint64_t kept = 0;
+    while (keep(peer, std::string(100 + kept % 200, 'x'))) ++kept;
+    EXPECT_GT(kept, 10U);
+    EXPECT_EQ(peer.store_.next_sender(), kept + 1);
+    EXPECT_EQ(peer.store_.counters().refused.read(), 1U);
+    EXPECT_EQ(peer.store_.counters().overwritten.read(), 0U);
+    peer.session_.on_connect(peer.now_);
+    peer.give("A", "98=0|108=30|");
+    EXPECT_EQ(peer.session_.state(), Session::State::active);
+    EXPECT_THAT(peer.sent(), HasSubstr("35=A|34=" + std::to_string(kept + 1) + "|"));
+    peer.store_.mark_written(kept + 1);
+    peer.give("2", "7=1|16=" + std::to_string(kept) + "|");
+    EXPECT_EQ(peer.session_.counters().resent.read(), kept);
+    EXPECT_EQ(peer.session_.counters().lost.read(), 0U);
+    ASSERT_TRUE(peer.order("next"));
+}
+
 TEST(SessionKeep, ARequestBeyondTheLastNumberIsRejectedAndNamed) {
     Peer peer;
     peer.log_on();

@@ -111,6 +111,7 @@ public:
 
 protected:
     [[nodiscard]] Turn turn() noexcept override;
+    [[nodiscard]] Turn next_turn() const noexcept override;
     [[nodiscard]] std::optional<std::string_view> retrieve_elsewhere(std::uint64_t sequence) const noexcept override;
     [[nodiscard]] std::uint64_t next_kept_elsewhere(std::uint64_t sequence) const noexcept override;
     void forget_elsewhere(std::uint64_t sequence) noexcept override;
@@ -137,6 +138,7 @@ private:
     void give_up(Link& link) noexcept;
     void count_all(std::uint64_t overwritten) noexcept;
     [[nodiscard]] Link* oldest_to_use_again() const noexcept;
+    [[nodiscard]] Turn use_again(const Link* oldest) const noexcept;
 
     std::filesystem::path path_;
     Options options_;

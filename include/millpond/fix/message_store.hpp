@@ -38,6 +38,10 @@ public:
     /// A claim ends with `commit` or `abandon`; a second claim replaces the first.
     [[nodiscard]] std::span<char> claim(std::size_t bytes) noexcept;
 
+    /// The same, refused too when it would leave no room for a few more of that size, or for one in a small store: what a
+    /// session must say before the socket has taken all that was stored.
+    [[nodiscard]] std::span<char> claim_with_spare(std::size_t bytes) noexcept;
+
     /// Keeps `message`, a part of the claimed room, under next_sender() and moves that on. Returns its number.
     std::uint64_t commit(std::string_view message) noexcept;
     void abandon() noexcept { claim_ = {}; }
@@ -134,6 +138,8 @@ protected:
     MessageStore() noexcept = default;
 
     [[nodiscard]] virtual Turn turn() noexcept { return Turn::wrap; }
+    /// What `turn` would do now.
+    [[nodiscard]] virtual Turn next_turn() const noexcept { return Turn::wrap; }
     [[nodiscard]] virtual std::optional<std::string_view> retrieve_elsewhere(std::uint64_t sequence) const noexcept {
         static_cast<void>(sequence);
         return std::nullopt;
@@ -168,6 +174,7 @@ protected:
     }
 
 private:
+    [[nodiscard]] bool has_spare(std::size_t bytes) const noexcept;
     void raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept;
     [[nodiscard]] std::uint64_t kept_position(std::uint64_t sequence) const noexcept;
     void count_eviction() noexcept;

@@ -80,7 +80,8 @@ public:
     }
     /// As `send`, for a session that is not logged on: the message gets its number and stays in the store. The peer
     /// finds the gap at its next logon and asks for it. Where the schedule's run that the numbers belong to is over,
-    /// they are reset first. False, and no number is used up, as for `send` and where `may_keep` is false.
+    /// they are reset first. False, and no number is used up, as for `send`, where `may_keep` is false, and where the
+    /// next logon would find no room in the store.
     template <class Fill>
     [[nodiscard]] bool keep(std::string_view msg_type, core::Moment now, Fill&& fill, const Routing& routing = {}) {
         if (!may_keep(now)) return false;
@@ -215,7 +216,8 @@ private:
         const auto sequence = store_->next_sender();
         if (is_used_up(sequence, msg_type)) [[unlikely]]
             return Written::no_number;
-        const auto room = store_->claim(config_.max_message_bytes);
+        const auto bytes_at_most = config_.max_message_bytes;
+        const auto room = Sends ? store_->claim(bytes_at_most) : store_->claim_with_spare(bytes_at_most);
         if (room.empty()) return Written::no_room;
         Writer writer{room, begin_string(config_.version)};
         add_header(writer, msg_type, sequence, now, routing);
