@@ -105,10 +105,13 @@ const fix::Dictionary& FixPrinter::built_in(std::string_view begin_string) {
 std::optional<fix::Message> FixPrinter::parse(std::string_view bytes) {
     masked_ = false;
     auto message = parse_whole(bytes);
-    if (message || fault_ != name(fix::FrameError::bad_checksum) || !has_masked_value(bytes)) return message;
-    repaired_ = with_own_checksum(bytes);
-    message = parse_whole(repaired_);
-    masked_ = message.has_value();
+    if (!message && fault_ == name(fix::FrameError::bad_checksum) && has_masked_value(bytes)) {
+        repaired_ = with_own_checksum(bytes);
+        message = parse_whole(repaired_);
+        masked_ = message.has_value();
+    }
+    // A Logon counts for the messages behind it, whether it is printed or not.
+    if (message) dictionary_ = dictionary_of(*message);
     return message;
 }
 
@@ -129,13 +132,13 @@ std::optional<fix::Message> FixPrinter::parse_whole(std::string_view bytes) {
 
 std::string FixPrinter::text(std::string_view bytes) {
     const auto message = parse(bytes);
-    if (message) dictionary_ = dictionary_of(*message);
     return text_of(bytes, message);
 }
 
 std::string FixPrinter::text(std::string_view bytes, const fix::Dictionary* dictionary) {
+    const auto message = parse(bytes);
     dictionary_ = dictionary;
-    return text_of(bytes, parse(bytes));
+    return text_of(bytes, message);
 }
 
 /// Of an application message under FIXT 1.1, if a dictionary of it is known.

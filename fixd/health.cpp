@@ -30,12 +30,11 @@ const Words& words_of(Finding::Kind kind) noexcept {
         {"not_connected", error, "The session has no connection that is logged on, and its schedule is open.",
          "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
         {"copies_lost", warning,
-         "Messages of other sessions were to be mirrored to this one, and found no room in the queue or the store, "
+         "Messages of other sessions were not mirrored to this one: they did not fit into the queue or the store, "
          "could "
          "not be encoded, or were forgotten by a reset of its numbers.",
          "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session, or "
-         "`queue_bytes` of "
-         "the drop copy, keeps more."},
+         "`queue_bytes` of the drop copy, keeps more."},
         {"history_lost", warning,
          "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
          "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "

@@ -148,7 +148,8 @@ void SessionSet::reroute_copies() {
     for (std::size_t thread = 0; thread < options_.threads.size(); ++thread) {
         options_.threads[thread]->call([&] {
             for (const auto& placed : placed_) {
-                if (producer_of(*placed) != thread) continue;
+                // A copy that waits for its promotion has no session yet.
+                if (placed->log == nullptr || producer_of(*placed) != thread) continue;
                 placed->log->set_copies(drop_copies_.routes_of(session_name(placed->settings)), thread);
             }
         });

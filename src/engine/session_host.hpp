@@ -197,7 +197,7 @@ private:
     SenderPump senders_;
     Farewell farewell_;
     std::unique_ptr<StandbyLink> standby_;  // null: it has none
-    std::int64_t began_ns_{0};  // monotonic: of the action
+    std::int64_t began_ns_{0};              // monotonic: of the action
     std::int64_t warm_up_every_ns_;
     std::int64_t warm_up_ns_{0};      // monotonic: when it is due
     std::uint64_t messages_seen_{0};  // sent and received, when it was last due

@@ -13,8 +13,8 @@ constexpr auto kLeastBytes = StoreSegment::kLeastBytes;
 constexpr unsigned kEvictionsCountedAtOnce = 8;
 constexpr std::size_t kMostClaimedAhead = 4096;
 constexpr std::size_t kPartClaimedAhead = 64;  // of the store, where that is less
-constexpr std::size_t kMostSpare = 4;  // messages
-constexpr std::size_t kPartSpare = 4;  // of the store, where that is less
+constexpr std::size_t kMostSpare = 4;          // messages
+constexpr std::size_t kPartSpare = 4;          // of the store, where that is less
 constexpr std::size_t kAhead = 256;            // bytes behind a message that are asked for
 
 /// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.

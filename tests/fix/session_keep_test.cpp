@@ -50,7 +50,7 @@ TEST(SessionKeep, ANewRunOfTheScheduleBeginsWithTheFirstMessageThatIsKept) {
 }
 
 TEST(SessionKeep, AFullStoreLeavesRoomForTheLogonAndWhatWasKeptIsResent) {
-    Peer peer;
+    Peer peer{{.resend_burst = 1'000}};
     peer.takes_ = false;  // the socket
     std::uint64_t kept = 0;
     while (keep(peer, std::string(100 + kept % 200, 'x'))) ++kept;

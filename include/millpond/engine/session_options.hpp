@@ -55,7 +55,7 @@ struct SessionOptions {
     /// Signs the Logons of an initiator, after the application has seen them; of this session only. Null: none does.
     std::shared_ptr<LogonSigner> signer{};
     std::optional<StandbyOptions> standby{};  ///< Where a copy of its store is; of one session only.
-    SentObserver* sent{nullptr};  ///< Sees what the session sends; outlives it. Null: none does.
+    SentObserver* sent{nullptr};              ///< Sees what the session sends; outlives it. Null: none does.
     /// While the session is idle, its code and memory are brought into the caches so often (fix::Session::warm_up);
     /// 0: never. The I/O thread does it every kLeastWarmUp at most, whatever the number of its sessions.
     std::chrono::nanoseconds warm_up{0};

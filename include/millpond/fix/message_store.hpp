@@ -38,8 +38,8 @@ public:
     /// A claim ends with `commit` or `abandon`; a second claim replaces the first.
     [[nodiscard]] std::span<char> claim(std::size_t bytes) noexcept;
 
-    /// The same, refused too when it would leave no room for a few more of that size, or for one in a small store: what a
-    /// session must say before the socket has taken all that was stored.
+    /// The same, refused too when it would leave no room for a few more of that size, or for one in a small store: what
+    /// a session must say before the socket has taken all that was stored.
     [[nodiscard]] std::span<char> claim_with_spare(std::size_t bytes) noexcept;
 
     /// Keeps `message`, a part of the claimed room, under next_sender() and moves that on. Returns its number.
