@@ -6,6 +6,8 @@
 
 #include <sys/epoll.h>
 
+#include <millpond/core/clock.hpp>
+
 #include "replica_listener.hpp"
 #include "replica_source.hpp"
 #include "store_opening.hpp"
@@ -90,7 +92,7 @@ bool ReplicaServer::Listener::add(const SessionOptions& session) {
                                                      .store = {},
                                                      .sink = {},
                                                      .status = {.name = identity.name()}});
-    auto opened = open_store(session, io_->now().utc_ns);
+    auto opened = open_store(session, core::utc_nanos());
     replica->store.reset(static_cast<fix::FileStore*>(opened.release()));
     const bool is_replica = ReplicaSink::attach(*replica->store);
     replica->sink = std::make_unique<ReplicaSink>(*replica->store, replica->most_message);
