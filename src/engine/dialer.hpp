@@ -26,10 +26,8 @@ public:
     [[nodiscard]] SessionHost& host() const noexcept { return *host_; }
     [[nodiscard]] std::shared_ptr<SessionHandle> handle() const noexcept { return {host_, &host_->handle()}; }
 
-    void on_signal(core::Moment now) override { static_cast<void>(now); }
     std::int64_t on_timer(core::Moment now) override;
     void on_drain(core::Moment now, std::int64_t deadline_ns) override;
-    bool drained() const noexcept override { return true; }
     void on_ready(std::uint32_t events, core::Moment now) override;
     void on_host_logon() override { logged_on_ = true; }
     void on_host_closed(Closed reason, core::Moment now) override;

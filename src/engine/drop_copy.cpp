@@ -122,8 +122,6 @@ private:
     // Participant: a producer signals it, whichever session is the target by then.
     void on_signal(core::Moment) override { signal(); }
     std::int64_t on_timer(core::Moment) override { return detail::kNever; }
-    void on_drain(core::Moment, std::int64_t) override {}
-    [[nodiscard]] bool drained() const noexcept override { return true; }
 
     // Sender
     bool take(detail::Outgoing& into) noexcept override;

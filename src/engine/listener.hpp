@@ -48,7 +48,6 @@ public:
     void on_signal(core::Moment now) override;
     std::int64_t on_timer(core::Moment now) override;
     void on_drain(core::Moment now, std::int64_t deadline_ns) override;
-    bool drained() const noexcept override { return true; }
     void on_host_closed(Closed reason, core::Moment now) override;
 
 private:

@@ -33,12 +33,7 @@ public:
     [[nodiscard]] std::vector<ReplicaStatus> replicas() const;
     [[nodiscard]] std::expected<std::uint64_t, std::string> promote(std::string_view name, bool force);
 
-    void on_signal(core::Moment now) override { static_cast<void>(now); }
     std::int64_t on_timer(core::Moment now) override;
-    void on_drain(core::Moment now, std::int64_t deadline_ns) override {
-        static_cast<void>(now), static_cast<void>(deadline_ns);
-    }
-    bool drained() const noexcept override { return true; }
     void on_ready(std::uint32_t events, core::Moment now) override;
     void on_ready(Connection& connection, core::Moment now) override;
 

@@ -66,12 +66,7 @@ public:
                                                                  const std::string& session) const;
 
     // Participant, Watcher, ConnectionOwner
-    void on_signal(core::Moment now) override { static_cast<void>(now); }
     std::int64_t on_timer(core::Moment now) override;
-    void on_drain(core::Moment now, std::int64_t deadline_ns) override {
-        static_cast<void>(now), static_cast<void>(deadline_ns);
-    }
-    bool drained() const noexcept override { return true; }
     void on_ready(std::uint32_t events, core::Moment now) override;
     void on_ready(Connection& connection, core::Moment now) override;
 
