@@ -71,6 +71,7 @@ std::string SessionSet::promote(std::string_view name, bool force) {
         placed_.push_back(std::move(waiting));  // a second attempt finds it promoted
         return fmt::format("{} is promoted, and cannot run: {}", name, error.what());
     }
+    attach_copies();
     log_->warning(std::string{name} + ".promoted", "{}: promoted, epoch {}", name, *epoch);
     return {};
 }

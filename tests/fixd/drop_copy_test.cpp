@@ -17,6 +17,7 @@
 #include "service/settings/value.hpp"
 #include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
+#include "tests/support/certificates.hpp"
 #include "tests/support/scratch_file.hpp"
 
 namespace millpond::fixd {
@@ -212,6 +213,34 @@ TEST_F(FixDropCopy, ATargetThatIsLoggedOffGetsResendsFromItsStore) {
     }
     EXPECT_EQ(account(house).lost(), 0U);
     EXPECT_EQ(house.status("RISK").lost, 0U);
+}
+
+TEST_F(FixDropCopy, ASessionThatIsPromotedGetsTheCopiesThatWaitForIt) {
+    const test::Certificates made;
+    if (!made.made()) GTEST_SKIP() << "the program openssl is missing";
+    const auto standby = fmt::format(
+        "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntls_authorities = '{}'\n",
+        made.certificate("ours-server"), made.key("ours-server"), made.certificate("ours"));
+    RunningEngine house{
+        standby + kListen + waits_for("A", store("a")) + waits_for("RISK", store("risk")) + copies("['HOUSE->A']"),
+        filling()};
+    ASSERT_EQ(house.engine().promote("FIX.4.4:HOUSE->A", true), "");
+    RawClient a{house.port()};
+    a.send(logon(1, "A") + order(2, "A", "first"));
+    ASSERT_TRUE(comes_true([&] { return account(house).offered == 1; }));
+    EXPECT_EQ(account(house).waiting, 1U);
+    ASSERT_EQ(house.engine().promote("FIX.4.4:HOUSE->RISK", true), "");
+    ASSERT_TRUE(comes_true([&] { return account(house).mirrored == 1; }));
+    RawClient risk{house.port()};
+    risk.send(logon(1, "RISK"));
+    ASSERT_TRUE(comes_true([&] { return house.is_active("RISK"); }));
+    a.send(order(3, "A", "second"));
+    ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 1; }));
+    EXPECT_EQ(value_of(executions(risk).front(), "11"), "second");
+    risk.send(fix44("2", 2, "RISK", "HOUSE", "7=1|16=1|"));
+    ASSERT_TRUE(comes_true([&] { return executions(risk).size() == 2; }));
+    EXPECT_EQ(value_of(executions(risk).back(), "11"), "first");
+    EXPECT_EQ(account(house).lost(), 0U);
 }
 
 TEST_F(FixDropCopy, CopiesOfALoggedOffTargetSurviveARestart) {
