@@ -9,6 +9,7 @@
 #include <millpond/engine/detail/participant.hpp>
 #include <millpond/engine/detail/sender.hpp>
 #include <millpond/fix/frame.hpp>
+#include <millpond/fix/msg_type.hpp>
 #include <millpond/fix/parser.hpp>
 #include <millpond/fix/routing.hpp>
 
@@ -30,17 +31,6 @@ fix::ApplicationVersion usual_version(const fix::Session& session) noexcept {
     const auto version = session.config().version;
     return version == fix::Version::fixt11 ? session.application_versions().usual()
                                            : fix::application_version_of(version);
-}
-
-/// MsgType is the third field.
-bool is_of_type(std::string_view message, std::string_view type) noexcept {
-    constexpr std::string_view kField =
-        "\x01"
-        "35=";
-    const auto at = message.find(kField);
-    if (at == std::string_view::npos) return false;
-    const auto value = message.substr(at + kField.size());
-    return value.starts_with(type) && value.substr(type.size()).starts_with('\x01');
 }
 
 /// Which fields are not of the body: those of the standard in any version, and of dictionaries.
@@ -321,8 +311,9 @@ bool DropCopy::offer(std::size_t producer, Direction direction, fix::Application
 
 bool DropCopy::offer_sent(std::size_t producer, const fix::Session& source, std::string_view message) noexcept {
     auto version = usual_version(source);
+    const auto type = fix::msg_type_of(message);
     for (const auto& one : source.config().logon_types) {
-        if (one.sends && one.is_default && is_of_type(message, one.type)) version = *one.version;
+        if (one.sends && one.is_default && one.type == type) version = *one.version;
     }
     return offer(producer, Direction::out, version, message);
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "session_message.hpp"
+#include <millpond/fix/msg_type.hpp>
 
 namespace millpond::fix {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <millpond/fix/msg_type.hpp>
 #include <millpond/fix/wire_bounds.hpp>
 
 #include "reason_text.hpp"
@@ -12,22 +13,11 @@ namespace {
 
 std::string_view comp_id_text(Tag tag) noexcept { return tag == tag::kSenderCompId ? "49" : "56"; }
 
-constexpr std::string_view kMsgTypeField =
-    "\x01"
-    "35=";
 constexpr std::string_view kMsgSeqNumField =
     "\x01"
     "34=";
 constexpr std::string_view kGarbled = "garbled: CheckSum or a field is wrong";
 constexpr std::string_view kInvalidOfQuickFix = "Message failed basic validity check";
-
-/// Of the first such field of a message that cannot be read as a whole; empty where there is none.
-std::string_view value_in(std::string_view message, std::string_view field) noexcept {
-    const auto at = message.find(field);
-    if (at == std::string_view::npos) return {};
-    const auto value = message.substr(at + field.size());
-    return value.substr(0, value.find('\x01'));
-}
 
 }  // namespace
 
@@ -48,8 +38,8 @@ void Session::on_garbled(const Frame& frame, core::Moment now) {
     if (state_ == State::awaiting_logon) return refuse_logon({.reason = "garbled message"});
     if (!config_.reject_garbled || ending_) return;
     const std::string_view text{reinterpret_cast<const char*>(frame.bytes.data()), frame.trailer_offset};
-    const auto type = value_in(text, kMsgTypeField);
-    const bool is_next = value_in(text, kMsgSeqNumField) == ReasonText{}.add(store_->next_target()).text();
+    const auto type = msg_type_of(text);
+    const bool is_next = detail::value_behind(text, kMsgSeqNumField) == ReasonText{}.add(store_->next_target()).text();
     if (!is_next || type == "A" || type == "4") return;
     last_received_ns_ = now.monotonic_ns;
     const auto sequence = store_->next_target();

@@ -4,8 +4,9 @@
 #include <array>
 #include <utility>
 
+#include <millpond/fix/msg_type.hpp>
+
 #include "reason_text.hpp"
-#include "session_message.hpp"
 
 namespace millpond::fix {
 namespace {

@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "../session_message.hpp"
+#include <millpond/fix/msg_type.hpp>
+
 #include "xml_node.hpp"
 
 namespace millpond::fix::xml {
