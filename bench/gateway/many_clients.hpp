@@ -60,11 +60,11 @@ public:
     void add(TcpSocket socket) {
         epoll_event event{};
         event.events = EPOLLIN;
-        event.data.fd = socket.descriptor();
+        event.data.u64 = clients_.size();
         if (epoll_ctl(epoll_, EPOLL_CTL_ADD, socket.descriptor(), &event) != 0) {
             throw std::runtime_error("the bench cannot wait for a client");
         }
-        clients_.push_back(std::move(socket));
+        clients_.push_back({.socket = std::move(socket)});
     }
 
     /// Reads what is there, for up to a millisecond when nothing is.
@@ -72,22 +72,31 @@ public:
         std::array<epoll_event, 256> events;
         const auto ready = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 1);
         for (int i = 0; i < ready; ++i) {
-            const auto descriptor = events[static_cast<std::size_t>(i)].data.fd;
-            const auto size = recv(descriptor, buffer_->data(), buffer_->size(), MSG_DONTWAIT);
+            auto& client = clients_[events[static_cast<std::size_t>(i)].data.u64];
+            const auto size = recv(client.socket.descriptor(), buffer_->data(), buffer_->size(), MSG_DONTWAIT);
             if (size == 0) throw std::runtime_error("the gateway closed a client's connection");
-            if (size > 0) count({buffer_->data(), static_cast<std::size_t>(size)});
+            if (size > 0) count(client, {buffer_->data(), static_cast<std::size_t>(size)});
         }
     }
 
     [[nodiscard]] std::uint64_t lines() const { return lines_; }
 
 private:
-    void count(std::string_view bytes) {
-        for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) ++lines_;
+    struct Client {
+        TcpSocket socket;
+        char last{0};
+    };
+
+    /// A line ends with a brace and a newline: a newline alone may be a byte of the length of a WebSocket frame.
+    void count(Client& client, std::string_view bytes) {
+        for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) {
+            if ((at == 0 ? client.last : bytes[at - 1]) == '}') ++lines_;
+        }
+        client.last = bytes.back();
     }
 
     int epoll_;
-    std::vector<TcpSocket> clients_;
+    std::vector<Client> clients_;
     std::unique_ptr<std::array<char, 1U << 18U>> buffer_{std::make_unique<std::array<char, 1U << 18U>>()};
     std::uint64_t lines_{0};
 };

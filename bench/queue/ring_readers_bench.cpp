@@ -156,9 +156,9 @@ int main() {
                                           .why = "from here on most reads find the entry in this processor's cache: "
                                                  "only the first reader fetches its lines from the writer's, so that "
                                                  "the cost of a fetch is divided by the readers"},
-                                         {.at = 16,
-                                          .why = "what is left is copying 112 bytes from the cache; the writer's "
-                                                 "share is gone, and the lines are flat"}}},
+                                         {.at = 32,
+                                          .why = "from here on copying 112 bytes from the cache costs more than a "
+                                                 "reader's part of the fetch, and more readers save little"}}},
          .measured = "112 bytes a message; one thread polls all readers in turn, each takes up to 32 messages and "
                      "copies them; the whole time divided by messages and readers, writing included",
          .not_measured = "readers on processors of their own, a reader that is lapped"},
