@@ -40,6 +40,8 @@ export abstract class DeliverySource {
   protected current: Delivery | undefined;
   protected readonly stock: DeliveryStock;
   protected outstanding = 0;
+  /** Of other threads that send: each takes back what its senders have given up. */
+  readonly looks = new Set<() => void>();
   /** Deliveries whose sends cannot be distinguished from those of others. */
   protected unmarked = 0;
   #requests = 0;
@@ -76,6 +78,11 @@ export abstract class DeliverySource {
   /** True for handlers, and for all while it is not known which sends are a handler's. */
   get mayStillSend(): boolean {
     return this.unmarked > 0 || this.inside !== false;
+  }
+
+  /** Called before a message that has waited goes to its handler. */
+  look(): void {
+    if (this.looks.size > 0) for (const look of this.looks) look();
   }
 
   /** What queued handlers run in, where contexts are preserved. */

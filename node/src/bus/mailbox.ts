@@ -21,6 +21,8 @@ export interface PlaceRequest {
 /** @internal What a mailbox needs of its dispatcher. */
 export interface MailboxOwner {
   start(delivery: Delivery): void;
+  /** May take messages back, and call user code. */
+  look(): void;
 }
 
 /** @internal Why a mailbox did not keep a message. */
@@ -183,7 +185,7 @@ export class Mailbox {
   /** Starts what waits, now, up to the concurrency. Returns how many handlers were started. */
   flush(): number {
     let started = 0;
-    while (this.#running < this.#concurrency && this.#startNext()) started++;
+    while (this.#startNext()) started++;
     return started;
   }
 
@@ -203,9 +205,7 @@ export class Mailbox {
   }
 
   #turn(): void {
-    for (let left = TURN; left > 0 && this.#running < this.#concurrency; left--) {
-      if (!this.#startNext()) break;
-    }
+    for (let left = TURN; left > 0 && this.#startNext(); left--);
     this.#scheduled = false;
     if (this.#queued > 0 && this.#running < this.#concurrency) {
       this.#scheduled = true;
@@ -214,6 +214,8 @@ export class Mailbox {
   }
 
   #startNext(): boolean {
+    this.owner.look();
+    if (this.#running >= this.#concurrency) return false;
     for (let number = 0; number < 4; number++) {
       const lane = this.#lanes[number]!;
       const delivery = lane.length > 0 ? this.#first(lane) : undefined;

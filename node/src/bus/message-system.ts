@@ -242,6 +242,11 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     return this.dispatcher.marks;
   }
 
+  /** @internal Called before a handler starts: they take back what other threads have given up. */
+  get _looks(): Set<() => void> {
+    return this.dispatcher.looks;
+  }
+
   #ended(): void {
     this._end();
     this.dispatcher.endContexts();

@@ -33,12 +33,12 @@ export function checkMiddlewares(middleware: readonly Middleware[]): void {
   for (const one of middleware as readonly Middleware[]) checkMiddleware(one);
 }
 
-/** @internal `run` inside all of `middleware`, the first outermost. */
-export function wrap(run: Run, middleware: readonly Middleware[]): Run {
-  return middleware.reduceRight<Run>((inner, one) => wrapOne(inner, one), run);
+/** @internal `run` inside all of `middleware`, the first outermost. `look` finds out what senders have given up. */
+export function wrap(run: Run, middleware: readonly Middleware[], look: () => void): Run {
+  return middleware.reduceRight<Run>((inner, one) => wrapOne(inner, one, look), run);
 }
 
-function wrapOne(inner: Run, { before, after, error }: Middleware): Run {
+function wrapOne(inner: Run, { before, after, error }: Middleware, look: () => void): Run {
   const rescue = (thrown: unknown, message: Message): unknown => {
     if (error === undefined) throw thrown;
     return error(thrown, message);
@@ -53,6 +53,7 @@ function wrapOne(inner: Run, { before, after, error }: Middleware): Run {
   };
   /** After a promise: the sender may have given up since. */
   const resume = (message: Message): unknown => {
+    look();
     const { signal } = message;
     if (signal?.aborted === true) throw signal.reason;
     return proceed(message);

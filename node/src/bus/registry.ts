@@ -184,7 +184,7 @@ export class Registry {
     const outer = this.#middleware.filter((one) => one.scheme === undefined || one.scheme === route.scheme);
     const around = kind === "observer" ? [] : [...outer.map((one) => one.middleware), ...(options.middleware ?? [])];
     const retry = options.retries === undefined ? undefined : new RetryPolicy(options.retries);
-    const run = wrap(handler, around);
+    const run = wrap(handler, around, () => this.dispatcher.look());
     const remove = (): void => this.#remove(receiver, options.signal);
     const receiver = new Receiver(route, kind, handler, run, once, retry, this.#latency, remove);
     if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher, options.queue);

@@ -159,6 +159,7 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
   /** True when the handler is to be run again now; otherwise it is done with, or will be run after a pause. */
   #again(delivery: Delivery, error: unknown): boolean {
     const { retry, counts } = delivery.receiver;
+    if (retry !== undefined) this.look();
     if (retry === undefined || delivery.attempt > retry.times || delivery.given) {
       this.#settle(delivery, true, error);
       return false;
@@ -169,17 +170,20 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     if (pauseMs === 0 && (delivery.attempt & (ATTEMPTS - 1)) !== 0) return true;
     delivery.state = RESTING;
     delivery.scope ??= this.capture();
-    if (pauseMs > 0) delivery.rest = this.deadlines.start(pauseMs, () => this.start(delivery));
-    else this.#restOneTurn(delivery);
-    return false;
-  }
-
-  #restOneTurn(delivery: Delivery): void {
     let over = false;
-    delivery.rest = { done: () => void (over = true) };
-    soon(() => {
+    const rise = (): void => {
+      if (!over) this.look();
       if (!over) this.start(delivery);
-    });
+    };
+    const timer = pauseMs > 0 ? this.deadlines.start(pauseMs, rise) : undefined;
+    if (timer === undefined) soon(rise);
+    delivery.rest = {
+      done: () => {
+        over = true;
+        timer?.done();
+      },
+    };
+    return false;
   }
 
   /** The handler is done with a message. */

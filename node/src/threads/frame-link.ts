@@ -6,6 +6,8 @@ import { valueOf } from "./frame-value.js";
 
 /** Alone in its frame: the frame lies in the port. It is too long for the ring, or has something to transfer. */
 const BY_PORT = 4;
+/** In the port only: the frame in it does not wait for those in the ring. */
+const AHEAD = 6;
 /** Frames that one turn of the event loop handles. */
 const TURN = 256;
 /** How long a side sleeps before it looks whether it was closed. */
@@ -31,7 +33,8 @@ export interface LinkUser {
 }
 
 /**
- * Frames between two threads, each way in order: through a ring, and long ones through a port.
+ * Frames between two threads, each way in order: through a ring, and long ones through a port. A frame that is sent ahead
+ * overtakes all that the other thread has not taken yet.
  *
  * Threads: one end on each; the receiving side sleeps in Atomics.waitAsync and is only notified when it does.
  * Memory:  the rings, and the frames that wait for room in one.
@@ -48,6 +51,7 @@ export class FrameLink {
   readonly #control: MessagePort;
   readonly #unsent = new Deque<Uint8Array>();
   readonly #fromPort = new Deque<unknown[]>();
+  #aheadSeen = 0;
   #portClosed = false;
   #ended = false;
 
@@ -64,7 +68,7 @@ export class FrameLink {
     this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
     this.transferList = [port2];
     // Also read without a mark in the ring, which an end of the other thread may prevent: its end comes behind its frames.
-    this.#control.on("message", (frame: unknown[]) => this.#fromPort.push(frame));
+    this.#control.on("message", (frame: unknown[]) => this.#takePosted(frame));
     this.#control.on("close", () => this.#otherSideEnded());
     this.#control.unref();
     this.over = this.#run();
@@ -95,6 +99,21 @@ export class FrameLink {
     }
   }
 
+  /** For what must not come too late: it is there when the other thread calls `look`, and before it takes another frame. */
+  sendAhead(frame: unknown[]): void {
+    if (this.#ended) return;
+    this.#control.postMessage([AHEAD, frame]);
+    this.#out.countAhead();
+  }
+
+  /** Takes what was sent ahead. Cost: one atomic load where nothing was. */
+  look(): void {
+    const { ahead } = this.#in;
+    if (ahead === this.#aheadSeen) return;
+    this.#aheadSeen = ahead;
+    while (this.#readPort());
+  }
+
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -111,6 +130,7 @@ export class FrameLink {
 
   #poll(): number {
     return this.#in.poll((bytes) => {
+      this.look();
       if (this.#ended) return;
       const frame = valueOf(bytes) as unknown[];
       const whole = frame[0] === BY_PORT ? this.#takeFromPort() : frame;
@@ -136,12 +156,20 @@ export class FrameLink {
 
   /** The frame of the oldest mark: it is in the port before its mark is in the ring. */
   #takeFromPort(): unknown[] | undefined {
-    // Node crashes when it is asked for a frame of a port that has just closed. All its frames have come by then.
-    while (this.#fromPort.length === 0 && !this.#portClosed) {
-      const got = receiveMessageOnPort(this.#control);
-      if (got === undefined) break;
-      this.#fromPort.push(got.message as unknown[]);
-    }
+    while (this.#fromPort.length === 0 && this.#readPort());
     return this.#fromPort.shift();
+  }
+
+  /** False when the port holds nothing more. */
+  #readPort(): boolean {
+    // Node crashes when it is asked for a frame of a port that has just closed. All its frames have come by then.
+    const got = this.#portClosed || this.#ended ? undefined : receiveMessageOnPort(this.#control);
+    if (got !== undefined) this.#takePosted(got.message as unknown[]);
+    return got !== undefined;
+  }
+
+  #takePosted(frame: unknown[]): void {
+    if (frame[0] === AHEAD) this.user.arrived(frame[1] as unknown[]);
+    else this.#fromPort.push(frame);
   }
 }

@@ -6,6 +6,8 @@ const TAIL = 32;
 const HEAD = 64;
 const ASLEEP = 96;
 const JOINED = 1;
+/** In the cache line of TAIL, which the same thread writes. */
+const AHEAD = 33;
 const HEADER_BYTES = 512;
 /** Length of a frame that only fills the end of the ring. */
 const SKIP = -1;
@@ -85,6 +87,15 @@ export class FrameRing {
       Atomics.store(this.#words, HEAD, this.#head); // sync "frame read": the load in tryPush
     }
     return count;
+  }
+
+  /** How many times the sender has said that something reached the other thread by another way. */
+  get ahead(): number {
+    return Atomics.load(this.#words, AHEAD); // sync "sent ahead": the add in countAhead
+  }
+
+  countAhead(): void {
+    Atomics.add(this.#words, AHEAD, 1); // sync "sent ahead": the load in ahead
   }
 
   /** Set by the thread that did not make it. */

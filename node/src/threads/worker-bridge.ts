@@ -15,6 +15,8 @@ const FAILURE = 2;
 const ABORT = 3;
 /** This side makes no more calls, except those of handlers that serve one. */
 const CLOSE = 5;
+/** This side's calls without a reply have failed. */
+const CUT = 7;
 const CLOSED = "the bridge is closed";
 /** Frames that may wait for room in the ring, before calls are refused. */
 const MOST_UNSENT = 1_024;
@@ -82,9 +84,16 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   /** What `new Worker` is given as `transferList`. */
   readonly transferList: MessagePort[];
   readonly #link: FrameLink;
+  readonly #look = (): void => this.#link.look();
   readonly #pending = new Map<number, Pending>();
   readonly #running = new Map<number, AbortController>();
   #calls = 0;
+  /** The newest call of the other side that has come. */
+  #served = 0;
+  /** Calls that the other side gave up before they came. */
+  readonly #withdrawn = new Set<number>();
+  /** So are all that have not come. */
+  #cut = false;
   /** This side makes no new calls; the other one neither. */
   #closing = false;
   #otherCloses = false;
@@ -106,6 +115,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       flushed: () => this.#endIfDrained(),
       otherSideEnded: () => this.#otherSideEnded(),
     });
+    this.system._looks.add(this.#look);
     this.port = this.#link.port;
     this.transferList = this.#link.transferList;
   }
@@ -155,18 +165,20 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   #endIfDrained(): void {
     if (this.#ended !== undefined || !this.#closing || !this.#otherCloses) return;
     if (this.#pending.size + this.#running.size + this.#link.unsent > 0) return;
-    this.#complete = true;
+    this.#complete = !this.#cut;
     this.#end(CLOSED);
   }
 
   #otherSideEnded(): void {
-    this.#complete = this.#pending.size + this.#running.size === 0;
+    this.#complete = !this.#cut && this.#pending.size + this.#running.size === 0;
     this.#end("the other side of the bridge has ended");
   }
 
   #end(why: string): void {
     if (this.#ended !== undefined) return;
     this.#ended = why;
+    this.system._looks.delete(this.#look);
+    if (this.#pending.size > 0) this.#link.sendAhead([CUT, 0]);
     this.#link.end();
     for (const { path, reject, done } of [...this.#pending.values()]) {
       done();
@@ -188,7 +200,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       this.#link.send([CALL, call, path, body, meta, traceparent, served], transfer);
       const abort = (): void => {
         this.#pending.delete(call);
-        this.#link.send([ABORT, call], []);
+        this.#link.sendAhead([ABORT, call]);
         reject(signal!.reason);
         this.#endIfDrained();
       };
@@ -213,11 +225,13 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   }
 
   #handle([kind, call, ...rest]: [number, number, ...unknown[]]): void {
-    if (kind === CALL) this.#serve(call, rest as Served);
-    else if (kind === ABORT) {
-      const running = this.#running.get(call);
-      this.#running.delete(call);
-      running?.abort(new RemoteError("the sender no longer waits", ""));
+    if (kind === CALL) {
+      this.#served = call;
+      if (!this.#withdrawn.delete(call) && !this.#cut) this.#serve(call, rest as Served);
+    } else if (kind === ABORT) this.#withdraw(call);
+    else if (kind === CUT) {
+      this.#cut = true;
+      for (const one of [...this.#running.keys()]) this.#withdraw(one);
     } else if (kind === CLOSE) {
       this.#otherCloses = true;
       this.#stopCalls();
@@ -229,6 +243,14 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       else pending?.reject(new RemoteError(String(rest[0]), pending.path, { cause: rest[1] }));
     }
     this.#endIfDrained();
+  }
+
+  /** The other side no longer waits for a call. */
+  #withdraw(call: number): void {
+    const running = this.#running.get(call);
+    this.#running.delete(call);
+    if (((call - this.#served) | 0) > 0) this.#withdrawn.add(call);
+    running?.abort(new RemoteError("the sender no longer waits", ""));
   }
 
   #serve(call: number, [path, body, meta, traceparent, parent]: Served): void {

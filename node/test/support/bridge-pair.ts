@@ -183,17 +183,20 @@ export class BridgePair {
     }
   }
 
-  /** What one side has put into the bridge arrives at the other. */
+  /** What one side has put into the bridge arrives at the other: aborts first, and no call that one of them is for. */
   #deliver(from: Side, to: Side): void {
-    for (const { kind, item } of from.model.frames.splice(0)) {
-      if (from.model.alone || (from.closing && kind === "call" && !item.serving)) {
-        if (kind === "call") from.model.finish(item, { error: "RemoteError" });
+    const frames = from.model.frames.splice(0);
+    const givenUp = new Set(frames.flatMap(({ kind, item }) => (kind === "abort" ? [item] : [])));
+    for (const item of from.model.alone ? [] : givenUp) {
+      for (const [op, call] of to.calls) if (call === item) to.model.abort(op);
+    }
+    for (const { kind, item } of frames) {
+      if (kind === "abort") continue;
+      if (from.model.alone || (from.closing && !item.serving)) {
+        from.model.finish(item, { error: "RemoteError" });
         continue;
       }
-      if (kind === "abort") {
-        for (const [op, call] of to.calls) if (call === item) to.model.abort(op);
-        continue;
-      }
+      if (givenUp.has(item)) continue;
       const op = ++this.#calls;
       to.calls.set(op, item);
       const { path, body, meta } = item;
