@@ -17,6 +17,8 @@
 #include <millpond/core/pinning.hpp>
 #include <millpond/core/thread_name.hpp>
 
+#include "socket_warmer.hpp"
+
 namespace millpond::engine {
 namespace {
 
@@ -37,6 +39,8 @@ IoThread::IoThread(Options options) : options_(std::move(options)), idle_(option
     epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
     if (!event_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, event_.get(), &event) != 0) fail("an I/O thread's eventfd");
 }
+
+IoThread::IoThread() : IoThread(Options{}) {}
 
 IoThread::~IoThread() {
     stop();
@@ -166,6 +170,14 @@ void IoThread::change(int descriptor, std::uint32_t events, detail::Watcher& wat
 void IoThread::unwatch(int descriptor, detail::Watcher& watcher) noexcept {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
     std::erase(direct_, &watcher);
+}
+
+void IoThread::prepare_warm_ups() {
+    if (warmer_ == nullptr) warmer_ = std::make_unique<SocketWarmer>();
+}
+
+void IoThread::warm_up_socket(core::Moment now) noexcept {
+    if (warmer_ != nullptr) warmer_->touch(now);
 }
 
 void IoThread::retire(std::unique_ptr<detail::Watcher> watcher) { retired_.push_back(std::move(watcher)); }

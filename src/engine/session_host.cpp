@@ -49,6 +49,7 @@ SessionHost::SessionHost(SessionOptions options, Application& application, IoThr
 void SessionHost::begin(HostObserver* observer) {
     observer_ = observer;
     handle_.set_slot(io_->join(*this));
+    if (warm_up_every_ns_ != 0) io_->prepare_warm_ups();
     if (standby_ != nullptr) standby_->begin();
     gauges_.show_store();
 }
@@ -332,6 +333,8 @@ void SessionHost::warm_up(core::Moment now) noexcept {
     if (std::exchange(messages_seen_, messages) != messages || !session_.takes_messages()) return;
     if (io_->may_warm_up(now)) {
         session_.warm_up(now);
+        io_->warm_up_socket(now);
+        signal();  // what a producer's message runs through before it is taken
     } else {
         warm_up_ns_ = now.monotonic_ns + std::min<std::int64_t>(warm_up_every_ns_, IoThread::kLeastWarmUp.count());
     }

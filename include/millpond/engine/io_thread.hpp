@@ -22,6 +22,8 @@
 
 namespace millpond::engine {
 
+class SocketWarmer;
+
 /// One thread that runs many sessions: it waits for their sockets, their timers and their producers. Acceptors and
 /// initiators put their sessions on it; several of them may share one, and several threads share the sessions of one
 /// acceptor. It must outlive them.
@@ -45,7 +47,7 @@ public:
 
     /// Throws std::system_error.
     explicit IoThread(Options options);
-    IoThread() : IoThread(Options{}) {}
+    IoThread();
     /// Stops without draining.
     ~IoThread();
     IoThread(const IoThread&) = delete;
@@ -91,6 +93,10 @@ public:
         warm_up_ns_ = now.monotonic_ns + kLeastWarmUp.count();
         return true;
     }
+    /// For sessions that are warmed up: from now on there is what warm_up_socket needs.
+    void prepare_warm_ups();
+    /// Brings into the caches what the kernel needs to send, at most about once a millisecond.
+    void warm_up_socket(core::Moment now) noexcept;
     /// The time now.
     [[nodiscard]] core::Moment now() noexcept { return clock_.now(); }
     void watch(int descriptor, std::uint32_t events, detail::Watcher& watcher, bool read_directly);
@@ -127,7 +133,8 @@ private:
     std::vector<detail::Watcher*> direct_;            // read without asking epoll first, while they are few
     std::vector<std::unique_ptr<detail::Watcher>> retired_;
     core::MomentClock clock_;
-    std::int64_t warm_up_ns_{0};  // when the next session may be warmed up
+    std::int64_t warm_up_ns_{0};            // when the next session may be warmed up
+    std::unique_ptr<SocketWarmer> warmer_;  // null: no session is warmed up
     core::Idle idle_;
     Counters counters_;
 

@@ -57,7 +57,8 @@ struct SessionOptions {
     std::optional<StandbyOptions> standby{};  ///< Where a copy of its store is; of one session only.
     SentObserver* sent{nullptr};              ///< Sees what the session sends; outlives it. Null: none does.
     /// While the session is idle, its code and memory are brought into the caches so often (fix::Session::warm_up);
-    /// 0: never. The I/O thread does it every kLeastWarmUp at most, whatever the number of its sessions.
+    /// 0: never. The I/O thread does it every kLeastWarmUp at most, whatever the number of its sessions, and sends a
+    /// message to itself over loopback about every millisecond, which warms up the kernel's part.
     std::chrono::nanoseconds warm_up{0};
     bool enabled{true};  ///< False: as after SessionHandle::request_logout, until request_logon.
 };
