@@ -85,6 +85,21 @@ public:
         std::memcpy(&id, report_.data(), sizeof id);
         return id;
     }
+    /// `count` orders, each answered, with up to `window` unanswered; one call of the kernel for each message. Gives
+    /// the last id.
+    std::uint64_t round_trips(std::uint64_t first_id, std::size_t count, std::size_t window) {
+        const auto end = first_id + count;
+        auto answered = first_id - 1;
+        for (auto next = first_id; answered + 1 != end;) {
+            for (; next != end && next - answered <= window; ++next) {
+                std::memcpy(order_.data(), &next, sizeof next);
+                send(sockets_.here, {order_.data(), order_.size()});
+            }
+            if (!receive(sockets_.here, report_)) throw std::runtime_error("the raw path broke");
+            std::memcpy(&answered, report_.data(), sizeof answered);
+        }
+        return answered;
+    }
 
 private:
     static void send(int socket, std::string_view bytes) {

@@ -70,10 +70,11 @@ inline const metrics::LatencyHistogram& histogram_of(Stage stage, const engine::
 /// reads. All messages have one length.
 class SendPath {
 public:
-    SendPath() {
+    explicit SendPath(std::chrono::nanoseconds warm_up = {}) {
         auto& handle = acceptor_.add({.config = {.sender_comp_id = "HOUSE", .target_comp_id = "DESK"},
                                       .dictionary = &dictionary_,
-                                      .store = {.bytes = 64U << 20U}},
+                                      .store = {.bytes = 64U << 20U},
+                                      .warm_up = warm_up},
                                      house_);
         handle.request_numbers(kFirstId, 1);
         sender_ = std::make_unique<engine::AsyncSender<BudgetOrder, BudgetEncoder>>(
@@ -98,6 +99,8 @@ public:
         }
         ++sent_;
     }
+    /// Makes a draft and drops it.
+    void rehearse() { static_cast<void>(sender_->try_make(BudgetOrder{kFirstId, core::utc_nanos()})); }
     /// Messages that the peer has, all in all. Does not wait.
     [[nodiscard]] std::uint64_t arrived() {
         const auto got = ::recv(peer_, room_.data(), room_.size(), MSG_DONTWAIT);

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -12,6 +14,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/engine/acceptor.hpp>
 #include <millpond/engine/initiator.hpp>
+#include <millpond/engine/replica_server.hpp>
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/fix/value.hpp>
 
@@ -52,16 +55,19 @@ public:
     engine::SessionLink* link{nullptr};
 };
 
-/// Both sides with the full session: the desk on the thread that measures, the house on an I/O thread of its own.
+/// Both sides with the full session: the desk on the thread that measures, the house on an I/O thread of its own. A
+/// standby of the house has a third thread, on the desk's processor.
 class SessionPath {
 public:
-    SessionPath(core::Poll poll, bool in_files)
+    SessionPath(core::Poll poll, bool in_files, std::optional<engine::StandbyMode> standby = {})
         : folder_(std::filesystem::temp_directory_path() / ("millpond_round_trip_" + std::to_string(::getpid()))),
           here_({.poll = poll}),
           there_({.poll = poll}) {
         std::filesystem::remove_all(folder_);
         std::filesystem::create_directories(folder_);
-        acceptor_.add(options("HOUSE", "DESK", in_files), house_);
+        auto house = options("HOUSE", "DESK", in_files);
+        if (standby) house.standby = start_standby(*standby, house);
+        house_session_ = &acceptor_.add(house, house_);
         initiator_.add(options("DESK", "HOUSE", in_files), {.hosts = {{"127.0.0.1", acceptor_.port()}}}, desk_);
         there_.start();
         there_.call([] { run_on(two_cores().second); });
@@ -75,6 +81,7 @@ public:
     SessionPath& operator=(const SessionPath&) = delete;
     ~SessionPath() {
         there_.stop();
+        if (replicas_) standby_.stop();
         std::error_code ignored;
         std::filesystem::remove_all(folder_, ignored);
     }
@@ -86,8 +93,42 @@ public:
         while (desk_.last_id != id) here_.poll(std::chrono::milliseconds{1'000});
         return desk_.last_id;
     }
+    /// `count` orders, each answered, with up to `window` unanswered. Gives the last id.
+    std::uint64_t round_trips(std::uint64_t first_id, std::size_t count, std::size_t window) {
+        desk_.last_id = first_id - 1;
+        const auto end = first_id + count;
+        for (auto next = first_id; desk_.last_id + 1 != end;) {
+            for (; next != end && next - desk_.last_id <= window; ++next) {
+                const bool sent =
+                    desk_.link->send("D", [&](fix::Writer& writer) { write_order(writer, next, core::utc_nanos()); });
+                if (!sent) throw std::runtime_error("an order was refused");
+            }
+            here_.poll(std::chrono::milliseconds{1'000});
+        }
+        return desk_.last_id;
+    }
+    /// The standby was never lost and gets all that the house has sent. True without one.
+    [[nodiscard]] bool standby_has_all() {
+        if (!replicas_) return true;
+        const auto end = core::monotonic_nanos() + 10'000'000'000;
+        while (core::monotonic_nanos() < end) {
+            const auto status = house_session_->status();
+            if (status.standby.losses != 0) return false;
+            if (replicas_->replicas().at(0).next_sender == status.next_sender) return true;
+            here_.poll(std::chrono::milliseconds{1});
+        }
+        return false;
+    }
 
 private:
+    [[nodiscard]] engine::StandbyOptions start_standby(engine::StandbyMode mode, engine::SessionOptions held) {
+        replicas_ = std::make_unique<engine::ReplicaServer>(standby_, engine::ReplicaServer::Options{});
+        held.store.file = folder_ / "standby";
+        if (!replicas_->add(held)) throw std::runtime_error("no standby");
+        standby_.start();
+        standby_.call([] { run_on(two_cores().first); });
+        return {.host = {"127.0.0.1", replicas_->port()}, .mode = mode};
+    }
     [[nodiscard]] engine::SessionOptions options(std::string sender, std::string target, bool in_files) const {
         engine::SessionOptions made{.config = {.sender_comp_id = std::move(sender), .target_comp_id = target},
                                     .dictionary = &dictionary_,
@@ -102,6 +143,9 @@ private:
     OrderingDesk desk_;
     engine::IoThread here_;
     engine::IoThread there_;
+    engine::IoThread standby_{{.poll = core::Poll::block}};
+    std::unique_ptr<engine::ReplicaServer> replicas_;
+    engine::SessionHandle* house_session_{nullptr};
     engine::Acceptor acceptor_{there_, {}};
     engine::Initiator initiator_{here_};
 };
