@@ -1,27 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Worker } from "node:worker_threads";
-import { type Message, MessageSystem, type MessageSystemOptions, RemoteError, WorkerBridge } from "millpond";
+import { type Message, MessageSystem, RemoteError, WorkerBridge } from "millpond";
 import { gate, turn } from "./support/gate.js";
-
-/** Two systems of one thread, and the ends of the bridge between them. */
-function joined(options: MessageSystemOptions = {}): {
-  near: MessageSystem;
-  far: MessageSystem;
-  nearEnd: WorkerBridge<never>;
-  farEnd: WorkerBridge<never>;
-} {
-  const near = new MessageSystem(options);
-  const far = new MessageSystem(options);
-  const nearEnd = new WorkerBridge(near);
-  const farEnd = new WorkerBridge(far, nearEnd.port);
-  nearEnd.forward("far/*");
-  farEnd.forward("near/*");
-  return { near, far, nearEnd: nearEnd as never, farEnd: farEnd as never };
-}
-const sent = (system: MessageSystem, path: string, body?: unknown): Promise<unknown> =>
-  Promise.resolve(system.send(path, body));
-const closedError = { name: "RemoteError", message: "the bridge is closed" };
+import { closedError, joined, sent } from "./support/joined.js";
 
 for (const asyncContext of [true, false]) {
   test(`what both sides have sent is answered, in order, before the bridge closes; contexts ${asyncContext ? "on" : "off"}`, async () => {

@@ -7,6 +7,7 @@ import {
   MessageSystem,
   type Middleware,
   PlaceExpiredError,
+  PoolExhaustedError,
   RequestTimeoutError,
   SettingError,
 } from "millpond";
@@ -130,4 +131,36 @@ test("a stream counts what its loop leaves behind", async () => {
   for (let n = 0; n < 5; n++) system.emit("a", n);
   for await (const { body } of stream) if (body === 1) break;
   assert.equal(stream.lost, 3);
+});
+
+test("a pool of n that refuses serves n messages of its systems at once, and not one more", async () => {
+  const pool = new MessagePool(3, { overflow: "refuse" });
+  const systems = [new MessageSystem({ pool }), new MessageSystem({ pool, asyncContext: false })];
+  assert.equal(pool.stats().inUse, 0);
+  for (const system of systems) {
+    const { opened, open } = gate();
+    system.on("async", () => opened);
+    system.on("queued", () => opened, { queue: { capacity: 4 } });
+    const sent = ["async", "queued", "queued"].map((path) => system.send(path));
+    for (const path of ["async", "queued"]) {
+      assert.throws(() => system.send(path), new PoolExhaustedError(3));
+      assert.throws(() => system.emit(path), new PoolExhaustedError(3));
+    }
+    open();
+    await Promise.all(sent);
+    const depths: number[] = [];
+    system.on("nested/{depth}", (message): unknown => {
+      const depth = Number(message.param("depth"));
+      depths.push(depth);
+      return depth === 4 ? depth : system.send(`nested/${depth + 1}`);
+    });
+    for (let times = 0; times < 20; times++) {
+      assert.throws(() => system.send("nested/1"), new PoolExhaustedError(3));
+      assert.deepEqual(depths.splice(0), [1, 2, 3]);
+      assert.equal(system.send("nested/4"), 4);
+      depths.pop();
+    }
+    assert.equal(pool.stats().inUse, 0);
+  }
+  assert.throws(() => new MessagePool(3, { overflow: "reject" as never }), SettingError);
 });

@@ -57,7 +57,7 @@ export abstract class DeliverySource {
     this.store = options.asyncContext ? makeStore<Delivery>(this) : undefined;
     this.deadlines = new Deadlines(this.capture());
     this.stock = new DeliveryStock(this.marks);
-    this.shortcuts = !options.tracing && !options.latency && !options.diagnostics && !pool._checked;
+    this.shortcuts = !options.tracing && !options.latency && !options.diagnostics && !pool._exact;
   }
 
   /** The sender no longer waits. */

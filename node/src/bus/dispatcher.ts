@@ -1,4 +1,4 @@
-import { CALLER, HANDLER, LAST_STAMP, LOOK_CLOSER, NO_POOL, PLAIN } from "../pool/lease.js";
+import { CALLER, HANDLER, LAST_STAMP, LOOK_CLOSER, NO_POOL, PLAIN, PLAIN_OVER } from "../pool/lease.js";
 import { Message } from "../pool/message.js";
 import type { MessagePool } from "../pool/message-pool.js";
 import { MessageInUseError, UseAfterReleaseError } from "../pool/pool-error.js";
@@ -37,12 +37,12 @@ function requireStack(calls: number): number {
 export class Dispatcher extends Runner {
   /** Places that are held or waited for. */
   readonly places = new Set<Place>();
-  /** Lent to one handler after the other; never in the free list. */
+  /** Lent to one handler after the other; never in the free list. One of no pool where there are no shortcuts. */
   #ready: Message;
 
   constructor(pool: MessagePool, registry: Registry, reports: Reports, options: RunnerOptions) {
     super(pool, registry, reports, options);
-    this.#ready = pool._reserve();
+    this.#ready = this.shortcuts ? pool._reserve() : new Message(undefined, PLAIN_OVER, "", undefined, undefined);
   }
 
   override get inside(): Delivery | boolean {
@@ -112,7 +112,10 @@ export class Dispatcher extends Runner {
     const scope = receiver.mailbox === undefined ? undefined : this.capture();
     const delivery = this.begin(receiver, message, given === undefined, options, mode, scope);
     let reached = 0;
-    if (receiver.mailbox === undefined) {
+    if (receiver.mailbox === undefined && receiver.entry?.full() === true) {
+      if (mode !== "emit") void delivery.promised();
+      this.turnAway(delivery, "refused");
+    } else if (receiver.mailbox === undefined) {
       if (observers.length > 0) reached = this.#show(observers, path, body, meta, options, scope);
       if (this.#isStillDue(delivery)) {
         if (receiver.once) receiver.remove();

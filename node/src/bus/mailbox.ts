@@ -78,7 +78,7 @@ export class Mailbox {
   }
   #messagesAsking = 0;
 
-  get full(): boolean {
+  full(): boolean {
     return this.#queued + this.#reserved >= this.#capacity || this.#asking > 0;
   }
 
@@ -97,7 +97,7 @@ export class Mailbox {
       return undefined;
     }
     if (reserved) this.#reserved--;
-    else if (this.full) {
+    else if (this.full()) {
       if (this.#overflow === "wait" && mayWait) {
         delivery.listed = true;
         this.#messagesAsking++;

@@ -177,7 +177,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   /** False when the queue of the path's handler is full, there is no handler, or the system is closed. */
   canAccept(path: AnyPath<Routes>): boolean {
     const handler = this.registry.handlerOf(path);
-    return handler !== undefined && !this.registry.closing && handler.mailbox?.full !== true;
+    return handler !== undefined && !this.registry.closing && handler.entry?.full() !== true;
   }
 
   /** A place in the queue of the path's handler, as soon as there is one. See Place. */

@@ -1,12 +1,19 @@
 import type { Message } from "../pool/message.js";
 import { NO_PARAMETERS, type Route } from "../pool/route.js";
-import type { Mailbox } from "./mailbox.js";
+import type { BusError } from "./bus-error.js";
+import type { Mailbox, Refusal } from "./mailbox.js";
 import type { RetryPolicy } from "./retry.js";
 import type { ReceiverStats } from "./system-options.js";
 import { LatencyHistogram } from "./telemetry.js";
 
 /** @internal */
 export type Run = (message: Message) => unknown;
+
+/** @internal Refuses messages while it is full. */
+export interface Entry {
+  full(): boolean;
+  errorOf(refusal: Refusal): BusError;
+}
 
 /** @internal What is counted for a receiver, by position in `counts`. */
 export const SENT = 0;
@@ -34,6 +41,8 @@ export class Receiver {
   /** Different for each receiver of a system. */
   name = "";
   mailbox: Mailbox | undefined = undefined;
+  /** What may refuse its messages: its mailbox, or the way to another thread. */
+  entry: Entry | undefined = undefined;
   /** Set where a message may go straight to the handler; the registry takes it back with each change. */
   direct: Run | undefined = undefined;
   /** Of the registry, when what is kept here of it was right. */

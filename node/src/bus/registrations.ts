@@ -7,7 +7,7 @@ import type { Dispatcher } from "./dispatcher.js";
 import { MessageStream } from "./message-stream.js";
 import type { Middleware } from "./middleware.js";
 import type { BodyOf, PathsOf, ReplyOf, RouteMap } from "./path-types.js";
-import type { Run } from "./receiver.js";
+import type { Entry, Run } from "./receiver.js";
 import type { Registry } from "./registry.js";
 import type * as Options from "./system-options.js";
 import { unwatchSignal, watchSignal } from "./signals.js";
@@ -155,6 +155,13 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
   use(middleware: Middleware, scheme?: string): this {
     this.registry.use(middleware, scheme);
     return this;
+  }
+
+  /** @internal As `on`, for messages that leave the thread while `entry` is not full. */
+  _forward(template: string, handler: (message: Message) => Promise<unknown>, entry: Entry): () => void {
+    const receiver = this.registry.handle("handler", template, handler as Run, {}, false);
+    receiver.entry = entry;
+    return receiver.remove;
   }
 
   /** @internal */

@@ -75,11 +75,11 @@ export class Registry {
 
   /** Updates what a handler's messages need. */
   refresh(receiver: Receiver): void {
-    const { route, mailbox, retry, once, run } = receiver;
+    const { route, entry, retry, once, run } = receiver;
     receiver.version = this.version;
     receiver.observers = route.isStatic && this.#groups.size > 0 ? this.#watching(route.template) : NONE;
     const observed = route.isStatic ? receiver.observers.length > 0 : this.#groups.size > 0;
-    const plain = mailbox === undefined && retry === undefined && !once && !receiver.async;
+    const plain = entry === undefined && retry === undefined && !once && !receiver.async;
     const direct = plain && !observed && !this.closing && this.dispatcher.shortcuts;
     receiver.direct = direct && (receiver.synchronous || !this.dispatcher.marks) ? run : undefined;
     if (receiver.direct !== undefined) this.#direct.push(receiver);
@@ -188,6 +188,7 @@ export class Registry {
     const remove = (): void => this.#remove(receiver, options.signal);
     const receiver = new Receiver(route, kind, handler, run, once, retry, this.#latency, remove);
     if (options.queue !== undefined) receiver.mailbox = new Mailbox(template, this.dispatcher, options.queue);
+    receiver.entry = receiver.mailbox;
     return receiver;
   }
 

@@ -55,12 +55,12 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     else scope.runInAsyncScope(this.#enter, undefined, delivery);
   }
 
-  /** Its queue does not take the message, or no longer. An error costs a stack: it is made only where a caller gets it. */
+  /** Its queue, or the way to its thread, does not take the message, or no longer. An error costs a stack: it is made only where a caller gets it. */
   turnAway(delivery: Delivery, refusal: Refusal): void {
     const { receiver, scope } = delivery;
     receiver.counts[refusal === "dropped" ? DROPPED : REFUSED]!++;
     let made: unknown;
-    const error = (): unknown => (made ??= receiver.mailbox!.errorOf(refusal));
+    const error = (): unknown => (made ??= receiver.entry!.errorOf(refusal));
     const letter = this.reports.letterOf(delivery, refusal, error);
     this.end(delivery);
     if (delivery.promise !== undefined) delivery.refuse(error());

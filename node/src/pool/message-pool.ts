@@ -62,6 +62,9 @@ export class MessagePool<T extends object = Message, Body = unknown, Meta = unkn
     for (const name of ["factory", "reset", "clear"] as const) {
       if (options[name] !== undefined) requireFunction(name, options[name]);
     }
+    const { overflow = "allocate" } = options;
+    if (overflow !== "allocate" && overflow !== "refuse")
+      throw new SettingError("overflow", overflow, "allocate or refuse");
     super(size === "auto" ? MOST : size, size === "auto", options);
     const sample = options.samplePlaces ?? 65_536;
     if (sample !== 0) requireInteger("samplePlaces", sample, 1, 2 ** 28);

@@ -9,6 +9,11 @@ export abstract class ReadyStock<T extends object, Body, Meta> extends PoolStock
     return this._options.factory !== undefined;
   }
 
+  /** @internal Each message on loan is counted or watched: a dispatcher holds none ready. */
+  get _exact(): boolean {
+    return this._checked || this._options.overflow === "refuse";
+  }
+
   /** @internal What was reserved is on loan after all, and will be released. */
   _lendReserved(message: Lease): void {
     if (message._slot === undefined) {

@@ -1,13 +1,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { MessagePort } from "node:worker_threads";
-import { BusError, CloseInHandlerError, QueueFullError } from "../bus/bus-error.js";
+import { CloseInHandlerError, QueueFullError } from "../bus/bus-error.js";
 import type { MessageSystem } from "../bus/message-system.js";
 import type { RouteMap } from "../bus/path-types.js";
 import { captureScope, type Scope } from "../bus/platform.js";
 import { unwatchSignal, watchSignal } from "../bus/signals.js";
 import type { Message } from "../pool/message.js";
-import { requireDuration, requireKnown } from "../pool/pool-error.js";
+import { requireDuration, requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
 import { type BridgePort, FrameLink, type Transfer } from "./frame-link.js";
+import { RemoteError, textsOf } from "./remote-error.js";
 
 const CALL = 0;
 const REPLY = 1;
@@ -31,12 +32,6 @@ export interface ForwardOptions {
   readonly transfer?: (message: Message) => Transfer;
 }
 
-/** The handler on the other side failed, or the other side ended. Its message, and its stack as `cause`, come across; its class does not. */
-export class RemoteError extends BusError {
-  readonly code = "BUS_REMOTE";
-  override readonly name = "RemoteError";
-}
-
 /** The call of the other side that code works for, by its asynchronous context. */
 interface Origin {
   readonly bridge: object;
@@ -48,16 +43,6 @@ const origins = new AsyncLocalStorage<Origin>();
 
 /** Path, body, meta, traceparent, and the call of the other side that it belongs to. */
 type Served = [string, unknown, unknown, string | undefined, number | undefined];
-
-/** Message and stack of what a handler threw, which may be anything. */
-function textsOf(error: unknown): [string, string | undefined] {
-  try {
-    if (!(error instanceof Error)) return [String(error), undefined];
-    return [String(error.message), error.stack === undefined ? undefined : String(error.stack)];
-  } catch {
-    return ["an error without a text", undefined];
-  }
-}
 
 interface Pending {
   readonly path: string;
@@ -123,8 +108,16 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   /** Messages that `template` matches are handled by the system of the other thread. Returns the undo. */
   forward<Template extends keyof Routes & string>(template: Template, options: ForwardOptions = {}): () => void {
     requireKnown("forward options", options, ["transfer"]);
-    return this.system.on(template, ((message: Message) =>
-      this.#call(message, options.transfer?.(message) ?? [])) as never);
+    const { transfer } = options;
+    if (transfer !== undefined) requireFunction("transfer", transfer);
+    return this.system._forward(template, (message) => this.#call(message, transfer?.(message) ?? []), {
+      full: () => this.#full && !this.#closing,
+      errorOf: () => new QueueFullError(template, MOST_UNSENT),
+    });
+  }
+
+  get #full(): boolean {
+    return this.#ended === undefined && this.#link.unsent >= MOST_UNSENT;
   }
 
   /**
@@ -193,7 +186,13 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     const served = this.#servedCall();
     const over = this.#ended ?? (this.#closing && !this.#mayStillCall(served) ? CLOSED : undefined);
     if (over !== undefined) return Promise.reject(new RemoteError(over, path));
-    if (this.#link.unsent >= MOST_UNSENT) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
+    if (!Array.isArray(transfer)) {
+      return Promise.reject(
+        new SettingError(`transfer of ${path}`, transfer, "an array of array buffers and message ports"),
+      );
+    }
+    // Of handlers that serve a closing bridge, and after middleware that took its time.
+    if (this.#full) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
     return new Promise((resolve, reject) => {
