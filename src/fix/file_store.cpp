@@ -96,6 +96,17 @@ MessageStore::Turn FileStore::use_again(const Link* oldest) const noexcept {
     return oldest->extent.messages != 0 && oldest->extent.next > written_to() + 1 ? Turn::refused : Turn::moved;
 }
 
+/// The segment that messages may go to while none is prepared: has_spare has counted on it. Null: they need none.
+const FileStore::Link* FileStore::reserve_segment() const noexcept {
+    if (fresh_.load(std::memory_order_relaxed) != nullptr) return nullptr;  // only this thread takes it
+    const Link* newest = nullptr;
+    for (const auto* link : chain_) {
+        const bool is_left = link != chain_.back() && link->bytes() >= options_.least_bytes;
+        if (is_left && use_again(link) == Turn::moved) newest = link;
+    }
+    return newest;
+}
+
 MessageStore::Turn FileStore::next_turn() const noexcept {
     if (is_ring()) return Turn::wrap;
     // Only this thread takes one that is ready.
@@ -160,9 +171,10 @@ void FileStore::trim() noexcept {
     // The first ones are the oldest; a reset empties the last ones first.
     const auto* const current = chain_.back();
     if (!is_over(*chain_.front()) && !is_over(*chain_[before - 2])) return;
+    const auto* const reserve = reserve_segment();
     std::uint64_t overwritten = 0;
     std::erase_if(chain_, [&](Link* link) {
-        if (link == current || !is_over(*link)) return false;
+        if (link == current || link == reserve || !is_over(*link)) return false;
         // What the socket has not taken is sent from there.
         const auto behind = link->extent.messages == 0 ? link->forgotten_at : link->extent.next - 1;
         if (behind > written_to()) return false;

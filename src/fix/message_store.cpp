@@ -51,15 +51,19 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
     auto capacity = current_.data.size();
     if (bytes == 0 || bytes > capacity / 4 || bytes > kMostMessageBytes) return refuse();
     const auto record_bytes = StoreSegment::record_bytes(bytes);
+    constexpr auto kEndMark = sizeof(StoreRecord);  // behind the message
     auto begin = written_end_;
-    if (begin + record_bytes > lap_end_) [[unlikely]] {
-        // A message lies in one piece.
-        const auto turned = turn();
-        if (turned == Turn::refused) return refuse();
-        begin = turned == Turn::wrap ? lap_end_ : written_end_;
-        capacity = current_.data.size();  // of another segment, maybe
+    auto end = begin + record_bytes + kEndMark;
+    if (end > lap_end_) [[unlikely]] {
+        // A message lies in one piece. At the end of a lap the mark has no room until the socket has taken the oldest.
+        if (end - kEndMark > lap_end_ || end - unwritten_ > capacity) {
+            const auto turned = turn();
+            if (turned == Turn::refused) return refuse();
+            begin = turned == Turn::wrap ? lap_end_ : written_end_;
+            end = begin + record_bytes + kEndMark;
+            capacity = current_.data.size();  // of another segment, maybe
+        }
     }
-    const auto end = begin + record_bytes + sizeof(StoreRecord);  // with the end mark behind it
     if (end - unwritten_ > capacity) return refuse();
     if (end > claimed_end_) [[unlikely]]
         raise_claimed_end(begin, end);
@@ -87,7 +91,8 @@ bool MessageStore::has_spare(std::size_t bytes) const noexcept {
     auto end = written_end_;
     auto lap_end = lap_end_;
     for (std::size_t i = 0; i <= spare; ++i) {
-        if (end + record_bytes > lap_end) {
+        const auto marked = end + record_bytes + sizeof(StoreRecord);
+        if (end + record_bytes > lap_end || (marked > lap_end && marked - unwritten_ > capacity)) {
             const auto turned = next_turn();
             if (turned != Turn::wrap) return turned == Turn::moved;  // to a whole segment
             end = lap_end;

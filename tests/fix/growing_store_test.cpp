@@ -1,9 +1,12 @@
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -53,6 +56,51 @@ TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomInTheLastSegmentThatIsFree) {
         store.mark_written(store.next_sender() - 1);
         ASSERT_FALSE(round % 2 == 1 && store.maintain({}));
     }
+}
+
+TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGivenUp) {
+    constexpr std::size_t kLongest = 16'384;
+    constexpr std::size_t kSpare = 4;
+    std::mt19937 random{7};
+    const auto one_in = [&](unsigned chance) { return random() % chance == 0; };
+    auto options = kGrowing;
+    options.data_bytes = std::size_t{8} << 20U;
+    options.keep_ns = 1'000;
+    FileStore store{path(), 0, options};
+    std::int64_t now_ns = 1;
+    // Often or seldom, and never in some rounds: a thread that is late.
+    unsigned seldom = 1;
+    const auto other_thread = [&] {
+        if (seldom == 0 || !one_in(seldom)) return;
+        now_ns += 100;
+        ASSERT_FALSE(store.maintain({.utc_ns = now_ns, .monotonic_ns = now_ns}));
+    };
+    std::uint64_t refusals = 0;
+    for (int round = 0; round < 60; ++round) {
+        seldom = std::array<unsigned, 4>{0, 3, 50, 400}[random() % 4];
+        for (int i = 0; i < 3'000; ++i) {
+            other_thread();
+            if (one_in(40)) store.trim();
+            const auto room = store.claim_with_spare(kLongest);
+            other_thread();
+            if (room.empty()) {
+                ++refusals;
+                // A Logon and what goes with it.
+                for (std::size_t spare = 0; spare < kSpare; ++spare) {
+                    ASSERT_TRUE(store.store(std::string(kLongest, 's'))) << round << ' ' << i << ' ' << spare;
+                    other_thread();
+                    if (one_in(2)) store.trim();
+                }
+                break;
+            }
+            store.commit(std::string_view{room}.substr(0, 1 + random() % kLongest));
+        }
+        // The counterparty takes some or all of it.
+        const auto newest = store.next_sender() - 1;
+        store.mark_written(one_in(3) ? newest - std::min<std::uint64_t>(newest, random() % 200) : newest);
+        store.trim();
+    }
+    EXPECT_GT(refusals, 20U);
 }
 
 TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {

@@ -138,6 +138,7 @@ private:
     void give_up(Link& link) noexcept;
     void count_all(std::uint64_t overwritten) noexcept;
     [[nodiscard]] Link* oldest_to_use_again() const noexcept;
+    [[nodiscard]] const Link* reserve_segment() const noexcept;
     [[nodiscard]] Turn use_again(const Link* oldest) const noexcept;
 
     std::filesystem::path path_;
