@@ -1,6 +1,7 @@
 // A session with a standby: what waits for it, what happens when it is lost, and who may take over.
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <millpond/engine/replica_server.hpp>
@@ -40,6 +42,26 @@ public:
         };
     }
     bool answers{true};
+};
+
+/// While it lives, no file of this process grows beyond 64 KiB: as on a full disk.
+class FullDisk {
+public:
+    FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit small{64U << 10U, before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    FullDisk(const FullDisk&) = delete;
+    FullDisk& operator=(const FullDisk&) = delete;
+    ~FullDisk() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
 };
 
 /// HOUSE accepts and has a standby; DESK connects to it. The standby's thread is polled only where a test says so.
@@ -104,6 +126,18 @@ protected:
         auto draft = sender_->try_make(Order{.id = id, .quantity = 1});
         ASSERT_TRUE(draft);
         ASSERT_EQ(sender_->try_send(std::move(draft), {}), Handed::queued);
+    }
+    /// Orders up to this id, as fast as they are taken, each answered.
+    [[nodiscard]] bool trade(std::uint64_t last) {
+        std::uint64_t sent = desk_.orders.size();
+        return both([&] {
+            while (sent < last) {
+                auto draft = sender_->try_make(Order{.id = sent + 1, .quantity = 1});
+                if (!draft || sender_->try_send(std::move(draft), {}) != Handed::queued) break;
+                ++sent;
+            }
+            return desk_.orders.size() == last;
+        });
     }
     /// The standby's thread runs too.
     template <class Done>
@@ -265,21 +299,66 @@ TEST_F(StandbyTest, ManyOrdersAtOnceAreHeldBackInBoundsAndAllAnswered) {
     start_house(StandbyMode::received, OnStandbyLoss::stop);
     start_desk();
     ASSERT_TRUE(log_on());
-    std::uint64_t sent = 0;
-    const auto more = [&] {
-        while (sent < 5'000) {
-            auto draft = sender_->try_make(Order{.id = sent + 1, .quantity = 1});
-            if (!draft || sender_->try_send(std::move(draft), {}) != Handed::queued) return;
-            ++sent;
-        }
-    };
-    ASSERT_TRUE(both([&] {
-        more();
-        return desk_.orders.size() == 5'000;
-    }));
+    ASSERT_TRUE(trade(5'000));
     EXPECT_EQ(echo_.orders.size(), 5'000U);
     EXPECT_TRUE(echo_.closed.empty());
     EXPECT_EQ(replica().next_target, session_->status().next_target);
+}
+
+TEST_F(StandbyTest, ADiskThatIsFullAtTheStandbyCostsItHistoryAndTheSessionNothing) {
+    start_standby();
+    auto options = house("primary");
+    options.store.segments = 1;  // needs no further file
+    options.store.bytes = 4U << 20U;
+    options.standby = {.host = {"127.0.0.1", server_port_}, .timeout = std::chrono::seconds{30}};
+    start_house(std::move(options));
+    start_desk();
+    ASSERT_TRUE(log_on());
+    const FullDisk full;
+    ASSERT_TRUE(trade(5'000));
+    ASSERT_TRUE(both([&] { return standby().behind == 0; }));
+    EXPECT_EQ(standby().losses, 0U);
+    EXPECT_TRUE(echo_.closed.empty());
+    ASSERT_TRUE(both([&] { return replica().store_failures != 0; }));  // another thread's attempt
+    EXPECT_TRUE(replica().is_whole);
+    EXPECT_EQ(replica().next_sender, session_->status().next_sender);
+    // It can take over, and goes on with what room it has.
+    acceptor_.reset();
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    start_house(house("standby"));
+    ASSERT_TRUE(alone([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(10'000));
+    ASSERT_TRUE(alone([&] { return session_->status().store_failures != 0; }));
+    EXPECT_EQ(echo_.orders.size(), 10'000U);
+}
+
+TEST_F(StandbyTest, AStandbyThatFindsItsDiskFullAtTheStartIsAnErrorAndTheSessionDoesAsItsSettingsSay) {
+    for (const auto on_loss : {OnStandbyLoss::go_on, OnStandbyLoss::stop}) {
+        const std::string store = on_loss == OnStandbyLoss::stop ? "stops" : "goes-on";
+        start_standby();
+        ASSERT_TRUE(is_replica_);
+        server_->remove("FIX.4.4:HOUSE->DESK");
+        {
+            const FullDisk full;
+            EXPECT_THROW(static_cast<void>(server_->add(house("full" + store))), memory::RegionError);
+        }
+        EXPECT_TRUE(server_->replicas().empty());
+        start_house(StandbyMode::received, on_loss, store);
+        start_desk();
+        ASSERT_TRUE(both([&] { return is(State::lost); }));
+        EXPECT_THAT(standby().error, HasSubstr("no session"));
+        if (on_loss == OnStandbyLoss::go_on) {
+            ASSERT_TRUE(both([&] { return desk_is_on(); }));
+        } else {
+            for (int i = 0; i < 50; ++i) ASSERT_FALSE(both([] { return true; }) && desk_is_on());
+        }
+        // Room is made, and the session has its standby.
+        ASSERT_TRUE(server_->add(house("full" + store)));
+        ASSERT_TRUE(both([&] { return is(State::attached) && desk_is_on(); }));
+        TearDown();
+        SetUp();
+    }
 }
 
 /// Kills the primary between any two of its rounds: what the standby then knows is enough.
