@@ -19,7 +19,7 @@ interface Joined {
   readonly far: MessageSystem;
   readonly nearEnd: Bridge<never>;
   readonly farEnd: Bridge<never>;
-  /** What the far handlers of `far/second` have begun. */
+  /** What the far handlers of `far/second` have started. */
   readonly started: unknown[];
   readonly controller: AbortController;
   /** Sends `far/second`, which is to be aborted. */

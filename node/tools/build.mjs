@@ -1,7 +1,7 @@
 // Builds src/ into dist/: esm/ for bundlers, with types; cjs/, types for `require`; and node/, one file with everything, behind
 // one small file a subpath for `import` and one for `require`, so that a process has one copy of each class whatever loads it.
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -25,6 +25,17 @@ for (const project of ["tsconfig.json", "tsconfig.cjs.json"]) {
   execFileSync(process.execPath, [tsc, "-p", project], { cwd: root, stdio: "inherit" });
 }
 writeFileSync(join(dist, "cjs/package.json"), '{ "type": "commonjs" }\n');
+for (const module of Object.values(PATHS)) {
+  const file = module.replace(/js$/, "d.ts");
+  // For browsers, which have no use for @types/node.
+  if (/pool|bus|testing/.test(file)) {
+    copyFileSync(join(dist, "esm", file), join(dist, "esm", file.replace(/d\.ts$/, "browser.d.ts")));
+  }
+  for (const format of ["esm", "cjs"]) {
+    const path = join(dist, format, file);
+    writeFileSync(path, `/// <reference types="node" />\n${readFileSync(path, "utf8")}`);
+  }
+}
 
 mkdirSync(join(dist, "node"));
 buildSync({

@@ -1,4 +1,5 @@
-// Compiles a program that uses every subpath with TypeScript 5.0 to the newest, as node16, nodenext and bundler, without skipLibCheck.
+// Compiles a program that uses every subpath with TypeScript 5.0 to the newest, as node16, nodenext and bundler, without skipLibCheck
+// and without naming @types/node, which TypeScript 7 no longer includes by default.
 // Each version is fetched by npm once, into the user's cache. usage: check-types.mjs TARBALL
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -67,7 +68,7 @@ try {
       ];
       const files = resolution === "bundler" ? ["use.ts"] : ["use.ts", "use.cts"];
       try {
-        execFileSync(process.execPath, [tsc, ...options, "--types", "node", "--skipLibCheck", "false", ...files], {
+        execFileSync(process.execPath, [tsc, ...options, "--skipLibCheck", "false", ...files], {
           cwd: scratch,
         });
         console.log(`types: TypeScript ${version}, ${resolution}`);
