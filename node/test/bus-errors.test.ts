@@ -153,3 +153,21 @@ test("dead letters say why: no handler, refused, dropped, timed out, expired", a
   assert.equal(reasons[6], "expired 5");
   open();
 });
+
+test("what is no path and no traceparent is refused at the call, by name", async () => {
+  const system = new MessageSystem();
+  system.on("a", () => 1);
+  for (const path of [undefined, null, 5, {}, { path: "a", body: 1 }, Symbol("x"), ["a"]]) {
+    const refused = { name: "SettingError", message: /^path is .*: it must be a text/ };
+    assert.throws(() => system.send(path as never, 1), refused);
+    assert.throws(() => system.send(path as never, 1, {}), refused);
+    assert.throws(() => system.emit(path as never, 1), refused);
+    await assert.rejects(system.request(path as never, 1), refused);
+  }
+  for (const traceparent of ["", "garbage", 5, null, `00-${"0".repeat(31)}-${"0".repeat(16)}-01`]) {
+    assert.throws(() => system.send("a", 1, { traceparent: traceparent as never }), /^SettingError: traceparent is /);
+  }
+  const valid = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
+  assert.equal(system.send("a", 1, { traceparent: valid }), 1);
+  assert.equal(system.stats().receivers[0]!.sent, 1);
+});

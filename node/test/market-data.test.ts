@@ -186,6 +186,46 @@ test("a symbol with a slash reaches its route, and events that nothing takes are
   served.stop();
 });
 
+test("symbols are UTF-8, also in characters that two packets share, and events without an address are bad lines", async () => {
+  const bad = ["{}", '{"symbol":""}', '{"symbol":5}', '{"symbol":null}'].map((fields) =>
+    JSON.stringify({ type: "quote", ...(JSON.parse(fields) as object) }),
+  );
+  const lines = [...bad, '{"type":"gap"}', '{"type":"clear","symbol":null}', '{"type":"missed"}'];
+  const bytes = Buffer.from(`${lines.join("\n")}\n${QUOTE.replace("AAPL", "Öl€")}${TRADE}`);
+  const served = await gateway(async (socket) => {
+    socket.setNoDelay(true);
+    for (const byte of bytes) {
+      socket.write(Buffer.from([byte]));
+      await turn();
+    }
+  });
+  const system = new MessageSystem();
+  const seen: string[] = [];
+  system.subscribe("*", (message) => void seen.push(message.path));
+  const done = system.waitFor("trade://AAPL");
+  using market = new MarketData({ port: served.port, system });
+  await done;
+  await turn();
+  assert.deepEqual(seen, ["connected://", "bbo://Öl€", "trade://AAPL"]);
+  assert.deepEqual([market.account().badLines, market.account().received], [lines.length, 3]);
+  served.stop();
+});
+
+test("a connection whose token is refused was never connected", async () => {
+  const served = await gateway((socket, connection) => {
+    if (connection < 3) socket.end('{"type":"error","text":"wrong token"}\n');
+    else socket.write(TRADE);
+  });
+  using market = new MarketData({ port: served.port, token: "secret", reconnectMs: 1 });
+  const events = await take(market, 2);
+  assert.deepEqual(
+    events.map((event) => (event.type === "connected" ? event.connections : event.type)),
+    [1, "trade"],
+  );
+  assert.deepEqual([market.account().connections, market.account().lastError], [1, "wrong token"]);
+  served.stop();
+});
+
 test("with a ring that cannot be read the network is used, and the ring looked for again", async () => {
   const served = await gateway((socket) => socket.write(TRADE));
   using market = new MarketData({ ring: `absent-${process.pid}`, port: served.port, reconnectMs: 1 });

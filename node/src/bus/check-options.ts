@@ -3,6 +3,8 @@ import { LANES } from "./queue-options.js";
 import type { SendOptions } from "./system-options.js";
 
 const KNOWN = new Set(["meta", "priority", "signal", "traceparent", "timeoutMs"]);
+/** Of any version, which may have more behind the flags. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/;
 
 /** @internal Throws SettingError at the call, before anything is sent. */
 export function checkSendOptions(options: SendOptions): void {
@@ -17,8 +19,8 @@ export function checkSendOptions(options: SendOptions): void {
   }
   if (timeoutMs !== undefined) requireDuration("timeoutMs", timeoutMs);
   if (signal !== undefined) requireSignal(signal);
-  if (traceparent !== undefined && typeof traceparent !== "string") {
-    throw new SettingError("traceparent", traceparent, "a text");
+  if (traceparent !== undefined && (typeof traceparent !== "string" || !TRACEPARENT.test(traceparent))) {
+    throw new SettingError("traceparent", traceparent, "of the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>");
   }
 }
 

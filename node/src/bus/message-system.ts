@@ -1,4 +1,4 @@
-import type { Envelope, Message, Observed } from "../pool/message.js";
+import { type Envelope, Message, type Observed } from "../pool/message.js";
 import { MessagePool } from "../pool/message-pool.js";
 import { requireDuration, requireFunction, requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
 import type { PoolStats } from "../pool/pool-options.js";
@@ -25,6 +25,10 @@ const KNOWN = [
   "onError",
   "onDeadLetter",
 ];
+function requireMessage(path: unknown): void {
+  if (!(path instanceof Message)) throw new SettingError("path", path, "a text, or a message of a pool");
+}
+
 const STATISTICS = ["counters", "latency", "diagnostics"];
 
 /**
@@ -107,6 +111,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   emit(message: Message, options?: Options.SendOptions): number;
   emit(path: string | Message, body?: unknown, options?: Options.SendOptions): number {
     if (typeof path === "string") return this.dispatcher.post(path, undefined, body, options, "emit") as number;
+    requireMessage(path);
     return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "emit") as number;
   }
 
@@ -117,6 +122,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
     options?: Options.RequestOptions,
   ): Promise<ReplyOf<Routes, Path>> {
     try {
+      if (typeof path !== "string") throw new SettingError("path", path, "a text");
       return Promise.resolve(this.dispatcher.post(path, undefined, body, options, "request")) as never;
     } catch (error) {
       return Promise.reject(error);
@@ -273,6 +279,7 @@ export class MessageSystem<Routes extends RouteMap<Routes> = Untyped> extends Re
   /** Messages that were acquired, options, paths with parameters. */
   #sendOther(path: string | Message, body: unknown, options: Options.SendOptions | undefined): unknown {
     if (typeof path !== "string") {
+      requireMessage(path);
       return this.dispatcher.post(path.path, path, path.body, body as Options.SendOptions | undefined, "send");
     }
     if (options === undefined) {

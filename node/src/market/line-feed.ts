@@ -28,6 +28,7 @@ export interface LineReader {
 export class LineFeed implements MarketFeed {
   #connection: LineConnection | undefined;
   #open = false;
+  #connected = false;
   #retry: NodeJS.Timeout | undefined;
   #rest = "";
   #closed = false;
@@ -41,6 +42,8 @@ export class LineFeed implements MarketFeed {
     private readonly reconnectMs: number,
     private readonly selection: MarketSelection,
     private readonly owner: MarketFeedOwner,
+    /** An open connection may still be refused for its token: it counts from its first event on. */
+    private readonly mayBeRefused = false,
   ) {
     this.#begin();
   }
@@ -73,18 +76,24 @@ export class LineFeed implements MarketFeed {
         const { mode, symbols } = this.selection;
         if (mode !== this.silentMode) this.#ask({ mode });
         if (symbols !== undefined) this.#askFor("subscribe", [...symbols]);
-        this.owner.connected();
+        if (!this.mayBeRefused) this.#connect();
       },
       read: (text) => this.#read(text),
       error: (text) => this.owner.error(text),
       closed: () => {
-        this.#open = false;
+        this.#open = this.#connected = false;
         if (this.#closed) return;
         const pauseMs = this.reconnectMs * 2 ** Math.min(this.#failures, DOUBLINGS);
         this.#failures++;
         this.#retry = setTimeout(() => this.#begin(), pauseMs);
       },
     });
+  }
+
+  #connect(): void {
+    if (this.#connected) return;
+    this.#connected = true;
+    this.owner.connected();
   }
 
   #askFor(what: "subscribe" | "unsubscribe", symbols: readonly string[]): void {
@@ -114,6 +123,7 @@ export class LineFeed implements MarketFeed {
     else if (event.type === "error" || event.type === "bye") this.owner.error((event as { text?: string }).text ?? "");
     else if (MARKET_ROUTES.has(event.type)) {
       this.#failures = 0;
+      this.#connect();
       this.owner.take(event as MarketEvent);
     }
   }

@@ -206,7 +206,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     const { host = "127.0.0.1", port, tls, token, url, reconnectMs = 1_000 } = this.#options;
     if (url === undefined) {
       const connect = (reader: LineReader): LineConnection => tcpLines(host, port!, tls, token, reader);
-      return new LineFeed("tcp", connect, "every", reconnectMs, this.#selection, this.#owner);
+      return new LineFeed("tcp", connect, "every", reconnectMs, this.#selection, this.#owner, token !== undefined);
     }
     const where = new URL(url);
     const connect = (reader: LineReader): LineConnection => webLines(where, token, reader);

@@ -78,7 +78,7 @@ export interface MarketMissed {
   readonly here: boolean;
 }
 
-/** The connection is new: all that was known is void, and the board comes next. */
+/** The connection is new: all that was known is void, and the board comes next. With a token for TCP, it comes with the first event. */
 export interface MarketConnected {
   readonly type: "connected";
   readonly connections: number;
@@ -109,7 +109,7 @@ export const MARKET_ROUTES = new Map([
 /** Times of 19 digits do not fit a double: they travel through JSON.parse as text. */
 const LONG_TIME = /("(?:exchange_)?timestamp":)(\d+)/g;
 
-/** @internal A line of the gateway's TCP sink; undefined when it is no JSON object with a type. */
+/** @internal A line of the gateway's TCP sink; undefined when it is no JSON object with a type, or an event without an address. */
 export function parseMarketLine(
   line: string,
 ): (MarketEvent | { readonly type: string; readonly text?: string }) | undefined {
@@ -125,7 +125,16 @@ export function parseMarketLine(
     if (typeof time === "string" && /^\d+$/.test(time)) parsed[name] = BigInt(time);
   }
   if (parsed["type"] === "missed") parsed["here"] = false;
+  if (!isAddressed(parsed)) return undefined;
   return parsed as unknown as MarketEvent;
+}
+
+/** Of an event of an instrument its symbol, of one of a channel its number, of lost ones their number. */
+function isAddressed({ type, symbol, channel, count }: Record<string, unknown>): boolean {
+  if (type === "missed") return Number.isInteger(count);
+  if (!MARKET_ROUTES.has(type as string)) return true;
+  if (type === "gap" || symbol === null) return Number.isInteger(channel);
+  return typeof symbol === "string" && symbol !== "";
 }
 
 /** @internal The path under which an event is emitted. */

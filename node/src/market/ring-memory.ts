@@ -73,9 +73,9 @@ export class RingMemory {
   }
 
   text(at: number, bytes: number): string {
-    const characters = new Uint8Array(this.words.buffer, at * 4, bytes);
+    const characters = Buffer.from(this.words.buffer, at * 4, bytes);
     const end = characters.indexOf(0);
-    return String.fromCharCode(...characters.subarray(0, end < 0 ? bytes : end));
+    return characters.toString("utf8", 0, end < 0 ? bytes : end);
   }
 
   /** Lets the pages go; every number is 0 from here on. */

@@ -15,7 +15,7 @@ export function tcpLines(
   const named = isIP(host) === 0 ? { servername: host } : {};
   const options = typeof tls === "object" ? tls : {};
   const socket: Socket = secure ? connectTls({ ...named, ...options, host, port }) : connect(port, host);
-  socket.setEncoding("latin1").setNoDelay(true);
+  socket.setEncoding("utf8").setNoDelay(true);
   socket.on(secure ? "secureConnect" : "connect", () => {
     if (token !== undefined) socket.write(`${JSON.stringify({ token })}\n`);
     reader.opened();
