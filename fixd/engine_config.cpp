@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <set>
@@ -292,13 +293,17 @@ void read_engine_toml(std::string_view text, std::string_view name, EngineConfig
     const auto is_section = [&](std::string_view key) {
         return with_sections(key, config, [&](auto& sections) { settings::read_sections(*document, sections); });
     };
-    document->top_level(is_section, [&](std::string_view key, std::string_view where, const settings::Value& value) {
+    const auto give = [&](std::string_view key, std::string_view where, const settings::Value& value) {
         if (key == kStandbyTable) {
             config.standby = standby_config_of(value);
         } else {
             settings::find_key<EngineConfig>(key, where).assign(config, value);
         }
-    });
+    };
+    const std::array tables{settings::Schema<AcceptorConfig>::name(), settings::Schema<SessionSettings>::name(),
+                            settings::Schema<DropCopyConfig>::name(), settings::Schema<WebConfig>::name(),
+                            std::string_view{kStandbyTable}};
+    document->top_level(tables, is_section, give);
 }
 
 void read_engine_file(const std::string& path, EngineConfig& config) {

@@ -41,14 +41,11 @@ private:
     std::set<std::string> seen_;
 };
 
-std::string named(const SinkConfig& sink) { return fmt::format("[[{}]] '{}'", sink.kind().name(), sink.name()); }
-
 // What messages begin with.
 std::string user_of(const RingConfig& ring) { return ring.origin.prefix() + "[[ring]]"; }
 std::string user_of(const FeedConfig& feed) {
     return feed.origin.prefix() + (feed.name.empty() ? "[[feed]]" : fmt::format("[[feed]] '{}'", feed.name));
 }
-std::string user_of(const SinkConfig& sink) { return sink.origin.prefix() + named(sink); }
 
 void complete_rings(Config& config) {
     if (config.rings.empty()) config.rings.emplace_back();
@@ -98,8 +95,7 @@ void complete_lines(FeedConfig& feed, const std::string& user) {
     if (feed.interface_b.empty()) feed.interface_b = feed.interface;
     check_source(feed.listen, feed.source, "source", user);
     if (!feed.line_b.empty()) check_source(feed.line_b, feed.source_b, "source_b", user);
-    constexpr std::uint64_t kHeldForOtherLine = 512;
-    if (feed.reorder_datagrams == 0) feed.reorder_datagrams = kHeldForOtherLine;
+    if (feed.reorder_datagrams == 0) feed.reorder_datagrams = FeedConfig::kHeldForLine;
 }
 
 void complete_feeds(Config& config) {
@@ -157,8 +153,8 @@ void check_paths(const Config& config) {
     std::vector<Place> files;
     for (const auto& sink : config.sinks) {
         for (const auto& output : sink.outputs()) {
-            if (!output.folder.empty()) folders.emplace_back(output.folder, named(sink), sink.origin.prefix());
-            if (!output.file.empty()) files.emplace_back(output.file, named(sink), sink.origin.prefix());
+            if (!output.folder.empty()) folders.emplace_back(output.folder, sink.title(), sink.origin.prefix());
+            if (!output.file.empty()) files.emplace_back(output.file, sink.title(), sink.origin.prefix());
         }
     }
     if (!config.capture.empty()) folders.emplace_back(config.capture, "the capture", "");
@@ -195,7 +191,7 @@ void check_loops(const Config& config) {
                 if (!reaches(output, feed.listen, feed.interface) &&
                     (feed.line_b.empty() || !reaches(output, feed.line_b, feed.interface_b)))
                     continue;
-                throw ConfigError(fmt::format("{}: it would send to feed '{}' of this gateway, at {}", user_of(sink),
+                throw ConfigError(fmt::format("{}: it would send to feed '{}' of this gateway, at {}", sink.user(),
                                               feed.name, output.name));
             }
         }
@@ -210,7 +206,7 @@ void complete_sinks(Config& config) {
     Unique names{"name"};
     Unique outputs{"output"};
     for (auto& sink : config.sinks) {
-        const auto user = user_of(sink);
+        const auto user = sink.user();
         sink.complete({.user = user, .sinks = config.sinks});
         choose_ring(config, user, sink.basics().ring);
         names.add(sink.name(), user);

@@ -54,7 +54,9 @@ struct FeedConfig {
     net::SocketAddress source_b;                       ///< Its sender; `source` when empty.
     std::string interface_b;                           ///< Its interface; `interface` when empty.
     std::uint64_t reorder_us{2'000};     ///< For how long what comes behind a hole waits for it to be closed.
-    std::uint64_t reorder_datagrams{0};  ///< So many wait at most; 0: 512, and 8,192 where a server is asked.
+    std::uint64_t reorder_datagrams{0};  ///< So many wait at most; 0: kHeldForLine, or kHeldForServer.
+    static constexpr std::uint64_t kHeldForLine = 512;      ///< Where the other line may fill a gap.
+    static constexpr std::uint64_t kHeldForServer = 8'192;  ///< Where a server is asked.
 
     const FeedFormat* format;              ///< How its datagrams are read.
     std::vector<FormatSettings> settings;  ///< Of every format: a format's keys may come before `format`.

@@ -71,7 +71,9 @@ void read_toml(std::string_view text, std::string_view name, Config& config) {
             });
         return true;
     };
-    settings::read_top_level(*document, is_section, config);
+    std::vector<std::string_view> tables{Schema<RingConfig>::name(), kFeedSection};
+    for (const auto* kind : config.sink_kinds) tables.push_back(kind->name());
+    settings::read_top_level(*document, tables, is_section, config);
     check_format_keys(feed_keys, config);
 }
 

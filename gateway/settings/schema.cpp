@@ -139,8 +139,9 @@ constexpr settings::Key<FeedConfig> kFeedKeys[] = {
                                             "Network interface of line B; `interface` if unset."),
     FeedKey::integer<&FeedConfig::reorder_us, 0, 10'000'000>(
         "reorder_us", "N", "Microseconds that messages after a gap wait for it to be filled."),
-    {"reorder_datagrams", "N", "Maximum number of datagrams that wait; if unset 512, or 8192 with rerequest.",
-     [](FeedConfig& f, const Value& v) { f.reorder_datagrams = v.integer(1, 65'535); }},
+    {"reorder_datagrams", "N", "Maximum number of datagrams that wait.",
+     [](FeedConfig& f, const Value& v) { f.reorder_datagrams = v.integer(1, 65'535); },
+     [](const FeedConfig& f) { return fmt::format("{}, with rerequest {}", f.kHeldForLine, f.kHeldForServer); }},
 };
 
 void choose_format(FeedConfig& feed, const Value& value) {

@@ -123,6 +123,10 @@ public:
     [[nodiscard]] SinkBasics& basics() { return kind_->basics(settings_); }
     [[nodiscard]] const SinkBasics& basics() const { return kind_->basics(const_cast<std::any&>(settings_)); }
     [[nodiscard]] const std::string& name() const { return basics().name; }
+    /// "[[tcp]] 'a'".
+    [[nodiscard]] std::string title() const;
+    /// What messages about it begin with: "gateway.toml:12: [[tcp]] 'a'".
+    [[nodiscard]] std::string user() const;
 
     void assign(std::string_view key, std::string_view where, const settings::Value& value) {
         kind_->assign(settings_, key, where, value);
@@ -130,7 +134,8 @@ public:
     void complete(const SinkContext& context) { kind_->complete(settings_, context); }
     [[nodiscard]] std::vector<SinkOutput> outputs() const { return kind_->outputs(settings_); }
     [[nodiscard]] std::string follows() const { return kind_->follows(settings_); }
-    [[nodiscard]] std::unique_ptr<PreparedSink> prepare() const { return kind_->prepare(settings_); }
+    /// Reads secrets and certificates. Throws ConfigError that begins with user().
+    [[nodiscard]] std::unique_ptr<PreparedSink> prepare() const;
     void rescue(const SinkHost& host) const { kind_->rescue(settings_, host); }
 };
 

@@ -19,6 +19,11 @@ std::string title(std::string_view section) {
     return is_inner ? fmt::format("[{}]", section) : fmt::format("[[{}]]", section);
 }
 
+std::string resembling(std::string_view name, std::span<const std::string_view> known) {
+    const auto guess = did_you_mean(name, known);
+    return guess.empty() ? fmt::format("known are: {}", fmt::join(known, ", ")) : guess;
+}
+
 }  // namespace
 
 std::string bytes_text(std::uint64_t bytes) {
@@ -35,10 +40,11 @@ std::string described(std::string_view section, std::string_view key) {
 
 void fail_unknown(std::string_view section, std::string_view name, std::span<const std::string_view> known,
                   std::string_view where) {
-    const auto guess = nearest(name, known);
-    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(section, name),
-                                  guess.empty() ? fmt::format("known are: {}", fmt::join(known, ", "))
-                                                : fmt::format("did you mean '{}'?", guess)));
+    throw ConfigError(fmt::format("{}: unknown {}; {}", where, described(section, name), resembling(name, known)));
+}
+
+void fail_unknown_table(std::string_view name, std::span<const std::string_view> known, std::string_view where) {
+    throw ConfigError(fmt::format("{}: unknown table '{}'; {}", where, name, resembling(name, known)));
 }
 
 }  // namespace millpond::settings

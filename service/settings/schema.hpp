@@ -58,6 +58,10 @@ struct Schema {
 [[noreturn]] void fail_unknown(std::string_view section, std::string_view name, std::span<const std::string_view> known,
                                std::string_view where);
 
+/// The same for a table of the top level.
+[[noreturn]] void fail_unknown_table(std::string_view name, std::span<const std::string_view> known,
+                                     std::string_view where);
+
 /// The key of that name. Throws as fail_unknown.
 template <class Section>
 const Key<Section>& find_key(std::span<const Key<Section>> keys, std::string_view section, std::string_view name,

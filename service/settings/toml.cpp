@@ -59,8 +59,11 @@ class TomlDocument final : public Document {
 public:
     TomlDocument(toml::table root, std::string_view name) : root_(std::move(root)), name_(name) {}
 
-    void top_level(const std::function<bool(std::string_view)>& is_section, const OnValue& value) const override {
+    void top_level(std::span<const std::string_view> tables, const std::function<bool(std::string_view)>& is_section,
+                   const OnValue& value) const override {
         for (const auto& [key, node] : root_) {
+            if ((node.is_table() || node.is_array_of_tables()) && std::ranges::find(tables, key.str()) == tables.end())
+                fail_unknown_table(key.str(), tables, place(name_, key.source()));
             if (!is_section(key.str())) give(key, node, "", value);
         }
     }

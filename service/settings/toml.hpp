@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,19 +28,21 @@ public:
     /// A key and its value.
     using OnValue = std::function<void(std::string_view key, std::string_view where, const Value& value)>;
 
-    /// Calls `value` for each plain key of the top level. A key for which is_section says true is left out.
-    virtual void top_level(const std::function<bool(std::string_view)>& is_section, const OnValue& value) const = 0;
+    /// Calls `value` for each plain key of the top level. A key for which is_section says true is left out. `tables`
+    /// names all that may be a table; another one is an error that names the one it resembles.
+    virtual void top_level(std::span<const std::string_view> tables,
+                           const std::function<bool(std::string_view)>& is_section, const OnValue& value) const = 0;
     /// Where a table begins: "gateway.toml:12".
     using OnTable = std::function<void(std::string_view where)>;
     /// For each [[name]]: calls `begin`, then `value` for each of its keys. Does nothing when there is none.
     virtual void sections(std::string_view name, const OnTable& begin, const OnValue& value) const = 0;
 };
 
-/// Reads the top level into `section`, but for the keys that is_section names.
+/// Reads the top level into `section`, but for the keys that is_section names; `tables` as for top_level.
 template <class Section>
-void read_top_level(const Document& document, const std::function<bool(std::string_view)>& is_section,
-                    Section& section) {
-    document.top_level(is_section, [&](std::string_view key, std::string_view where, const Value& value) {
+void read_top_level(const Document& document, std::span<const std::string_view> tables,
+                    const std::function<bool(std::string_view)>& is_section, Section& section) {
+    document.top_level(tables, is_section, [&](std::string_view key, std::string_view where, const Value& value) {
         find_key<Section>(key, where).assign(section, value);
     });
 }

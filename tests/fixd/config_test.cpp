@@ -101,6 +101,7 @@ TEST(FixEngineConfig, EverythingHasAPlaceInTheFile) {
 TEST(FixEngineConfig, AFaultNamesFileLineKeyAndBound) {
     EXPECT_EQ(error_of("threads = 65"),
               "fix.toml:1: key 'threads' of the top level expects an integer from 1 to 64, found the integer 65");
+    EXPECT_EQ(error_of("[[sesion]]"), "fix.toml:1: unknown table 'sesion'; did you mean 'session'?");
     EXPECT_EQ(error_of(session("hartbeat_seconds = 3")),
               "fix.toml:4: unknown key 'hartbeat_seconds' of [[session]]; did you mean 'heartbeat_seconds'?");
     EXPECT_EQ(error_of(session("start = '25:00'\n")),

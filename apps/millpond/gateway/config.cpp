@@ -20,7 +20,9 @@ std::string check_config(const std::string& file, bool secrets, gateway::Config 
         gateway::check_runnable(config);
         if (secrets) gateway::check_secrets(config);
     } catch (const gateway::ConfigError& error) {
-        throw gateway::ConfigError(fmt::format("{}: {}", file, error.what()));
+        const std::string_view message{error.what()};
+        throw gateway::ConfigError(message.starts_with(file + ":") ? std::string{message}
+                                                                   : fmt::format("{}: {}", file, message));
     }
     std::string sinks;
     for (const auto* kind : config.sink_kinds) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,6 +43,7 @@ namespace millpond::app {
 namespace {
 
 constexpr std::string_view kFeedName = "demo";
+constexpr auto kFormatOfCaptures = "miax-tom";
 
 bool is_itch(const DemoOptions& options) { return traffic::file_kind(options.file) == traffic::FileKind::itch; }
 
@@ -106,8 +108,10 @@ void DemoOptions::add_to(Arguments& options) {
         ->type_name("N|max")
         ->check(speed_check())
         ->capture_default_str();
-    options.add_option("--demo-format", format, "of a pcap's datagrams (miax-tom)")
-        ->type_name("bbo28|quotes|miax-tom|itch");
+    std::vector<std::string_view> formats;
+    for (const auto* one : gateway::builtin_feed_formats()) formats.push_back(one->name());
+    options.add_option("--demo-format", format, fmt::format("of a pcap's datagrams (default: {})", kFormatOfCaptures))
+        ->type_name(fmt::format("{}", fmt::join(formats, "|")));
     options.add_option("--demo-rate", rate, "quotes per second of the generated market")
         ->check(number_between(1e-3, 1e9))
         ->capture_default_str();
@@ -132,7 +136,7 @@ gateway::Config demo_defaults() {
 
 void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config) {
     std::string format = "quotes";
-    if (!options.file.empty()) format = is_itch(options) ? "itch" : "miax-tom";
+    if (!options.file.empty()) format = is_itch(options) ? "itch" : kFormatOfCaptures;
     if (!options.format.empty()) format = options.format;
     gateway::read_table_flag("feed", fmt::format("name={},listen=127.0.0.1:0,format={}", kFeedName, format), config);
     if (config.rings.empty()) config.rings.emplace_back().name = "demo";

@@ -69,8 +69,7 @@ protected:
         if (settings.rebuild && settings.rebuild_from.empty() && server.empty())
             throw settings::ConfigError(user + ": rebuild: needs rerequest or rebuild_from");
         settings.rebuild = settings.rebuild || !settings.rebuild_from.empty();
-        constexpr std::uint64_t kHeldForServer = 8'192;
-        if (feed.reorder_datagrams == 0 && !server.empty()) feed.reorder_datagrams = kHeldForServer;
+        if (feed.reorder_datagrams == 0 && !server.empty()) feed.reorder_datagrams = FeedConfig::kHeldForServer;
     }
     void check_unused(const Settings& settings, const std::string& user) const override {
         if (!settings.rerequest.empty())

@@ -61,7 +61,7 @@ TEST(SinkRegistry, AKindsKeysAreReadFromFileAndFlagAndCheckedWithPlaceAndName) {
     EXPECT_EQ(error_of("[[beacon]]\n"), "gw.toml:1: [[beacon]] 'beacon': key 'place' is missing");
     EXPECT_EQ(error_of("[[beacon]]\nplace = 'a'\n[[beacon]]\nname = 'b'\nplace = 'a'\n"),
               "gw.toml:3: [[beacon]] 'b': output 'a' is used twice");
-    EXPECT_THAT(error_of("[[tcp]]\n"), HasSubstr("unknown key 'tcp'"));
+    EXPECT_THAT(error_of("[[tcp]]\n"), HasSubstr("unknown table 'tcp'"));
 }
 
 TEST(SinkRegistry, AKindRunsAndIsReloadedWithItsSecretsAndShownInMetricsAndHealth) {
