@@ -50,27 +50,6 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
     return kMisused;
 }
 
-/// Help if only a group of commands was named, otherwise the error and how to get help.
-int explain(const millpond::app::Arguments& program, std::span<char* const> arguments,
-            const millpond::app::ParseError& error) {
-    const auto& command = millpond::app::chosen(program, arguments);
-    std::string parents;
-    for (const auto* up = command.parent(); up != nullptr; up = up->parent()) {
-        parents = up->name() + (parents.empty() ? "" : " ") + parents;
-    }
-    const auto name = parents + (parents.empty() ? "" : " ") + command.name();
-    const bool only_commands = std::ranges::none_of(arguments, [](const char* word) { return *word == '-'; });
-    const bool group = !command.subcommands().empty();
-    const auto depth = static_cast<std::size_t>(std::ranges::count(name, ' '));
-    if (only_commands && group && arguments.size() == depth) {
-        fmt::print("{}", command.help_page(parents));
-        return 0;
-    }
-    to_stderr("{}: {}\nRun `{} --help` for more information.\n", name, millpond::app::misuse(program, arguments, error),
-              name);
-    return kMisused;
-}
-
 /// Whether standard output is a pipe that no process reads any more.
 bool has_no_reader() {
     pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
@@ -85,6 +64,27 @@ int flushed(int exit_code) {
     to_stderr("millpond: cannot write to standard output: {}\n",
               std::generic_category().message(errno != 0 ? errno : EIO));
     return kFailed;
+}
+
+/// Help if only a group of commands was named, otherwise the error and how to get help.
+int explain(const millpond::app::Arguments& program, std::span<char* const> arguments,
+            const millpond::app::ParseError& error) {
+    const auto& command = millpond::app::chosen(program, arguments);
+    std::string parents;
+    for (const auto* up = command.parent(); up != nullptr; up = up->parent()) {
+        parents = up->name() + (parents.empty() ? "" : " ") + parents;
+    }
+    const auto name = parents + (parents.empty() ? "" : " ") + command.name();
+    const bool only_commands = std::ranges::none_of(arguments, [](const char* word) { return *word == '-'; });
+    const bool group = !command.subcommands().empty();
+    const auto depth = static_cast<std::size_t>(std::ranges::count(name, ' '));
+    if (only_commands && group && arguments.size() == depth) {
+        fmt::print("{}", command.help_page(parents));
+        return flushed(0);
+    }
+    to_stderr("{}: {}\nRun `{} --help` for more information.\n", name, millpond::app::misuse(program, arguments, error),
+              name);
+    return kMisused;
 }
 
 /// Fills those of the three standard descriptors that are closed, so that no file, ring or socket of ours gets their
@@ -115,7 +115,7 @@ int main(int argc, char** argv) {
     };
     millpond::app::check_unsigned_options(program);
     try {
-        if (!program.parse(argc, argv)) return 0;
+        if (!program.parse(argc, argv)) return flushed(0);
     } catch (const millpond::app::ParseError& error) {
         return explain(program, {argv + 1, static_cast<std::size_t>(argc - 1)}, error);
     }

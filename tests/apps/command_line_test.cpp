@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include "tests/apps/gateway_run.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"
@@ -54,6 +56,13 @@ TEST(CommandLine, AMistypedCommandOrOptionSuggestsTheRightOne) {
                 HasSubstr("--format: 'jsn' is not one of table, json, csv; did you mean 'json'?\n"));
     EXPECT_EQ(refused({"doctor", "--feed", "x"}),
               "millpond: doctor: --feed x needs --config FILE with the address of feed 'x'\n");
+    EXPECT_THAT(refused({"gateway", "--tcp"}), StartsWith("millpond gateway: --tcp: needs a value, KEY=VALUE,...\n"));
+    EXPECT_THAT(refused({"gateway", "--config", "a", "--config", "b"}),
+                StartsWith("millpond gateway: --config: given more than once\n"));
+    for (const auto* command : {"gateway", "doctor"}) {
+        EXPECT_THAT(refused({command, "--config", ""}), HasSubstr("--config: it is empty\n"));
+    }
+    EXPECT_THAT(refused({"fix", "acceptor", "--config", ""}), HasSubstr("--config: it is empty\n"));
     EXPECT_THAT(refused({"zzzzzzzz"}), HasSubstr("unknown command 'zzzzzzzz'; known are: completion, config"));
 }
 
@@ -100,6 +109,18 @@ TEST(CommandLine, VersionNamesTheProjectsVersionAndTheCommit) {
     EXPECT_THAT(outcome.out, MatchesRegex("millpond " MILLPOND_VERSION " \\(([0-9a-f]{10,}(-dirty)?|unknown)\\)\n"));
 }
 
+TEST(CommandLine, HelpAndVersionThatCannotBeWrittenAreAFailure) {
+    if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "needs /dev/full";
+    for (const std::string arguments : {"--version", "--help", "", "gateway --help", "fix"}) {
+        for (const std::string out : {">/dev/full", ">&-"}) {
+            Program shell{"/bin/sh", {"-c", "exec " MILLPOND_PROGRAM " " + arguments + " " + out}};
+            const auto outcome = shell.wait();
+            EXPECT_EQ(outcome.exit_code, 1) << arguments << out;
+            EXPECT_THAT(outcome.err, StartsWith("millpond: cannot write to standard output: "));
+        }
+    }
+}
+
 TEST(CommandLine, HelpOfASubcommandHasAnExample) {
     const auto outcome = run({"config", "check", "--help"});
     EXPECT_EQ(outcome.exit_code, 0);
@@ -124,6 +145,16 @@ TEST(ConfigCheck, ATokenFileThatCannotBeReadIsFound) {
         EXPECT_EQ(outcome.exit_code, 1);
         EXPECT_THAT(outcome.err, AllOf(HasSubstr(file.path()), HasSubstr("/nonexistent")));
     }
+}
+
+TEST(ConfigCheck, ASecretThatCannotBeReadIsNamedWithItsTable) {
+    const test::ScratchFile file{"millpond_secret.toml",
+                                 "[[feed]]\nlisten = '127.0.0.1:9000'\n[[mqtt]]\nbroker = '127.0.0.1:1883'\n"
+                                 "user = 'me'\npassword_file = '/nonexistent'\n"};
+    const auto outcome = run({"config", "check", file.path()});
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_EQ(outcome.err, "millpond: " + file.path() +
+                               ":3: [[mqtt]] 'mqtt': password file '/nonexistent': No such file or directory\n");
 }
 
 TEST(ConfigCheck, AFaultIsOneLineWithFileAndLineAndExitCodeOne) {

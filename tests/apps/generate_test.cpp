@@ -117,7 +117,7 @@ TEST(Generate, AnItchFileHoldsTheMessagesOfTheCapture) {
 
 TEST(Generate, AFileNeedsAnEndAndKeepsWhatWasThereWhenItCannotBeWritten) {
     EXPECT_THAT(run({"generate", "--out", "x.pcap"}).err, HasSubstr("a file must be finite"));
-    EXPECT_THAT(run({"generate"}).err, HasSubstr("one of --to ADDRESS:PORT and --out FILE is needed"));
+    EXPECT_THAT(run({"generate"}).err, HasSubstr("give either --to ADDRESS:PORT or --out FILE"));
     EXPECT_THAT(run({"generate", "--out", "x.itch", "--count", "1"}).err, HasSubstr("add --format itch"));
     EXPECT_THAT(run({"generate", "--out", "x.pcap", "--count", "1", "--drop", "0.5"}).err, HasSubstr("--drop"));
     const auto outcome = run({"generate", "--out", "/dev/full/x.pcap", "--count", "1"});

@@ -16,6 +16,19 @@ bool names_no_command(const CLI::App& program) {
     return std::ranges::any_of(at->remaining(), [](const std::string& word) { return !word.starts_with('-'); });
 }
 
+/// The error in the words of this program.
+std::string in_words(const CLI::App& program, const CLI::ParseError& error) {
+    const std::string text{error.what()};
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
+    const auto name = text.substr(0, text.find(':'));
+    if (text.find(": At Most 1 ") != std::string::npos) return name + ": given more than once";
+    if (!text.ends_with(" missing")) return text;
+    const auto* at = &program;
+    for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) at = parsed.front();
+    const auto* option = at->get_option_no_throw(name);
+    return name + ": needs a value" + (option == nullptr ? "" : ", " + option->get_type_name());
+}
+
 }  // namespace
 
 Option* Option::required(bool yes) {
@@ -158,7 +171,7 @@ bool Arguments::parse(int argc, char** argv) {
         parser_->parse(argc, argv);
         return true;
     } catch (const CLI::ParseError& outcome) {
-        if (outcome.get_exit_code() != 0 || names_no_command(*parser_)) throw ParseError{outcome.what()};
+        if (outcome.get_exit_code() != 0 || names_no_command(*parser_)) throw ParseError{in_words(*parser_, outcome)};
         static_cast<void>(parser_->exit(outcome));  // prints
         return false;
     }

@@ -32,6 +32,8 @@ public:
     Option* required(bool yes = true);
     Option* check(const Check& check);
     Option* one_of(std::initializer_list<std::string> words);
+    /// Refuses an empty value, which would otherwise count as not given.
+    Option* nonempty();
     Option* needs(Option* other);
     Option* excludes(Option* other);
     /// What the help shows for the value.

@@ -65,6 +65,10 @@ Check number_between(double least, double most) {
 }
 
 // Here, and not beside the parser, which knows no service.
+Option* Option::nonempty() {
+    return check([](const std::string& text) { return text.empty() ? std::string{"it is empty"} : std::string{}; });
+}
+
 Option* Option::one_of(std::initializer_list<std::string> words) {
     const std::vector<std::string> known{words};
     check([known](const std::string& text) -> std::string {

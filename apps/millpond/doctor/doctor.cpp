@@ -109,6 +109,7 @@ Command doctor_command(Arguments& program) {
         "  millpond doctor --config /etc/millpond/gateway.toml --feed miax --seconds 10");
     auto options = std::make_shared<Options>();
     command->add_option("--config", options->config, "the gateway's configuration: what it needs, and its feeds")
+        ->nonempty()
         ->type_name("FILE");
     command->add_option("--feed", options->feed, "follow the datagrams of this feed, from the link to the decoder")
         ->type_name("NAME");

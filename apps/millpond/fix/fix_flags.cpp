@@ -27,7 +27,7 @@ std::string usual_state_folder(bool has_file) {
 }  // namespace
 
 void FixFlags::add_to(Arguments& options) {
-    options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
+    options.add_option("--config", file_, "configuration in TOML; flags override it")->nonempty()->type_name("FILE");
     add_key_flags<fixd::EngineConfig>(options, keys_);
     add_table_flag<fixd::AcceptorConfig>(options, tables_,
                                          "an address for counterparties, as [[acceptor]] in the file");

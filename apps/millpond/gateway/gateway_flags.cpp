@@ -15,7 +15,7 @@
 namespace millpond::app {
 
 void GatewayFlags::add_to(Arguments& options) {
-    options.add_option("--config", file_, "configuration in TOML; flags override it")->type_name("FILE");
+    options.add_option("--config", file_, "configuration in TOML; flags override it")->nonempty()->type_name("FILE");
     add_key_flags<gateway::Config>(options, keys_);
     add_table_flag(options, tables_, std::string{gateway::kFeedSection}, "a feed, as [[feed]] in the file",
                    gateway::feed_keys(feed_formats_));

@@ -102,7 +102,7 @@ int write_file(const Options& options) {
 
 int generate(const Options& options) {
     if (options.sending.to.empty() == options.out.empty())
-        throw UsageError("generate: one of --to ADDRESS:PORT and --out FILE is needed");
+        throw UsageError("generate: give either --to ADDRESS:PORT or --out FILE");
     if (!options.out.empty()) return write_file(options);
     traffic::GeneratedSource source{source_options(options)};
     Sending sending{options.sending, parse_speed(options.speed)};
