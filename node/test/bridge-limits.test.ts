@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { MessageSystem, WorkerBridge } from "millpond";
 import { closedError, joined, sent as send } from "./support/joined.js";
 
-test("what finds no room on the way to the other side is refused like by a queue: counted, with a dead letter, not shown", async () => {
+test("what does not fit into the way to the other side is refused like by a queue: counted, with a dead letter, not shown", async () => {
   const letters: unknown[] = [];
   const near = new MessageSystem({
     onDeadLetter: ({ path, reason, receiver, error }) => letters.push([path, reason, receiver, (error as Error).name]),

@@ -170,4 +170,11 @@ test("what is no path and no traceparent is refused at the call, by name", async
   const valid = `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01`;
   assert.equal(system.send("a", 1, { traceparent: valid }), 1);
   assert.equal(system.stats().receivers[0]!.sent, 1);
+  for (const name of ["on", "once", "onCommand", "onQuery", "subscribe"]) {
+    const register = (system as unknown as Record<string, (...given: unknown[]) => unknown>)[name]!.bind(system);
+    assert.throws(() => register("b", () => 0, {}, "more"), {
+      message: `arguments of ${name} is 4: it must be at most 3`,
+    });
+  }
+  assert.equal(system.has("b"), false);
 });

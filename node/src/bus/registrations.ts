@@ -1,5 +1,5 @@
 import type { Message, Observed } from "../pool/message.js";
-import { requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
+import { requireArguments, requireDuration, requireInteger, requireKnown } from "../pool/pool-error.js";
 import type { ParamsOf } from "../pool/route.js";
 import { RequestTimeoutError, SystemClosedError } from "./bus-error.js";
 import { requireSignal } from "./check-options.js";
@@ -46,6 +46,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
+    requireArguments("on", arguments.length, 3);
     return this.registry.handle("handler", template, handler as Run, options, false).remove;
   }
 
@@ -55,6 +56,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
+    requireArguments("once", arguments.length, 3);
     return this.registry.handle("handler", template, handler as Run, options, true).remove;
   }
 
@@ -64,6 +66,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
+    requireArguments("onCommand", arguments.length, 3);
     return this.registry.handle("command", template, handler as Run, options, false).remove;
   }
 
@@ -73,6 +76,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     handler: HandlerOf<Routes, Template>,
     options: Options.HandlerOptions = {},
   ): () => void {
+    requireArguments("onQuery", arguments.length, 3);
     return this.registry.handle("query", template, handler as Run, options, false).remove;
   }
 
@@ -85,6 +89,7 @@ export abstract class Registrations<Routes extends RouteMap<Routes>> {
     observer: Options.Observer<Template, BodyOf<Routes, PathsOf<Template>>>,
     options: Options.ObserverOptions = {},
   ): () => void {
+    requireArguments("subscribe", arguments.length, 3);
     return this.registry.observe(template, observer as unknown as Run, options, false).remove;
   }
 

@@ -100,6 +100,11 @@ export function requireKnown(setting: string, options: unknown, known: readonly 
   }
 }
 
+/** @internal Refuses arguments that would silently be ignored. */
+export function requireArguments(of: string, count: number, most: number): void {
+  if (count > most) throw new SettingError(`arguments of ${of}`, count, `at most ${most}`);
+}
+
 /** @internal */
 export function requireInteger(setting: string, value: number, least: number, most: number): number {
   if (!Number.isInteger(value) || value < least || value > most) {
