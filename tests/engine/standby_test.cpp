@@ -322,7 +322,7 @@ TEST_F(StandbyTest, ADiskThatIsFullAtTheStandbyCostsItHistoryAndTheSessionNothin
     ASSERT_TRUE(both([&] { return replica().store_failures != 0; }));  // another thread's attempt
     EXPECT_TRUE(replica().is_whole);
     EXPECT_EQ(replica().next_sender, session_->status().next_sender);
-    // It can take over, and goes on with what room it has.
+    // It can take over, and continues with the room that it has.
     acceptor_.reset();
     ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
     server_.reset();

@@ -15,6 +15,7 @@
 
 #include "fixd/fill_application.hpp"
 #include "service/settings/value.hpp"
+#include "tests/engine/raw_client.hpp"
 #include "tests/fixd/running_engine.hpp"
 #include "tests/support/certificates.hpp"
 
@@ -189,6 +190,58 @@ TEST_F(FixStandbyPair, AReloadAddsAndRemovesCopiesAndKeepsTheOthers) {
     EXPECT_FALSE(shows(*b_, "HOUSE->OTHER"));
     ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"state\":\"attached\""); })) << health(*a_);
     EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+}
+
+TEST_F(FixStandbyPair, ASessionThatAReloadRemovesLeavesItsCopyWhichFillsWhenItIsBack) {
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    start_b();
+    start_a(with_standby());
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); }));
+    const auto whole = listen + session("a.store", with_standby());
+    EXPECT_THAT(a_->reload(listen).done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is removed"));
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"stage\":\"no_primary\"") && !desk_->is_active("HOUSE"); }));
+    EXPECT_THAT(a_->engine().page({.path = "/metrics"}).body, ::testing::Not(HasSubstr("millpond_fix_standby_state{")));
+    EXPECT_THAT(a_->reload(whole).done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is added"));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); })) << health(*a_);
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"findings\":[]"); })) << health(*b_);
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_GE(b_->status("DESK").next_target, 3U) << "a Logon before the reload and one after it";
+}
+
+TEST_F(FixStandbyPair, ReloadsWhileTheCopyFillsLoseNothingOfIt) {
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    constexpr std::uint64_t kOrders = 10'000;
+    start_b();
+    a_ = std::make_unique<RunningEngine>(
+        listen + session("a.store"),
+        [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); });
+    engine::RawClient desk{a_->port()};
+    desk.send(fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|"));
+    std::string orders;
+    for (std::uint64_t i = 2; i < kOrders; ++i) {
+        orders +=
+            fix44("D", i, "DESK", "HOUSE", fmt::format("11={}|55=MSFT|54=1|38=1|40=2|44=1|60=20240102-03:04:05|", i));
+        if (i % 100 != 0) continue;
+        desk.send(orders);
+        orders.clear();
+        ASSERT_TRUE(comes_true([&] { return desk.receive(), a_->status("DESK").next_target > i; }));
+        desk.forget();
+    }
+    const auto next_sender = a_->status("DESK").next_sender;
+    for (int i = 0; i < 10; ++i) {
+        const auto seconds = fmt::format("heartbeat_seconds = {}\n", 30 + i);
+        const auto result =
+            a_->reload(listen + session("a.store", seconds + with_standby("on_standby_loss = 'continue'\n")));
+        EXPECT_THAT(result.done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is changed")) << i;
+    }
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); })) << health(*b_);
+    const auto last = a_->status("DESK").next_sender;
+    EXPECT_GE(last, next_sender);
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, fmt::format("\"next_sender\":{}", last)); })) << health(*b_);
+    a_.reset();
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_EQ(b_->status("DESK").next_sender, last);
 }
 
 TEST_F(FixStandbyPair, AWrongTokenIsAFindingWithItsReason) {
