@@ -98,8 +98,9 @@ inline void compare_first_messages(std::chrono::milliseconds length, std::size_t
     };
     constexpr auto kWarm = std::chrono::milliseconds{0};
     std::vector<Contender> contenders{{"warm", [=] { return ours(kWarm, {}); }},
-                                      {"raw sockets, warm", [=] { return raw(kWarm); }},
-                                      {"raw sockets, after silence", [=] { return raw(silent); }}};
+                                      {"raw sockets, warm", [=] { return raw(kWarm); }}};
+    // Ten seconds for each sample: only one contender that is silent then, so that a bench ends within two minutes.
+    if (warm_ups.size() > 1) contenders.push_back({"raw sockets, after silence", [=] { return raw(silent); }});
     std::vector<Goal> goals;
     for (const auto warm_up : warm_ups) {
         const bool warms = warm_up.count() != 0;
