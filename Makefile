@@ -93,6 +93,9 @@ soak: build-release ## run all sinks for a long time at a high rate, and fail if
 	MILLPOND_KAFKA_JARS=$${MILLPOND_KAFKA_JARS:-$$(tools/fetch_kafka)} python3 tools/soak --program build/release/apps/millpond/millpond \
 	    --minutes $(or $(MINUTES),30) $(if $(RATE),--rate $(RATE)) --results bench/results/soak --markdown docs/reference/soak.md
 
+lossless: build-release ## find the highest rate without a loss, with no broker, for the ring and each sink, and what fails first
+	python3 tools/soak/lossless.py --program build/release/apps/millpond/millpond $(if $(QUICK),--quick,--results bench/results/soak)
+
 soak-minute: program-dev
 	python3 tools/soak --program build/dev/apps/millpond/millpond --minutes 1 --rate 5000
 
@@ -110,4 +113,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean

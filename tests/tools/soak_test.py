@@ -13,6 +13,7 @@ import judgement  # noqa: E402
 from accounts import Accounts  # noqa: E402
 from brokers import Kafka  # noqa: E402
 from judgement import MET, MIB, MISSED, NOT_RESOLVED, Window  # noqa: E402
+from lossless import search  # noqa: E402
 from rate import highest, proven  # noqa: E402
 
 
@@ -214,6 +215,27 @@ class Rate(unittest.TestCase):
 
     def test_it_ends_at_the_most(self):
         self.assertLessEqual(self.search(10**9)[0], 4_000_000)
+
+
+class Lossless(unittest.TestCase):
+    def test_the_rate_is_found_to_an_eighth_and_what_failed_next_above_it_is_named(self):
+        best, fault = search(lambda quotes: "" if quotes <= 700_000 else f"lost at {quotes}")
+        self.assertLessEqual(best, 700_000)
+        self.assertGreater(best, 700_000 * 7 // 8 - 1)
+        failed = int(fault.removeprefix("lost at "))
+        self.assertGreater(failed, 700_000)
+        self.assertLessEqual(failed, best * 8 // 7 + 1)
+
+    def test_a_rate_that_fails_once_is_tried_again(self):
+        tried = []
+
+        def every_second_time(quotes):
+            tried.append(quotes)
+            return "lost" if tried.count(quotes) % 2 else ""
+
+        best, fault = search(every_second_time)
+        self.assertGreaterEqual(best * 2, 4_000_000)
+        self.assertEqual(fault, "nothing up to the highest rate tried")
 
 
 if __name__ == "__main__":

@@ -20,11 +20,8 @@ later) and takes half of it, or less, by quarters, until that holds for a minute
 """
 
 import argparse
-import datetime
 import json
-import os
 import pathlib
-import platform
 import re
 import shutil
 import subprocess
@@ -38,6 +35,7 @@ import rate
 from accounts import Accounts
 from gateway import Gateway
 from judgement import MIB, Window
+from machine import machine
 from reference import Reference
 from waiting import Failed
 
@@ -95,14 +93,6 @@ class Outcome:
 
 def quoted(lines):
     return ["```", *lines, "```"]
-
-
-def machine():
-    model = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"))
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return {"processor": model.group(1) if model else platform.machine(), "cores": os.cpu_count(),
-            "kernel": platform.release(), "commit": commit.stdout.strip(),
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
 
 
 def run(options, folder, outcome):

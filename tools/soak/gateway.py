@@ -10,11 +10,17 @@ from clients import MIB, TcpClient, UdpReceiver, WebClient
 from waiting import Failed, wait_for, wait_while_it_falls
 
 
+CLIENTS = {"tcp": (TcpClient, r"tcp sink 'tcp': listens on \S+:(\d+)"),
+           "web": (WebClient, r"web sink 'web': http://[^:]+:(\d+)/")}
+SINKS = ("tcp", "web", "csv", "udp", "journal")  # all that need no broker
+
+
 class Gateway:
     """Runs in its own folder, which must exist."""
 
-    def __init__(self, program, folder, brokers):
-        self.program, self.folder, self.brokers = program, folder, brokers
+    def __init__(self, program, folder, brokers=(), sinks=SINKS, pack=4):
+        self.program, self.folder, self.brokers, self.sinks, self.pack = program, folder, brokers, sinks, pack
+        self.ring = f"soak-{folder.name}"
         self.rows = 0  # of csv files that are removed already
         self.udp = UdpReceiver()
         self.clients = []
@@ -25,20 +31,21 @@ class Gateway:
             self.look_alive()
             self.feed = re.search(r"feed 'f': listens on ([^ ,]+)", self.said()).group(1)
             self.url = re.search(r"metrics: (http://[^/]+)/", self.said()).group(1)
-            for kind, words in ((TcpClient, r"tcp sink 'tcp': listens on \S+:(\d+)"),
-                                (WebClient, r"web sink 'web': http://[^:]+:(\d+)/")):
+            for kind, words in (CLIENTS[sink] for sink in sinks if sink in CLIENTS):
                 self.clients.append(kind(int(re.search(words, self.said()).group(1))))
         except Failed:
             self.process.kill()
             raise
 
     def command(self):
+        options = {
+            "tcp": "listen=127.0.0.1:0,backlog=262144", "web": "listen=127.0.0.1:0",
+            "csv": f"path={self.folder}/quotes.csv,rotate_bytes=64MiB", "udp": f"to=127.0.0.1:{self.udp.port}",
+            "journal": f"folder={self.folder}/journal,segment_bytes=64MiB,keep_bytes=8GiB"}
         words = [
-            self.program, "gateway", "--quiet", "--ring", f"name=soak-{self.folder.name},capacity=262144",
-            "--feed", "name=f,listen=127.0.0.1:0,format=quotes,receive_buffer=32MiB", "--metrics", "127.0.0.1:0",
-            "--tcp", "listen=127.0.0.1:0,backlog=262144", "--web", "listen=127.0.0.1:0",
-            "--csv", f"path={self.folder}/quotes.csv,rotate_bytes=64MiB", "--udp", f"to=127.0.0.1:{self.udp.port}",
-            "--journal", f"folder={self.folder}/journal,segment_bytes=64MiB,keep_bytes=8GiB"]
+            self.program, "gateway", "--quiet", "--ring", f"name={self.ring},capacity=262144",
+            "--feed", "name=f,listen=127.0.0.1:0,format=quotes,receive_buffer=32MiB", "--metrics", "127.0.0.1:0"]
+        words += [word for sink in self.sinks for word in (f"--{sink}", options[sink])]
         return words + [word for broker in self.brokers for word in broker.sink()]
 
     def said(self):
@@ -75,15 +82,19 @@ class Gateway:
 
     def send(self, rate, seconds):
         return subprocess.Popen([self.program, "generate", "--format", "quotes", "--rate", str(rate), "--duration",
-                                 str(seconds), "--symbols", "500", "--pack", "4", "--to", self.feed, "--quiet",
+                                 str(seconds), "--symbols", "500", "--pack", str(self.pack), "--to", self.feed, "--quiet",
                                  "--live"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-    def losses(self):
-        """Losses of the feed, of every sink and of the consumers."""
+    def losses_by_part(self):
+        """Losses of the feed, of every sink and of the consumers, by name."""
         health = self.health()
-        return (sum(sink["missed"] for sink in health["sinks"]) +
-                sum(feed["kernel_drops"] + feed["missing"] for feed in health["feeds"]) +
-                sum(client.account()["missed"] for client in self.clients) + self.udp.missing)
+        lost = {"receive": sum(feed["kernel_drops"] + feed["missing"] for feed in health["feeds"])}
+        lost |= {f"{sink['name']} sink": sink["missed"] for sink in health["sinks"]}
+        lost |= {client.NAME: client.account()["missed"] for client in self.clients}
+        return lost | {"udp receiver": self.udp.missing}
+
+    def losses(self):
+        return sum(self.losses_by_part().values())
 
     def queued(self):
         return sum(sink["queued"] for sink in self.health()["sinks"])
