@@ -1,51 +1,77 @@
+#include <filesystem>
+#include <optional>
 #include <unordered_map>
 
 #include <millpond/journal/journal_reader.hpp>
+#include <millpond/net/unpacked_file.hpp>
 
 #include "source.hpp"
 
 namespace millpond::python {
 namespace {
 
-/// A journal's folder or one segment. Instruments get numbers of their own, since the ring's mean others in each epoch.
+/// A journal's folder or one segment, which may be compressed: it is unpacked first, since segments are mapped.
+/// Instruments get numbers of their own, since the ring's mean others in each epoch.
 class JournalSource final : public Source {
 public:
-    explicit JournalSource(const Options& options) : reader_(options.path), filter_(options.symbols) {
-        if (options.start) reader_.seek_time(*options.start);
+    explicit JournalSource(const Options& options)
+        : path_(options.path), start_(options.start), filter_(options.symbols) {
+        if (!std::filesystem::is_directory(path_) && net::is_packed(path_)) {
+            unpacked_.emplace(path_, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
+        } else {
+            begin(path_);
+        }
     }
 
     bool read(Collector& rows, std::size_t max) override {
+        if (!reader_) {
+            if (unpacked_->step()) return true;
+            if (!unpacked_->damage().empty()) note(unpacked_->damage());
+            begin(unpacked_->path());
+        }
         rows_ = &rows;
-        const auto taken = reader_.poll(*this, max);
+        const auto taken = reader_->poll(*this, max);
         records_ += taken;
-        for (auto& fault : reader_.take_faults()) note(std::move(fault));
+        for (auto& fault : reader_->take_faults()) note(with_own_path(std::move(fault)));
         return taken == max;
     }
+    bool unpacks() const noexcept override { return !reader_; }
     std::size_t instruments() const noexcept override { return names_.size(); }
     market::Instrument instrument(feed::InstrumentId id) const noexcept override { return names_[id]; }
     Counts counts() const override { return {{"records", records_}, {"lost", lost_}, {"unnamed", unnamed_}}; }
-    std::uint64_t offset() const noexcept override { return records_; }
+    std::uint64_t offset() const noexcept override { return reader_ ? records_ : unpacked_->packed_offset(); }
 
     template <class Event>
     void on(Event event) {
         if constexpr (requires { event.instrument; }) {
             if (event.instrument != feed::kNoInstrument && !rename(event.instrument)) return;
         }
-        rows_->add(event, reader_.current().record);
+        rows_->add(event, reader_->current().record);
     }
     void on(const journal::LostRecord& lost) {
         lost_ += lost.count();
         rows_->add_lost(lost.first, lost.last, static_cast<std::uint16_t>(lost.reason), lost.utc_ns);
         if (lost.reason == journal::LostReason::damaged) {
-            note("journal '" + std::string{reader_.ring()} + "', records " + std::to_string(lost.first) + " to " +
+            note("journal '" + std::string{reader_->ring()} + "', records " + std::to_string(lost.first) + " to " +
                  std::to_string(lost.last) + ": damaged");
         }
     }
 
 private:
+    void begin(const std::filesystem::path& path) {
+        reader_.emplace(path);
+        if (start_) reader_->seek_time(*start_);
+    }
+    /// Names the compressed file instead of the temporary one.
+    [[nodiscard]] std::string with_own_path(std::string fault) const {
+        if (!unpacked_) return fault;
+        const auto temporary = unpacked_->path().string();
+        if (const auto at = fault.find(temporary); at != std::string::npos) fault.replace(at, temporary.size(), path_);
+        return fault;
+    }
     /// Gives the event's instrument its number here. False when it is not wanted.
     bool rename(feed::InstrumentId& id) {
-        const auto epoch = reader_.current().epoch;
+        const auto epoch = reader_->current().epoch;
         if (epoch != epoch_) {
             epoch_ = epoch;
             numbers_.clear();
@@ -58,7 +84,7 @@ private:
         return filter_.wants(number, [&] { return names_[number].symbol.view(); });
     }
     feed::InstrumentId number_of(feed::InstrumentId id) {
-        const auto* named = reader_.instrument(id);
+        const auto* named = reader_->instrument(id);
         if (named == nullptr) ++unnamed_;
         // As replay calls an instrument whose name is damaged.
         const auto instrument =
@@ -70,7 +96,10 @@ private:
     }
 
     static constexpr feed::InstrumentId kMostInstruments = 1U << 26U;
-    journal::JournalReader reader_;
+    std::string path_;
+    std::optional<std::int64_t> start_;
+    std::optional<net::UnpackedFile> unpacked_;     // its file lives as long as the reader
+    std::optional<journal::JournalReader> reader_;  // none while a segment is being unpacked
     SymbolFilter filter_;
     Collector* rows_{nullptr};
     std::uint64_t epoch_{0};

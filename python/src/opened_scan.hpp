@@ -33,8 +33,9 @@ public:
     template <class Pause>
     Rows& read_some(std::size_t max, Pause&& pause) {
         constexpr std::size_t kPauseEvery = 65'536;
+        const bool unpacks = source_->unpacks();
         ended_ = !source_->read(collector_, std::max<std::size_t>(max, 1));
-        since_pause_ += max;
+        since_pause_ += unpacks ? kPauseEvery / 8 : max;
         if (since_pause_ >= kPauseEvery) {
             since_pause_ = 0;
             pause();

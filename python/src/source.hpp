@@ -40,11 +40,13 @@ public:
 
     /// Reads up to `max` messages, datagrams or records. False at the end of the file, or where it cannot be read on.
     [[nodiscard]] virtual bool read(Collector& rows, std::size_t max) = 0;
+    /// Whether the next read unpacks a part of the file and gives no rows, whatever `max` is.
+    [[nodiscard]] virtual bool unpacks() const noexcept { return false; }
     /// Instruments below this number have a name.
     [[nodiscard]] virtual std::size_t instruments() const noexcept = 0;
     [[nodiscard]] virtual market::Instrument instrument(feed::InstrumentId id) const noexcept = 0;
     [[nodiscard]] virtual Counts counts() const = 0;
-    /// Bytes (or records, of a journal) behind what was read.
+    /// Bytes (or records, of a journal; compressed bytes while it is unpacked) behind what was read.
     [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
 
     /// What is wrong with the file, where, and the bound that was broken; the first ones of many.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -295,6 +296,36 @@ TEST_F(JournalReplay, OneSegmentIsReplayedByItself) {
     EXPECT_GT(second.counts().quotes, 0U);
     EXPECT_LT(second.counts().quotes, all.counts().quotes);
     EXPECT_EQ(second.counts().lost, 0U);
+}
+
+TEST_F(JournalReplay, ACompressedSegmentIsReplayedLikeThePlainOneAndLeavesNoFile) {
+    write(1'000);
+    const auto segment = journal::list_segments(folder_).front().path.string();
+    const auto packed = folder_ + ".mpj.gz";
+    const auto temporary = std::filesystem::path{folder_} / "temporary";
+    std::filesystem::create_directory(temporary);
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+    setenv("TMPDIR", temporary.c_str(), 1);
+    const auto replayed = [&](const std::string& file) {
+        return run({"replay", file, "--to", "127.0.0.1:9", "--speed", "max", "--quiet"});
+    };
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+    ASSERT_EQ(std::system(("gzip -c '" + segment + "' > '" + packed + "'").c_str()), 0);
+    const auto counts_of = [](const Outcome& outcome) { return outcome.out.substr(0, outcome.out.find('\n')); };
+    const auto plain = replayed(segment);
+    const auto whole = replayed(packed);
+    EXPECT_EQ(whole.exit_code, 0) << whole.err;
+    EXPECT_EQ(counts_of(whole), counts_of(plain));
+    EXPECT_THAT(whole.out, HasSubstr("journal: 978 quotes, 0 gaps"));
+    // Only the check sum at the end is missing: every event is there.
+    std::filesystem::resize_file(packed, std::filesystem::file_size(packed) - 1);
+    const auto cut = replayed(packed);
+    unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): one thread
+    std::filesystem::remove(packed);
+    EXPECT_EQ(cut.exit_code, 3);
+    EXPECT_EQ(counts_of(cut), counts_of(plain));
+    EXPECT_THAT(cut.err, HasSubstr("the file ends within its compressed data"));
+    EXPECT_TRUE(std::filesystem::is_empty(temporary));
 }
 
 TEST_F(JournalReplay, ASegmentThatCannotBeReadIsNamedByBothWaysAndTheRestIsReplayed) {

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,8 +14,10 @@
 #include <thread>
 
 #include <millpond/core/clock.hpp>
+#include <millpond/journal/layout.hpp>
 #include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/socket_address.hpp>
+#include <millpond/net/unpacked_file.hpp>
 
 #include "apps/millpond/command.hpp"
 #include "apps/millpond/command_line/number_checks.hpp"
@@ -174,6 +178,16 @@ void check(const Options& options, traffic::FileKind kind) {
         throw UsageError("--session: '" + options.file + "' holds no ITCH messages");
 }
 
+/// Journals are mapped, so a compressed segment is unpacked first; options name the unpacked file then.
+void unpack(Options& options, std::optional<net::UnpackedFile>& unpacked) {
+    if (std::filesystem::is_directory(options.file) || !net::is_packed(options.file)) return;
+    unpacked.emplace(options.file, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
+    while (unpacked->step()) {
+    }
+    if (!unpacked->damage().empty()) to_stderr("{}\n", unpacked->damage());
+    options.file = unpacked->path().string();
+}
+
 int replay_ring(const Options& options, double speed) {
     auto ring = options.ring;
     ring.journal = options.file;
@@ -198,14 +212,20 @@ int replay(Options& options) {
     static_cast<void>(parse_range(options.since, options.until));
     const auto kind = traffic::file_kind(options.file);
     check(options, kind);
-    if (!options.ring.ring.empty()) return replay_ring(options, speed);
+    std::optional<net::UnpackedFile> unpacked;
+    if (kind == traffic::FileKind::journal) unpack(options, unpacked);
+    const int best = unpacked && !unpacked->damage().empty() ? kJournalDamaged : 0;
+    if (!options.ring.ring.empty()) {
+        const int exit_code = replay_ring(options, speed);
+        return exit_code == 0 ? best : exit_code;
+    }
     if (options.session.empty()) options.session = fresh_session();
     Sending sending{options.sending, speed};
-    int exit_code = 0;
+    int exit_code = best;
     switch (kind) {
         case traffic::FileKind::pcap: send_capture(options, sending); break;
         case traffic::FileKind::itch: send_itch(options, sending, speed); break;
-        case traffic::FileKind::journal: exit_code = send_journal(options, sending, speed); break;
+        case traffic::FileKind::journal: exit_code = std::max(best, send_journal(options, sending, speed)); break;
     }
     sending.finish(kind != traffic::FileKind::pcap);
     return exit_code;
@@ -235,8 +255,8 @@ Command replay_command(Arguments& program) {
     command
         ->add_option("FILE", options->file,
                      "capture (pcap, pcapng) or ITCH messages with length prefixes, also as .gz or .zst; a journal's "
-                     "folder or "
-                     "one segment (.mpj)")
+                     "folder, or "
+                     "one segment (.mpj), also as .mpj.gz or .mpj.zst")
         ->required();
     command->add_option("--speed", options->speed, "1: as recorded; N: N times as fast; max: without waiting")
         ->check(speed_check())
