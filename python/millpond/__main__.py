@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from . import MillpondError, MillpondWarning, Scan, dtypes, scan
-
-_TABLES = tuple(dtypes())
+from . import MillpondError, MillpondWarning, Scan, scan
+from .tables import TABLES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     export.add_argument("path", help="a journal's folder or segment, an ITCH file or a capture; also .gz and .zst")
     export.add_argument("folder", help="folder for the files; created if missing")
     export.add_argument("--format", choices=("parquet", "npy"), default="parquet", help="default: %(default)s")
-    export.add_argument("--table", choices=_TABLES, action="append", help="only this one; may be repeated")
+    export.add_argument("--table", choices=TABLES, action="append", help="only this one; may be repeated")
     export.add_argument("--symbol", action="append", help="only this instrument; may be repeated")
     export.add_argument("--start", help="from this UTC time on, like 2026-11-20T14:30:00")
     export.add_argument("--end", help="before this UTC time")

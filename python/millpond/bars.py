@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from .tables import mask_of
+
 if TYPE_CHECKING:
     from .batch import Rows
-    from .scan import Scan
+    from .tables import Readable
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
 
@@ -39,7 +41,7 @@ def interval_ns(interval: str) -> int:
     return nanos
 
 
-def bars(scan: Scan, interval: str) -> npt.NDArray[Any]:
+def bars(scan: Readable, interval: str) -> npt.NDArray[Any]:
     """A row for each instrument and interval with trades, by time and instrument. `ts` is the start of the interval.
 
     Uses exchange time, or receive time if there is none. Trades that the venue cancelled later are left out.
@@ -48,7 +50,7 @@ def bars(scan: Scan, interval: str) -> npt.NDArray[Any]:
     step = interval_ns(interval)
     trades: list[Rows] = []
     broken: list[Rows] = []
-    for batch in scan._read(1 << 20, _tables("trades", "breaks")):
+    for batch in scan._read(1 << 20, mask_of("trades", "breaks")):
         if len(batch.trades):
             trades.append(batch.trades[["ts_event", "ts_recv", "instrument_id", "price", "size", "trade_id"]])
         if len(batch.breaks):
@@ -89,9 +91,3 @@ def _keys(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
     keys = np.empty(len(rows), [("instrument_id", "<u4"), ("trade_id", "<u8")])
     keys["instrument_id"], keys["trade_id"] = rows["instrument_id"], rows["trade_id"]
     return keys.view("V12")
-
-
-def _tables(*names: str) -> int:
-    from .scan import _TABLES
-
-    return sum(1 << _TABLES.index(name) for name in names)

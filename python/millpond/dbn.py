@@ -17,7 +17,7 @@ from .batch import UNDEF_PRICE, Flag, Rows, dtypes
 from .errors import DamagedFile
 
 if TYPE_CHECKING:
-    from .scan import Scan
+    from .tables import Readable
 
 _UNDEF_TIME = 2**64 - 1
 _NO_TIME = np.iinfo(np.int64).min
@@ -43,7 +43,7 @@ _DTYPES = {"orders": np.dtype(_ORDER), "quotes": np.dtype(_QUOTE), "trades": np.
 _MOST_RECORD = 1020
 
 
-def write(scan: Scan, path: str, table: str, dataset: str) -> None:
+def write(scan: Readable, path: str, table: str, dataset: str) -> None:
     """See Scan.to_dbn."""
     if table not in _SCHEMAS:
         raise ValueError(f"table: found {table!r}, must be orders, quotes or trades")
@@ -57,7 +57,7 @@ def write(scan: Scan, path: str, table: str, dataset: str) -> None:
             file.write(_records(rows, table, scan.prices == "int64").tobytes())
 
 
-def _extent(scan: Scan, table: str) -> tuple[int, int]:
+def _extent(scan: Readable, table: str) -> tuple[int, int]:
     """First and last time. Reads the file in advance, because the metadata with all names precedes the rows."""
     first, last = 2**63 - 1, 0
     for rows in getattr(scan, table).batches():

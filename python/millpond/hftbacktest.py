@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from .scan import Scan
+    from .tables import Readable
 
 EVENT = np.dtype(
     [
@@ -22,7 +22,7 @@ _DEPTH, _TRADE = 1, 2
 _EXCH, _LOCAL, _BUY, _SELL = 1 << 31, 1 << 30, 1 << 29, 1 << 28
 
 
-def write(scan: Scan, path: str | os.PathLike[str], symbol: str, latency_ns: int) -> None:
+def write(scan: Readable, path: str | os.PathLike[str], symbol: str, latency_ns: int) -> None:
     """See Scan.to_hftbacktest."""
     one = scan._only_symbol(symbol)
     parts: list[npt.NDArray[Any]] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from .scan import Scan
+    from .tables import Readable
 
 _HEAD = [("ts_recv", "<M8[ns]"), ("ts_event", "<M8[ns]"), ("number", "<u8"), ("instrument_id", "<u4"),
          ("channel", "<u2"), ("reserved", "<u2")]  # fmt: skip
@@ -123,7 +123,7 @@ def _without_padding(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 class ItchTable:
     """A table of an ITCH file, or of a capture with ITCH. Each use reads the file again, in bounded memory."""
 
-    def __init__(self, scan: Scan, letter: str) -> None:
+    def __init__(self, scan: Readable, letter: str) -> None:
         self._scan, self._letter = scan, letter
         self._layout = _Layout(letter, is_mantissa(scan.prices))
 
@@ -212,7 +212,7 @@ class Messages:
     channel, stock_locate and tracking. Levels of "V" are float64, or int64 in 1/10^8.
     """
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Readable) -> None:
         self._scan = scan
 
     def __getitem__(self, letter: str) -> ItchTable:

@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .interrupt import interruptible
 
 if TYPE_CHECKING:
-    from .fix import FixScan
-    from .itch import ItchTable
-    from .scan import Scan, Table
+    from .tables import ArrowTable, Readable
 
 _Item = TypeVar("_Item")
 _MOST_PARTITIONS = 65_536
@@ -31,7 +29,7 @@ _MOST_GROUPS = 64  # row groups of one such file: what Parquet keeps of each unt
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
-def write_tables(scan: Scan, paths: dict[str, str]) -> None:
+def write_tables(scan: Readable, paths: dict[str, str]) -> None:
     """Each of these tables to its file, in one reading, in bounded memory. A file is there once it is whole, or not at
     all.
     """
@@ -49,7 +47,7 @@ def write_tables(scan: Scan, paths: dict[str, str]) -> None:
                     files[table].write(rows)
 
 
-def write(table: Table | FixScan | ItchTable, path: str, partition_by: list[str] | None) -> None:
+def write(table: ArrowTable, path: str, partition_by: list[str] | None) -> None:
     """Writes a file, or a folder of partitions, which appears only when it is complete."""
     pyarrow = _pyarrow()
     for place in (path, path + ".part") if partition_by else ():

@@ -25,6 +25,7 @@ from .itch import ItchTable, Messages
 from .names import Names, NameTable
 from .progress import Progress
 from .ring import checked_rows, checked_symbols
+from .tables import TABLES, mask_of
 
 if TYPE_CHECKING:
     import pandas
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 Time = str | int | datetime.datetime | np.datetime64
-_TABLES = tuple(dtypes())
-_ALL = (1 << len(_TABLES)) - 1
+_ALL = mask_of(*TABLES)
 _CAPTURES = ("itch", "quotes", "bbo28", "miax-tom")
 _Read = TypeVar("_Read")
 
@@ -67,9 +67,16 @@ class Report:
     """Whether the file was read to its end."""
 
     @property
+    def refused(self) -> int:
+        """Messages that changed no quote: `messages_refused` (the name of the instrument is not printable ASCII or was
+        not given, or a table is full) and `messages_rejected` (contents that the format does not allow).
+        """
+        return sum(self.counts.get(name, 0) for name in ("messages_refused", "messages_rejected"))
+
+    @property
     def ok(self) -> bool:
-        """True if nothing was damaged or lost."""
-        return self.error_count == 0 and self.counts.get("lost", 0) == 0
+        """True if nothing was damaged, lost or refused."""
+        return self.error_count == 0 and self.counts.get("lost", 0) == 0 and self.refused == 0
 
 
 class Table:
@@ -88,7 +95,7 @@ class Table:
 
     def batches(self, max_rows: int = 65536) -> Iterator[Rows]:
         """The rows in structured arrays of about max_rows."""
-        for batch in self._scan._read(max_rows, 1 << _TABLES.index(self.name)):
+        for batch in self._scan._read(max_rows, mask_of(self.name)):
             rows: Rows = getattr(batch, self.name)
             if len(rows):
                 yield rows
@@ -302,18 +309,18 @@ class Scan:
         return opened
 
     def _arrow(self, table: str, max_rows: int) -> object:
-        which = _TABLES.index(table)
+        which = TABLES.index(table)
         return _core.arrow_stream(self._open(1 << which).tables, which, max_rows)
 
     def _parts(self, tables: Iterable[str], max_rows: int) -> Iterator[list[tuple[str, _core.TablePart]]]:
         """Rows of several tables in one reading, in streams of one batch; at first one without rows of each. Each step
         takes a bounded time.
         """
-        which = [_TABLES.index(table) for table in tables]
+        which = [TABLES.index(table) for table in tables]
         reader = _core.ScanTables(self._open(sum(1 << each for each in which)).tables, which, max_rows)
         parts: list[tuple[int, _core.TablePart]] | None = reader.empty()
         while parts is not None:
-            yield [(_TABLES[table], part) for table, part in parts]
+            yield [(TABLES[table], part) for table, part in parts]
             parts = reader.read()
 
     def _read(self, max_rows: int, tables: int) -> Iterator[Batch]:
@@ -348,9 +355,16 @@ class Scan:
         """Warns about damaged or lost data of a reading; None: the newest one. level: frames up to the user's."""
         report = report or self.report
         if not report.ok:
-            first = report.errors[0] if report.errors else "events were lost before it was written"
+            lost, refused = report.counts.get("lost", 0), report.refused
+            found = [f"{report.error_count} errors, {lost} events lost"]
+            if refused:
+                found.append(f"{refused} messages refused")
+            if report.errors:
+                found.append(report.errors[0])
+            elif lost:
+                found.append("events were lost before it was written")
             warnings.warn(
-                f"{self.path}: {report.error_count} errors, {report.counts.get('lost', 0)} events lost; {first}",
+                f"{self.path}: {'; '.join(found)}",
                 MillpondWarning,
                 stacklevel=level,
             )
@@ -421,7 +435,8 @@ def scan(
 ) -> Scan:
     """A file as tables, read lazily.
 
-    path: a journal's folder or segment, a file of ITCH messages, or a capture (pcap); the files also as .gz or .zst.
+    path: a journal's folder or segment, a file of ITCH messages, or a capture (pcap); the files also as .gz or .zst. A
+        compressed segment is unpacked into a temporary file, which exists during the reading.
     format: journal or itch; of a capture: itch, quotes, bbo28 or miax-tom. None: detected from the contents.
     symbols: only these instruments.
     start, end: from this time on, and before that one; by receive time, or exchange time if there is none. Strings and
@@ -505,7 +520,11 @@ def _kind_of(path: str, form: str | None) -> tuple[str, str, int | None]:
     if Path(path).is_dir():
         if form not in (None, "journal"):
             raise ValueError(f"format: {path!r} is a folder, so a journal, and not {form!r}")
-        if not any(each.suffix == ".mpj" for each in Path(path).iterdir()):
+        segments = sorted(each.name for each in Path(path).iterdir() if ".mpj" in each.suffixes)
+        packed = [name for name in segments if name.endswith((".mpj.gz", ".mpj.zst"))]
+        if packed:  # its records would be missing
+            raise DamagedFile(f"'{path}': segment {packed[0]!r} is compressed; unpack it, or scan it alone")
+        if not any(name.endswith(".mpj") for name in segments):
             raise DamagedFile(f"'{path}': the folder has no segment of a journal (*.mpj)")
         return "journal", "", None
     if form == "journal":

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import millpond
 import pytest
+import zstandard
 
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 LATEST = {
@@ -32,9 +33,12 @@ def test_a_recorded_ring(ring_name: str) -> None:
     assert found == LATEST
 
 
-def test_a_recorded_journal(tmp_path: Path) -> None:
-    path = tmp_path / "0000000001.mpj"
-    path.write_bytes(gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes()))
+@pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
+def test_a_recorded_journal(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / ("0000000001.mpj" + ending)
+    packed = (GOLDEN / "journal_v3.mpj.gz").read_bytes()
+    segment = gzip.decompress(packed)
+    path.write_bytes({"": segment, ".gz": packed, ".zst": zstandard.compress(segment)}[ending])
     scan = millpond.scan(path, prices="int64")
     with pytest.warns(millpond.MillpondWarning, match="69 events lost"):
         rows = scan.to_numpy()

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import zstandard
 from conftest import Gateway
-from itch_file import add, broken, execute, framed, made_up_day
+from itch_file import add, broken, delete, execute, framed, made_up_day
 
 duckdb = pytest.importorskip("duckdb")
 polars = pytest.importorskip("polars")
@@ -27,6 +27,7 @@ pyarrow = pytest.importorskip("pyarrow")
 
 NOON = 12 * 3600 * 10**9
 arrow = millpond.Scan._arrow
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 
 
 @pytest.fixture(scope="module")
@@ -238,6 +239,21 @@ def test_damage_keeps_the_good_rows_and_names_the_place(day, tmp_path: Path) -> 
     assert f"'{path}'" in report.errors[0] and "at byte" in report.errors[0]
 
 
+@pytest.mark.parametrize("name", ["AB\x01C", "caf\xe9"])
+def test_messages_about_a_stock_without_a_printable_name_are_refused(name: str, tmp_path: Path) -> None:
+    good = [add(1, 10, 1, "B", 100, "AAPL", 1_892_400), delete(1, 40, 1)]
+    bad = add(9, 20, 2, "B", 100, "????", 1_000).replace(b"????", name.encode("latin-1"))
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(framed(good[0], bad, good[1]))
+    scan = millpond.scan(path, prices="int64")
+    with pytest.warns(millpond.MillpondWarning, match="0 errors, 0 events lost; 1 messages refused"):
+        rows = scan.to_numpy()
+    assert rows["bid_px_00"].tolist() == [1_892_400, millpond.UNDEF_PRICE]
+    assert scan.symbols_of(rows).tolist() == ["AAPL", "AAPL"]
+    report = scan.report
+    assert (report.ok, report.refused, report.error_count, report.complete) == (False, 1, 0, True)
+
+
 @pytest.mark.parametrize("read", ["to_numpy", "to_arrow", "to_polars", "to_pandas", "to_parquet"])
 def test_every_way_to_read_warns_of_damage(day, tmp_path: Path, read: str) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "cut.itch"
@@ -380,6 +396,52 @@ def test_a_journal_holds_what_the_ring_brought(program: str, ring_name: str, tmp
         after = millpond.scan(folder)
         kept = after.to_numpy()
     assert len(kept) > 0 and (len(kept) == 5000 or not after.report.ok)
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where segments are unpacked."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+def test_a_compressed_segment_that_ends_early_keeps_the_records_before(temporary: Path, tmp_path: Path) -> None:
+    golden = (GOLDEN / "journal_v3.mpj.gz").read_bytes()
+    plain = tmp_path / "plain.mpj"
+    plain.write_bytes(gzip.decompress(golden))
+    path = tmp_path / "0000000001.mpj.gz"
+    path.write_bytes(golden[: len(golden) // 2])
+    scan = millpond.scan(path)
+    with pytest.warns(millpond.MillpondWarning, match="within its compressed data"):
+        rows = scan.to_numpy()
+    with pytest.warns(millpond.MillpondWarning, match="69 events lost"):
+        whole = millpond.scan(plain).to_numpy()
+    assert 0 < len(rows) < len(whole) and rows.tobytes() == whole[: len(rows)].tobytes()
+    errors = scan.report.errors
+    assert not scan.report.ok and any("cut off" in error for error in errors)
+    assert all(str(path) in error for error in errors if "/" in error) and str(temporary) not in "".join(errors)
+
+
+def test_an_unpacked_segment_is_gone_after_the_scan(temporary: Path, tmp_path: Path) -> None:
+    path = tmp_path / "0000000001.mpj.gz"
+    path.write_bytes((GOLDEN / "journal_v3.mpj.gz").read_bytes())
+    scan = millpond.scan(path)
+    batches = scan.batches(max_rows=1)
+    next(batches)
+    (folder,) = temporary.iterdir()
+    assert folder.stat().st_mode & 0o777 == 0o700 and [each.name for each in folder.iterdir()] == ["0000000001.mpj"]
+    del batches, scan
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_folder_with_compressed_segments_is_refused(tmp_path: Path) -> None:
+    golden = (GOLDEN / "journal_v3.mpj.gz").read_bytes()
+    (tmp_path / "0000000001.mpj.gz").write_bytes(golden)
+    (tmp_path / "0000000002.mpj").write_bytes(gzip.decompress(golden))
+    with pytest.raises(millpond.DamagedFile, match=r"'0000000001\.mpj\.gz' is compressed"):
+        millpond.scan(tmp_path)
 
 
 def test_a_real_capture_gives_every_quote(data: Path) -> None:

@@ -1,0 +1,41 @@
+"""What exporters need of a scan and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import numpy.typing as npt
+
+from . import _core
+from .batch import Batch, Rows, dtypes
+from .names import Names
+
+TABLES = tuple(dtypes())
+"""Names of the tables, in the order of their numbers in the extension module."""
+
+
+def mask_of(*tables: str) -> int:
+    """Bits of these tables."""
+    return sum(1 << TABLES.index(table) for table in tables)
+
+
+class ArrowTable(Protocol):
+    """A table that is read as a stream of Arrow record batches."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class Readable(Protocol):
+    """A file that is read lazily. `scan.Scan` is the one."""
+
+    prices: str
+
+    @property
+    def symbols(self) -> Names: ...
+    def symbols_of(self, rows: Rows) -> Names: ...
+    def batches(self, max_rows: int = 65536) -> Iterator[Batch]: ...
+    def _only_symbol(self, symbol: str) -> Readable: ...
+    def _read(self, max_rows: int, tables: int) -> Iterator[Batch]: ...
+    def _parts(self, tables: Iterable[str], max_rows: int) -> Iterator[list[tuple[str, _core.TablePart]]]: ...
+    def _read_itch(self, letter: str, max_rows: int) -> Iterator[npt.NDArray[Any]]: ...
