@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <unordered_map>
 
+#include <millpond/journal/catalog.hpp>
 #include <millpond/journal/journal_reader.hpp>
 #include <millpond/net/unpacked_file.hpp>
 
@@ -15,7 +17,7 @@ namespace {
 class JournalSource final : public Source {
 public:
     explicit JournalSource(const Options& options)
-        : path_(options.path), start_(options.start), filter_(options.symbols) {
+        : path_(options.path), bytes_(options.bytes), start_(options.start), filter_(options.symbols) {
         if (!std::filesystem::is_directory(path_) && net::is_packed(path_)) {
             unpacked_.emplace(path_, std::filesystem::temp_directory_path(), journal::kMostSegmentBytes);
         } else {
@@ -39,7 +41,15 @@ public:
     std::size_t instruments() const noexcept override { return names_.size(); }
     market::Instrument instrument(feed::InstrumentId id) const noexcept override { return names_[id]; }
     Counts counts() const override { return {{"records", records_}, {"lost", lost_}, {"unnamed", unnamed_}}; }
-    std::uint64_t offset() const noexcept override { return reader_ ? records_ : unpacked_->packed_offset(); }
+    /// As a share of the records, and of a compressed segment half of it for unpacking.
+    std::uint64_t offset() const noexcept override {
+        if (!reader_) return unpacked_->packed_offset() / 2;
+        const auto all = records_end_ - first_record_;
+        const auto done = std::clamp(reader_->next_record(), first_record_, records_end_) - first_record_;
+        const auto share = all == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(all);
+        const auto bytes = unpacked_ ? bytes_ - bytes_ / 2 : bytes_;
+        return bytes_ - bytes + static_cast<std::uint64_t>(static_cast<double>(bytes) * share);
+    }
 
     template <class Event>
     void on(Event event) {
@@ -61,6 +71,11 @@ private:
     void begin(const std::filesystem::path& path) {
         reader_.emplace(path);
         if (start_) reader_->seek_time(*start_);
+        for (const auto& segment : journal::describe_segments(path)) {
+            if (segment.next_record == 0) continue;
+            if (records_end_ == 0) first_record_ = segment.first_record;
+            records_end_ = std::max({records_end_, segment.next_record, first_record_});
+        }
     }
     /// Names the compressed file instead of the temporary one.
     [[nodiscard]] std::string with_own_path(std::string fault) const {
@@ -97,6 +112,7 @@ private:
 
     static constexpr feed::InstrumentId kMostInstruments = 1U << 26U;
     std::string path_;
+    std::uint64_t bytes_;  // of the files
     std::optional<std::int64_t> start_;
     std::optional<net::UnpackedFile> unpacked_;     // its file lives as long as the reader
     std::optional<journal::JournalReader> reader_;  // none while a segment is being unpacked
@@ -106,6 +122,8 @@ private:
     std::vector<feed::InstrumentId> numbers_;  // here, by number in the epoch
     std::vector<market::Instrument> names_;
     std::unordered_map<std::string, feed::InstrumentId> by_name_;
+    std::uint64_t first_record_{0};
+    std::uint64_t records_end_{0};
     std::uint64_t records_{0};
     std::uint64_t lost_{0};
     std::uint64_t unnamed_{0};

@@ -46,7 +46,7 @@ public:
     [[nodiscard]] virtual std::size_t instruments() const noexcept = 0;
     [[nodiscard]] virtual market::Instrument instrument(feed::InstrumentId id) const noexcept = 0;
     [[nodiscard]] virtual Counts counts() const = 0;
-    /// Bytes (or records, of a journal; compressed bytes while it is unpacked) behind what was read.
+    /// Bytes of the file, as it lies there, behind what was read; of a journal about that.
     [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
 
     /// What is wrong with the file, where, and the bound that was broken; the first ones of many.

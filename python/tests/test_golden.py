@@ -49,3 +49,4 @@ def test_a_recorded_journal(ending: str, tmp_path: Path) -> None:
     assert latest == LATEST
     assert len(rows) == 200 - 69
     assert scan.report.counts["lost"] == 69
+    assert scan._opened is not None and scan._opened.done() == path.stat().st_size
