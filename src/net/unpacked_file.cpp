@@ -13,9 +13,7 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4'096;
 
-[[noreturn]] void fail(const std::string& what) {
-    throw std::system_error(errno, std::generic_category(), what);
-}
+[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
 
 bool is_zero(std::span<const std::byte> bytes) noexcept {
     return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });

@@ -65,14 +65,15 @@ TEST_F(UnpackedFiles, HoldWhatWasPackedAndAreGoneAfterwards) {
             std::filesystem::path made;
             {
                 UnpackedFile unpacked{file.path(), folder_, kAny};
-                while (unpacked.step()) {}
+                while (unpacked.step()) {
+                }
                 EXPECT_FALSE(unpacked.step());
                 made = unpacked.path();
                 EXPECT_TRUE(contents_of(made) == text);
                 EXPECT_EQ(unpacked.damage(), "");
                 EXPECT_EQ(unpacked.packed_offset(), std::filesystem::file_size(file.path()));
                 EXPECT_EQ(made.filename(), std::filesystem::path{file.path()}.stem());
-                struct stat facts {};
+                struct stat facts{};
                 ASSERT_EQ(stat(made.parent_path().c_str(), &facts), 0);
                 EXPECT_EQ(facts.st_mode & 0777U, 0700U);
             }
@@ -84,8 +85,9 @@ TEST_F(UnpackedFiles, HoldWhatWasPackedAndAreGoneAfterwards) {
 TEST_F(UnpackedFiles, PagesOfZerosTakeNoSpace) {
     const ScratchFile file{scratch_name("zeros.gz"), packed(std::string(64U << 20U, '\0') + "end")};
     UnpackedFile unpacked{file.path(), folder_, kAny};
-    while (unpacked.step()) {}
-    struct stat facts {};
+    while (unpacked.step()) {
+    }
+    struct stat facts{};
     ASSERT_EQ(stat(unpacked.path().c_str(), &facts), 0);
     EXPECT_EQ(facts.st_size, (64 << 20) + 3);
     EXPECT_LT(facts.st_blocks * 512, 1 << 20);
@@ -96,12 +98,13 @@ TEST_F(UnpackedFiles, OfACutFileWhatIsThereAndTheByte) {
     const auto whole = packed(text);
     const ScratchFile file{scratch_name("cut.gz"), whole.substr(0, whole.size() / 2)};
     UnpackedFile unpacked{file.path(), folder_, kAny};
-    while (unpacked.step()) {}
+    while (unpacked.step()) {
+    }
     const auto found = contents_of(unpacked.path());
     EXPECT_FALSE(found.empty());
     EXPECT_TRUE(text.starts_with(found));
-    EXPECT_THAT(unpacked.damage(), HasSubstr("'" + file.path() + "', compressed byte " +
-                                             std::to_string(whole.size() / 2)));
+    EXPECT_THAT(unpacked.damage(),
+                HasSubstr("'" + file.path() + "', compressed byte " + std::to_string(whole.size() / 2)));
 }
 
 TEST_F(UnpackedFiles, ContentsBeyondTheLimitAreCutOffAndNamed) {
@@ -109,12 +112,14 @@ TEST_F(UnpackedFiles, ContentsBeyondTheLimitAreCutOffAndNamed) {
     const ScratchFile file{scratch_name("long.gz"), packed(text)};
     for (const std::uint64_t most : {0U, 1U, 4'096U, 99'999U}) {
         UnpackedFile unpacked{file.path(), folder_, most};
-        while (unpacked.step()) {}
+        while (unpacked.step()) {
+        }
         EXPECT_TRUE(contents_of(unpacked.path()) == text.substr(0, most));
         EXPECT_THAT(unpacked.damage(), HasSubstr("longer than " + std::to_string(most) + " bytes"));
     }
     UnpackedFile unpacked{file.path(), folder_, text.size()};
-    while (unpacked.step()) {}
+    while (unpacked.step()) {
+    }
     EXPECT_EQ(unpacked.damage(), "");
 }
 

@@ -14,9 +14,9 @@ namespace millpond::net {
 /// Whether the file begins as gzip or zstd does. Throws std::system_error that names the path.
 [[nodiscard]] bool is_packed(const std::string& path);
 
-/// The contents of a .gz or .zst file in a temporary file, for readers that map a file. It is in a folder that only this
-/// user can enter, and both are removed with this object; a process that is killed leaves them. Pages of zeros take no
-/// disk space.
+/// The contents of a .gz or .zst file in a temporary file, for readers that map a file. It is in a folder that only
+/// this user can enter, and both are removed with this object; a process that is killed leaves them. Pages of zeros
+/// take no disk space.
 ///
 /// Threads: one. Memory: two MiB, and what decompressing takes.
 class UnpackedFile {
