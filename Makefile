@@ -29,13 +29,16 @@ python: deps-python dev ## run the tests of the Python package in their own virt
 wheel: deps-python+aarch64+wheel ## build wheels for this machine and AArch64, and a source distribution: build/python/dist (root)
 	python/build_wheel --aarch64
 
+wheel-test: wheel ## install those wheels and use them in a bare Debian 12 tree (root)
+	python/test_wheel build/python/dist
+
 # Debian's, unless there is another one that brought its own Node.
 npm:
 	@command -v npm >/dev/null || tools/install_packages node
 
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
-check-all: check dev ## everything in check, and comparisons with other packages at full size: about ten minutes more
+check-all: check dev wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
 	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
@@ -113,4 +116,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python wheel wheel-test npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean
