@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from itch_file import made_up_day
 
 DAY, _ = made_up_day(300, 3)
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
+SEGMENT = gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes())
 PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
 
@@ -60,6 +62,23 @@ def test_a_day_with_changed_bytes(changes: list[tuple[int, int]], packed: bool) 
     for at, value in changes:
         data[at] = value
     check(gzip.compress(data, 1) if packed else bytes(data), None)
+
+
+# Headers, and the first records, lie in its first 8 KiB.
+@many
+@given(
+    st.lists(st.tuples(st.integers(0, 8_191), st.integers(0, 255)), max_size=20),
+    st.integers(0, 20_000),
+    st.sampled_from(["", "contents", "packed"]),
+)
+def test_a_segment_with_changed_bytes(changes: list[tuple[int, int]], cut: int, packed: str) -> None:
+    data = bytearray(SEGMENT)
+    for at, value in changes:
+        data[at] = value
+    if packed == "packed":
+        check(bytes(data[:cut]) if cut % 2 else gzip.compress(data[:100_000], 1)[:cut], None)
+    else:
+        check(gzip.compress(data[:cut], 1) if packed else bytes(data[: cut or len(data)]), None)
 
 
 @pytest.mark.parametrize("name", ["Miax.Tom.Mach.v1.9.Example.pcap", "Multiple.Packets.pcap"])
