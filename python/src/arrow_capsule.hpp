@@ -16,6 +16,18 @@
 
 namespace millpond::python {
 
+/// Whether this thread holds the GIL. The stable ABI, used from Python 3.12 on, has no PyGILState_Check; there a thread
+/// knows its own state, and this one is put back at once.
+inline bool holds_gil() noexcept {
+#ifdef Py_LIMITED_API
+    PyThreadState* const own = PyThreadState_Swap(nullptr);
+    if (own != nullptr) PyThreadState_Swap(own);
+    return own != nullptr;
+#else
+    return PyGILState_Check() != 0;
+#endif
+}
+
 /// A stream of Arrow's over `Batches`: schema() gives columns without rows, next() columns and their rows, 0 at the
 /// end, and in_use() the flag of the one thread that may be in it.
 template <class Batches>
@@ -53,7 +65,7 @@ private:
     int guarded(Work&& work) noexcept {
         // A consumer may call with the interpreter's lock or without; the source may need another thread to have it.
         std::optional<nanobind::gil_scoped_release> unlocked;
-        if (Py_IsInitialized() != 0 && PyGILState_Check() != 0) unlocked.emplace();
+        if (Py_IsInitialized() != 0 && holds_gil()) unlocked.emplace();
         try {
             const InUse guard{batches_.in_use()};
             work(batches_);
