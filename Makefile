@@ -26,6 +26,14 @@ node: npm ## run the tests of the npm package
 python: deps-python dev ## run the tests of the Python package in their own virtual environment
 	python/run_tests --junit-xml=$(CURDIR)/build/python/tests.xml
 
+python-each: python ## the same with every other CPython from 3.10 on that is in PATH or of pyenv
+	@for version in 3.10 3.12 3.13 3.14; do \
+		for python in "$$HOME"/.pyenv/versions/$$version.*/bin/python3 python$$version; do \
+			"$$python" -c '' 2>/dev/null || continue; \
+			echo "$$python"; PYTHON=$$python python/run_tests || exit 1; break; \
+		done; \
+	done
+
 wheel: deps-python+aarch64+wheel ## build wheels for this machine and AArch64, and a source distribution: build/python/dist (root)
 	python/build_wheel --aarch64
 
@@ -38,7 +46,7 @@ npm:
 
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
-check-all: check dev wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
+check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
 	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
@@ -116,4 +124,4 @@ pgo: deps-build ## build the program with profile-guided optimisation, using its
 clean: ## remove all builds
 	rm -rf build
 
-.PHONY: docs help demo test node python wheel wheel-test npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean
+.PHONY: docs help demo test node python python-each wheel wheel-test npm dev check check-all pictures format format-check layers words headers lint asan tsan bench callgrind fuzz aarch64 soak lossless soak-minute package package-test pgo clean
