@@ -48,7 +48,8 @@ const Words& words_of(Finding::Kind kind) noexcept {
          "Pieces of the byte stream were lost because the raw log's ring was full, or could not be written.",
          "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
         {"superseded", error, "Another machine has taken over the session: it does not run here.",
-         "Make this machine its standby, by [standby] and a restart. `millpond fix sessions promote` takes it back."},
+         "Restart this engine with [standby]: it becomes the other one's standby. `promote --force` takes the session "
+         "back."},
         {"standby_stopped", error, "The session has stopped: its standby is lost, or was never there.",
          "The text says why. Bring the standby back; `on_standby_loss = \"continue\"` and a reload run it without."},
         {"standby_lost", warning, "The session goes on without its standby.",
@@ -87,8 +88,7 @@ void find_standby(const engine::StandbyStatus& standby, const Add& add) {
         add(Finding::Kind::standby_filling, fmt::format("the standby lacks {} messages", standby.behind));
     }
     if (standby.state == State::lost || (standby.state == State::connecting && standby.losses != 0)) {
-        const bool goes_on = standby.on_loss == engine::OnStandbyLoss::go_on;
-        add(goes_on ? Finding::Kind::standby_lost : Finding::Kind::standby_stopped, why("the standby is lost"));
+        add(standby.goes_on ? Finding::Kind::standby_lost : Finding::Kind::standby_stopped, why("the standby is lost"));
     }
 }
 

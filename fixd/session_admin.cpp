@@ -99,16 +99,17 @@ engine::SessionHandle& session_named(std::string_view name, const SessionList& s
     return **std::ranges::find(sessions, found, [](const auto& session) -> const auto& { return session->name(); });
 }
 
-/// SESSION, or with * each one that waits.
+/// SESSION, or with * each one that waits or was taken over by another machine.
 void promote(std::string_view name, std::string_view how, const Administered& administered) {
     if (how != "-" && how != "force") throw BadRequest(fmt::format("promote: - or force, found '{}'", how));
     if (!administered.promote) throw BadRequest("nothing can be promoted here");
     std::vector<std::string> names;
     for (const auto& replica : waiting(administered)) names.push_back(replica.name);
-    if (name != "*") {
-        for (const auto& session : administered.sessions()) names.push_back(session->name());
-        names = {name_like(name, names)};
+    for (const auto& session : administered.sessions()) {
+        const bool is_superseded = session->status().standby.state == engine::StandbyStatus::State::superseded;
+        if (name != "*" || is_superseded) names.push_back(session->name());
     }
+    if (name != "*") names = {name_like(name, names)};
     std::string errors;
     for (const auto& one : names) {
         const auto error = administered.promote(one, how == "force");

@@ -59,7 +59,11 @@ std::string SessionSet::promote(std::string_view name, bool force) {
     if (place == placed_.end()) return fmt::format("there is no session '{}' that could be promoted", name);
     if ((*place)->waiting == nullptr) {
         if ((*place)->session == nullptr) return "sessions of target '*' have no standby";
-        return promoted(*(*place)->session);
+        auto& session = *(*place)->session;
+        if (session.status().standby.state == engine::StandbyStatus::State::superseded && !force) {
+            return fmt::format("{}: another machine has taken over, and may have messages that this store lacks", name);
+        }
+        return promoted(session);
     }
     const auto epoch = options_.replicas->promote(name, force);
     if (!epoch) return epoch.error();

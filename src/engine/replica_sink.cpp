@@ -53,6 +53,16 @@ bool ReplicaSink::greet(const Hello& hello, OutputQueue& output) {
             output);
         return false;
     }
+    const bool is_empty = own.next_sender == 1 && own.next_target == 1;
+    if (hello.position.lineage != own.lineage && !is_empty) {
+        refuse({Reason::store, "it holds the copy of another store than the primary's: its next numbers are " +
+                                   std::to_string(own.next_sender) + " and " + std::to_string(own.next_target) +
+                                   ", the primary's " + std::to_string(hello.position.next_sender) + " and " +
+                                   std::to_string(hello.position.next_target) + "; promote it, or remove its store"},
+               output);
+        return false;
+    }
+    lineage_ = hello.position.lineage;
     return write_frame(output, Welcome{.position = own});
 }
 
@@ -106,6 +116,7 @@ ReplicaSink::Applied ReplicaSink::apply(const Begin& begin) {
     const bool is_whole = begin.is_whole == 1 && standing.role == StoreRole::replica && !is_new;
     standing.role = is_whole ? StoreRole::replica : StoreRole::filling;
     standing.epoch = begin.epoch;
+    standing.lineage = lineage_;
     standing.superseded_by = 0;
     standing.replica_next = is_new ? 1 : std::min(standing.replica_next, begin.next_sender);
     store_->set_standing(standing);

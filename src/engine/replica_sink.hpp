@@ -58,6 +58,7 @@ private:
     fix::FileStore* store_;
     std::size_t most_message_;
     std::string failure_;
+    std::uint64_t lineage_{0};  // the primary's
     bool has_begun_{false};
     bool is_filled_{false};
     std::uint64_t acked_{0};

@@ -1,12 +1,23 @@
 #include "replica_source.hpp"
 
 #include <algorithm>
+#include <random>
 #include <utility>
 #include <variant>
 
 namespace millpond::engine {
 
 using namespace replication;
+
+namespace {
+
+/// A number that no other store has.
+std::uint64_t new_lineage() {
+    std::random_device random;
+    return (std::uint64_t{random()} << 32U) | random() | 1U;
+}
+
+}  // namespace
 
 Position position_of(const fix::FileStore& store) noexcept {
     const auto standing = store.standing();
@@ -16,11 +27,17 @@ Position position_of(const fix::FileStore& store) noexcept {
             .creation_utc_ns = store.creation_utc_ns(),
             .next_sender = store.next_sender(),
             .next_target = store.next_target(),
-            .newest = newest ? hash_of(*newest) : 0};
+            .newest = newest ? hash_of(*newest) : 0,
+            .lineage = standing.lineage};
 }
 
 ReplicaSource::ReplicaSource(fix::FileStore& store, OutputQueue& output, std::string identity, std::string token)
-    : store_(&store), output_(&output), identity_(std::move(identity)), token_(std::move(token)) {}
+    : store_(&store), output_(&output), identity_(std::move(identity)), token_(std::move(token)) {
+    auto standing = store.standing();
+    if (standing.lineage != 0) return;
+    standing.lineage = new_lineage();
+    store.set_standing(standing);
+}
 
 void ReplicaSource::greet(bool is_whole, std::int64_t now_ns) {
     disconnect();

@@ -30,7 +30,7 @@ public:
     }
     Fields& operator>>(Position& position) noexcept {
         return *this >> position.epoch >> position.epoch_first >> position.creation_utc_ns >> position.next_sender >>
-               position.next_target >> position.newest;
+               position.next_target >> position.newest >> position.lineage;
     }
     std::string_view text(std::size_t size) noexcept {
         if (bytes_.size() < size) {
@@ -64,7 +64,7 @@ public:
     }
     Bytes& operator<<(const Position& position) noexcept {
         return *this << position.epoch << position.epoch_first << position.creation_utc_ns << position.next_sender
-                     << position.next_target << position.newest;
+                     << position.next_target << position.newest << position.lineage;
     }
     Bytes& operator<<(std::string_view text) noexcept {
         if (size_ + text.size() > bytes_.size()) {

@@ -39,7 +39,8 @@ struct Position {
     std::int64_t creation_utc_ns{0};  ///< When the numbers last began at 1.
     std::uint64_t next_sender{1};
     std::uint64_t next_target{1};
-    std::uint64_t newest{0};  ///< Hash of the newest message; 0: there is none.
+    std::uint64_t newest{0};   ///< Hash of the newest message; 0: there is none.
+    std::uint64_t lineage{0};  ///< As in fix::StoreStanding.
     friend bool operator==(const Position&, const Position&) = default;
 };
 

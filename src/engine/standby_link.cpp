@@ -50,9 +50,14 @@ StandbyLink::StandbyLink(StandbyOptions options, fix::FileStore& store, std::str
       input_(kInputBytes),
       source_(store, output_, std::move(identity), options_.token),
       backoff_ns_(kFirstBackoffNanos),
-      is_whole_(options_.mode == StandbyMode::received && options_.on_loss == OnStandbyLoss::stop) {
+      is_whole_(options_.mode == StandbyMode::received && !goes_on_without()) {
     if (store.standing().is_superseded()) set_state(State::superseded);
     show();
+}
+
+/// Whether the session runs while the standby is lost: a machine that took over has none until another one is back.
+bool StandbyLink::goes_on_without() const noexcept {
+    return options_.on_loss == OnStandbyLoss::go_on || store_->standing().is_alone();
 }
 
 void StandbyLink::begin() {
@@ -88,12 +93,14 @@ void StandbyLink::show() noexcept {
     behind_.set(source_.behind());
     skipped_.set(source_.skipped());
     epoch_.set(store_->standing().epoch);
+    goes_on_.store(goes_on_without(), std::memory_order_relaxed);
 }
 
 StandbyStatus StandbyLink::status() const {
     StandbyStatus status{.state = shown_.load(std::memory_order_relaxed),
                          .mode = options_.mode,
                          .on_loss = options_.on_loss,
+                         .goes_on = goes_on_.load(std::memory_order_relaxed),
                          .behind = behind_.read(),
                          .losses = losses_.read(),
                          .skipped = skipped_.read(),
@@ -174,7 +181,7 @@ void StandbyLink::lose(core::Moment now) {
     const bool was_connected = connection_ != nullptr;
     set_state(State::lost);
     losses_.add();
-    permits_ = options_.on_loss == OnStandbyLoss::go_on;
+    permits_ = goes_on_without();
     if (permits_) is_whole_ = false;
     if (was_connected && source_.state() == ReplicaSource::State::attached) {
         drop("no acknowledgement in time", now);
@@ -286,6 +293,7 @@ void StandbyLink::follow(core::Moment now) {
             if (state_ == State::attached) break;
             set_state(State::attached);
             permits_ = true;
+            note_copied();
             is_whole_ = options_.mode == StandbyMode::received;
             backoff_ns_ = kFirstBackoffNanos;
             {
@@ -297,6 +305,14 @@ void StandbyLink::follow(core::Moment now) {
     }
     show();
     owner_->on_standby(now);
+}
+
+/// The standby has all: from now on the session stops without it, where that is asked.
+void StandbyLink::note_copied() noexcept {
+    auto standing = store_->standing();
+    if (!standing.is_alone()) return;
+    standing.copied_epoch = standing.epoch;
+    store_->set_standing(standing);
 }
 
 void StandbyLink::flush(core::Moment now) {

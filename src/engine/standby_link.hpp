@@ -80,6 +80,8 @@ private:
     void follow(core::Moment now);
     void lose(core::Moment now);
     void show() noexcept;
+    void note_copied() noexcept;
+    [[nodiscard]] bool goes_on_without() const noexcept;
     void set_state(StandbyStatus::State state) noexcept;
     [[nodiscard]] std::int64_t lost_at_ns() const noexcept;
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
@@ -112,6 +114,7 @@ private:
     core::Tally losses_;
     core::Tally skipped_;
     core::Tally epoch_;
+    std::atomic<bool> goes_on_{false};
     mutable std::mutex error_lock_;
     std::string error_;
 };

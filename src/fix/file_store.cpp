@@ -58,7 +58,9 @@ StoreStanding FileStore::standing() const noexcept {
             .epoch = header.epoch,
             .epoch_first = header.epoch_first,
             .superseded_by = header.superseded_by,
-            .replica_next = header.replica_next};
+            .replica_next = header.replica_next,
+            .lineage = header.lineage,
+            .copied_epoch = header.copied_epoch};
 }
 
 void FileStore::set_standing(const StoreStanding& standing) noexcept {
@@ -66,6 +68,8 @@ void FileStore::set_standing(const StoreStanding& standing) noexcept {
     header.epoch_first = standing.epoch_first;
     header.superseded_by = standing.superseded_by;
     header.replica_next = standing.replica_next;
+    header.lineage = standing.lineage;
+    header.copied_epoch = standing.copied_epoch;
     header.epoch = standing.epoch;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     header.role = static_cast<std::uint64_t>(standing.role);
@@ -141,6 +145,8 @@ MessageStore::Turn FileStore::turn() noexcept {
     header.epoch_first = from.epoch_first;
     header.superseded_by = from.superseded_by;
     header.replica_next = from.replica_next;
+    header.lineage = from.lineage;
+    header.copied_epoch = from.copied_epoch;
     header.next_sender.store(number, std::memory_order_relaxed);
     header.next_target.store(from.next_target.load(std::memory_order_relaxed), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -290,8 +290,12 @@ TEST_F(Replication, AStandbyThatIsAheadIsRefusedByName) {
     receive();
     source_->publish(1);
     settle();
-    // The primary's disk was lost, or an older copy of it put back.
+    // An older copy of the primary's disk was put back.
+    const auto lineage = primary_->standing().lineage;
     open_primary("restored");
+    auto standing = primary_->standing();
+    standing.lineage = lineage;
+    primary_->set_standing(standing);
     connect();
     settle();
     EXPECT_EQ(source_->state(), ReplicaSource::State::refused);
@@ -307,6 +311,36 @@ TEST_F(Replication, AStandbyThatIsAheadIsRefusedByName) {
     settle();
     EXPECT_EQ(source_->failure(), "the standby has another message 3 than we have");
     EXPECT_EQ(standby_->retrieve(3), "x");
+}
+
+TEST_F(Replication, TheCopyOfAnotherStoreIsKeptWhateverThePrimarysEpochAndTime) {
+    connect();
+    settle();
+    for (int i = 0; i < 3; ++i) send("x");
+    receive();
+    source_->publish(1);
+    settle();
+    for (const auto epoch : {0U, 1U}) {
+        // The primary's disk is new, or a second primary came.
+        open_primary("new" + std::to_string(epoch), kCreated + 1);
+        auto standing = primary_->standing();
+        standing.epoch = epoch;
+        primary_->set_standing(standing);
+        connect();
+        settle();
+        EXPECT_EQ(source_->state(), ReplicaSource::State::refused);
+        EXPECT_EQ(source_->failure(),
+                  "the standby refuses: it holds the copy of another store than the primary's: its next numbers are 4 "
+                  "and 2, the primary's 1 and 1; promote it, or remove its store");
+        EXPECT_EQ(sink_->failure(), source_->failure().substr(std::string{"the standby refuses: "}.size()));
+    }
+    EXPECT_EQ(standby_->retrieve(3), "x");
+    // An empty store has nothing to lose.
+    open_standby("empty");
+    connect();
+    settle();
+    EXPECT_EQ(source_->state(), ReplicaSource::State::attached);
+    expect_same();
 }
 
 TEST_F(Replication, APromotionRefusesTheOldPrimaryForGood) {

@@ -384,6 +384,33 @@ TEST_F(StandbyTest, ThePromotedStandbyGoesOnWithTheRightNumbersAndEachOrderIsAns
     ASSERT_TRUE(alone([&] { return desk_.orders.size() == 3; }));
 }
 
+TEST_F(StandbyTest, AfterAPromotionASessionRunsAloneUntilAStandbyHasHadEverythingAndStopsWithoutItThen) {
+    start_standby();
+    start_house(StandbyMode::received, OnStandbyLoss::stop);
+    start_desk();
+    ASSERT_TRUE(both([&] { return desk_is_on(); }));
+    ASSERT_TRUE(trade(5));
+    acceptor_.reset();
+    ASSERT_TRUE(server_->promote("FIX.4.4:HOUSE->DESK").has_value());
+    server_.reset();
+    // The machine that it took over from stays away.
+    for (int i = 0; i < 2; ++i) {
+        start_house(StandbyMode::received, OnStandbyLoss::stop, "standby");
+        ASSERT_TRUE(alone([&] { return is(State::lost) && desk_is_on(); })) << "also after a restart";
+        EXPECT_TRUE(standby().goes_on);
+        if (i == 0) acceptor_.reset();
+    }
+    ASSERT_TRUE(trade(10));
+    start_standby("primary");
+    ASSERT_TRUE(is_replica_);
+    ASSERT_TRUE(both([&] { return is(State::attached); })) << standby().error;
+    EXPECT_FALSE(standby().goes_on);
+    ASSERT_TRUE(trade(15));
+    server_.reset();
+    ASSERT_TRUE(alone([&] { return is(State::lost) && !desk_is_on(); })) << "now it stops";
+    EXPECT_EQ(desk_.orders.size(), 15U);
+}
+
 TEST_F(StandbyTest, WhatTheCounterpartyMissedIsResentFromTheCopy) {
     start_standby();
     start_house(StandbyMode::received, OnStandbyLoss::stop);

@@ -166,7 +166,8 @@ TEST_F(FixStandbyPair, APromotionRunsTheSessionThereAndEndsItHere) {
     ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
     EXPECT_EQ(b_->status("HOUSE").standby.state, engine::StandbyStatus::State::off);
     // The old primary takes it back on request.
-    EXPECT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_THAT(a_->engine().promote("FIX.4.4:HOUSE->DESK", false), HasSubstr("another machine has taken over"));
+    EXPECT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");
     ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"stage\":\"superseded\""); })) << health(*b_);
     ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
 }

@@ -50,11 +50,13 @@ struct StoreHeader {
     /// Counts in the current segment only. In a line that sending does not touch.
     alignas(64) std::atomic<std::uint64_t> next_target{1};
     std::atomic<std::int64_t> sealed_utc_ns{0};  ///< When it was left; 0: not known.
-    std::uint64_t role{0};         ///< As StoreRole. This and the next three count in the current segment.
-    std::uint64_t epoch_first{0};  ///< These as in StoreStanding.
+    std::uint64_t role{0};                       ///< As StoreRole. This and the next five count in the current segment.
+    std::uint64_t epoch_first{0};                ///< These as in StoreStanding.
     std::uint64_t superseded_by{0};
     std::uint64_t replica_next{0};
-    std::uint64_t reserved[42]{};
+    std::uint64_t lineage{0};
+    std::uint64_t copied_epoch{0};
+    std::uint64_t reserved[40]{};
     std::uint32_t identity_bytes{0};           ///< 0: the store belongs to no session yet.
     char identity[kStoreIdentityBytes - 4]{};  ///< As StoreIdentity::text.
 };

@@ -21,6 +21,11 @@ struct StoreStanding {
     /// Of a replica: the next_sender that its next_target belongs to. Messages from there on came without the number of
     /// what they answer. 0: there are none.
     std::uint64_t replica_next{0};
+    std::uint64_t lineage{0};       ///< The same in a store and its copies, and in no other; 0: it never had a copy.
+    std::uint64_t copied_epoch{0};  ///< In which a standby last had all of it.
+
+    /// Whether no standby has had all of it since it was promoted.
+    [[nodiscard]] bool is_alone() const noexcept { return copied_epoch != epoch; }
 
     [[nodiscard]] bool is_superseded() const noexcept { return superseded_by > epoch; }
     [[nodiscard]] bool is_replica() const noexcept { return role == StoreRole::filling || role == StoreRole::replica; }
