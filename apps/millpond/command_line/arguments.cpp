@@ -18,7 +18,7 @@ bool names_no_command(const CLI::App& program) {
 
 /// The error in the words of this program.
 std::string in_words(const CLI::App& program, const CLI::ParseError& error) {
-    const std::string text{error.what()};
+    std::string text{error.what()};
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) == nullptr) return text;
     const auto name = text.substr(0, text.find(':'));
     if (text.find(": At Most 1 ") != std::string::npos) return name + ": given more than once";
