@@ -139,6 +139,8 @@ test("a pool of n that refuses serves n messages of its systems at once, and not
   assert.equal(pool.stats().inUse, 0);
   for (const system of systems) {
     const { opened, open } = gate();
+    let seen = 0;
+    for (let times = 0; times < 3; times++) system.subscribe("*", () => void seen++);
     system.on("async", () => opened);
     system.on("queued", () => opened, { queue: { capacity: 4 } });
     const sent = ["async", "queued", "queued"].map((path) => system.send(path));
@@ -148,6 +150,7 @@ test("a pool of n that refuses serves n messages of its systems at once, and not
     }
     open();
     await Promise.all(sent);
+    assert.equal(seen, 9, "observers take none of them");
     const depths: number[] = [];
     system.on("nested/{depth}", (message): unknown => {
       const depth = Number(message.param("depth"));

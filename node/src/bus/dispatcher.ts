@@ -187,13 +187,14 @@ export class Dispatcher extends Runner {
     return reached;
   }
 
-  /** A message of the pool; where that refuses, one of no pool, so that a small pool takes nothing from observers. */
+  /** A message of the pool. Of a pool that may refuse one of no pool, so that observers take nothing from senders. */
   #view(path: string, body: unknown, meta: unknown): Message {
     try {
-      return this.pool.acquire(path, body, meta) as Message;
+      if (!this.pool._refuses) return this.pool.acquire(path, body, meta) as Message;
     } catch {
-      return new Message(undefined, PLAIN, path, body, meta);
+      // The pool has none.
     }
+    return new Message(undefined, PLAIN, path, body, meta);
   }
 
   /** False when the queue did not take it; its sender then knows. */

@@ -11,7 +11,12 @@ export abstract class ReadyStock<T extends object, Body, Meta> extends PoolStock
 
   /** @internal Each message on loan is counted or watched: a dispatcher holds none ready. */
   get _exact(): boolean {
-    return this._checked || this._options.overflow === "refuse";
+    return this._checked || this._refuses;
+  }
+
+  /** @internal It lends its size and no more: what observers held would be missing to senders. */
+  get _refuses(): boolean {
+    return this._options.overflow === "refuse";
   }
 
   /** @internal What was reserved is on loan after all, and will be released. */
