@@ -178,3 +178,26 @@ test("what is no path and no traceparent is refused at the call, by name", async
   }
   assert.equal(system.has("b"), false);
 });
+
+test("what its sender gave up for is reported to the sender alone; another late error goes to onError", async () => {
+  const reported: unknown[] = [];
+  const system = new MessageSystem({ onError: (error) => reported.push(error) });
+  const late = new Error("late");
+  system.on(
+    "own",
+    (message) =>
+      new Promise((_, reject) => message.signal!.addEventListener("abort", () => reject(message.signal!.reason))),
+  );
+  system.on(
+    "other",
+    (message) => new Promise((_, reject) => message.signal!.addEventListener("abort", () => reject(late))),
+  );
+  for (const path of ["own", "other"]) {
+    const controller = new AbortController();
+    const sent = system.request(path, 1, { signal: controller.signal });
+    controller.abort(new Error("enough"));
+    await assert.rejects(sent, /enough/);
+    await new Promise(setImmediate);
+  }
+  assert.deepEqual(reported, [late]);
+});

@@ -199,7 +199,9 @@ export abstract class Runner extends DeliverySource implements MailboxOwner {
     this.end(delivery);
     receiver.mailbox?.finished();
     if (seen) return;
-    if (!delivery.reply(failed, value) && failed && !delivery.chained) this.reports.error(value, path, receiver.name);
+    const known = delivery.given && !delivery.emitted && value === delivery.reason; // the sender has it
+    if (!delivery.reply(failed, value) && failed && !delivery.chained && !known)
+      this.reports.error(value, path, receiver.name);
     this.recycle(delivery);
   }
 

@@ -483,13 +483,14 @@ export class Model {
     else if (this.#again(item, outcome)) this.start(item);
   }
 
-  settle(item: Item, outcome: Outcome): void {
+  /** known: the outcome is what its sender gave up for. */
+  settle(item: Item, outcome: Outcome, known = false): void {
     const { counts, config, number } = item.to;
     counts.handled++;
     if ("error" in outcome) counts.failed++;
     this.#end(item);
     if (config.queue !== undefined) item.to.running--;
-    if (!this.#answer(item, outcome) && "error" in outcome) this.log.push(`error ${number} ${outcome.error}`);
+    if (!this.#answer(item, outcome) && "error" in outcome && !known) this.log.push(`error ${number} ${outcome.error}`);
   }
 
   giveUp(item: Item, error: string, timedOut: boolean): void {
@@ -503,7 +504,7 @@ export class Model {
       this.#answer(item, { error });
       if (to.config.remote !== true || this.alone || this.replied.has(item)) return;
       this.frames.push({ kind: "abort", item });
-      this.settle(item, { error });
+      this.settle(item, { error }, !item.emitted);
     } else if (state === "resting") this.settle(item, { error });
     else {
       to.counts[timedOut ? "expired" : "aborted"]++;
