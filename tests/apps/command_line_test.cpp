@@ -148,7 +148,7 @@ TEST(ConfigCheck, ATokenFileThatCannotBeReadIsFound) {
 }
 
 TEST(ConfigCheck, ASecretThatCannotBeReadIsNamedWithItsTable) {
-    const test::ScratchFile file{"millpond_secret.toml",
+    const test::ScratchFile file{"millpond_password.toml",
                                  "[[feed]]\nlisten = '127.0.0.1:9000'\n[[mqtt]]\nbroker = '127.0.0.1:1883'\n"
                                  "user = 'me'\npassword_file = '/nonexistent'\n"};
     const auto outcome = run({"config", "check", file.path()});
