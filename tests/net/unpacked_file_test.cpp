@@ -83,7 +83,9 @@ TEST_F(UnpackedFiles, HoldWhatWasPackedAndAreGoneAfterwards) {
 }
 
 TEST_F(UnpackedFiles, PagesOfZerosTakeNoSpace) {
-    const ScratchFile file{scratch_name("zeros.gz"), packed(std::string(64U << 20U, '\0') + "end")};
+    std::string zeros(64U << 20U, '\0');
+    zeros += "end";
+    const ScratchFile file{scratch_name("zeros.gz"), packed(zeros)};
     UnpackedFile unpacked{file.path(), folder_, kAny};
     while (unpacked.step()) {
     }
