@@ -238,6 +238,7 @@ protected:
         if (kind != 0) set_link(true);
         if (!lives) a_->start();
         ASSERT_TRUE(comes_true([&] { return a_->lists("\"standby\":\"superseded\""); })) << a_->ask("list");
+        EXPECT_THAT(a_->ask("promote\t*\t-"), HasSubstr("another machine has taken over"));
         a_->stop();
         a_->start();
         ASSERT_TRUE(comes_true([&] { return b_->lists("\"standby\":\"attached\""); })) << b_->ask("list");

@@ -75,6 +75,15 @@ protected:
         ASSERT_TRUE(primary_->store(text));
         primary_->mark_written(primary_->next_sender() - 1);
     }
+    /// The standby has three messages and the number behind one that came.
+    void fill() {
+        connect();
+        settle();
+        for (int i = 0; i < 3; ++i) send("x");
+        receive();
+        source_->publish(1);
+        settle();
+    }
     void receive() { primary_->set_next_target(primary_->next_target() + 1); }
 
     /// The connection is made, and the Hello on its way.
@@ -284,12 +293,7 @@ TEST_F(Replication, NumbersThatAnOperatorSetsAreSetThereToo) {
 }
 
 TEST_F(Replication, AStandbyThatIsAheadIsRefusedByName) {
-    connect();
-    settle();
-    for (int i = 0; i < 3; ++i) send("x");
-    receive();
-    source_->publish(1);
-    settle();
+    fill();
     // An older copy of the primary's disk was put back.
     const auto lineage = primary_->standing().lineage;
     open_primary("restored");
@@ -314,12 +318,7 @@ TEST_F(Replication, AStandbyThatIsAheadIsRefusedByName) {
 }
 
 TEST_F(Replication, TheCopyOfAnotherStoreIsKeptWhateverThePrimarysEpochAndTime) {
-    connect();
-    settle();
-    for (int i = 0; i < 3; ++i) send("x");
-    receive();
-    source_->publish(1);
-    settle();
+    fill();
     for (const auto epoch : {0U, 1U}) {
         // The primary's disk is new, or a second primary came.
         open_primary("new" + std::to_string(epoch), kCreated + 1);

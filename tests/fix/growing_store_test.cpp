@@ -103,6 +103,27 @@ TEST_F(FileStoreTest, AClaimWithSpareLeavesRoomWheneverSegmentsArePreparedAndGiv
     EXPECT_GT(refusals, 20U);
 }
 
+TEST_F(FileStoreTest, ItsStandingIsThatOfEachSegmentAndOfTheNextProcess) {
+    constexpr StoreStanding kStanding{.role = StoreRole::promoted,
+                                      .epoch = 3,
+                                      .epoch_first = 4,
+                                      .superseded_by = 5,
+                                      .replica_next = 6,
+                                      .lineage = 7,
+                                      .copied_epoch = 2};
+    {
+        FileStore store{path(), 0, kGrowing};
+        store.set_standing(kStanding);
+        const auto before = store.segments();
+        bulk_up_to(store, 5'000);
+        EXPECT_GT(store.segments(), before);
+        EXPECT_EQ(store.standing(), kStanding);
+        store.reset(9);
+        EXPECT_EQ(store.standing(), kStanding);
+    }
+    EXPECT_EQ((FileStore{path(), 0, kGrowing}.standing()), kStanding);
+}
+
 TEST_F(FileStoreTest, AGrowingStoreBeginsSmallAndKeepsItsBound) {
     FileStore store{path(), 0, kGrowing};
     EXPECT_EQ(store.capacity_bytes(), FileStore::kFirstBytes);
