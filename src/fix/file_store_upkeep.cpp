@@ -107,7 +107,7 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
     utc_ns_.store(now.utc_ns, std::memory_order_relaxed);
     if (options_.durability == Durability::interval && now.monotonic_ns - synced_ns_ >= options_.interval_ns) {
         synced_ns_ = now.monotonic_ns;
-        if (const auto error = sync()) return error;
+        if (const auto error = sync_since_last()) return error;
     }
     if (looked_back_.exchange(false, std::memory_order_relaxed)) let_go_ns_ = now.monotonic_ns + kReadAgainNanos;
     const bool all = let_go_ns_ != 0 && now.monotonic_ns >= let_go_ns_;
@@ -134,7 +134,8 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
     }
 }
 
-std::error_code FileStore::sync() noexcept {
+/// Waits until the disk has what was stored since the last time.
+std::error_code FileStore::sync_since_last() noexcept {
     auto newest = synced_generation_;
     for (const auto& link : links_) {
         const auto role = link->role.load(std::memory_order_relaxed);
@@ -144,6 +145,13 @@ std::error_code FileStore::sync() noexcept {
         newest = std::max(newest, generation);
     }
     synced_generation_ = newest;
+    return {};
+}
+
+std::error_code FileStore::sync() noexcept {
+    for (const auto* link : chain_) {
+        if (const auto error = sync_bytes(link->region.data(), link->region.size())) return error;
+    }
     return {};
 }
 

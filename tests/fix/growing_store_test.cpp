@@ -357,7 +357,7 @@ TEST_F(FileStoreTest, AFullDiskIsCountedAndTheStoreGoesOnAlsoAfterARestart) {
     EXPECT_EQ(child.wait_for_end(), 0);
 }
 
-TEST_F(FileStoreTest, AnotherThreadMaintainsWhileMessagesAreStoredResentAndForgotten) {
+TEST_F(FileStoreTest, AnotherThreadMaintainsWhileMessagesAreStoredSyncedResentAndForgotten) {
     auto options = kSmall;
     options.resident_bytes = 4096;
     options.keep_ns = 50'000;
@@ -377,6 +377,7 @@ TEST_F(FileStoreTest, AnotherThreadMaintainsWhileMessagesAreStoredResentAndForgo
         const auto oldest = store.next_kept(number > 60 ? number - 60 : 1);
         EXPECT_EQ(store.retrieve(oldest), order(oldest));
         if (i % 97 == 0) store.trim();
+        if (i % 997 == 0) EXPECT_FALSE(store.sync());
         if (i % 5'000 == 0) {
             store.reset(i);
             number = 0;

@@ -37,7 +37,7 @@ enum class Durability : std::uint8_t {
 /// layout 2 are rewritten when they are opened, messages and numbers included; a process that dies meanwhile leaves
 /// either the old files or the new ones behind. Segments of any size are opened, so the bounds may change between runs.
 ///
-/// Threads: as MessageStore, and trim; `maintain` and `sync` may run on one other thread.
+/// Threads: as MessageStore, with trim and both kinds of sync; `maintain` may run on one other thread.
 /// Memory:  the files, mapped and allocated: a full disk is an error when a segment is made, never later.
 class FileStore final : public MessageStore {
 public:
@@ -128,6 +128,7 @@ private:
     void bind(StoreHeader& header, const std::filesystem::path& file) const;
     void offer(Link& link) noexcept;
     void prepare();
+    [[nodiscard]] std::error_code sync_since_last() noexcept;
     void remove_given_up() noexcept;
     void let_go_of_old(bool all) noexcept;
     [[nodiscard]] std::size_t free_number() const;
