@@ -15,12 +15,12 @@
 #include <millpond/engine/allow_list.hpp>
 #include <millpond/fix/admin_draft.hpp>
 
-#include "fixd/certificate_name.hpp"
-#include "fixd/drop_copy_check.hpp"
-#include "fixd/host_text.hpp"
-#include "fixd/session_build.hpp"
-#include "fixd/user_file.hpp"
-#include "fixd/weekdays.hpp"
+#include "fixd/accept/certificate_name.hpp"
+#include "fixd/accept/user_file.hpp"
+#include "fixd/drop_copy/drop_copy_check.hpp"
+#include "fixd/sessions/host_text.hpp"
+#include "fixd/sessions/session_build.hpp"
+#include "fixd/sessions/weekdays.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::fixd {

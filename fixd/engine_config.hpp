@@ -13,7 +13,7 @@
 #include <millpond/fix/utc_time.hpp>
 #include <millpond/net/socket_address.hpp>
 
-#include "fixd/standby_config.hpp"
+#include "fixd/standby/standby_config.hpp"
 #include "service/log.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"

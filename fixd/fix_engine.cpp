@@ -16,8 +16,8 @@
 #include <millpond/core/thread_name.hpp>
 #include <millpond/net/pack_file.hpp>
 
-#include "fixd/asset.hpp"
-#include "fixd/session_admin.hpp"
+#include "fixd/admin/session_admin.hpp"
+#include "fixd/web/asset.hpp"
 
 namespace millpond::fixd {
 namespace {

@@ -17,12 +17,12 @@
 #include <millpond/engine/replica_server.hpp>
 #include <millpond/metrics/registry.hpp>
 
-#include "fixd/admin_server.hpp"
-#include "fixd/authenticator.hpp"
+#include "fixd/accept/authenticator.hpp"
+#include "fixd/admin/admin_server.hpp"
 #include "fixd/engine_config.hpp"
-#include "fixd/health.hpp"
-#include "fixd/session_records.hpp"
-#include "fixd/session_set.hpp"
+#include "fixd/health/health.hpp"
+#include "fixd/sessions/session_records.hpp"
+#include "fixd/sessions/session_set.hpp"
 #include "service/http/server.hpp"
 #include "service/log.hpp"
 #include "service/reloader.hpp"

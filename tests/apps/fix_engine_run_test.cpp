@@ -20,7 +20,7 @@
 #include <millpond/core/clock.hpp>
 #include <millpond/fix/file_store.hpp>
 
-#include "fixd/admin_server.hpp"
+#include "fixd/admin/admin_server.hpp"
 #include "tests/apps/http_page.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/engine/raw_client.hpp"

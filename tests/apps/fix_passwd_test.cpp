@@ -15,7 +15,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "fixd/user_file.hpp"
+#include "fixd/accept/user_file.hpp"
 #include "service/password_hash.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/support/scratch_file.hpp"

@@ -27,7 +27,7 @@
 #include <millpond/fix/dictionary.hpp>
 #include <millpond/memory/message_pool.hpp>
 
-#include "fixd/admin_server.hpp"
+#include "fixd/admin/admin_server.hpp"
 #include "tests/apps/program.hpp"
 #include "tests/net/network_pair.hpp"
 #include "tests/support/certificates.hpp"

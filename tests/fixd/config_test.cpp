@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "fixd/host_text.hpp"
-#include "fixd/session_build.hpp"
-#include "fixd/weekdays.hpp"
+#include "fixd/sessions/host_text.hpp"
+#include "fixd/sessions/session_build.hpp"
+#include "fixd/sessions/weekdays.hpp"
 #include "service/settings/schema.hpp"
 #include "service/settings/value.hpp"
 #include "tests/support/scratch_file.hpp"

@@ -12,9 +12,9 @@
 #include "apps/millpond/fix/fix_echo.hpp"
 #include "apps/millpond/fix/fix_flags.hpp"
 #include "apps/millpond/fix/fix_run.hpp"
-#include "fixd/fill_application.hpp"
+#include "fixd/applications/fill_application.hpp"
+#include "fixd/applications/print_application.hpp"
 #include "fixd/fix_engine.hpp"
-#include "fixd/print_application.hpp"
 
 namespace millpond::app {
 namespace {

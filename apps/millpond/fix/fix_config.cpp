@@ -9,9 +9,9 @@
 
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/authenticator.hpp"
+#include "fixd/accept/authenticator.hpp"
 #include "fixd/engine_config.hpp"
-#include "fixd/session_build.hpp"
+#include "fixd/sessions/session_build.hpp"
 #include "service/settings/value.hpp"
 #include "service/tls.hpp"
 #include "service/token.hpp"

@@ -6,7 +6,7 @@
 #include <millpond/fix/dictionary.hpp>
 
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/fix_printer.hpp"
+#include "fixd/print/fix_printer.hpp"
 
 namespace millpond::app {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/quickfix_import.hpp"
+#include "fixd/quickfix/quickfix_import.hpp"
 #include "service/settings/toml.hpp"
 
 namespace millpond::app {

@@ -32,8 +32,8 @@
 #include "apps/millpond/fix/fix_flags.hpp"
 #include "apps/millpond/fix/fix_run.hpp"
 #include "apps/millpond/fix/fix_script.hpp"
+#include "fixd/applications/print_application.hpp"
 #include "fixd/fix_engine.hpp"
-#include "fixd/print_application.hpp"
 
 namespace millpond::app {
 namespace {

@@ -23,7 +23,7 @@
 #include "apps/millpond/fix/file_follower.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
 #include "apps/millpond/fix/fix_text.hpp"
-#include "fixd/fix_printer.hpp"
+#include "fixd/print/fix_printer.hpp"
 #include "service/stop_signal.hpp"
 
 namespace millpond::app {

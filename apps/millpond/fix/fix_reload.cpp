@@ -8,7 +8,7 @@
 
 #include "apps/millpond/command_line/to_stderr.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/admin_server.hpp"
+#include "fixd/admin/admin_server.hpp"
 #include "service/json.hpp"
 
 namespace millpond::app {

@@ -14,8 +14,8 @@
 
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/admin_server.hpp"
-#include "fixd/session_admin.hpp"
+#include "fixd/admin/admin_server.hpp"
+#include "fixd/admin/session_admin.hpp"
 
 namespace millpond::app {
 namespace {

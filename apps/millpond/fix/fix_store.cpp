@@ -12,7 +12,7 @@
 
 #include "apps/millpond/command_line/number_checks.hpp"
 #include "apps/millpond/fix/fix_commands.hpp"
-#include "fixd/fix_printer.hpp"
+#include "fixd/print/fix_printer.hpp"
 
 namespace millpond::app {
 namespace {

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <millpond/engine/drop_copy.hpp>
+#include <millpond/metrics/registry.hpp>
+
+#include "fixd/drop_copy/copy_routes.hpp"
+#include "fixd/engine_config.hpp"
+#include "service/log.hpp"
+
+namespace millpond::fixd {
+
+/// The drop copies of an engine: which sessions are copied where, and the accounts.
+///
+/// Threads: reports and watch on any; the rest on one at a time.
+class DropCopies {
+public:
+    struct Entry {
+        DropCopyConfig config;
+        std::shared_ptr<engine::DropCopy> copy;
+        std::vector<metrics::Registration> registrations;
+        const engine::SessionHandle* attached{nullptr};
+        std::uint64_t lost_said{0};  // that the log knows of
+    };
+    using Entries = std::vector<std::shared_ptr<Entry>>;
+    struct Report {
+        DropCopyConfig config;
+        engine::DropCopy::Status status;
+    };
+    /// A session by its name; null handle: it is not there.
+    struct Target {
+        engine::SessionHandle* session{nullptr};
+        engine::DropCopy::Terms terms{};
+    };
+    using FindTarget = std::function<Target(const DropCopyConfig&)>;
+
+    /// producers: I/O threads.
+    DropCopies(std::size_t producers, metrics::Registry& registry, service::Log& log)
+        : producers_(producers), registry_(&registry), log_(&log) {}
+
+    /// What is to be, where nothing changes the entries that are there; else new ones. Throws std::bad_alloc.
+    [[nodiscard]] Entries prepare(const std::vector<DropCopyConfig>& configs) const;
+    /// From now on routes lead there. Gives the former ones, which go on until `finish`.
+    [[nodiscard]] Entries replace(Entries next);
+    /// The routes of a session, or of a template.
+    [[nodiscard]] std::vector<CopyRoutes::Route> routes_of(std::string_view session) const;
+    /// Ends those of `former` that are gone, once what waits there is copied, and says what became of them.
+    [[nodiscard]] std::vector<std::string> finish(const Entries& former);
+    /// Attaches what is not attached.
+    void attach(const FindTarget& find);
+    /// The session is about to go.
+    void release(const engine::SessionHandle& session);
+    /// Those that copy from any of these sessions are attached again by the next `attach`: they have other fields.
+    void release_copies_of(const std::vector<std::string>& sources);
+    /// Waits until nothing waits, for a second at most.
+    void settle() const;
+    void release_all();
+
+    [[nodiscard]] std::vector<Report> reports() const;
+    /// Logs what was lost since the last call.
+    void watch();
+
+private:
+    void settle(const Entries& entries) const;
+
+    std::size_t producers_;
+    metrics::Registry* registry_;
+    service::Log* log_;
+    mutable std::mutex lock_;
+    Entries entries_;
+};
+
+}  // namespace millpond::fixd

@@ -1,0 +1,265 @@
+#include "fixd/health/health.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ranges>
+#include <tuple>
+#include <utility>
+
+#include <millpond/core/json_string.hpp>
+#include <millpond/fix/utc_time.hpp>
+
+namespace millpond::fixd {
+namespace {
+
+using core::json_string;
+
+constexpr std::uint64_t kMuchPending = 64ULL * 1024;
+
+struct Words {
+    std::string_view stage;
+    service::Severity severity;
+    std::string_view meaning;
+    std::string_view advice;
+};
+
+const Words& words_of(Finding::Kind kind) noexcept {
+    using enum service::Severity;
+    static constexpr Words kWords[] = {
+        {"not_connected", error, "The session has no connection that is logged on, and its schedule is open.",
+         "The last error says why. Check host, port, certificate, CompIDs and password with the counterparty."},
+        {"copies_lost", warning,
+         "Messages of other sessions were not mirrored to this one: they did not fit into the queue or the store, "
+         "could "
+         "not be encoded, or were forgotten by a reset of its numbers.",
+         "Send its counterparty the missing messages another way. A larger `keep_bytes` of the session, or "
+         "`queue_bytes` of the drop copy, keeps more."},
+        {"history_lost", warning,
+         "The counterparty asked for messages that are no longer in the store, and got gap fills in their place.",
+         "Reconcile the missed messages with the counterparty. A larger `keep_bytes` (`store_bytes` of a store of "
+         "fixed "
+         "size) keeps more."},
+        {"store_failed", warning,
+         "The next part of the session's store could not be prepared: the oldest messages are removed for new ones.",
+         "The log has the reason, such as a full disk. Free space, and check whether the counterparty requested old "
+         "messages."},
+        {"raw_log_lost", warning,
+         "Pieces of the byte stream were lost because the raw log's ring was full, or could not be written.",
+         "Check for a slow or full disk. A larger `raw_log_ring` bridges longer pauses."},
+        {"superseded", error, "Another machine has taken over the session: it does not run here.",
+         "Restart this engine with [standby]: it becomes the other one's standby. `promote --force` takes the session "
+         "back."},
+        {"standby_stopped", error, "The session has stopped: its standby is lost, or was never there.",
+         "The text says why. Bring the standby back; `on_standby_loss = \"continue\"` and a reload run it without."},
+        {"standby_lost", warning, "The session goes on without its standby.",
+         "The text says why. A standby that is promoted now lacks what was sent meanwhile."},
+        {"standby_gaps", warning, "The copy of the store lacks messages that the counterparty may have.",
+         "It is filled when its primary is connected. Do not promote it before, unless the primary is gone for good."},
+        {"no_primary", warning, "The primary of this copy is not connected.",
+         "Look at the primary and at the network between. If it is gone: `millpond fix sessions promote`."},
+        {"standby_filling", info, "The standby gets what it lacks.", "Nothing, unless it lasts."},
+        {"slow_consumer", warning, "The counterparty reads more slowly than the session sends.",
+         "Beyond `pending_bytes`, or after `stall_seconds` without progress, its connection is closed."},
+        {"resend", info, "Messages are being resent, or requested messages have not arrived.",
+         "No action, unless it lasts."},
+        {"disabled", info, "Logons to this session are refused.",
+         "Run `millpond fix sessions enable`, or set `enabled = true` in the configuration and reload."},
+    };
+    return kWords[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(service::Severity severity) noexcept {
+    switch (severity) {
+        case service::Severity::error: return "error";
+        case service::Severity::warning: return "warning";
+        default: return "info";
+    }
+}
+
+template <class Add>
+void find_standby(const engine::StandbyStatus& standby, const Add& add) {
+    using State = engine::StandbyStatus::State;
+    const auto why = [&](std::string_view text) {
+        return standby.error.empty() ? std::string{text} : fmt::format("{}: {}", text, standby.error);
+    };
+    if (standby.state == State::superseded) add(Finding::Kind::superseded, why("another machine has taken over"));
+    if (standby.state == State::filling) {
+        add(Finding::Kind::standby_filling, fmt::format("the standby lacks {} messages", standby.behind));
+    }
+    if (standby.state == State::lost || (standby.state == State::connecting && standby.losses != 0)) {
+        add(standby.goes_on ? Finding::Kind::standby_lost : Finding::Kind::standby_stopped, why("the standby is lost"));
+    }
+}
+
+std::vector<Finding> findings_of(const std::vector<engine::ReplicaStatus>& replicas) {
+    std::vector<Finding> found;
+    for (const auto& replica : replicas) {
+        if (replica.is_promoted) continue;
+        const auto add = [&](Finding::Kind kind, std::string text) {
+            found.push_back({.kind = kind, .of = fmt::format("session '{}'", replica.name), .text = std::move(text)});
+        };
+        if (!replica.is_whole) add(Finding::Kind::standby_gaps, "the copy is not whole");
+        if (replica.peer.empty()) {
+            add(Finding::Kind::no_primary,
+                replica.error.empty() ? "no primary is connected" : "no primary is connected: " + replica.error);
+        }
+        if (replica.store_failures != 0) {
+            add(Finding::Kind::store_failed,
+                fmt::format("the store could not be extended {} times since the start", replica.store_failures));
+        }
+    }
+    return found;
+}
+
+void find_in(const SessionReport& session, std::vector<Finding>& found) {
+    const auto& status = session.status;
+    const auto add = [&](Finding::Kind kind, std::string text) {
+        found.push_back({.kind = kind, .of = fmt::format("session '{}'", status.name), .text = std::move(text)});
+    };
+    const bool is_active = status.state == fix::Session::State::active;
+    if (!status.enabled) {
+        add(Finding::Kind::disabled, "it is disabled");
+    } else if (status.role == fix::Role::initiator && status.open && !is_active) {
+        add(Finding::Kind::not_connected,
+            session.error.utc_ns != 0 ? session.error.text : std::string{"it is not logged on"});
+    }
+    if (session.drop_copy && session.drop_copy->status.lost() != 0) {
+        add(Finding::Kind::copies_lost,
+            fmt::format("{} copies were lost since the start", session.drop_copy->status.lost()));
+    }
+    if (status.lost != 0) {
+        add(Finding::Kind::history_lost, fmt::format("{} requested messages were not in the store", status.lost));
+    }
+    if (status.store_failures != 0) {
+        add(Finding::Kind::store_failed,
+            fmt::format("the store could not be extended {} times since startup", status.store_failures));
+    }
+    if (status.pending_bytes > kMuchPending) {
+        add(Finding::Kind::slow_consumer, fmt::format("{} bytes are unread", status.pending_bytes));
+    }
+    find_standby(status.standby, add);
+    if (status.resending || status.awaits_resend) {
+        add(Finding::Kind::resend, status.resending ? "messages are being resent" : "missing messages were requested");
+    }
+}
+
+std::string or_null(std::int64_t utc_ns) { return utc_ns == 0 ? "null" : fmt::format("{}", utc_ns); }
+
+std::string json_of(const engine::StandbyStatus& standby) {
+    if (standby.state == engine::StandbyStatus::State::off) return "null";
+    return fmt::format(
+        R"({{"state":"{}","mode":"{}","on_loss":"{}","behind":{},"losses":{},"skipped":{},"epoch":{},"error":{}}})",
+        engine::name(standby.state), standby.mode == engine::StandbyMode::received ? "received" : "none",
+        standby.on_loss == engine::OnStandbyLoss::stop ? "stop" : "continue", standby.behind, standby.losses,
+        standby.skipped, standby.epoch, json_string(standby.error));
+}
+
+template <class List, class Text>
+std::string list_of(const List& list, const Text& text) {
+    return fmt::format("[{}]", fmt::join(std::views::transform(list, text), ","));
+}
+
+std::string json_of(const std::optional<DropCopies::Report>& copy) {
+    if (!copy) return "null";
+    const auto& status = copy->status;
+    return fmt::format(
+        R"({{"sources":{},"types":{},"offered":{},"mirrored":{},"waiting":{},"queue_full":{},"store_full":{},)"
+        R"("not_encoded":{},"wrong_version":{},"abandoned":{},"discarded":{}}})",
+        list_of(copy->config.sources, [](const std::string& name) { return json_string(name); }),
+        list_of(copy->config.types, [](const std::string& type) { return json_string(type); }), status.offered,
+        status.mirrored, status.waiting, status.queue_full, status.store_full, status.not_encoded, status.wrong_version,
+        status.abandoned, status.discarded);
+}
+
+std::string json_of(const SessionReport& session) {
+    const auto& status = session.status;
+    const auto& latency = session.latency;
+    return fmt::format(
+        R"({{"name":{},"role":"{}","state":"{}","enabled":{},"open":{},"peer":{},"next_sender":{},"next_target":{},)"
+        R"("received":{},"sent":{},"resent":{},"rejected":{},"pending_bytes":{},"resending":{},"awaits_resend":{},)"
+        R"("history_lost":{},"store_failures":{},"connections":{},"connected":{},"last_received":{},"last_sent":{},"last_closed":"{}",)"
+        R"("standby":{},"last_error":{},"last_error_at":{},"latency":{{"count":{},"p50":{},"p90":{},"p99":{},"max":{}}},)"
+        R"("drop_copy":{}}})",
+        json_string(status.name), status.role == fix::Role::acceptor ? "acceptor" : "initiator",
+        engine::name(status.state), status.enabled, status.open, json_string(status.peer), status.next_sender,
+        status.next_target, status.received, status.sent, status.resent, status.rejected, status.pending_bytes,
+        status.resending, status.awaits_resend, status.lost, status.store_failures, status.connections,
+        or_null(status.connected_utc_ns), or_null(status.last_received_utc_ns), or_null(status.last_sent_utc_ns),
+        engine::name(status.last_closed), json_of(status.standby),
+        session.error.utc_ns == 0 ? "null" : json_string(session.error.text), or_null(session.error.utc_ns),
+        latency.count, latency.p50, latency.p90, latency.p99, latency.max, json_of(session.drop_copy));
+}
+
+std::string json_of(const engine::ReplicaStatus& replica) {
+    return fmt::format(
+        R"({{"name":{},"peer":{},"whole":{},"filled":{},"promoted":{},"epoch":{},"next_sender":{},"next_target":{},)"
+        R"("records":{},"refused":{},"heard":{},"error":{}}})",
+        json_string(replica.name), json_string(replica.peer), replica.is_whole, replica.is_filled, replica.is_promoted,
+        replica.epoch, replica.next_sender, replica.next_target, replica.records, replica.refused,
+        or_null(replica.heard_utc_ns), json_string(replica.error));
+}
+
+std::string json_of(const Finding& finding) {
+    const auto& words = words_of(finding.kind);
+    return fmt::format(R"({{"stage":"{}","severity":"{}","of":{},"since":{},"text":{},"meaning":{},"advice":{}}})",
+                       words.stage, name(words.severity), json_string(finding.of), finding.since_utc_ns,
+                       json_string(finding.text), json_string(words.meaning), json_string(words.advice));
+}
+
+}  // namespace
+
+service::Severity severity_of(Finding::Kind kind) noexcept { return words_of(kind).severity; }
+
+std::vector<Finding> Findings::look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
+                                    std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas) {
+    auto found = findings_of(replicas);
+    for (const auto& session : sessions) find_in(session, found);
+    if (raw_log.pieces != 0 || raw_log.bytes != 0) {
+        found.push_back(
+            {.kind = Finding::Kind::raw_log_lost,
+             .of = "the raw log",
+             .text = fmt::format("{} pieces did not fit, {} bytes were not written", raw_log.pieces, raw_log.bytes)});
+    }
+    std::map<std::string, std::int64_t> since;
+    const std::lock_guard guard{lock_};
+    for (auto& finding : found) {
+        const auto key = fmt::format("{} {}", static_cast<int>(finding.kind), finding.of);
+        const auto known = since_.find(key);
+        finding.since_utc_ns = known != since_.end() ? known->second : utc_ns;
+        since.emplace(key, finding.since_utc_ns);
+    }
+    since_ = std::move(since);
+    std::ranges::stable_sort(found, {}, [](const Finding& finding) {
+        return std::tuple{-static_cast<int>(severity_of(finding.kind)), finding.since_utc_ns};
+    });
+    return found;
+}
+
+bool is_good(const std::vector<Finding>& findings) {
+    return std::ranges::none_of(
+        findings, [](const Finding& finding) { return severity_of(finding.kind) == service::Severity::error; });
+}
+
+std::string health_line(const std::vector<Finding>& findings) {
+    if (findings.empty()) return "good\n";
+    const auto& first = findings.front();
+    char time[fix::kMaxTimestampChars];
+    const std::string_view since{time, fix::write_utc_timestamp(time, first.since_utc_ns, fix::TimePrecision::seconds)};
+    return fmt::format("{}{}: {}: {} (since {} UTC)\n", is_good(findings) ? "good, but " : "",
+                       words_of(first.kind).stage, first.of, first.text, since);
+}
+
+std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
+                        const std::vector<std::string>& listening, std::int64_t started_utc_ns, std::int64_t utc_ns,
+                        const std::vector<engine::ReplicaStatus>& replicas) {
+    return fmt::format(R"({{"now":{},"started":{},"good":{},"findings":{},"acceptors":{},"sessions":{},"replicas":{}}})"
+                       "\n",
+                       utc_ns, started_utc_ns, is_good(findings),
+                       list_of(findings, [](const Finding& finding) { return json_of(finding); }),
+                       list_of(listening, [](const std::string& place) { return json_string(place); }),
+                       list_of(sessions, [](const SessionReport& session) { return json_of(session); }),
+                       list_of(replicas, [](const engine::ReplicaStatus& replica) { return json_of(replica); }));
+}
+
+}  // namespace millpond::fixd

@@ -1,0 +1,95 @@
+#include "fixd/quickfix/quickfix_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <ranges>
+#include <system_error>
+
+#include "service/settings/value.hpp"
+
+namespace millpond::fixd::quickfix {
+namespace {
+
+using settings::ConfigError;
+
+std::string_view trimmed(std::string_view text) noexcept {
+    constexpr std::string_view kSpace = " \t\r";
+    const auto begin = text.find_first_not_of(kSpace);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+const Entry* find_in(const std::vector<Entry>& entries, std::string_view key) noexcept {
+    const auto found = std::ranges::find_if(entries, [&](const Entry& entry) { return same_key(entry.key, key); });
+    return found == entries.end() ? nullptr : &*found;
+}
+
+/// The session's own settings, and the defaults that it does not replace.
+Section merged(std::size_t line, const std::vector<Entry>& defaults, std::vector<Entry> own) {
+    for (const auto& entry : defaults) {
+        if (find_in(own, entry.key) == nullptr) own.push_back(entry);
+    }
+    std::ranges::stable_sort(own, {}, &Entry::line);
+    return {line, std::move(own)};
+}
+
+}  // namespace
+
+bool same_key(std::string_view left, std::string_view right) noexcept {
+    return std::ranges::equal(left, right,
+                              [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+}
+
+std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
+    std::uint64_t value = 0;
+    const auto* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc{} || at != end) return std::nullopt;
+    return value;
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    for (const auto part : std::views::split(text, separator)) {
+        parts.emplace_back(trimmed({part.begin(), part.end()}));
+    }
+    return parts;
+}
+
+const Entry* Section::find(std::string_view key) const noexcept { return find_in(entries_, key); }
+
+std::vector<Section> read_settings(std::string_view text, std::string_view name) {
+    std::vector<Entry> defaults;
+    std::vector<std::pair<std::size_t, std::vector<Entry>>> sessions;
+    std::vector<Entry>* current = nullptr;
+    std::size_t number = 0;
+    for (const auto part : std::views::split(text, '\n')) {
+        const auto line = trimmed({part.begin(), part.end()});
+        const auto fail = [&, at = ++number](std::string_view what) {
+            throw ConfigError(fmt::format("{}:{}: {}", name, at, what));
+        };
+        if (line.empty() || line.front() == '#') continue;
+        if (same_key(line, "[DEFAULT]")) {
+            current = &defaults;
+        } else if (same_key(line, "[SESSION]")) {
+            current = &sessions.emplace_back(number, std::vector<Entry>{}).second;
+        } else if (line.front() == '[') {
+            fail(fmt::format("expected [DEFAULT] or [SESSION], found '{}'", line));
+        } else {
+            const auto equals = line.find('=');
+            if (equals == std::string_view::npos) fail(fmt::format("expected KEY=VALUE, found '{}'", line));
+            if (current == nullptr) fail("a setting before [DEFAULT] and [SESSION]");
+            const auto key = trimmed(line.substr(0, equals));
+            if (find_in(*current, key) != nullptr) fail(fmt::format("key '{}' is listed twice", key));
+            current->push_back({number, std::string{key}, std::string{trimmed(line.substr(equals + 1))}});
+        }
+    }
+    std::vector<Section> merged_sessions;
+    for (auto& [line, own] : sessions) merged_sessions.push_back(merged(line, defaults, std::move(own)));
+    return merged_sessions;
+}
+
+}  // namespace millpond::fixd::quickfix

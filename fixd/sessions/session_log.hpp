@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <millpond/engine/acceptor.hpp>
+#include <millpond/engine/application.hpp>
+#include <millpond/engine/sent_observer.hpp>
+
+#include "fixd/drop_copy/copy_routes.hpp"
+#include "fixd/engine_config.hpp"
+#include "fixd/sessions/session_records.hpp"
+#include "service/log.hpp"
+
+namespace millpond::fixd {
+
+/// Logs the connections of an acceptor that found no session.
+class AcceptorLog final : public engine::AcceptorObserver {
+public:
+    /// quiet: only errors.
+    AcceptorLog(std::string acceptor, service::Log& log, bool quiet)
+        : acceptor_(std::move(acceptor)), log_(&log), quiet_(quiet) {}
+
+    void on_refused(const engine::Refusal& why) override;
+    void on_reclaimed(const std::string& session) override;
+
+private:
+    std::string acceptor_;
+    service::Log* log_;
+    bool quiet_;
+};
+
+/// An application with a log of what its session goes through, its last error and how long its messages took; copies
+/// its messages to drop copies.
+class SessionLog final : public engine::Application, public engine::SentObserver {
+public:
+    /// quiet: of logons, logouts and closed connections only what is wrong. tap: null, or set for sessions that come by
+    /// template.
+    /// records: outlives this.
+    SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, bool quiet, engine::WireTap* tap,
+               const SessionSettings& settings)
+        : inner_(&inner),
+          log_(&log),
+          records_(&records),
+          quiet_(quiet),
+          tap_(tap),
+          max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
+          max_age_types_(settings.resend_max_age_types) {}
+
+    /// From now on messages are copied there. On the I/O thread of the sessions, once they are there.
+    void set_copies(std::vector<CopyRoutes::Route> routes, std::size_t producer) {
+        copies_.set(std::move(routes), producer);
+    }
+
+    void on_sent(engine::SessionLink& link, std::string_view message) noexcept override {
+        copies_.on_sent(link.session(), message);
+    }
+    bool may_log_on(engine::SessionLink& link, const fix::Message& logon) override;
+    void on_send_admin(engine::SessionLink& link, fix::AdminDraft& draft) override;
+    void on_logon(engine::SessionLink& link) override;
+    void on_logout(engine::SessionLink& link, std::string_view text) override;
+    void on_refused(engine::SessionLink& link, const engine::Refusal& why) override;
+    void on_closed(engine::SessionLink& link, engine::Closed reason) override;
+    fix::Verdict on_message(engine::SessionLink& link, const fix::Message& message) override;
+    bool may_resend(engine::SessionLink& link, const fix::Message& message) override;
+    void on_reject(engine::SessionLink& link, const fix::Message& reject) override;
+    void on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) override;
+
+private:
+    [[nodiscard]] bool is_too_old(const fix::Message& message, std::int64_t now_ns) const;
+    [[nodiscard]] bool was_refused(const engine::SessionLink& link);
+    void say(service::Severity severity, engine::SessionLink& link, std::string_view what, std::string_view detail);
+
+    void note_error(engine::SessionLink& link, std::string text);
+
+    engine::Application* inner_;
+    CopyRoutes copies_;
+    service::Log* log_;
+    SessionRecords* records_;
+    bool quiet_;
+    engine::WireTap* tap_;
+    std::int64_t max_age_seconds_;  // of a message that is resent; 0: any
+    std::vector<std::string> max_age_types_;
+    std::int64_t said_ns_{0};  // of the I/O thread: when the log last heard of messages that are too old
+    std::unordered_map<const engine::SessionLink*, std::shared_ptr<SessionRecord>> logged_on_;  // of the I/O thread
+    std::mutex lock_;
+    std::set<const engine::SessionLink*> refused_;  // on_closed follows
+};
+
+}  // namespace millpond::fixd

@@ -1,0 +1,198 @@
+#include "fixd/sessions/session_set.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include <millpond/engine/tls.hpp>
+
+namespace millpond::fixd {
+namespace {
+
+constexpr std::uint64_t kUsualMessageBytes = 256;
+
+/// Without a file a restart forgets everything, and a busy day is more than the memory holds.
+void say_what_is_kept(const SessionSettings& settings, service::Log& log) {
+    if (!is_in_memory(settings)) return;
+    const auto bytes = settings.store_bytes.value_or(kDefaultStoreBytes);
+    log.say(
+        service::Severity::info, fmt::format("{}->{}.memory", settings.sender, settings.target),
+        fmt::format("{}->{}: no store file: about the newest {} messages of {} bytes can be resent (store_bytes {}), "
+                    "and none after a restart",
+                    settings.sender, settings.target, bytes / fix::StoreSegment::record_bytes(kUsualMessageBytes),
+                    kUsualMessageBytes, bytes));
+}
+
+}  // namespace
+
+SessionSet::SessionSet(Options options, Applications applications, service::Log& log)
+    : options_(std::move(options)),
+      applications_(std::move(applications)),
+      log_(&log),
+      drop_copies_(options_.threads.size(), *options_.registry, log) {
+    initiator_ = std::make_unique<engine::Initiator>(*options_.threads.front());
+}
+
+SessionSet::~SessionSet() {
+    drop_copies_.release_all();
+    initiator_.reset();
+    acceptors_.clear();
+}
+
+SessionSet::Prepared SessionSet::prepare(const SessionSettings& settings, std::size_t thread,
+                                         const std::shared_ptr<Dictionaries>& dictionaries) const {
+    Prepared prepared{.settings = settings,
+                      .thread = settings.thread.value_or(thread % options_.threads.size()),
+                      .dictionaries = dictionaries,
+                      .options = session_options(settings, *dictionaries),
+                      .initiator = {},
+                      .takes_over = false};
+    if (settings.hosts.empty()) {
+        const auto* const logon = prepared.options.dictionary->message("A");
+        const bool has_new_password = logon != nullptr && logon->fields.find(fix::tag::kNewPassword) != nullptr;
+        prepared.options.guard =
+            options_.authenticator->guard_of(settings, has_new_password || !settings.message_fields_are_known);
+        return prepared;
+    }
+    prepared.initiator = initiator_options(settings);
+    if (prepared.initiator->tls) engine::TlsContext{engine::TlsRole::client, *prepared.initiator->tls};
+    return prepared;
+}
+
+std::unique_ptr<SessionSet::Opened> SessionSet::open_acceptor(const AcceptorConfig& config) const {
+    auto opened =
+        std::make_unique<Opened>(Opened{.config = config,
+                                        .log = std::make_unique<AcceptorLog>(config.name, *log_, options_.quiet),
+                                        .acceptor = {},
+                                        .registrations = {}});
+    engine::AllowList allowed;
+    for (const auto& range : config.allow) allowed.add(range);
+    engine::Acceptor::Options options{.address = config.listen.host(),
+                                      .port = config.listen.port(),
+                                      .max_connections = config.max_connections,
+                                      .max_before_logon = config.max_before_logon,
+                                      .max_before_logon_per_address = config.max_before_logon_per_address,
+                                      .first_message_timeout = std::chrono::seconds{config.first_message_seconds},
+                                      .allowed = allowed,
+                                      .observer = opened->log.get()};
+    if (!config.tls.certificate.empty()) options.tls = tls_options(config.tls);
+    opened->acceptor = std::make_unique<engine::Acceptor>(*options_.threads.front(), options);
+    opened->registrations = opened->acceptor->add_metrics(*options_.registry);
+    return opened;
+}
+
+void SessionSet::add(Prepared prepared) {
+    if (!wait_as_standby(prepared)) run(std::move(prepared));
+}
+
+void SessionSet::run(Prepared prepared) {
+    const auto& settings = prepared.settings;
+    auto placed = std::make_unique<Placed>(Placed{.settings = settings,
+                                                  .thread = prepared.thread,
+                                                  .dictionaries = prepared.dictionaries,
+                                                  .application = applications_(settings, prepared.options.application),
+                                                  .log = {},
+                                                  .acceptor = nullptr,
+                                                  .session = {}});
+    // Those by template run on their acceptor's thread.
+    const bool by_template = is_template(settings);
+    auto* const tap = options_.raw_logs.empty() ? nullptr : options_.raw_logs[by_template ? 0 : placed->thread].get();
+    auto* const io = options_.threads[placed->thread].get();
+    placed->log = std::make_unique<SessionLog>(*placed->application, *log_, *options_.records, options_.quiet,
+                                               by_template ? tap : nullptr, settings);
+    placed->log->set_copies(drop_copies_.routes_of(session_name(settings)), producer_of(*placed));
+    prepared.options.sent = placed->log.get();
+    say_what_is_kept(settings, *log_);
+    const engine::SessionHandle* added = nullptr;
+    const std::lock_guard guard{lock_};
+    if (prepared.initiator) {
+        auto& session = initiator_->add(std::move(prepared.options), *std::move(prepared.initiator), *placed->log, io);
+        session.set_tap(tap);
+        added = &session;
+    } else {
+        const auto named = std::ranges::find(acceptors_, settings.acceptor,
+                                             [](const auto& opened) -> auto& { return opened->config.name; });
+        placed->acceptor = (*named)->acceptor.get();
+        if (by_template) {
+            placed->acceptor->add_template(std::move(prepared.options), *placed->log, settings.max_dynamic);
+        } else {
+            auto& session = placed->acceptor->add(std::move(prepared.options), *placed->log, io);
+            session.set_tap(tap);
+            added = &session;
+        }
+    }
+    const auto all = placed->acceptor != nullptr ? placed->acceptor->sessions() : initiator_->sessions();
+    const auto handle = std::ranges::find(all, added, [](const auto& session) { return session.get(); });
+    if (handle != all.end()) placed->session = *handle;
+    placed_.push_back(std::move(placed));
+}
+
+void SessionSet::open(const EngineConfig& config) {
+    dictionaries_ = config.dictionaries;
+    const auto dictionaries = std::make_shared<Dictionaries>(dictionaries_);
+    for (const auto& acceptor : config.acceptors) acceptors_.push_back(open_acceptor(acceptor));
+    static_cast<void>(drop_copies_.replace(drop_copies_.prepare(config.drop_copies)));
+    for (std::size_t i = 0; i < config.sessions.size(); ++i) add(prepare(config.sessions[i], i, dictionaries));
+    attach_copies();
+}
+
+/// The number of the I/O thread: those by template run on their acceptor's.
+std::size_t SessionSet::producer_of(const Placed& placed) const noexcept {
+    return is_template(placed.settings) ? 0 : placed.thread;
+}
+
+void SessionSet::reroute_copies() {
+    for (std::size_t thread = 0; thread < options_.threads.size(); ++thread) {
+        options_.threads[thread]->call([&] {
+            for (const auto& placed : placed_) {
+                // A copy that waits for its promotion has no session yet.
+                if (placed->log == nullptr || producer_of(*placed) != thread) continue;
+                placed->log->set_copies(drop_copies_.routes_of(session_name(placed->settings)), thread);
+            }
+        });
+    }
+}
+
+void SessionSet::attach_copies() {
+    drop_copies_.attach([&](const DropCopyConfig& config) {
+        DropCopies::Target target;
+        for (const auto& placed : placed_) {
+            const auto name = session_name(placed->settings);
+            const bool is_source = std::ranges::find(config.sources, name) != config.sources.end();
+            if (name != config.target && !is_source) continue;
+            const auto dictionaries = placed->dictionaries->of(placed->settings);
+            if (name == config.target) {
+                target.session = placed->session.get();
+                target.terms.dictionary = dictionaries.application;
+                continue;
+            }
+            target.terms.sources.push_back(dictionaries.session);
+            if (dictionaries.application != nullptr) target.terms.sources.push_back(dictionaries.application);
+            for (const auto& further : placed->dictionaries->further(placed->settings)) {
+                if (further.dictionary != nullptr) target.terms.sources.push_back(further.dictionary);
+            }
+        }
+        return target;
+    });
+}
+
+SessionList SessionSet::sessions() const {
+    const std::lock_guard guard{lock_};
+    auto all = initiator_->sessions();
+    for (const auto& opened : acceptors_) std::ranges::move(opened->acceptor->sessions(), std::back_inserter(all));
+    return all;
+}
+
+std::vector<std::string> SessionSet::listening() const {
+    const std::lock_guard guard{lock_};
+    std::vector<std::string> places;
+    for (const auto& opened : acceptors_) {
+        places.push_back(fmt::format("{}:{}", opened->config.listen.host(), opened->acceptor->port()));
+    }
+    return places;
+}
+
+}  // namespace millpond::fixd

@@ -1,0 +1,83 @@
+// Sessions whose stores are a standby's copies, until they are promoted.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <future>
+#include <memory>
+#include <utility>
+
+#include "fixd/sessions/session_set.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+constexpr std::chrono::seconds kPatience{5};
+
+/// Asks the session's I/O thread.
+std::string promoted(engine::SessionHandle& session) {
+    // The I/O thread keeps it alive when it answers too late.
+    const auto outcome = std::make_shared<std::promise<std::string>>();
+    auto known = outcome->get_future();
+    session.request_promotion([outcome](std::string error) { outcome->set_value(std::move(error)); });
+    if (known.wait_for(kPatience) != std::future_status::ready) return "the I/O thread does not answer";
+    try {
+        return known.get();
+    } catch (const std::future_error&) {
+        return "the session was removed";
+    }
+}
+
+}  // namespace
+
+/// False: the session runs here.
+bool SessionSet::wait_as_standby(Prepared& prepared) {
+    const auto& settings = prepared.settings;
+    if (options_.replicas == nullptr || is_template(settings)) return false;
+    const auto name = session_name(settings);
+    if (!options_.replicas->add(prepared.options)) {
+        log_->info(name + ".standby", "{}: it was promoted here, and runs", name);
+        return false;
+    }
+    log_->info(name + ".standby", "{}: this engine is its standby", name);
+    placed_.push_back(std::make_unique<Placed>(Placed{.settings = settings,
+                                                      .thread = prepared.thread,
+                                                      .dictionaries = prepared.dictionaries,
+                                                      .application = {},
+                                                      .log = {},
+                                                      .acceptor = nullptr,
+                                                      .session = {},
+                                                      .waiting = std::make_unique<Prepared>(std::move(prepared))}));
+    return true;
+}
+
+std::string SessionSet::promote(std::string_view name, bool force) {
+    const auto place =
+        std::ranges::find_if(placed_, [&](const auto& placed) { return session_name(placed->settings) == name; });
+    if (place == placed_.end()) return fmt::format("there is no session '{}' that could be promoted", name);
+    if ((*place)->waiting == nullptr) {
+        if ((*place)->session == nullptr) return "sessions of target '*' have no standby";
+        auto& session = *(*place)->session;
+        if (session.status().standby.state == engine::StandbyStatus::State::superseded && !force) {
+            return fmt::format("{}: another machine has taken over, and may have messages that this store lacks", name);
+        }
+        return promoted(session);
+    }
+    const auto epoch = options_.replicas->promote(name, force);
+    if (!epoch) return epoch.error();
+    auto waiting = std::move(*place);
+    placed_.erase(place);
+    try {
+        run(Prepared{*waiting->waiting});
+    } catch (const std::exception& error) {
+        placed_.push_back(std::move(waiting));  // a second attempt finds it promoted
+        return fmt::format("{} is promoted, and cannot run: {}", name, error.what());
+    }
+    attach_copies();
+    log_->warning(std::string{name} + ".promoted", "{}: promoted, epoch {}", name, *epoch);
+    return {};
+}
+
+}  // namespace millpond::fixd

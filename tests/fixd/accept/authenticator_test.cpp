@@ -1,0 +1,631 @@
+// Users with hashed passwords, and certificates, of counterparties that log on.
+
+#include "fixd/accept/authenticator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <millpond/core/clock.hpp>
+#include <millpond/core/descriptor.hpp>
+
+#include "fixd/accept/certificate_name.hpp"
+#include "fixd/accept/user_file.hpp"
+#include "service/password_hash.hpp"
+#include "service/settings/value.hpp"
+#include "tests/engine/raw_client.hpp"
+#include "tests/fixd/running_engine.hpp"
+#include "tests/support/certificates.hpp"
+#include "tests/support/scratch_file.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using engine::RawClient;
+using service::PasswordHash;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string line_of(const std::string& user, const std::string& password) {
+    return user + ":" + PasswordHash::of(password).text() + "\n";
+}
+
+std::string text_in(const std::string& path) {
+    std::ostringstream text;
+    text << std::ifstream{path}.rdbuf();
+    return text.str();
+}
+
+/// A file of users, 0640.
+class Users : public test::ScratchFile {
+public:
+    explicit Users(const std::string& text, const std::string& name = "users")
+        : ScratchFile(test::scratch_name(name), text) {
+        std::filesystem::permissions(path(), std::filesystem::perms{0640});
+    }
+};
+
+/// The sessions HOUSE->DESK for `users`, and HOUSE->FREE for all.
+std::string house_with(const std::string& user_file, const std::string& users, const std::string& more = "") {
+    return "user_file = '" + user_file +
+           "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\nmax_before_logon_per_address = 64\n"
+           "[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nusers = " +
+           users + "\n" + more + "[[session]]\nsender = 'HOUSE'\ntarget = 'FREE'\n" + more;
+}
+
+/// A session for alice at each of four acceptors, so that the log has a line for each: HOUSE->D0 to HOUSE->D3.
+std::string four_with(const std::string& user_file) {
+    auto toml = "user_file = '" + user_file + "'\n";
+    for (const std::string name : {"D0", "D1", "D2", "D3"}) {
+        toml += "[[acceptor]]\nname = '" + name +
+                "'\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = '" + name + "'\nacceptor = '" +
+                name + "'\nusers = ['alice']\nversion = 'FIX.5.0SP2'\n";
+    }
+    return toml;
+}
+
+std::string logs_in(const std::string& user, const std::string& password, const std::string& more = "") {
+    return "username = '" + user + "'\n[session.logon]\n554 = '" + password + "'\n" + more;
+}
+
+/// Such a Logon resets the numbers, so that it may come again.
+std::string logon(const std::string& from, const std::string& user, const std::string& password) {
+    return fix44("A", 1, from, "HOUSE", "98=0|108=30|141=Y|553=" + user + "|554=" + password + "|");
+}
+
+std::string fixt_logon(const std::string& from, const std::string& body) {
+    return fix_text("FIXT.1.1", "A", 1, from, "HOUSE", "98=0|108=30|141=Y|1137=9|" + body);
+}
+
+/// Sends a Logon and waits for the end of the connection, or an answer.
+std::string answer_to(std::uint16_t port, const std::string& bytes) {
+    RawClient client{port};
+    client.send(bytes);
+    EXPECT_TRUE(comes_true([&] { return !client.received().empty() || client.over(); }));
+    return client.received();
+}
+
+/// Whether the Logon is accepted once the wait after failures is over.
+bool gets_in(std::uint16_t port, const std::string& bytes) {
+    return comes_true([&] { return answer_to(port, bytes).contains("35=A"); });
+}
+
+double metric(RunningEngine& house, const std::string& name) {
+    const auto text = house.engine().page({.path = "/metrics"}).body;
+    const auto at = text.find(name + " ");
+    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size()));
+}
+
+double checks(RunningEngine& house, const std::string& result) {
+    return metric(house, "millpond_fix_logon_checks_total{result=\"" + result + "\"}");
+}
+
+TEST(Authenticator, OnlyAUserOfTheSessionWithItsPasswordLogsOn) {
+    const Users users{"# desks\n" + line_of("alice", "correct horse") + "\n" + line_of("bob", "battery staple")};
+    RunningEngine house{house_with(users.path(), "['alice']")};
+    RunningEngine desk{connects("DESK", house, logs_in("alice", "correct horse"))};
+    EXPECT_TRUE(comes_true([&] { return desk.counts().logons.load() == 1; }));
+    EXPECT_EQ(checks(house, "admitted"), 1);
+    EXPECT_THAT(house.said(), Not(HasSubstr("correct horse")));
+    EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
+}
+
+TEST(Authenticator, EveryRefusalIsNamedCountedAndCostsNoNumber) {
+    const Users users{line_of("alice", "correct horse") + line_of("bob", "battery staple")};
+    RunningEngine house{four_with(users.path())};
+    EXPECT_EQ(answer_to(house.port(0), fixt_logon("D0", "553=alice|554=wrong horse|")), "");
+    EXPECT_EQ(answer_to(house.port(1), fixt_logon("D1", "553=mallory|554=correct horse|")), "");
+    EXPECT_EQ(answer_to(house.port(2), fixt_logon("D2", "553=bob|554=battery staple|")), "");
+    EXPECT_EQ(answer_to(house.port(3), fixt_logon("D3", "")), "");
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: wrong password of user 'alice'"));
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: unknown user 'mallory'"));
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: user 'bob' does not belong to this session"));
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: no Username(553)"));
+    for (const auto* secret : {"wrong horse", "correct horse", "battery staple"}) {
+        EXPECT_THAT(house.said(), Not(HasSubstr(secret)));
+    }
+    EXPECT_EQ(checks(house, "password"), 4);
+    EXPECT_EQ(checks(house, "admitted"), 0);
+    for (const auto* target : {"D0", "D1", "D2", "D3"}) EXPECT_EQ(house.status(target).next_target, 1U) << target;
+}
+
+TEST(Authenticator, WhoFailedIsNotLookedAtForAWhileWhateverItShows) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{house_with(users.path(), "['alice']")};
+    const auto right = logon("DESK", "alice", "correct horse");
+    // Where the machine is slow, the first waits may be over before the right one comes.
+    ASSERT_TRUE(comes_true([&] {
+        EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "wrong horse")), "");
+        const auto admitted = checks(house, "admitted");
+        const auto answer = answer_to(house.port(), right);
+        EXPECT_EQ(answer.contains("35=A"), checks(house, "admitted") > admitted);
+        return answer.empty();
+    }));
+    EXPECT_GE(checks(house, "delayed"), 1);
+    EXPECT_TRUE(gets_in(house.port(), right));
+}
+
+TEST(Authenticator, AFloodOfBadLogonsDelaysNoOtherSession) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{house_with(users.path(), "['alice']")};
+    RunningEngine free{connects("FREE", house, "heartbeat_seconds = 1\n")};
+    ASSERT_TRUE(comes_true([&] { return house.is_active("FREE"); }));
+    const auto bad = logon("DESK", "alice", "no");
+    const auto until = core::monotonic_nanos() + 3'000'000'000;
+    int sent = 0;
+    std::deque<RawClient> clients;
+    while (core::monotonic_nanos() < until) {
+        clients.emplace_back(house.port());
+        clients.back().send(bad);
+        ++sent;
+        std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        if (clients.size() > 32) clients.pop_front();
+    }
+    EXPECT_TRUE(comes_true([&] {
+        return checks(house, "password") + checks(house, "delayed") + checks(house, "queue_full") >= sent - 32;
+    }));
+    EXPECT_LE(checks(house, "password") * 10, sent);  // All others cost no hash.
+    EXPECT_TRUE(house.is_active("FREE"));
+    EXPECT_EQ(house.status("FREE").connections, 1U);
+    EXPECT_EQ(free.counts().closed.load(), 0);
+    EXPECT_EQ(house.status("DESK").connections, 0U);
+    EXPECT_TRUE(free.engine().drain(std::chrono::seconds{20}));
+}
+
+TEST(Authenticator, AnAddressThatIsNotTheSessionsCostsNoHash) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{house_with(users.path(), "['alice']\nallow = ['127.0.0.7']")};
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(house.said(), HasSubstr("address not allowed: not an address of this session"));
+    EXPECT_EQ(checks(house, "admitted") + checks(house, "password"), 0);
+    RunningEngine desk{connects("DESK", house, "local_address = '127.0.0.7'\n" + logs_in("alice", "correct horse"))};
+    EXPECT_TRUE(comes_true([&] { return desk.counts().logons.load() == 1; }));
+    EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
+}
+
+TEST(Authenticator, AFloodFromManyAddressesKeepsOutNeitherAnotherSessionNorWhoWasThereBefore) {
+    const Users users{line_of("alice", "correct horse")};
+    service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
+    std::mutex lock;
+    std::vector<std::string> answers;  // in their order
+    Authenticator authenticator{log};
+    const auto guard_of = [&](const std::string& target) {
+        return authenticator.guard_of(
+            {.sender = "HOUSE", .target = target, .users = {"alice"}, .user_file = users.path()},
+            /*takes_new_password=*/false);
+    };
+    const auto attacked = guard_of("A");
+    const auto other = guard_of("B");
+    const auto logs_on = [&](engine::LogonGuard& guard, const std::string& peer, const std::string& password,
+                             const std::string& name) {
+        guard.check({.username = "alice", .password = password, .peer = net::SocketAddress::parse(peer + ":4000")},
+                    [&, name](const engine::LogonAnswer& answer) {
+                        const std::lock_guard guard_of_answers{lock};
+                        answers.push_back(name + answer.refusal);
+                    });
+    };
+    const auto are_answered = [&](std::size_t count) {
+        return comes_true([&] {
+            const std::lock_guard guard{lock};
+            return answers.size() == count;
+        });
+    };
+    logs_on(*attacked, "10.2.0.1", "correct horse", "before:");
+    ASSERT_TRUE(are_answered(1));
+    for (int i = 1; i <= 200; ++i) logs_on(*attacked, "10.0.0." + std::to_string(i), "a bad guess", "");
+    logs_on(*other, "10.1.0.1", "correct horse", "other:");
+    logs_on(*attacked, "10.2.0.1", "correct horse", "again:");
+    ASSERT_TRUE(are_answered(203));
+    const auto place_of = [&](const std::string& text) { return std::ranges::find(answers, text) - answers.begin(); };
+    const auto guessed = std::ranges::count(answers, "wrong password of user 'alice'");
+    EXPECT_GE(guessed, 16);
+    EXPECT_EQ(std::ranges::count_if(answers, [](const auto& text) { return text.contains("at this session"); }),
+              200 - guessed);
+    // Most of the 16 that waited are behind the two.
+    const auto behind = std::count(answers.begin() + std::max(place_of("other:"), place_of("again:")), answers.end(),
+                                   "wrong password of user 'alice'");
+    EXPECT_GE(behind, 8);
+}
+
+TEST(Authenticator, NewPasswordIsOnTheDiskBeforeItIsConfirmedAndTheOldOneIsNoMore) {
+    const Users users{"# ours\n" + line_of("alice", "correct horse") + "\n" + line_of("bob", "battery staple")};
+    const auto bob = text_in(users.path()).substr(text_in(users.path()).find("bob:"));
+    const std::string fixt = "version = 'FIX.5.0SP2'\n";
+    const auto toml = house_with(users.path(), "['alice']", fixt);
+    auto house = std::make_unique<RunningEngine>(toml);
+    {
+        RunningEngine desk{connects("DESK", *house, fixt + logs_in("alice", "correct horse", "925 = 'new horse 7'\n"))};
+        ASSERT_TRUE(comes_true([&] { return desk.counts().logons.load() == 1; }));
+        EXPECT_TRUE(desk.engine().drain(std::chrono::seconds{20}));
+    }
+    EXPECT_THAT(house->said(), HasSubstr("user 'alice' changed its password, from 127.0.0.1"));
+    EXPECT_THAT(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=new horse 7|925=newer horse 8|")),
+                HasSubstr("1409=1"));
+    EXPECT_THAT(house->said(), Not(HasSubstr("new horse")));
+    const auto text = text_in(users.path());
+    EXPECT_TRUE(text.starts_with("# ours\nalice:$scrypt$"));
+    EXPECT_TRUE(text.ends_with("\n\n" + bob));
+    EXPECT_THAT(text, Not(HasSubstr("horse")));
+    struct stat facts{};
+    ASSERT_EQ(::stat(users.path().c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 07777U, 0640U);
+    house = std::make_unique<RunningEngine>(toml);
+    EXPECT_EQ(answer_to(house->port(), fixt_logon("DESK", "553=alice|554=correct horse|")), "");
+    EXPECT_TRUE(gets_in(house->port(), fixt_logon("DESK", "553=alice|554=newer horse 8|")));
+}
+
+TEST(Authenticator, APasswordThatAFormerGuardHasChangedIsComparedWithTheNewOne) {
+    const Users users{line_of("alice", "correct horse")};
+    const Users others{line_of("alice", "correct horse"), "other_users"};
+    service::Log log{service::Severity::debug, service::LogFormat::text, [](const std::string&) {}};
+    Authenticator authenticator{log};
+    const auto guard = [&](const Users& file) {
+        SessionSettings session;
+        session.sender = "HOUSE";
+        session.target = "DESK";
+        session.users = {"alice"};
+        session.user_file = file.path();
+        return authenticator.guard_of(session, true);
+    };
+    // Each from an address of its own: a failure makes the next one wait.
+    const auto ask = [&](const std::shared_ptr<engine::LogonGuard>& of, bool changed, const std::string& address) {
+        std::promise<engine::LogonAnswer> answer;
+        of->check({.comp_id = "DESK",
+                   .username = "alice",
+                   .password = "correct horse",
+                   .new_password = "new horse 7",
+                   .peer = net::SocketAddress::parse(address + ":1"),
+                   .password_changed = changed},
+                  [&](engine::LogonAnswer given) { answer.set_value(std::move(given)); });
+        return answer.get_future().get();
+    };
+    const auto first = ask(guard(users), false, "10.0.0.1");
+    EXPECT_EQ(first.refusal, "");
+    EXPECT_TRUE(first.password_changed);
+    // A reload has replaced the session.
+    const auto second = ask(guard(users), true, "10.0.0.1");
+    EXPECT_EQ(second.refusal, "");
+    EXPECT_TRUE(second.password_changed);
+    // It came with the file of other users: there the old one counts, and is changed.
+    EXPECT_EQ(ask(guard(others), true, "10.0.0.1").refusal, "");
+    EXPECT_TRUE(UserFile{others.path()}.find("alice").value().admits("new horse 7"));
+    // A client that repeats the Logon has the wrong password.
+    EXPECT_THAT(ask(guard(users), false, "10.0.0.2").refusal, HasSubstr("wrong password"));
+}
+
+TEST(Authenticator, ANewPasswordThatCannotBeIsRefusedAndTheOldOneStays) {
+    const auto alice = line_of("alice", "correct horse");
+    const Users users{alice};
+    RunningEngine house{four_with(users.path())};
+    const auto asks_for = [](const std::string& from, const std::string& wanted) {
+        return fixt_logon(from, "553=alice|554=correct horse|925=" + wanted + "|");
+    };
+    EXPECT_EQ(answer_to(house.port(0), asks_for("D0", "short")), "");
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has less than 8 bytes"));
+    EXPECT_EQ(answer_to(house.port(1), asks_for("D1", "correct horse")), "");
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is the same as the old one"));
+    EXPECT_EQ(checks(house, "new_password"), 2);
+    EXPECT_EQ(text_in(users.path()), alice);
+    EXPECT_EQ(answer_to(house.port(2), asks_for("D2", std::string(65, 'x'))), "");
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' has more than 64 bytes"));
+    EXPECT_THAT(answer_to(house.port(3), fixt_logon("D3", "553=alice|554=correct horse|")), HasSubstr("35=A"));
+}
+
+TEST(Authenticator, ASessionWhoseLogonHasNoNewPasswordChangesNone) {
+    const auto alice = line_of("alice", "correct horse");
+    const Users users{alice};
+    RunningEngine house{house_with(users.path(), "['alice']")};  // FIX 4.4, without a dictionary of its own
+    EXPECT_EQ(answer_to(house.port(),
+                        fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|553=alice|554=correct horse|925=a new horse|")),
+              "");
+    EXPECT_THAT(house.said(), HasSubstr("NewPassword(925) of user 'alice' is not a field of this session's Logon"));
+    EXPECT_EQ(text_in(users.path()), alice);
+}
+
+TEST(Authenticator, TheUsersAreThoseThatTheFileHasByThen) {
+    const Users users{line_of("alice", "correct horse")};
+    const auto link = ::testing::TempDir() + test::scratch_name("users.link");
+    std::filesystem::create_symlink(users.path(), link);
+    const auto toml = house_with(link, "['alice', 'carol']");
+    RunningEngine house{toml};
+    EXPECT_THAT(house.said(), HasSubstr("user 'carol' cannot log on: user file '" + link + "' has no line for it"));
+    const Users others{line_of("carol", "staple gun"), "other-users"};
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(others.path(), link);
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_THAT(house.said(), HasSubstr("unknown user 'alice'"));
+    std::filesystem::remove(link);
+}
+
+TEST(Authenticator, AFileThatCannotBeUsedLetsInNoUserAndRefusesAReload) {
+    const Users users{line_of("carol", "staple gun")};
+    const auto toml = house_with(users.path(), "['carol']");
+    RunningEngine house{toml};
+    EXPECT_TRUE(house.reload(toml).refused.empty());
+    std::ofstream{users.path()} << "dave:secret\n" << line_of("carol", "staple gun");
+    EXPECT_THROW(house.reload(toml + "[[session]]\nsender = 'HOUSE'\ntarget = 'MORE'\n"), settings::ConfigError);
+    EXPECT_EQ(house.status("MORE").name, "");
+    // A mistake of another user is not carol's.
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "carol", "staple gun")), HasSubstr("35=A"));
+    std::filesystem::permissions(users.path(), std::filesystem::perms{0644});
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
+    EXPECT_THAT(house.said(), HasSubstr("any user may read or write it"));
+    EXPECT_EQ(checks(house, "failed"), 1);
+    std::filesystem::remove(users.path());
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "carol", "staple gun")), "");
+    EXPECT_EQ(checks(house, "failed"), 2);
+    EXPECT_THROW(house.reload(toml), settings::ConfigError);
+}
+
+TEST(Authenticator, AReloadBringsTheFirstUsersAndAnotherFile) {
+    const std::string none = "[[acceptor]]\nlisten = '127.0.0.1:0'\n[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\n";
+    const Users users{line_of("alice", "correct horse")};
+    const Users others{line_of("alice", "staple gun"), "other-users"};
+    const auto with = [&](const Users& file) {
+        return "user_file = '" + file.path() + "'\n" + none + "users = ['alice']\n";
+    };
+    const auto free = fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|141=Y|");
+    RunningEngine house{none};
+    EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
+    EXPECT_TRUE(house.reload(with(users)).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "correct horse")), HasSubstr("35=A"));
+    EXPECT_TRUE(house.reload(with(others)).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), logon("DESK", "alice", "staple gun")), HasSubstr("35=A"));
+    EXPECT_EQ(answer_to(house.port(), logon("DESK", "alice", "correct horse")), "");
+    EXPECT_TRUE(house.reload(none).refused.empty());
+    EXPECT_THAT(answer_to(house.port(), free), HasSubstr("35=A"));
+}
+
+TEST(Authenticator, SeveralRightLogonsOfOneAddressAtOnceAllPass) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{"user_file = '" + users.path() +
+                        "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\n"
+                        "[[session]]\nsender = 'HOUSE'\ntarget = '*'\nusers = ['alice']\n"};
+    std::deque<RawClient> clients;
+    for (int i = 0; i < 12; ++i) {
+        clients.emplace_back(house.port());
+        clients.back().send(logon("N" + std::to_string(i), "alice", "correct horse"));
+    }
+    for (auto& client : clients) EXPECT_TRUE(comes_true([&] { return client.received().contains("35=A"); }));
+    EXPECT_EQ(checks(house, "admitted"), 12);
+}
+
+TEST(Authenticator, BehindAFailureInTheQueueNothingOfTheSameAddressIsCompared) {
+    const Users users{line_of("alice", "correct horse")};
+    service::Log log{service::Severity::error, service::LogFormat::text, [](const std::string&) {}};
+    std::mutex lock;
+    std::vector<std::string> answers;
+    {
+        Authenticator authenticator{log};
+        const auto guard = authenticator.guard_of(
+            {.sender = "HOUSE", .target = "A", .users = {"alice"}, .user_file = users.path()}, false);
+        for (const std::string password : {"a bad guess", "b bad guess", "correct horse"}) {
+            guard->check({.username = "alice",
+                          .password = password,
+                          .peer = net::SocketAddress::parse("[2001:db8::" + password.substr(0, 1) + "]:4000")},
+                         [&](engine::LogonAnswer answer) {
+                             const std::lock_guard guard_of_answers{lock};
+                             answers.push_back(std::move(answer.refusal));
+                         });
+        }
+        ASSERT_TRUE(comes_true([&] {
+            const std::lock_guard guard_of_answers{lock};
+            return answers.size() == 3;
+        }));
+    }
+    EXPECT_EQ(answers[0], "wrong password of user 'alice'");
+    EXPECT_EQ(answers[1], "failed logons from this address: 1; the next one in 1 s");
+    EXPECT_EQ(answers[2], answers[1]);
+}
+
+TEST(Authenticator, ASessionByTemplateIsForItsUsersOnly) {
+    const Users users{line_of("alice", "correct horse")};
+    RunningEngine house{"user_file = '" + users.path() +
+                        "'\n[[acceptor]]\nlisten = '127.0.0.1:0'\n"
+                        "[[session]]\nsender = 'HOUSE'\ntarget = '*'\nusers = ['alice']\n"};
+    EXPECT_EQ(answer_to(house.port(), logon("NEW", "alice", "wrong horse")), "");
+    EXPECT_TRUE(house.engine().sessions().empty());
+    EXPECT_TRUE(gets_in(house.port(), logon("NEW", "alice", "correct horse")));
+}
+
+TEST(Authenticator, ACertificateIsBoundToItsSession) {
+    const test::Certificates made;
+    if (!engine::tls_available() || !made.made()) GTEST_SKIP() << "no TLS, or the program openssl is missing";
+    const auto acceptor = "[[acceptor]]\nlisten = '127.0.0.1:0'\ntls_certificate = '" +
+                          made.certificate("ours-server") + "'\ntls_key = '" + made.key("ours-server") +
+                          "'\ntls_authorities = '" + made.certificate("ours") + "'\n";
+    RunningEngine house{acceptor +
+                        "[[session]]\nsender = 'HOUSE'\ntarget = 'A'\ncertificates = ['CN=other', 'DNS:other']\n"
+                        "[[session]]\nsender = 'HOUSE'\ntarget = 'B'\ncertificates = ['URI:urn:example:ours-client']\n"
+                        "[[session]]\nsender = 'HOUSE'\ntarget = 'C'\ncertificates = ['CN=party']\n"};
+    const auto tls = "tls = true\ntls_server_name = 'house.example'\ntls_certificate = '" +
+                     made.certificate("ours-client") + "'\ntls_key = '" + made.key("ours-client") +
+                     "'\ntls_authorities = '" + made.certificate("ours") + "'\n";
+    RunningEngine b{connects("B", house, tls)};
+    RunningEngine c{connects("C", house, tls)};
+    EXPECT_TRUE(comes_true([&] { return house.is_active("->B") && house.is_active("->C"); }));
+    RunningEngine a{connects("A", house, tls)};
+    EXPECT_TRUE(comes_true([&] { return checks(house, "certificate") >= 2; }));
+    EXPECT_THAT(house.said(), HasSubstr("not admitted: certificate CN=party, DNS:house.example, "
+                                        "URI:urn:example:ours-client, email:client@house.example"));
+    EXPECT_EQ(a.counts().logons.load(), 0);
+    EXPECT_EQ(house.status("->A").next_target, 1U);
+}
+
+TEST(Authenticator, SettingsThatCannotBeAreNamed) {
+    const auto wrong_in = [](const std::string& toml) -> std::string {
+        try {
+            static_cast<void>(RunningEngine::config_of(toml));
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    const std::string waits = "[[session]]\nsender = 'H'\ntarget = 'A'\n";
+    EXPECT_THAT(wrong_in(waits + "users = ['a']\n"), HasSubstr("'users' needs the key 'user_file'"));
+    EXPECT_THAT(wrong_in("user_file = 'x'\n" + waits + "users = ['a:b']\n"), HasSubstr("'a:b' is not a user name"));
+    EXPECT_THAT(wrong_in("user_file = 'x'\n" + waits + "hosts = ['h:1']\nusers = ['a']\n"),
+                HasSubstr("either 'users' or 'hosts'"));
+    EXPECT_THAT(wrong_in(waits + "hosts = ['h:1']\ncertificates = ['CN=a']\n"),
+                HasSubstr("either 'certificates' or 'hosts'"));
+    EXPECT_THAT(wrong_in(waits + "certificates = ['CN=a']\n"), HasSubstr("tls_certificate and tls_verify"));
+    EXPECT_THAT(wrong_in("[[acceptor]]\ntls_certificate = 'x'\ntls_key = 'x'\ntls_verify = false\n" + waits +
+                         "certificates = ['CN=a']\n"),
+                HasSubstr("tls_certificate and tls_verify"));
+}
+
+TEST(Authenticator, AnEmptyListOfWhomToLetInIsNoList) {
+    const auto wrong_in = [](const std::string& toml) -> std::string {
+        try {
+            static_cast<void>(RunningEngine::config_of(toml));
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    const std::string waits = "[[session]]\nsender = 'H'\ntarget = 'A'\n";
+    for (const std::string key : {"users", "certificates", "allow"}) {
+        EXPECT_EQ(
+            wrong_in(waits + key + " = []\n"),
+            "fix.toml:4: key '" + key +
+                "' of [[session]] expects one entry or more (leave the key out for no limit), found an empty list");
+    }
+    EXPECT_THAT(wrong_in("[[acceptor]]\nallow = []\n"), HasSubstr("'allow' of [[acceptor]] expects one entry or more"));
+}
+
+TEST(CertificateName, IsWrittenAsACertificateHasItOrRefused) {
+    EXPECT_EQ(certificate_name("CN=desk,O=Broker\\, Inc"), "CN=desk,O=Broker\\, Inc");
+    EXPECT_EQ(certificate_name("2.5.4.3=desk"), "2.5.4.3=desk");
+    EXPECT_EQ(certificate_name("DNS:Desk.Example"), "DNS:desk.example");
+    EXPECT_EQ(certificate_name("IP:2001:0DB8::0001"), "IP:2001:db8::1");
+    EXPECT_EQ(certificate_name("URI:urn:x=Y"), "URI:urn:x=Y");
+    EXPECT_EQ(certificate_name("email:a@B.example"), "email:a@B.example");
+    for (const auto* text : {"", "desk", "DNS:", "IP:", "IP:desk", "URI:", "email:", "dns:desk", "uri:urn:x=y", "=desk",
+                             "/CN=desk", "subject=CN=desk", "CN = desk", "CN=desk, O=Broker"}) {
+        EXPECT_THROW(static_cast<void>(certificate_name(text)), std::invalid_argument) << text;
+    }
+}
+
+TEST(UserFile, EachMistakeIsNamedWithItsLine) {
+    const auto wrong_in = [](const std::string& text, int mode = 0640) -> std::string {
+        const Users users{text};
+        std::filesystem::permissions(users.path(), std::filesystem::perms{static_cast<unsigned>(mode)});
+        try {
+            static_cast<void>(UserFile{users.path()}.check());
+        } catch (const settings::ConfigError& error) {
+            return error.what();
+        }
+        return "nothing";
+    };
+    const auto good = line_of("alice", "correct horse");
+    EXPECT_EQ(wrong_in("\r\n  # a comment\n\n" + good), "nothing");
+    EXPECT_EQ(wrong_in(""), "nothing");
+    EXPECT_THAT(wrong_in(good + "bob\n"), HasSubstr("line 2: expects NAME:HASH"));
+    EXPECT_THAT(wrong_in("\n" + good + good), HasSubstr("line 3: user 'alice' is listed twice"));
+    EXPECT_THAT(wrong_in(" " + good), HasSubstr("line 1: expects NAME:HASH"));
+    EXPECT_THAT(wrong_in("bob:hunter2\n"), HasSubstr("line 1: the hash does not begin with $scrypt$"));
+    EXPECT_THAT(wrong_in("bob:hunter2\n"), Not(HasSubstr("hunter2")));
+    EXPECT_THAT(wrong_in(good, 0644), HasSubstr("chmod o-rw"));
+    EXPECT_THAT(wrong_in(good, 0642), HasSubstr("chmod o-rw"));
+    EXPECT_THROW(static_cast<void>(UserFile{"/nonexistent/users"}.check()), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(UserFile{"/dev/null"}.check()), settings::ConfigError);
+}
+
+TEST(UserFile, AUserIsNotHurtByTheLineOfAnother) {
+    const auto good = line_of("alice", "correct horse");
+    const Users users{"bob\n" + good + good + line_of("carol", "battery staple")};
+    EXPECT_TRUE(UserFile{users.path()}.find("carol")->admits("battery staple"));
+    EXPECT_FALSE(UserFile{users.path()}.find("dave"));
+    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("bob")), settings::ConfigError);
+    EXPECT_THROW(static_cast<void>(UserFile{users.path()}.find("alice")), settings::ConfigError);
+}
+
+TEST(UserFile, AChangeThatCannotBeWrittenLeavesTheFileAndTheUser) {
+    const auto folder = ::testing::TempDir() + test::scratch_name("users.d");
+    std::filesystem::create_directory(folder);
+    const auto path = folder + "/users";
+    std::ofstream{path} << line_of("alice", "correct horse");
+    std::filesystem::permissions(path, std::filesystem::perms{0600});
+    const auto link = ::testing::TempDir() + test::scratch_name("users.link");
+    std::filesystem::create_symlink(path, link);
+    const UserFile users{link};
+    const auto former = *users.find("alice");
+    // A folder where the new file should be.
+    std::filesystem::create_directory(path + ".new");
+    EXPECT_THROW(users.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
+    EXPECT_TRUE(users.find("alice")->admits("correct horse"));
+    std::filesystem::remove(path + ".new");
+    users.change("alice", former, PasswordHash::of("a new horse"));
+    EXPECT_TRUE(users.find("alice")->admits("a new horse"));
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0600});
+    EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+    std::filesystem::remove(link);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(UserFile, ALineThatChangedMeanwhileIsNotReplaced) {
+    const Users users{line_of("alice", "correct horse")};
+    const UserFile file{users.path()};
+    const auto former = *file.find("alice");
+    const auto by_operator = line_of("alice", "set manually");
+    std::ofstream{users.path()} << by_operator;
+    try {
+        file.change("alice", former, PasswordHash::of("a new horse"));
+        FAIL() << "it was replaced";
+    } catch (const settings::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("the line of user 'alice' was changed in the meantime"));
+    }
+    EXPECT_EQ(text_in(users.path()), by_operator);
+    std::ofstream{users.path()} << "# empty\n";
+    EXPECT_THROW(file.change("alice", former, PasswordHash::of("a new horse")), settings::ConfigError);
+    EXPECT_EQ(text_in(users.path()), "# empty\n");
+}
+
+TEST(UserFile, LinesThatManyThreadsPutAreAllThere) {
+    const auto path = ::testing::TempDir() + test::scratch_name("users");
+    const auto hash = PasswordHash::of("correct horse");
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&, i] {
+            for (int k = 0; k < 8; ++k) UserFile{path}.put("u" + std::to_string(i) + "." + std::to_string(k), hash);
+        });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(UserFile{path}.check().size(), 32U);
+    EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms{0640});
+    std::filesystem::remove(path);
+}
+
+TEST(UserFile, AFileThatIsLockedForEverIsNotWaitedForForEver) {
+    const Users users{line_of("alice", "correct horse")};
+    const core::Descriptor other{::open(users.path().c_str(), O_RDONLY | O_CLOEXEC)};
+    ASSERT_EQ(::flock(other.get(), LOCK_EX), 0);
+    try {
+        UserFile{users.path()}.put("bob", PasswordHash::of("battery staple"));
+        FAIL() << "it was written";
+    } catch (const settings::ConfigError& error) {
+        EXPECT_THAT(error.what(), HasSubstr("another process keeps it locked"));
+    }
+    EXPECT_FALSE(UserFile{users.path()}.find("bob"));
+}
+
+}  // namespace
+}  // namespace millpond::fixd

@@ -1,0 +1,259 @@
+// Engines with standbys: what the configuration refuses, what health shows on both sides, reload and promotion.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fixd/applications/fill_application.hpp"
+#include "service/settings/value.hpp"
+#include "tests/engine/raw_client.hpp"
+#include "tests/fixd/running_engine.hpp"
+#include "tests/support/certificates.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kServer = "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = 'c'\ntls_key = 'k'\n";
+constexpr const char* kSession = "[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nstore = 's'\n";
+constexpr const char* kStandby = "[session.standby]\naddress = 'b.example:7100'\n";
+
+std::string error_of(const std::string& toml) {
+    try {
+        static_cast<void>(RunningEngine::config_of(toml));
+    } catch (const settings::ConfigError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(FixStandbyConfig, EveryKeyHasItsPlace) {
+    const auto config = RunningEngine::config_of(
+        std::string{kServer} + "tls_authorities = 'p'\ntoken_env = 'T'\nallow = ['10.0.0.0/8']\n" + kSession +
+        kStandby +
+        "mode = 'none'\non_standby_loss = 'continue'\ntimeout_ms = 250\ntls_server_name = 'n'\ntls_authorities = 'p'\n"
+        "tls_certificate = 'c'\ntls_key = 'k'\ntoken_file = 'f'\n");
+    EXPECT_EQ(config.standby->listen.port(), 0);
+    EXPECT_EQ(config.standby->tls.authorities, "p");
+    const auto& standby = config.sessions.at(0).standby.value();
+    EXPECT_EQ(standby.address, "b.example:7100");
+    EXPECT_EQ(standby.mode, engine::StandbyMode::none);
+    EXPECT_EQ(standby.on_loss, engine::OnStandbyLoss::go_on);
+    EXPECT_EQ(standby.timeout_ms, 250U);
+    EXPECT_EQ(standby.token.file, "f");
+}
+
+TEST(FixStandbyConfig, WhatWouldBeOpenOrCannotWorkIsRefused) {
+    const std::string session{kSession};
+    EXPECT_THAT(error_of(std::string{kServer} + session), HasSubstr("any program could write into the stores"));
+    EXPECT_THAT(error_of("[standby]\nlisten = '127.0.0.1:1'\ntoken_env = 'T'\n" + session),
+                HasSubstr("a standby has no plain connections"));
+    EXPECT_THAT(error_of("[standby]\ntoken_env = 'T'\n" + session), HasSubstr("[standby]: key 'listen' is missing"));
+    EXPECT_THAT(error_of(session + "[session.standby]\n"), HasSubstr("key 'address' is missing"));
+    EXPECT_THAT(error_of(session + "[session.standby]\naddress = 'nowhere'\n"), HasSubstr("key 'address'"));
+    EXPECT_THAT(error_of(session + kStandby + "tls_key = 'k'\n"), HasSubstr("belong together"));
+    EXPECT_THAT(error_of(session + kStandby + "mode = 'sometimes'\n"), HasSubstr("one of none, received"));
+    EXPECT_THAT(error_of(session + kStandby + "on_loss = 'stop'\n"), HasSubstr("on_loss"));
+    EXPECT_THAT(error_of(session + kStandby + "timeout_ms = 1\n"), HasSubstr("timeout_ms"));
+    EXPECT_THAT(error_of("[[session]]\nsender = 'HOUSE'\ntarget = '*'\n" + std::string{kStandby}),
+                HasSubstr("target '*' has no standby"));
+    EXPECT_THAT(error_of("[[session]]\nsender = 'HOUSE'\ntarget = 'A'\nstore = 'memory'\n" + std::string{kStandby}),
+                HasSubstr("a standby needs a store in a file"));
+}
+
+/// Two engines in a folder.
+class FixStandbyPair : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!made_.made()) GTEST_SKIP() << "the program openssl is missing";
+        std::filesystem::remove_all(folder_);
+        std::filesystem::create_directories(folder_);
+        std::ofstream{folder_ / "token"} << "a-token-that-both-know\n";
+        ::chmod((folder_ / "token").c_str(), 0600);
+    }
+    void TearDown() override {
+        desk_.reset();
+        a_.reset();
+        b_.reset();
+        std::filesystem::remove_all(folder_);
+    }
+    [[nodiscard]] std::string session(const std::string& store, const std::string& more = "") const {
+        return fmt::format("[[session]]\nsender = 'HOUSE'\ntarget = 'DESK'\nstore = '{}'\n{}",
+                           (folder_ / store).string(), more);
+    }
+    [[nodiscard]] std::string with_standby(const std::string& more = "") const {
+        return fmt::format(
+            "[session.standby]\naddress = '{}'\ntls_server_name = '{}'\ntls_authorities = '{}'\n"
+            "token_file = '{}'\ntimeout_ms = 200\n{}",
+            b_->engine().standby_address(), test::Certificates::kServerName, made_.certificate("ours"),
+            (folder_ / "token").string(), more);
+    }
+    void start_b(const std::string& more = "") {
+        b_ = std::make_unique<RunningEngine>(
+            fmt::format(
+                "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n",
+                made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string()) +
+            "[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("b.store") + more);
+    }
+    void start_a(const std::string& standby) {
+        a_ = std::make_unique<RunningEngine>("[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("a.store", standby));
+    }
+    [[nodiscard]] static std::string health(RunningEngine& engine) {
+        return std::string{engine.engine().page({.path = "/api/health"}).body};
+    }
+    [[nodiscard]] static bool shows(RunningEngine& engine, std::string_view text) {
+        return health(engine).find(text) != std::string::npos;
+    }
+
+    test::Certificates made_;
+    std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / fmt::format("millpond-fixd-standby-{}", getpid());
+    std::unique_ptr<RunningEngine> b_;
+    std::unique_ptr<RunningEngine> a_;
+    std::unique_ptr<RunningEngine> desk_;
+};
+
+TEST_F(FixStandbyPair, HealthShowsBothSidesAndTheirFindings) {
+    start_b();
+    EXPECT_TRUE(shows(*b_, "\"stage\":\"standby_gaps\""));
+    EXPECT_TRUE(shows(*b_, "\"stage\":\"no_primary\""));
+    EXPECT_TRUE(b_->engine().sessions().empty());
+    start_a(with_standby());
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"standby\":{\"state\":\"attached\""); })) << health(*a_);
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"findings\":[]"); })) << health(*b_);
+    EXPECT_TRUE(shows(*b_, "\"whole\":true"));
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
+    EXPECT_THAT(a_->engine().page({.path = "/metrics"}).body,
+                HasSubstr("millpond_fix_standby_state{session=\"FIX.4.4:HOUSE->DESK\"} 3"));
+    EXPECT_THAT(b_->engine().page({.path = "/metrics"}).body, HasSubstr("millpond_fix_replicas_whole 1"));
+    // Without the standby the session stops, and /health says so.
+    const auto reload = with_standby("on_standby_loss = 'continue'\n");
+    b_.reset();
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"stage\":\"standby_stopped\""); })) << health(*a_);
+    ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
+    EXPECT_FALSE(a_->engine().page({.path = "/health"}).good);
+    // A reload lets it go on.
+    const auto result = a_->reload("[[acceptor]]\nlisten = '127.0.0.1:0'\n" + session("a.store", reload));
+    EXPECT_THAT(result.done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is changed"));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"stage\":\"standby_lost\""); })) << health(*a_);
+    EXPECT_TRUE(a_->engine().page({.path = "/health"}).good);
+}
+
+TEST_F(FixStandbyPair, APromotionRunsTheSessionThereAndEndsItHere) {
+    start_b();
+    EXPECT_THAT(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), HasSubstr("it was never whole"));
+    EXPECT_THAT(b_->engine().promote("FIX.4.4:HOUSE->NO", false), HasSubstr("there is no session"));
+    start_a(with_standby());
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); })) << health(*a_);
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "") << "a second time changes nothing";
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"stage\":\"superseded\""); })) << health(*a_);
+    EXPECT_FALSE(a_->engine().page({.path = "/health"}).good);
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *b_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); }));
+    EXPECT_EQ(b_->status("HOUSE").standby.state, engine::StandbyStatus::State::off);
+    // The old primary takes it back on request.
+    EXPECT_THAT(a_->engine().promote("FIX.4.4:HOUSE->DESK", false), HasSubstr("another machine has taken over"));
+    EXPECT_EQ(a_->engine().promote("FIX.4.4:HOUSE->DESK", true), "");
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"stage\":\"superseded\""); })) << health(*b_);
+    ASSERT_TRUE(comes_true([&] { return !desk_->is_active("HOUSE"); }));
+}
+
+TEST_F(FixStandbyPair, AReloadAddsAndRemovesCopiesAndKeepsTheOthers) {
+    const auto more = fmt::format("[[session]]\nsender = 'HOUSE'\ntarget = 'OTHER'\nstore = '{}'\n",
+                                  (folder_ / "other.store").string());
+    start_b();
+    start_a(with_standby());
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); }));
+    const auto top = fmt::format(
+        "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntoken_file = '{}'\n"
+        "[[acceptor]]\nlisten = '127.0.0.1:0'\n",
+        made_.certificate("ours-server"), made_.key("ours-server"), (folder_ / "token").string());
+    EXPECT_THAT(b_->reload(top + session("b.store") + more).done,
+                ::testing::ElementsAre("session FIX.4.4:HOUSE->OTHER is added"));
+    EXPECT_TRUE(shows(*b_, "HOUSE->OTHER"));
+    EXPECT_THAT(b_->reload(top + session("b.store", "heartbeat_seconds = 7\n")).done,
+                ::testing::UnorderedElementsAre("session FIX.4.4:HOUSE->OTHER is removed",
+                                                "session FIX.4.4:HOUSE->DESK is changed"));
+    EXPECT_FALSE(shows(*b_, "HOUSE->OTHER"));
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "\"state\":\"attached\""); })) << health(*a_);
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+}
+
+TEST_F(FixStandbyPair, ASessionThatAReloadRemovesLeavesItsCopyWhichFillsWhenItIsBack) {
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    start_b();
+    start_a(with_standby());
+    desk_ = std::make_unique<RunningEngine>(connects("DESK", *a_));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE") && shows(*b_, "\"whole\":true"); }));
+    const auto whole = listen + session("a.store", with_standby());
+    EXPECT_THAT(a_->reload(listen).done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is removed"));
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"stage\":\"no_primary\"") && !desk_->is_active("HOUSE"); }));
+    EXPECT_THAT(a_->engine().page({.path = "/metrics"}).body, ::testing::Not(HasSubstr("millpond_fix_standby_state{")));
+    EXPECT_THAT(a_->reload(whole).done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is added"));
+    ASSERT_TRUE(comes_true([&] { return desk_->is_active("HOUSE"); })) << health(*a_);
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"findings\":[]"); })) << health(*b_);
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_GE(b_->status("DESK").next_target, 3U) << "a Logon before the reload and one after it";
+}
+
+TEST_F(FixStandbyPair, ReloadsWhileTheCopyFillsLoseNothingOfIt) {
+    const std::string listen = "[[acceptor]]\nlisten = '127.0.0.1:0'\n";
+    constexpr std::uint64_t kOrders = 10'000;
+    start_b();
+    a_ = std::make_unique<RunningEngine>(
+        listen + session("a.store"),
+        [](const SessionSettings&, const fix::Dictionary*) { return std::make_unique<FillApplication>(); });
+    engine::RawClient desk{a_->port()};
+    desk.send(fix44("A", 1, "DESK", "HOUSE", "98=0|108=30|"));
+    std::string orders;
+    for (std::uint64_t i = 2; i < kOrders; ++i) {
+        orders +=
+            fix44("D", i, "DESK", "HOUSE", fmt::format("11={}|55=MSFT|54=1|38=1|40=2|44=1|60=20240102-03:04:05|", i));
+        if (i % 100 != 0) continue;
+        desk.send(orders);
+        orders.clear();
+        ASSERT_TRUE(comes_true([&] { return desk.receive(), a_->status("DESK").next_target > i; }));
+        desk.forget();
+    }
+    const auto next_sender = a_->status("DESK").next_sender;
+    for (int i = 0; i < 10; ++i) {
+        const auto seconds = fmt::format("heartbeat_seconds = {}\n", 30 + i);
+        const auto result =
+            a_->reload(listen + session("a.store", seconds + with_standby("on_standby_loss = 'continue'\n")));
+        EXPECT_THAT(result.done, ::testing::ElementsAre("session FIX.4.4:HOUSE->DESK is changed")) << i;
+    }
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, "\"whole\":true"); })) << health(*b_);
+    const auto last = a_->status("DESK").next_sender;
+    EXPECT_GE(last, next_sender);
+    ASSERT_TRUE(comes_true([&] { return shows(*b_, fmt::format("\"next_sender\":{}", last)); })) << health(*b_);
+    a_.reset();
+    EXPECT_EQ(b_->engine().promote("FIX.4.4:HOUSE->DESK", false), "");
+    EXPECT_EQ(b_->status("DESK").next_sender, last);
+}
+
+TEST_F(FixStandbyPair, AWrongTokenIsAFindingWithItsReason) {
+    start_b();
+    const auto standby = with_standby();
+    std::ofstream{folder_ / "token"} << "a-token-that-only-one-knows\n";
+    start_a(standby);
+    ASSERT_TRUE(comes_true([&] { return shows(*a_, "the standby refuses: the token is wrong"); })) << health(*a_);
+    EXPECT_TRUE(shows(*b_, "\"records\":0"));
+    EXPECT_TRUE(shows(*b_, "\"stage\":\"no_primary\""));
+}
+
+}  // namespace
+}  // namespace millpond::fixd
