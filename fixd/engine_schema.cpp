@@ -11,7 +11,7 @@
 #include <millpond/fix/admin_draft.hpp>
 
 #include "fixd/engine_config.hpp"
-#include "service/settings/file_mode.hpp"
+#include "service/settings/choices.hpp"
 #include "service/settings/key_of.hpp"
 #include "service/settings/schema.hpp"
 
@@ -26,14 +26,6 @@ using SessionKey = settings::KeyOf<SessionSettings>;
 using WebKey = settings::KeyOf<WebConfig>;
 using DropCopyKey = settings::KeyOf<DropCopyConfig>;
 
-constexpr std::pair<std::string_view, service::Severity> kSeverities[] = {{"debug", service::Severity::debug},
-                                                                          {"info", service::Severity::info},
-                                                                          {"warning", service::Severity::warning},
-                                                                          {"error", service::Severity::error}};
-constexpr std::pair<std::string_view, service::LogFormat> kLogFormats[] = {{"text", service::LogFormat::text},
-                                                                           {"json", service::LogFormat::json}};
-constexpr std::pair<std::string_view, core::Poll> kPolls[] = {
-    {"spin", core::Poll::spin}, {"block", core::Poll::block}, {"adaptive", core::Poll::adaptive}};
 constexpr std::pair<std::string_view, FixVersion> kVersions[] = {
     {"FIX.4.0", FixVersion::fix40},       {"FIX.4.1", FixVersion::fix41},       {"FIX.4.2", FixVersion::fix42},
     {"FIX.4.3", FixVersion::fix43},       {"FIX.4.4", FixVersion::fix44},       {"FIX.5.0", FixVersion::fix50},
@@ -215,10 +207,10 @@ std::string_view wrong_in_header(fix::Tag tag) {
 }
 
 constexpr Key<EngineConfig> kTopKeys[] = {
-    TopKey::choice<&EngineConfig::log_level, kSeverities>("log_level", "debug|info|warning|error",
-                                                          "Least severe messages to log."),
-    TopKey::choice<&EngineConfig::log_format, kLogFormats>("log_format", "text|json",
-                                                           "Log each message as a line of text or as a JSON object."),
+    TopKey::choice<&EngineConfig::log_level, settings::kSeverities>("log_level", "debug|info|warning|error",
+                                                                    "Least severe messages to log."),
+    TopKey::choice<&EngineConfig::log_format, settings::kLogFormats>(
+        "log_format", "text|json", "Log each message as a line of text or as a JSON object."),
     {"quiet", "", "Log only errors of logons, logouts and closed connections.",
      [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
     TopKey::endpoint<&EngineConfig::metrics>("metrics",
@@ -256,7 +248,7 @@ constexpr Key<EngineConfig> kTopKeys[] = {
                                               "Folder with FIX40.xml to FIX50SP2.xml, FIXLatest.xml and FIXT11.xml; "
                                               "application messages pass unchecked if unset."),
     TopKey::integer<&EngineConfig::threads, 1, 64>("threads", "N", "Number of I/O threads."),
-    TopKey::choice<&EngineConfig::poll, kPolls>(
+    TopKey::choice<&EngineConfig::poll, settings::kPolls>(
         "poll", "spin|block|adaptive", "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
     TopKey::integer<&EngineConfig::pin, 0, kHighestCpu>(
         "pin", "CPU", "CPU to bind the first I/O thread to; the others use the next CPUs. Any CPU if unset."),

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "gateway/sinks/kind_of.hpp"
-#include "service/settings/file_mode.hpp"
+#include "service/settings/choices.hpp"
 
 namespace millpond::gateway {
 namespace {
@@ -22,12 +22,6 @@ using TopKey = settings::KeyOf<Config>;
 using RingKey = settings::KeyOf<RingConfig>;
 using FeedKey = settings::KeyOf<FeedConfig>;
 
-constexpr std::pair<std::string_view, service::Severity> kSeverities[] = {{"debug", service::Severity::debug},
-                                                                          {"info", service::Severity::info},
-                                                                          {"warning", service::Severity::warning},
-                                                                          {"error", service::Severity::error}};
-constexpr std::pair<std::string_view, service::LogFormat> kLogFormats[] = {{"text", service::LogFormat::text},
-                                                                           {"json", service::LogFormat::json}};
 constexpr std::pair<std::string_view, Wanted> kWanted[] = {
     {"none", Wanted::none}, {"prefer", Wanted::prefer}, {"require", Wanted::require}};
 constexpr std::pair<std::string_view, Wanted> kReceiveWants[] = {{"prefer", Wanted::prefer},
@@ -48,10 +42,10 @@ constexpr std::uint64_t kMostInstruments = 1ULL << 24;
 constexpr std::uint64_t kHighestChannel = std::numeric_limits<std::uint16_t>::max();
 
 constexpr settings::Key<Config> kTopKeys[] = {
-    TopKey::choice<&Config::log_level, kSeverities>("log_level", "debug|info|warning|error",
-                                                    "Least severe messages to log."),
-    TopKey::choice<&Config::log_format, kLogFormats>("log_format", "text|json",
-                                                     "Log each message as a line of text or as a JSON object."),
+    TopKey::choice<&Config::log_level, settings::kSeverities>("log_level", "debug|info|warning|error",
+                                                              "Least severe messages to log."),
+    TopKey::choice<&Config::log_format, settings::kLogFormats>(
+        "log_format", "text|json", "Log each message as a line of text or as a JSON object."),
     {"quiet", "", "Print no status line.", [](Config& c, const Value& v) { c.quiet = v.boolean(); }},
     {"metrics", "ADDRESS:PORT|off", "Address and port of /metrics, /health and /api/health.",
      [](Config& c, const Value& v) { c.metrics = v.text() == "off" ? net::SocketAddress{} : v.endpoint(); },
@@ -71,7 +65,7 @@ constexpr settings::Key<Config> kTopKeys[] = {
     TopKey::choice<&Config::file_mode, settings::kFileModes>(
         "file_mode", "0600|0640|0644|0660|0664",
         "Permissions of the files that csv, journals, captures and kafka create, whatever the umask."),
-    TopKey::choice<&Config::poll, kPolls>(
+    TopKey::choice<&Config::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How receive threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
     TopKey::integer<&Config::pin, 0, kHighestCpu>("pin", "CPU", "CPU to bind the receive thread to."),
@@ -96,7 +90,7 @@ constexpr settings::Key<RingConfig> kRingKeys[] = {
         "mode", "0600|0640|0644", "Who may read the ring: only the gateway's user, also its group, or all users."),
     RingKey::text<&RingConfig::group>("group", "GROUP", "Group that owns the ring; the gateway's group if unset."),
     {"poll", "spin|block|adaptive", "Overrides the gateway's poll.",
-     [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(kPolls); }},
+     [](RingConfig& r, const Value& v) { r.poll = v.choice<core::Poll>(settings::kPolls); }},
     RingKey::integer<&RingConfig::pin, 0, kHighestCpu>("pin", "CPU", "Overrides the gateway's pin."),
     RingKey::integer<&RingConfig::realtime, 0, kHighestPriority>("realtime", "PRIORITY",
                                                                  "Overrides the gateway's realtime."),

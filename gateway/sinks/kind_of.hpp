@@ -12,12 +12,11 @@
 
 #include "gateway/sinks/kind.hpp"
 #include "gateway/sinks/sink.hpp"
+#include "service/settings/choices.hpp"
 #include "service/settings/key_of.hpp"
 
 namespace millpond::gateway {
 
-inline constexpr std::pair<std::string_view, core::Poll> kPolls[] = {
-    {"spin", core::Poll::spin}, {"block", core::Poll::block}, {"adaptive", core::Poll::adaptive}};
 inline constexpr std::pair<std::string_view, Delivery> kDeliveries[] = {{"every", Delivery::every},
                                                                         {"conflate", Delivery::conflate}};
 inline constexpr std::size_t kLongestName = 32;
@@ -31,7 +30,7 @@ struct SinkKeys {
         K::template short_text<&Settings::name, kLongestName>("name", "NAME", "Name in logs, metrics and health.");
     static constexpr auto kRing =
         K::template text<&Settings::ring>("ring", "NAME", "Ring to read; the first ring if unset.");
-    static constexpr auto kPoll = K::template choice<&Settings::poll, kPolls>(
+    static constexpr auto kPoll = K::template choice<&Settings::poll, settings::kPolls>(
         "poll", "spin|block|adaptive",
         "How it waits for the ring: busy-wait, sleep, or busy-wait briefly and then sleep.");
     static constexpr auto kPin = K::template integer<&Settings::pin, 0, kHighestCpu>(
