@@ -12,7 +12,7 @@
 #include <millpond/metrics/registry.hpp>
 
 #include "fixd/drop_copy/copy_routes.hpp"
-#include "fixd/engine_config.hpp"
+#include "fixd/drop_copy/drop_copy_settings.hpp"
 #include "service/log.hpp"
 
 namespace millpond::fixd {

@@ -126,14 +126,6 @@ std::vector<fix::ApplicationDictionary> Dictionaries::further(const SessionSetti
     return all;
 }
 
-engine::TlsOptions tls_options(const TlsFiles& files) {
-    return {.certificate = files.certificate,
-            .key = files.key,
-            .authorities = files.authorities,
-            .verify_peer = files.verify,
-            .server_name = files.server_name};
-}
-
 std::string session_name(const SessionSettings& settings) {
     return fmt::format("{}:{}->{}", fix::begin_string(session_version(settings.version)), settings.sender,
                        settings.target);

@@ -7,11 +7,10 @@
 
 #include <millpond/engine/initiator.hpp>
 #include <millpond/engine/session_options.hpp>
-#include <millpond/engine/tls.hpp>
 #include <millpond/fix/application_version.hpp>
 #include <millpond/fix/dictionary.hpp>
 
-#include "fixd/engine_config.hpp"
+#include "fixd/sessions/session_settings.hpp"
 
 /// From settings to what the engine takes.
 namespace millpond::fixd {
@@ -47,9 +46,8 @@ private:
 /// "FIX.4.4:HOUSE->DESK", as the engine names it.
 [[nodiscard]] std::string session_name(const SessionSettings& settings);
 
-/// Throws config::ConfigError: a password that cannot be read.
+/// Throws settings::ConfigError: a password that cannot be read.
 [[nodiscard]] engine::SessionOptions session_options(const SessionSettings& settings, Dictionaries& dictionaries);
 [[nodiscard]] engine::Initiator::Options initiator_options(const SessionSettings& settings);
-[[nodiscard]] engine::TlsOptions tls_options(const TlsFiles& files);
 
 }  // namespace millpond::fixd

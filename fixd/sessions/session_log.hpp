@@ -16,8 +16,8 @@
 #include <millpond/engine/sent_observer.hpp>
 
 #include "fixd/drop_copy/copy_routes.hpp"
-#include "fixd/engine_config.hpp"
 #include "fixd/sessions/session_records.hpp"
+#include "fixd/sessions/session_settings.hpp"
 #include "service/log.hpp"
 
 namespace millpond::fixd {

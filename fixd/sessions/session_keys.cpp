@@ -1,17 +1,12 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <millpond/fix/admin_draft.hpp>
-
-#include "fixd/engine_config.hpp"
-#include "service/settings/choices.hpp"
+#include "fixd/sessions/session_settings.hpp"
+#include "fixd/sessions/session_values.hpp"
 #include "service/settings/key_of.hpp"
 #include "service/settings/schema.hpp"
 
@@ -20,16 +15,8 @@ namespace {
 
 using settings::Key;
 using settings::Value;
-using TopKey = settings::KeyOf<EngineConfig>;
-using AcceptorKey = settings::KeyOf<AcceptorConfig>;
 using SessionKey = settings::KeyOf<SessionSettings>;
-using WebKey = settings::KeyOf<WebConfig>;
-using DropCopyKey = settings::KeyOf<DropCopyConfig>;
 
-constexpr std::pair<std::string_view, FixVersion> kVersions[] = {
-    {"FIX.4.0", FixVersion::fix40},       {"FIX.4.1", FixVersion::fix41},       {"FIX.4.2", FixVersion::fix42},
-    {"FIX.4.3", FixVersion::fix43},       {"FIX.4.4", FixVersion::fix44},       {"FIX.5.0", FixVersion::fix50},
-    {"FIX.5.0SP1", FixVersion::fix50sp1}, {"FIX.5.0SP2", FixVersion::fix50sp2}, {"FIX.Latest", FixVersion::fix_latest}};
 constexpr std::pair<std::string_view, fix::TimePrecision> kPrecisions[] = {{"s", fix::TimePrecision::seconds},
                                                                            {"ms", fix::TimePrecision::millis},
                                                                            {"us", fix::TimePrecision::micros},
@@ -48,235 +35,6 @@ constexpr std::pair<std::string_view, engine::LogonScheme> kSchemes[] = {
 constexpr std::size_t kLongestId = 64;
 constexpr std::uint64_t kDaySeconds = 86'400;
 constexpr std::uint64_t kLongestAgeSeconds = 366 * kDaySeconds;
-constexpr std::uint64_t kHighestCpu = 1023;
-constexpr fix::Tag kHighestTag = 999'999'999;
-
-/// "08:30" or "08:30:15" as a second of the day.
-std::int64_t time_of_day(const Value& value) {
-    const auto text = value.text();
-    const auto part = [&](std::size_t at, int most) {
-        int number = -1;
-        const auto* const begin = text.data() + at;
-        const auto [end, error] = std::from_chars(begin, begin + 2, number);
-        if (error != std::errc{} || end != begin + 2 || number < 0 || number > most) {
-            value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
-        }
-        return number;
-    };
-    const bool has_shape =
-        (text.size() == 5 || text.size() == 8) && text[2] == ':' && (text.size() == 5 || text[5] == ':');
-    if (!has_shape) value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
-    return part(0, 23) * 3600 + part(3, 59) * 60 + (text.size() == 8 ? part(6, 59) : 0);
-}
-
-std::vector<fix::Tag> tags_of(const Value& value) {
-    std::vector<fix::Tag> tags;
-    for (const auto& text : value.list()) {
-        fix::Tag tag = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tag);
-        if (error != std::errc{} || end != text.data() + text.size() || tag == 0 || tag > kHighestTag) {
-            value.fail(fmt::format("tags from 1 to {}, as strings", kHighestTag), "'" + text + "'");
-        }
-        tags.push_back(tag);
-    }
-    return tags;
-}
-
-std::vector<FurtherVersion> further_versions_of(const Value& value) {
-    std::vector<FurtherVersion> versions;
-    for (const auto& text : value.list()) {
-        const auto equals = std::min(text.find('='), text.size());
-        const std::string_view name{text.data(), equals};
-        const auto* const known = std::ranges::find(kVersions, name, [](const auto& one) { return one.first; });
-        if (known == std::end(kVersions)) {
-            value.fail("FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE for its own dictionary file", "'" + text + "'");
-        }
-        if (equals + 1 == text.size()) value.fail("a file after the '='", "'" + text + "'");
-        versions.push_back({known->second, text.substr(std::min(equals + 1, text.size()))});
-    }
-    return versions;
-}
-
-/// "send:D", "receive:8=FIX.4.4", "send:AE=FIX.5.0SP2:default"
-std::vector<LogonType> logon_types_of(const Value& value) {
-    constexpr std::string_view kExpected =
-        "send:MSGTYPE or receive:MSGTYPE, with =VERSION behind it, and :default behind that where messages without "
-        "ApplVerID have it";
-    std::vector<LogonType> types;
-    for (const auto& text : value.list()) {
-        LogonType one;
-        std::string_view rest{text};
-        const auto colon = rest.find(':');
-        one.sends = rest.starts_with("send:");
-        if (!one.sends && !rest.starts_with("receive:")) value.fail(kExpected, "'" + text + "'");
-        rest.remove_prefix(colon + 1);
-        const auto equals = std::min(rest.find('='), rest.size());
-        const bool has_version = equals < rest.size();
-        one.type = rest.substr(0, equals);
-        rest.remove_prefix(std::min(equals + 1, rest.size()));
-        constexpr std::string_view kDefault = ":default";
-        one.is_default = rest.ends_with(kDefault);
-        if (one.is_default) rest.remove_suffix(kDefault.size());
-        const auto* const known = std::ranges::find(kVersions, rest, [](const auto& version) { return version.first; });
-        if (known != std::end(kVersions)) one.version = known->second;
-        if (one.type.empty() || one.type.find(':') != std::string::npos || has_version != one.version.has_value()) {
-            value.fail(kExpected, "'" + text + "'");
-        }
-        types.push_back(std::move(one));
-    }
-    return types;
-}
-
-std::string logon_types_text(const SessionSettings& settings) {
-    std::string text;
-    for (const auto& one : settings.logon_types) {
-        text += fmt::format("{}{}:{}", text.empty() ? "" : ",", one.sends ? "send" : "receive", one.type);
-        if (!one.version) continue;
-        text += "=";
-        text += std::ranges::find(kVersions, *one.version, [](const auto& version) { return version.second; })->first;
-        if (one.is_default) text += ":default";
-    }
-    return text;
-}
-
-std::string further_versions_text(const SessionSettings& settings) {
-    std::string text;
-    for (const auto& [version, dictionary] : settings.further_versions) {
-        text += text.empty() ? "" : ",";
-        text += std::ranges::find(kVersions, version, [](const auto& one) { return one.second; })->first;
-        if (!dictionary.empty()) text += "=" + dictionary;
-    }
-    return text;
-}
-
-/// `{ file = "..." }` or `{ env = "..." }`.
-service::TokenSource secret_of(const Value& value) {
-    service::TokenSource source;
-    for (const auto& [key, place] : value.table()) {
-        auto* const target = key == "file" ? &source.file : key == "env" ? &source.environment : nullptr;
-        if (target == nullptr) value.fail("{ file = \"...\" } or { env = \"...\" }", fmt::format("'{}'", key));
-        *target = place.text();
-        if (target->empty()) place.fail("the source of a secret", "an empty string");
-    }
-    if (source.file.empty() == source.environment.empty()) {
-        value.fail("{ file = \"...\" } or { env = \"...\" }", source.empty() ? "neither" : "both");
-    }
-    return source;
-}
-
-/// The fields of a table by tag. check: the error of a tag, or empty.
-std::vector<FieldSetting> fields_of(const Value& value, std::string_view (*check)(fix::Tag)) {
-    std::vector<FieldSetting> fields;
-    for (const auto& [key, entry] : value.table()) {
-        fix::Tag tag = 0;
-        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tag);
-        const bool is_tag = error == std::errc{} && end == key.data() + key.size() && key.front() != '0';
-        if (!is_tag || tag > kHighestTag) entry.fail(fmt::format("a tag from 1 to {} as its name", kHighestTag), key);
-        if (const auto wrong = check(tag); !wrong.empty()) entry.fail(wrong, key);
-        auto& field = fields.emplace_back(FieldSetting{.tag = tag, .where = entry.where()});
-        if (entry.is_table()) {
-            field.secret = secret_of(entry);
-            continue;
-        }
-        field.value = entry.field_text();
-        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
-        if (field.value.empty()) entry.fail("a value", "an empty string");
-        if (std::ranges::any_of(field.value, is_control)) entry.fail("no control characters", "one");
-    }
-    if (fields.size() > fix::AdminDraft::kMostFields / 2) {
-        value.fail(fmt::format("at most {} fields", fix::AdminDraft::kMostFields / 2),
-                   fmt::format("{}", fields.size()));
-    }
-    return fields;
-}
-
-std::string_view wrong_in_logon(fix::Tag tag) {
-    switch (tag) {
-        case fix::tag::kHeartBtInt: return "the key heartbeat_seconds instead";
-        case fix::tag::kResetSeqNumFlag: return "the key reset_on_logon instead";
-        case fix::tag::kNextExpectedMsgSeqNum: return "the key send_next_expected instead";
-        case fix::tag::kDefaultApplVerId: return "the key version instead";
-        default: break;
-    }
-    if (fix::AdminDraft::may_set(tag)) return {};
-    return "a field that the session does not write itself, and the data field instead of its length";
-}
-
-std::string_view wrong_in_header(fix::Tag tag) {
-    return fix::AdminDraft::is_header_field(tag) ? "" : "one of 50, 57, 115, 116, 128, 129, 142, 143, 144 and 145";
-}
-
-constexpr Key<EngineConfig> kTopKeys[] = {
-    TopKey::choice<&EngineConfig::log_level, settings::kSeverities>("log_level", "debug|info|warning|error",
-                                                                    "Least severe messages to log."),
-    TopKey::choice<&EngineConfig::log_format, settings::kLogFormats>(
-        "log_format", "text|json", "Log each message as a line of text or as a JSON object."),
-    {"quiet", "", "Log only errors of logons, logouts and closed connections.",
-     [](EngineConfig& c, const Value& v) { c.quiet = v.boolean(); }},
-    TopKey::endpoint<&EngineConfig::metrics>("metrics",
-                                             "Address and port of /metrics, /health and /api/health; off if unset."),
-    TopKey::short_text<&EngineConfig::admin, 100>("admin", "SOCKET",
-                                                  "UNIX socket for `millpond fix sessions`; none if unset."),
-    TopKey::text<[](auto& c) -> auto& { return c.admin_token.file; }>(
-        "admin_token_file", "FILE",
-        "File with the bearer token for POST /api/reload at the metrics address; no reload by POST if unset."),
-    TopKey::text<[](auto& c) -> auto& { return c.admin_token.environment; }>("admin_token_env", "NAME",
-                                                                             "Environment variable with that token."),
-    TopKey::text<&EngineConfig::user_file>(
-        "user_file", "FILE",
-        "Users of [[session]] with the hashes of their passwords, from `millpond fix passwd`. NewPassword changes it."),
-    TopKey::text<&EngineConfig::state>(
-        "state", "FOLDER",
-        "Folder for the message stores of sessions without `store`. If unset: $STATE_DIRECTORY, and with --config also "
-        "$XDG_STATE_HOME/millpond or ~/.local/state/millpond."),
-    TopKey::text<&EngineConfig::raw_log>(
-        "raw_log", "FILE", "File for every byte of both directions, for `millpond fix print`; none if unset."),
-    TopKey::bytes<&EngineConfig::raw_log_ring>("raw_log_ring",
-                                               "Memory for bytes that wait for the raw log's disk; a power of two."),
-    TopKey::bytes<&EngineConfig::raw_log_rotate>("raw_log_rotate", "Size at which the raw log is renamed."),
-    TopKey::integer<&EngineConfig::raw_log_rotate_hours, 0, 8'760>("raw_log_rotate_hours", "N",
-                                                                   "Age at which the raw log is renamed; 0 for none."),
-    TopKey::integer<&EngineConfig::raw_log_keep, 0, 1'000'000>(
-        "raw_log_keep", "N", "Maximum number of renamed raw logs; the oldest are removed. 0 keeps all."),
-    TopKey::boolean<&EngineConfig::raw_log_compress>("raw_log_compress", "Compress renamed raw logs by zstd."),
-    {"mask_tags", "TAG+...",
-     "Tags to hide in the raw log and in printed messages, in addition to 554, 925, 1402, 1404 and a Logon's 96.",
-     [](EngineConfig& c, const Value& v) { c.mask_tags = tags_of(v); }},
-    TopKey::choice<&EngineConfig::file_mode, settings::kFileModes>(
-        "file_mode", "0600|0640|0644|0660|0664", "Permissions of stores and raw logs, whatever the umask."),
-    TopKey::text<&EngineConfig::dictionaries>("dictionaries", "FOLDER",
-                                              "Folder with FIX40.xml to FIX50SP2.xml, FIXLatest.xml and FIXT11.xml; "
-                                              "application messages pass unchecked if unset."),
-    TopKey::integer<&EngineConfig::threads, 1, 64>("threads", "N", "Number of I/O threads."),
-    TopKey::choice<&EngineConfig::poll, settings::kPolls>(
-        "poll", "spin|block|adaptive", "How I/O threads wait: busy-wait, sleep, or busy-wait briefly and then sleep."),
-    TopKey::integer<&EngineConfig::pin, 0, kHighestCpu>(
-        "pin", "CPU", "CPU to bind the first I/O thread to; the others use the next CPUs. Any CPU if unset."),
-    TopKey::integer<&EngineConfig::realtime, 0, 99>("realtime", "PRIORITY",
-                                                    "SCHED_FIFO priority of I/O threads; 0 for none."),
-};
-
-constexpr Key<AcceptorConfig> kAcceptorKeys[] = {
-    AcceptorKey::short_text<&AcceptorConfig::name, kLongestId>("name", "NAME",
-                                                               "Name by which sessions choose their acceptor."),
-    AcceptorKey::endpoint<&AcceptorConfig::listen>("listen", "Address and port to listen on."),
-    AcceptorKey::integer<&AcceptorConfig::max_connections, 1, 100'000>(
-        "max_connections", "N", "Maximum number of connections; more are closed."),
-    AcceptorKey::integer<&AcceptorConfig::max_before_logon, 1, 100'000>(
-        "max_before_logon", "N", "Maximum number of connections before their Logon; beyond it the oldest is closed."),
-    AcceptorKey::integer<&AcceptorConfig::max_before_logon_per_address, 1, 100'000>("max_before_logon_per_address", "N",
-                                                                                    "The same limit for each address."),
-    AcceptorKey::integer<&AcceptorConfig::first_message_seconds, 1, 3'600>(
-        "first_message_seconds", "N", "Close a connection without a Logon after this many seconds."),
-    AcceptorKey::nonempty_list<&AcceptorConfig::allow>("allow", "ADDRESS/BITS+...",
-                                                       "Addresses that may connect; all if unset."),
-    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.certificate; }>(
-        "tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS."),
-    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
-    AcceptorKey::text<[](auto& a) -> auto& { return a.tls.authorities; }>(
-        "tls_authorities", "FILE", "PEM file with the authorities of client certificates; the system's if unset."),
-    AcceptorKey::boolean<[](auto& a) -> auto& { return a.tls.verify; }>("tls_verify", "Require client certificates."),
-};
 
 constexpr Key<SessionSettings> kSessionKeys[] = {
     SessionKey::choice<&SessionSettings::version, kVersions>(
@@ -380,12 +138,12 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
      "Fields of our Logon, as [session.logon] with a line TAG = VALUE for each. A secret's value is { file = \"FILE\" "
      "} "
      "or { env = \"NAME\" }.",
-     [](SessionSettings& s, const Value& v) { s.logon = fields_of(v, wrong_in_logon); }},
+     [](SessionSettings& s, const Value& v) { s.logon = logon_fields_of(v); }},
     {"header", "TABLE",
      "Header fields of every message, as [session.header]: 50, 57, 115, 116, 128, 129, 142 to 145. Those that a "
      "message "
      "brings go first.",
-     [](SessionSettings& s, const Value& v) { s.header = fields_of(v, wrong_in_header); }},
+     [](SessionSettings& s, const Value& v) { s.header = header_fields_of(v); }},
     SessionKey::choice<&SessionSettings::sign, kSchemes>(
         "sign", "binance|bybit|coinbase-exchange|coinbase-prime|kraken|kraken-prime",
         "Sign our Logon as this venue documents it. The guide lists the fields that the Logon must have."),
@@ -479,30 +237,6 @@ constexpr Key<SessionSettings> kSessionKeys[] = {
         "cut_off", "Disconnect a counterparty that exceeds this, instead of reading more slowly."),
 };
 
-constexpr Key<DropCopyConfig> kDropCopyKeys[] = {
-    DropCopyKey::text<&DropCopyConfig::target>("target", "SENDER->TARGET",
-                                               "Session that gets the copies; no session that is copied."),
-    DropCopyKey::list<&DropCopyConfig::sources>(
-        "sources", "SENDER->TARGET+...", "Sessions whose messages are copied; * for all but those that get copies."),
-    DropCopyKey::list<&DropCopyConfig::types>(
-        "types", "MSGTYPE+...", "Message types to copy, sent or received; * for all application messages."),
-    DropCopyKey::bytes<&DropCopyConfig::queue_bytes>(
-        "queue_bytes", "Memory for copies that wait for the session's store, for each I/O thread; a power of two."),
-};
-
-constexpr Key<WebConfig> kWebKeys[] = {
-    WebKey::endpoint<&WebConfig::listen>("listen", "Address and port of the page, /metrics, /health and /api/health."),
-    WebKey::text<[](auto& w) -> auto& { return w.token.file; }>(
-        "token_file", "FILE", "File with the bearer token that clients must present; none if unset."),
-    WebKey::text<[](auto& w) -> auto& { return w.token.environment; }>("token_env", "NAME",
-                                                                       "Environment variable with that token."),
-    WebKey::text<[](auto& w) -> auto& { return w.tls.certificate; }>(
-        "tls_certificate", "FILE", "PEM file with the server certificate and its intermediates; enables TLS."),
-    WebKey::text<[](auto& w) -> auto& { return w.tls.key; }>("tls_key", "FILE", "PEM file with its private key."),
-    WebKey::text<[](auto& w) -> auto& { return w.tls.client_ca; }>(
-        "tls_client_ca", "FILE", "PEM file with the authorities of client certificates, which are then required."),
-};
-
 }  // namespace
 }  // namespace millpond::fixd
 
@@ -511,16 +245,8 @@ namespace millpond::settings {
 using namespace fixd;
 
 // clang-format off
-template <> std::string_view Schema<EngineConfig>::name() { return ""; }
-template <> std::string_view Schema<AcceptorConfig>::name() { return "acceptor"; }
 template <> std::string_view Schema<SessionSettings>::name() { return "session"; }
-template <> std::string_view Schema<DropCopyConfig>::name() { return "drop_copy"; }
-template <> std::string_view Schema<WebConfig>::name() { return "web"; }
-template <> std::span<const Key<EngineConfig>> Schema<EngineConfig>::keys() { return kTopKeys; }
-template <> std::span<const Key<AcceptorConfig>> Schema<AcceptorConfig>::keys() { return kAcceptorKeys; }
 template <> std::span<const Key<SessionSettings>> Schema<SessionSettings>::keys() { return kSessionKeys; }
-template <> std::span<const Key<DropCopyConfig>> Schema<DropCopyConfig>::keys() { return kDropCopyKeys; }
-template <> std::span<const Key<WebConfig>> Schema<WebConfig>::keys() { return kWebKeys; }
 // clang-format on
 
 }  // namespace millpond::settings

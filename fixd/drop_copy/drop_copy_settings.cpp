@@ -1,0 +1,38 @@
+#include "fixd/drop_copy/drop_copy_settings.hpp"
+
+#include <span>
+#include <string_view>
+
+#include "service/settings/key_of.hpp"
+#include "service/settings/schema.hpp"
+
+namespace millpond::fixd {
+namespace {
+
+using settings::Key;
+using DropCopyKey = settings::KeyOf<DropCopyConfig>;
+
+constexpr Key<DropCopyConfig> kDropCopyKeys[] = {
+    DropCopyKey::text<&DropCopyConfig::target>("target", "SENDER->TARGET",
+                                               "Session that gets the copies; no session that is copied."),
+    DropCopyKey::list<&DropCopyConfig::sources>(
+        "sources", "SENDER->TARGET+...", "Sessions whose messages are copied; * for all but those that get copies."),
+    DropCopyKey::list<&DropCopyConfig::types>(
+        "types", "MSGTYPE+...", "Message types to copy, sent or received; * for all application messages."),
+    DropCopyKey::bytes<&DropCopyConfig::queue_bytes>(
+        "queue_bytes", "Memory for copies that wait for the session's store, for each I/O thread; a power of two."),
+};
+
+}  // namespace
+}  // namespace millpond::fixd
+
+namespace millpond::settings {
+
+using namespace fixd;
+
+// clang-format off
+template <> std::string_view Schema<DropCopyConfig>::name() { return "drop_copy"; }
+template <> std::span<const Key<DropCopyConfig>> Schema<DropCopyConfig>::keys() { return kDropCopyKeys; }
+// clang-format on
+
+}  // namespace millpond::settings

@@ -1,0 +1,168 @@
+#include "fixd/sessions/session_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <millpond/fix/admin_draft.hpp>
+
+namespace millpond::fixd {
+namespace {
+
+using settings::Value;
+
+constexpr fix::Tag kHighestTag = 999'999'999;
+
+/// `{ file = "..." }` or `{ env = "..." }`.
+service::TokenSource secret_of(const Value& value) {
+    service::TokenSource source;
+    for (const auto& [key, place] : value.table()) {
+        auto* const target = key == "file" ? &source.file : key == "env" ? &source.environment : nullptr;
+        if (target == nullptr) value.fail("{ file = \"...\" } or { env = \"...\" }", fmt::format("'{}'", key));
+        *target = place.text();
+        if (target->empty()) place.fail("the source of a secret", "an empty string");
+    }
+    if (source.file.empty() == source.environment.empty()) {
+        value.fail("{ file = \"...\" } or { env = \"...\" }", source.empty() ? "neither" : "both");
+    }
+    return source;
+}
+
+/// The fields of a table by tag. check: the error of a tag, or empty.
+std::vector<FieldSetting> fields_of(const Value& value, std::string_view (*check)(fix::Tag)) {
+    std::vector<FieldSetting> fields;
+    for (const auto& [key, entry] : value.table()) {
+        fix::Tag tag = 0;
+        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), tag);
+        const bool is_tag = error == std::errc{} && end == key.data() + key.size() && key.front() != '0';
+        if (!is_tag || tag > kHighestTag) entry.fail(fmt::format("a tag from 1 to {} as its name", kHighestTag), key);
+        if (const auto wrong = check(tag); !wrong.empty()) entry.fail(wrong, key);
+        auto& field = fields.emplace_back(FieldSetting{.tag = tag, .where = entry.where()});
+        if (entry.is_table()) {
+            field.secret = secret_of(entry);
+            continue;
+        }
+        field.value = entry.field_text();
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+        if (field.value.empty()) entry.fail("a value", "an empty string");
+        if (std::ranges::any_of(field.value, is_control)) entry.fail("no control characters", "one");
+    }
+    if (fields.size() > fix::AdminDraft::kMostFields / 2) {
+        value.fail(fmt::format("at most {} fields", fix::AdminDraft::kMostFields / 2),
+                   fmt::format("{}", fields.size()));
+    }
+    return fields;
+}
+
+std::string_view wrong_in_logon(fix::Tag tag) {
+    switch (tag) {
+        case fix::tag::kHeartBtInt: return "the key heartbeat_seconds instead";
+        case fix::tag::kResetSeqNumFlag: return "the key reset_on_logon instead";
+        case fix::tag::kNextExpectedMsgSeqNum: return "the key send_next_expected instead";
+        case fix::tag::kDefaultApplVerId: return "the key version instead";
+        default: break;
+    }
+    if (fix::AdminDraft::may_set(tag)) return {};
+    return "a field that the session does not write itself, and the data field instead of its length";
+}
+
+std::string_view wrong_in_header(fix::Tag tag) {
+    return fix::AdminDraft::is_header_field(tag) ? "" : "one of 50, 57, 115, 116, 128, 129, 142, 143, 144 and 145";
+}
+
+}  // namespace
+
+std::int64_t time_of_day(const Value& value) {
+    const auto text = value.text();
+    const auto part = [&](std::size_t at, int most) {
+        int number = -1;
+        const auto* const begin = text.data() + at;
+        const auto [end, error] = std::from_chars(begin, begin + 2, number);
+        if (error != std::errc{} || end != begin + 2 || number < 0 || number > most) {
+            value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
+        }
+        return number;
+    };
+    const bool has_shape =
+        (text.size() == 5 || text.size() == 8) && text[2] == ':' && (text.size() == 5 || text[5] == ':');
+    if (!has_shape) value.fail("a time of day like 08:30 or 08:30:15", "'" + text + "'");
+    return part(0, 23) * 3600 + part(3, 59) * 60 + (text.size() == 8 ? part(6, 59) : 0);
+}
+
+std::vector<FurtherVersion> further_versions_of(const Value& value) {
+    std::vector<FurtherVersion> versions;
+    for (const auto& text : value.list()) {
+        const auto equals = std::min(text.find('='), text.size());
+        const std::string_view name{text.data(), equals};
+        const auto* const known = std::ranges::find(kVersions, name, [](const auto& one) { return one.first; });
+        if (known == std::end(kVersions)) {
+            value.fail("FIX.4.0 to FIX.5.0SP2 or FIX.Latest, with =FILE for its own dictionary file", "'" + text + "'");
+        }
+        if (equals + 1 == text.size()) value.fail("a file after the '='", "'" + text + "'");
+        versions.push_back({known->second, text.substr(std::min(equals + 1, text.size()))});
+    }
+    return versions;
+}
+
+std::string further_versions_text(const SessionSettings& settings) {
+    std::string text;
+    for (const auto& [version, dictionary] : settings.further_versions) {
+        text += text.empty() ? "" : ",";
+        text += std::ranges::find(kVersions, version, [](const auto& one) { return one.second; })->first;
+        if (!dictionary.empty()) text += "=" + dictionary;
+    }
+    return text;
+}
+
+std::vector<LogonType> logon_types_of(const Value& value) {
+    constexpr std::string_view kExpected =
+        "send:MSGTYPE or receive:MSGTYPE, with =VERSION behind it, and :default behind that where messages without "
+        "ApplVerID have it";
+    std::vector<LogonType> types;
+    for (const auto& text : value.list()) {
+        LogonType one;
+        std::string_view rest{text};
+        const auto colon = rest.find(':');
+        one.sends = rest.starts_with("send:");
+        if (!one.sends && !rest.starts_with("receive:")) value.fail(kExpected, "'" + text + "'");
+        rest.remove_prefix(colon + 1);
+        const auto equals = std::min(rest.find('='), rest.size());
+        const bool has_version = equals < rest.size();
+        one.type = rest.substr(0, equals);
+        rest.remove_prefix(std::min(equals + 1, rest.size()));
+        constexpr std::string_view kDefault = ":default";
+        one.is_default = rest.ends_with(kDefault);
+        if (one.is_default) rest.remove_suffix(kDefault.size());
+        const auto* const known = std::ranges::find(kVersions, rest, [](const auto& version) { return version.first; });
+        if (known != std::end(kVersions)) one.version = known->second;
+        if (one.type.empty() || one.type.find(':') != std::string::npos || has_version != one.version.has_value()) {
+            value.fail(kExpected, "'" + text + "'");
+        }
+        types.push_back(std::move(one));
+    }
+    return types;
+}
+
+std::string logon_types_text(const SessionSettings& settings) {
+    std::string text;
+    for (const auto& one : settings.logon_types) {
+        text += fmt::format("{}{}:{}", text.empty() ? "" : ",", one.sends ? "send" : "receive", one.type);
+        if (!one.version) continue;
+        text += "=";
+        text += std::ranges::find(kVersions, *one.version, [](const auto& version) { return version.second; })->first;
+        if (one.is_default) text += ":default";
+    }
+    return text;
+}
+
+std::vector<FieldSetting> logon_fields_of(const Value& value) { return fields_of(value, wrong_in_logon); }
+
+std::vector<FieldSetting> header_fields_of(const Value& value) { return fields_of(value, wrong_in_header); }
+
+}  // namespace millpond::fixd
