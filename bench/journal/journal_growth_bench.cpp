@@ -161,11 +161,12 @@ int main() {
          .unit = "us",
          .curve = bench::Curve{.axis = "gigabytes",
                                .knees = {{.at = 4,
-                                          .why = "below it the segment that is read and its names cost most; beyond it "
-                                                 "each of the 256 MiB segments costs its part, because it is opened "
-                                                 "and mapped to read its header, so that the lines rise with the "
-                                                 "number of segments. Larger segments make them flatter. To read from "
-                                                 "the oldest quote on, segments are only listed"}}},
+                                          .why = "a writer opens and maps each of the 256 MiB segments to read its "
+                                                 "header when it starts and when it looks for segments to remove, so "
+                                                 "that from here on its lines rise with the number of segments; larger "
+                                                 "segments make them flatter. A reader lists the folder, bisects the "
+                                                 "segments and opens few of them: the segment that is read and its "
+                                                 "names cost most"}}},
          .measured = "processor time; segments of 256 MiB whose pages are in the page cache; from opening the folder "
                      "until the first "
                      "quote is delivered, or until the writer is done",

@@ -50,6 +50,12 @@ std::optional<SegmentReader> JournalReader::look_into(const SegmentFile& file) {
     }
 }
 
+/// Empty also when the segment waits to be used.
+std::optional<SegmentReader> JournalReader::look_into_started(const SegmentFile& file) {
+    if (!SegmentReader::is_started(file.path)) return std::nullopt;
+    return look_into(file);
+}
+
 bool JournalReader::try_open(const SegmentFile& file) {
     try {
         segment_.emplace(file.path);
@@ -199,6 +205,35 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
     }
 }
 
+/// By bisection, the segments that decide where a place is: the last one before it, the first one that is not, and what
+/// lies between them, which cannot be read, was not started or does not say. is_before: nothing where a segment does
+/// not say.
+template <class Before>
+std::vector<SegmentFile> JournalReader::around(Before is_before) {
+    const auto files = list_segments(folder_);
+    const auto look = [&](std::size_t index) -> std::optional<bool> {
+        auto segment = look_into_started(files[index]);
+        return segment ? is_before(*segment) : std::nullopt;
+    };
+    std::size_t found = 0;
+    std::size_t last = files.size();
+    for (std::size_t first = 0; first < last;) {
+        const auto middle = first + (last - first) / 2;
+        auto at = middle;
+        auto before = look(at);
+        while (!before && at > first) before = look(--at);
+        if (before && !*before) {
+            last = at;
+        } else {
+            if (before) found = at;
+            first = middle + 1;
+        }
+    }
+    const auto begin = files.begin();
+    return {begin + static_cast<std::ptrdiff_t>(found),
+            begin + static_cast<std::ptrdiff_t>(std::min(last + 1, files.size()))};
+}
+
 void JournalReader::seek(std::uint64_t record) {
     segment_.reset();
     ordinal_ = 0;
@@ -206,8 +241,11 @@ void JournalReader::seek(std::uint64_t record) {
     position_ = {};
     expected_ = record;
     std::optional<SegmentFile> target;
-    for (const auto& file : started_behind(0)) {
-        const auto segment = look_into(file);
+    const auto is_before = [record](const SegmentReader& segment) -> std::optional<bool> {
+        return segment.identity().first_record <= record;
+    };
+    for (const auto& file : around(is_before)) {
+        const auto segment = look_into_started(file);
         if (!segment) continue;
         const auto first = segment->identity().first_record;
         if (!target) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
@@ -221,8 +259,13 @@ void JournalReader::seek(std::uint64_t record) {
 
 void JournalReader::seek_time(std::int64_t utc_ns) {
     std::uint64_t target = 1;
-    for (const auto& file : started_behind(0)) {
-        auto segment = look_into(file);
+    const auto is_before = [utc_ns](SegmentReader& segment) -> std::optional<bool> {
+        const auto newest = newest_time(segment);
+        if (newest == 0) return std::nullopt;  // it holds no event yet
+        return newest < utc_ns;
+    };
+    for (const auto& file : around(is_before)) {
+        auto segment = look_into_started(file);
         if (!segment) continue;
         target = segment->identity().first_record;
         if (newest_time(*segment) >= utc_ns) break;

@@ -1,20 +1,55 @@
 #include <millpond/journal/journal_reader.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <random>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
+
+#include <millpond/journal/segment_writer.hpp>
 
 #include "tests/journal/journal_fixture.hpp"
 
 namespace millpond::journal {
 namespace {
 
-using JournalReaderTest = JournalTest;
+class JournalReaderTest : public JournalTest {
+protected:
+    /// A segment for each of these numbers of quotes, without names: record and quote have the same number. Returns the
+    /// last one.
+    std::uint64_t write_segments(const std::vector<std::uint64_t>& quotes) const {
+        std::filesystem::create_directories(folder_);
+        std::uint64_t next = 1;
+        for (std::size_t i = 0; i < quotes.size(); ++i) {
+            SegmentWriter segment{segment_path(folder_, i + 1), kSegmentBytes};
+            segment.begin({.ring = RingName{"main"}, .epoch = kEpoch, .first_record = next});
+            for (const auto behind = next + quotes[i]; next != behind; ++next) {
+                const auto one = quote(next);
+                EXPECT_TRUE(segment.append(RecordKind::quote, next, one, one.receive_utc_ns));
+            }
+            segment.end();
+        }
+        return next - 1;
+    }
+    /// Numbers of the quotes that a reader delivers after `seek(reader)`.
+    template <class Seek>
+    [[nodiscard]] std::vector<std::uint64_t> sequences(Seek seek) const {
+        JournalReader reader{folder_};
+        seek(reader);
+        Delivered delivered{reader};
+        delivered.drain();
+        std::vector<std::uint64_t> found;
+        for (const auto& each : delivered.all<feed::Quote>()) found.push_back(each.feed_sequence);
+        return found;
+    }
+};
 
 TEST_F(JournalReaderTest, AFolderWithoutSegmentsIsEmptyAndNoFolderIsAnError) {
     EXPECT_THROW((JournalReader{folder_}), std::filesystem::filesystem_error);
@@ -73,6 +108,51 @@ TEST_F(JournalReaderTest, AnyTimeIsFound) {
     EXPECT_EQ(delivered.drain(), 0U);
     append(writer, last + 1, last + 1);
     EXPECT_EQ(delivered.drain(), 1U);
+}
+
+TEST_F(JournalReaderTest, ASeekOpensFewOfTheSegments) {
+    constexpr std::uint64_t kSegments = 40;
+    const auto last_record = write_segments(std::vector<std::uint64_t>(kSegments, 10));
+    const auto files = list_segments(folder_);
+    // Whatever opens these finds that they cannot be read. A bisection looks at none of them.
+    for (std::size_t i = 0; i < kSegments / 4; ++i) std::filesystem::resize_file(files[i].path, 2 * kHeaderBytes);
+    JournalReader reader{folder_};
+    reader.seek(last_record - 35);
+    EXPECT_EQ(reader.next_record(), last_record - 35);
+    reader.seek_time(static_cast<std::int64_t>((last_record - 25) * 1'000));
+    EXPECT_EQ(reader.next_record(), last_record - 25);
+    EXPECT_TRUE(reader.take_faults().empty());
+    Delivered delivered{reader};
+    delivered.drain();
+    expect_quotes(delivered, last_record - 25, last_record);
+}
+
+/// Segments that are empty, unreadable or wait to be used lie anywhere.
+TEST_F(JournalReaderTest, ASeekFindsWhatAReaderOfAllFinds) {
+    std::mt19937_64 random{5};
+    for (int round = 0; round < 20; ++round) {
+        SCOPED_TRACE(round);
+        TearDown();
+        std::vector<std::uint64_t> quotes(1 + random() % 12);
+        for (auto& count : quotes) count = random() % 3 == 0 ? 0 : random() % 6;
+        const auto last_record = write_segments(quotes);
+        for (const auto& file : list_segments(folder_)) {
+            if (random() % 4 == 0) std::filesystem::resize_file(file.path, 2 * kHeaderBytes);
+        }
+        if (random() % 2 == 0) {
+            const auto waiting = folder_ / "0000000099.mpj";
+            std::ofstream{waiting}.close();
+            std::filesystem::resize_file(waiting, kSegmentBytes);
+        }
+        const auto all = sequences([](JournalReader&) {});
+        for (std::uint64_t wanted = 1; wanted <= last_record + 2; ++wanted) {
+            const std::vector<std::uint64_t> rest{std::ranges::lower_bound(all, wanted), all.end()};
+            EXPECT_EQ(sequences([&](JournalReader& reader) { reader.seek(wanted); }), rest) << wanted;
+            const auto time = static_cast<std::int64_t>(wanted * 1'000);
+            EXPECT_EQ(sequences([&](JournalReader& reader) { reader.seek_time(time - 1); }), rest) << wanted;
+            EXPECT_EQ(sequences([&](JournalReader& reader) { reader.seek_time(time); }), rest) << wanted;
+        }
+    }
 }
 
 TEST_F(JournalReaderTest, ANumberToComeIsWaitedFor) {

@@ -39,9 +39,10 @@ public:
     /// itself. Throws std::filesystem::filesystem_error when there is neither.
     explicit JournalReader(std::filesystem::path folder);
 
-    /// Makes the record of this number the next one, or the first behind it that is there.
+    /// Makes the record of this number the next one, or the first behind it that is there. Opens O(log N) of the
+    /// segments.
     void seek(std::uint64_t record);
-    /// Makes the first event received at this time or later the next one, if receive times increase.
+    /// Makes the first event received at this time or later the next one, if receive times increase. As seek.
     void seek_time(std::int64_t utc_ns);
 
     /// Delivers up to `max` records; names are not delivered but known. Returns how many it took; less than `max` at
@@ -71,6 +72,9 @@ private:
     [[nodiscard]] bool find_over();
     [[nodiscard]] bool try_open(const SegmentFile& file);
     [[nodiscard]] std::optional<SegmentReader> look_into(const SegmentFile& file);
+    [[nodiscard]] std::optional<SegmentReader> look_into_started(const SegmentFile& file);
+    template <class Before>
+    [[nodiscard]] std::vector<SegmentFile> around(Before is_before);
     void pass_over(const SegmentFile& file, const std::exception& error);
     void note_fault(const SegmentFile& file, const std::string& what);
     void learn(const NameRecord& name);
