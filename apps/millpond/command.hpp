@@ -14,7 +14,7 @@ struct Command {
     std::function<int()> run;  ///< Called after parsing if the subcommand was chosen; returns the exit code.
 };
 
-/// The command line is invalid: exit code 2. Anything else that `run` throws is exit
+/// The command line is invalid: exit code 2. Any other exception of `run` is exit
 /// code 1.
 class UsageError : public std::runtime_error {
 public:

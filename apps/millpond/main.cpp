@@ -50,7 +50,7 @@ int run_chosen(const std::vector<millpond::app::Command>& commands) {
     return kMisused;
 }
 
-/// Whether standard output is a pipe that no process reads any more.
+/// Whether standard output is a pipe without a reader.
 bool has_no_reader() {
     pollfd out{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
@@ -87,8 +87,8 @@ int explain(const millpond::app::Arguments& program, std::span<char* const> argu
     return kMisused;
 }
 
-/// Fills those of the three standard descriptors that are closed, so that no file, ring or socket of ours gets their
-/// numbers and with them what is printed. Reading and writing them fails, as while they were closed.
+/// Opens closed standard descriptors, so that no file, ring or socket of ours gets their numbers and receives the
+/// output. Reading and writing them fails, as if they were closed.
 void fill_standard_descriptors() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
         if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
@@ -100,7 +100,7 @@ void fill_standard_descriptors() {
 
 int main(int argc, char** argv) {
     fill_standard_descriptors();
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that is gone is an error of the write, not the end of a gateway
+    std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is a failed write, and does not end a gateway
     millpond::app::Arguments program{"millpond", "Market-data gateway and FIX engine."};
     const auto [version, commit] = millpond::service::build_info();
     program.version(fmt::format("millpond {} ({})", version, commit));

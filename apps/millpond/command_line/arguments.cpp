@@ -8,7 +8,7 @@
 namespace millpond::app {
 namespace {
 
-/// Whether a word stands where the name of a command was expected.
+/// Whether the parser found a word instead of the name of a command.
 bool names_no_command(const CLI::App& program) {
     const auto* at = &program;
     for (auto parsed = at->get_subcommands(); !parsed.empty(); parsed = at->get_subcommands()) at = parsed.front();

@@ -17,11 +17,11 @@ class App;
 class Option;
 }  // namespace CLI
 
-/// What commands take on the command line. Only arguments.cpp sees the parser behind it (CLI11), whose templates would
-/// otherwise be compiled in every command.
+/// Options and operands of commands. Only arguments.cpp includes the parser (CLI11), whose templates would otherwise be
+/// compiled with every command.
 namespace millpond::app {
 
-/// What is wrong with the text of a value; empty when nothing is.
+/// Checks the text of a value. Returns the error; empty if valid.
 using Check = std::function<std::string(const std::string& text)>;
 
 /// A flag (--once), an option with a value (--ring NAME) or an operand (FILE).
@@ -38,7 +38,7 @@ public:
     Option* excludes(Option* other);
     /// What the help shows for the value.
     Option* type_name(const std::string& name);
-    /// The help shows the value that the target has now as the default.
+    /// Shows the current value of the target as the default in the help.
     Option* capture_default_str();
     /// Whether more than one value may follow a single mention of the option.
     Option* allow_extra_args(bool yes);
@@ -91,7 +91,7 @@ public:
     void version(const std::string& text);
 
     Option* add_flag(const std::string& name, bool& target, const std::string& help);
-    /// Calls `given` while parsing when the flag is there.
+    /// Calls `given` while parsing if the flag is present.
     Option* add_flag(const std::string& name, const std::function<void()>& given, const std::string& help);
 
     Option* add_option(const std::string& name, std::string& target, const std::string& help);
@@ -111,7 +111,7 @@ public:
     Option* add_option(const std::string& name, const std::function<void(const std::string&)>& given,
                        const std::string& help);
 
-    /// False after --help or --version, whose text it prints. Throws ParseError.
+    /// Returns false after --help or --version, whose text it prints. Throws ParseError.
     [[nodiscard]] bool parse(int argc, char** argv);
     /// Whether the command line named this subcommand.
     [[nodiscard]] bool parsed() const;

@@ -45,10 +45,10 @@ std::string pairs_of(const Option& option) {
 
 /// Lines of the two `case` statements that both shells share.
 struct Cases {
-    std::string paths;   ///< What is a subcommand where.
-    std::string words;   ///< What may stand behind each subcommand.
-    std::string values;  ///< What may stand behind an option that takes words of a fixed choice, or pairs.
-    std::string free;    ///< Options whose value is a file's name or free.
+    std::string paths;   ///< Subcommands of each command.
+    std::string words;   ///< Options and operands of each subcommand.
+    std::string values;  ///< Values of options that take a fixed choice of words, or pairs.
+    std::string free;    ///< Options whose value is a file name or free text.
 };
 
 void collect(const Arguments& app, const std::string& path, Cases& cases) {

@@ -15,7 +15,7 @@
 namespace millpond::app {
 namespace {
 
-/// Text as man(7) wants it: no letter of it is a command.
+/// Escapes text for man(7), so that none of it is a macro.
 std::string escaped(std::string_view text) {
     std::string out;
     bool begins = true;
@@ -63,7 +63,7 @@ std::string option_paragraphs(const Arguments& app) {
         const auto help = option.help();
         const auto line_end = std::min(help.find('\n'), help.size());
         text += escaped(help.substr(0, line_end)) + "\n";
-        // What follows the first line is a table that is shown as it is written.
+        // After the first line comes a preformatted table.
         if (line_end != help.size()) text += ".nf\n" + escaped(help.substr(line_end + 1)) + "\n.fi\n";
         if (!option.default_text().empty()) {
             text += fmt::format("Default: {}.\n", escaped(option.default_text()));

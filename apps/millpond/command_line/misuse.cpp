@@ -41,7 +41,7 @@ std::string unknown_option(const Arguments& of, std::string_view name) {
     return fmt::format("unknown option '{}'{}", name, guess(name, known));
 }
 
-/// after_command: whether nothing stands between the command's name and the operand.
+/// after_command: whether the operand directly follows the command's name.
 std::string unexpected_operand(const Arguments& of, std::string_view word, bool after_command) {
     std::string hint;
     for (const auto& one : of.options()) {

@@ -7,7 +7,7 @@
 
 namespace millpond::app {
 
-/// The subcommand that the arguments lead to: as many of their words as name one.
+/// The subcommand that the leading arguments name.
 [[nodiscard]] const Arguments& chosen(const Arguments& program, std::span<char* const> arguments);
 
 /// An error message for the command line: the unknown command or option and the known one it resembles,

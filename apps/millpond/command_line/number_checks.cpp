@@ -27,7 +27,7 @@ std::optional<Number> parse(std::string_view text) {
     return number;
 }
 
-/// good: whether a finite number will do. The text of the result says what was expected; empty if valid.
+/// good: whether a finite number is valid. Returns what was expected; empty if valid.
 template <class Good>
 Check number_where(std::string expected, Good good) {
     return [expected, good](const std::string& text) {
@@ -42,7 +42,7 @@ Check number_where(std::string expected, Good good) {
 Check whole_number(std::uint64_t lowest, std::uint64_t highest) {
     return [lowest, highest](const std::string& text) -> std::string {
         const auto number = parse<std::uint64_t>(text);
-        // A 0 in front would be read as octal.
+        // A leading 0 would be read as octal.
         const bool is_decimal = number && (text.size() == 1 || text.front() != '0');
         if (is_decimal && *number >= lowest && *number <= highest) return {};
         return highest == UINT64_MAX
@@ -64,7 +64,7 @@ Check number_between(double least, double most) {
                         [least, most](double number) { return number >= least && number <= most; });
 }
 
-// Here, and not beside the parser, which knows no service.
+// Here rather than with the parser, which must not include service.
 Option* Option::nonempty() {
     return check([](const std::string& text) { return text.empty() ? std::string{"it is empty"} : std::string{}; });
 }

@@ -15,7 +15,7 @@ namespace millpond::app {
 /// The same of powers of two.
 [[nodiscard]] Check power_of_two(std::uint64_t lowest, std::uint64_t highest);
 
-/// A finite number within both bounds.
+/// A finite number between both bounds.
 [[nodiscard]] Check number_between(double least, double most);
 
 /// Adds whole_number to every option of the program and its subcommands whose value is unsigned.

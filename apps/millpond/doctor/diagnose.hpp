@@ -11,7 +11,7 @@
 
 namespace millpond::app::doctor {
 
-/// What was seen of a feed's way into this machine.
+/// What was observed of a feed's path into this machine.
 struct FeedFacts {
     std::string feed;
     std::string format;
@@ -29,10 +29,10 @@ struct FeedFacts {
     std::uint64_t on_link{0};        ///< Datagrams to the address seen on the interface,
     std::uint64_t on_other_link{0};  ///< and on others;
     std::string other_interface;     ///< one of these.
-    std::uint16_t vlan{0};           ///< Tag that they bore and that the interface does not take off; 0: none.
+    std::uint16_t vlan{0};           ///< VLAN tag that they carried and that the interface does not remove; 0: none.
     net::SocketAddress sender;       ///< Of the first of them.
-    std::string route_to_sender;     ///< Interface that the answer would take; empty: no route.
-    int rp_filter{0};                ///< Of the interface, the stricter of its own and all's: 0, 1 or 2.
+    std::string route_to_sender;     ///< Interface that a reply would leave by; empty: no route.
+    int rp_filter{0};  ///< rp_filter of the interface: the stricter of its own and that of `all`; 0, 1 or 2.
     std::vector<std::string> dropping_rules;
 
     bool socket_opened{false};                  ///< Whether a socket of this look's own received.
@@ -46,13 +46,13 @@ struct FeedFacts {
     std::uint64_t rejected{0};       ///< and did not take;
     std::string first_error;         ///< its error for the first,
     std::string first_rejected_hex;  ///< and its bytes.
-    double seconds{0};               ///< How long the look was.
+    double seconds{0};               ///< Duration of the observation.
 
     std::vector<Finding> gateway_findings;  ///< The gateway's findings for the feed and its sinks.
 };
 
-/// Follows the way from the link to the decoder. Every stage that is passed is a good finding; the first that is broken
-/// is the last finding. If all pass, the gateway's own findings follow.
+/// Checks each stage from the link to the decoder. A stage that passes is a good finding; the first that fails is the
+/// last finding. If all pass, the gateway's own findings follow.
 [[nodiscard]] std::vector<Finding> diagnose(const FeedFacts& facts);
 
 }  // namespace millpond::app::doctor

@@ -71,7 +71,7 @@ const gateway::FeedConfig& feed_of(const gateway::Config& config, const std::str
     throw UsageError(fmt::format("doctor: no feed '{}'; known are: {}", name, known));
 }
 
-/// Asks the gateway of this configuration, when it serves its health.
+/// Queries the gateway of this configuration if it serves /api/health.
 doctor::AskHealth ask_of(const gateway::Config& config) {
     if (config.metrics.empty() || config.metrics.port() == 0) return {};
     return [at = config.metrics] { return http::get(at, "/api/health", {}); };

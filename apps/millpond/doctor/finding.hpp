@@ -8,7 +8,7 @@ namespace millpond::app::doctor {
 
 enum class Level : std::uint8_t {
     good,
-    advice,  ///< Costs latency, or may one day.
+    advice,  ///< Costs latency, or may do so later.
     bad,     ///< Quotes are lost or do not arrive.
 };
 
@@ -26,7 +26,7 @@ struct Finding {
     std::string check;  ///< One word or two: "rp_filter".
     Level level{Level::good};
     std::string what;
-    std::string fix;  ///< Empty where nothing is to be done.
+    std::string fix;  ///< Empty if nothing needs to be done.
 
     friend bool operator==(const Finding&, const Finding&) = default;
 };

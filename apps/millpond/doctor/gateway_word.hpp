@@ -18,8 +18,8 @@ struct GatewayWord {
     std::vector<Finding> findings;  ///< Errors first.
 };
 
-/// Reads it from the page /api/health; empty when that gateway has no such feed. Throws std::runtime_error when the
-/// text is no such page.
+/// Parses the response of /api/health; empty if that gateway has no such feed. Throws std::runtime_error if the text is
+/// not such a response.
 [[nodiscard]] std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed);
 
 /// Requests /api/health from a gateway. Throws std::runtime_error with the reason if that fails.
@@ -28,11 +28,11 @@ using AskHealth = std::function<std::string()>;
 /// Asks a gateway about one feed.
 class GatewayEar {
 public:
-    /// ask: may be empty; then there is no answer.
+    /// ask: may be empty; then `ask` returns nothing.
     GatewayEar(const AskHealth& ask, std::string feed) : ask_(ask), feed_(std::move(feed)) {}
 
-    /// What it says that it saw at that time or later, for which it has two seconds: it looks ten times a second.
-    /// silence: why nothing was heard.
+    /// Its findings of that time or later; waits for them for up to two seconds, since it looks ten times a second.
+    /// silence: set to the reason if there is no answer.
     [[nodiscard]] std::optional<GatewayWord> ask(std::int64_t since_utc_ns, std::string& silence) const;
 
 private:

@@ -34,7 +34,7 @@ std::string trimmed(const std::string& line) {
     return begin == std::string::npos ? std::string{} : line.substr(begin);
 }
 
-/// A whole word in a line.
+/// Whether the line contains it as a whole word.
 bool names(std::string_view line, std::string_view word) {
     for (auto at = line.find(word); at != std::string_view::npos; at = line.find(word, at + 1)) {
         const auto is_edge = [&](std::size_t place) {

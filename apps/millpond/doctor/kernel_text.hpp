@@ -17,11 +17,11 @@ namespace millpond::app::doctor {
 /// The interface that a datagram to `address` would leave by, from /proc/net/route; empty when there is no route.
 [[nodiscard]] std::string route_to(std::string_view routes, const net::SocketAddress& address);
 
-/// The kernel's drops of the sockets bound to this port, from /proc/net/udp; nothing when no socket is.
+/// Drops by the kernel on sockets bound to this port, from /proc/net/udp; nothing if there is no such socket.
 [[nodiscard]] std::optional<std::uint64_t> drops_of_port(std::string_view sockets, std::uint16_t port);
 
-/// Rules of `nft list ruleset` that drop datagrams to this address before a socket sees them: chains at prerouting or
-/// input whose policy is drop, and rules with drop or reject that name the port or the address, or neither.
+/// Rules of `nft list ruleset` that drop datagrams to this address before a socket receives them: chains at prerouting
+/// or input whose policy is drop, and rules with drop or reject that name the port or the address, or neither.
 [[nodiscard]] std::vector<std::string> dropping_rules(std::string_view ruleset, const net::SocketAddress& to);
 
 }  // namespace millpond::app::doctor

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file's text without the last line's end; empty optional when it cannot be read.
+/// The file's text without the final line end; nothing if it cannot be read.
 std::optional<std::string> text_of(const fs::path& path) {
     std::ifstream in{path};
     if (!in) return std::nullopt;
@@ -74,7 +74,7 @@ private:
         findings_.push_back({std::move(check), level, std::move(what), std::move(fix)});
     }
 
-    /// Adds to the kernel's options, never replaces them, and leaves the time of the restart to the operator.
+    /// Adds to the kernel's options, never replaces them, and leaves the restart to the operator.
     static std::string isolate(const std::string& cores) {
         return fmt::format(
             "mkdir -p /etc/default/grub.d && "
@@ -141,7 +141,7 @@ private:
         std::vector<std::string> disturbing;
         std::error_code error;
         for (const auto& entry : fs::directory_iterator(root_ / "proc/irq", error)) {
-            // Where the interrupt really goes; what the list merely allows may be wider.
+            // The effective processors of the interrupt; the list of allowed ones may be longer.
             auto cpus = text_of(entry.path() / "effective_affinity_list");
             if (!cpus || cpus->empty()) cpus = text_of(entry.path() / "smp_affinity_list");
             if (!cpus) continue;

@@ -22,8 +22,8 @@ struct Needs {
 /// "0-3,5" as the kernel writes lists of processors; parts that are not numbers are skipped.
 [[nodiscard]] std::set<std::uint32_t> parse_cpus(const std::string& text);
 
-/// Checks a machine for low latency. root: where /proc and /sys are, "/" on a real one. What a machine does not tell (a
-/// virtual one has no governor) is not found fault with.
+/// Checks a machine for low latency. root: the folder with /proc and /sys, "/" on a real machine. Settings that a
+/// machine does not have (a virtual one has no governor) are not reported.
 [[nodiscard]] std::vector<Finding> check_machine(const std::filesystem::path& root, const Needs& needs);
 
 }  // namespace millpond::app::doctor

@@ -40,7 +40,7 @@
 namespace millpond::app::doctor {
 namespace {
 
-constexpr std::uint64_t kEnough = 50;  // datagrams after which no more are waited for
+constexpr std::uint64_t kEnough = 50;  // datagrams after which it stops waiting
 
 std::string text_of(const std::string& path) {
     std::ostringstream text;
@@ -78,7 +78,7 @@ void look_at_interface(FeedFacts& facts) {
     facts.rp_filter = std::max(filter("all"), filter(facts.interface));
 }
 
-/// What a decoder makes of datagrams; its events go nowhere.
+/// Results of a decoder for datagrams; its events are discarded.
 class Judge {
 public:
     explicit Judge(const gateway::FeedFormat& format) : decode_(format.probe(instruments_)) {}
@@ -105,7 +105,7 @@ private:
     gateway::FeedFormat::Probe decode_;
 };
 
-/// Frames of all interfaces, before any filter of the kernel's.
+/// Frames of all interfaces, before any filter of the kernel.
 class LinkWatch {
 public:
     explicit LinkWatch(const FeedFacts& facts) : socket_(open_socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL))) {
@@ -115,7 +115,7 @@ public:
     }
     [[nodiscard]] int get() const noexcept { return socket_.get(); }
 
-    /// Takes the frames that wait. judge: sees the payloads; null when a socket's datagrams are judged.
+    /// Reads the queued frames. judge: decodes the payloads; null if the datagrams of a socket are decoded instead.
     void take(FeedFacts& facts, Judge* judge) {
         std::array<std::byte, 65'536> frame;
         for (;;) {

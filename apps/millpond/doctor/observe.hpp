@@ -8,10 +8,10 @@
 
 namespace millpond::app::doctor {
 
-/// Looks at a feed's way into this machine for at most so long, less when the answer is clear: at the interface, at the
-/// frames on the link (with CAP_NET_RAW), at a socket of its own beside the gateway's, at what the decoder says, and at
-/// what the gateway says. feed: complete()d; ask: empty where no gateway tells its health. Throws nothing for what it
-/// cannot see: the facts tell.
+/// Observes a feed's path into this machine for at most `longest`, less if the result is clear earlier: the interface,
+/// the frames on the link (with CAP_NET_RAW), a socket of its own beside the gateway's, the decoder, and the gateway's
+/// findings. feed: complete()d. ask: empty if no gateway reports its health. Does not throw if something cannot be
+/// observed: the facts say so.
 [[nodiscard]] FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds longest,
                                 const AskHealth& ask);
 

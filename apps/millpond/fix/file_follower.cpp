@@ -17,7 +17,7 @@ namespace millpond::app {
 
 /// Nothing where there is none.
 auto FileFollower::open_newest(const Events& event) -> std::optional<Opened> {
-    constexpr int kAttempts = 100;  // it may be renamed between the looks
+    constexpr int kAttempts = 100;  // it may be renamed between both calls
     for (int attempt = 0;; ++attempt) {
         Opened opened{.file = core::Descriptor{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)}};
         if (!opened.file) {
@@ -56,7 +56,7 @@ bool FileFollower::open(const Events& event) {
     return true;
 }
 
-/// Whether PATH.number is a file that was never this one. A compressed one, or one that was removed, may have been.
+/// Whether PATH.number is certainly another file. A compressed or removed one may have been this file.
 bool FileFollower::is_another(std::uint64_t number) const {
     struct stat facts{};
     if (::stat((path_ + "." + std::to_string(number)).c_str(), &facts) != 0) return false;
@@ -69,7 +69,7 @@ bool FileFollower::read_renamed(std::uint64_t number, const Bytes& bytes) const 
         struct stat facts{};
         struct stat ours{};
         if (::stat(path.c_str(), &facts) != 0 || ::fstat(file_.get(), &ours) != 0) continue;
-        // Others number their files the other way: there a higher number is an older file.
+        // Other programs number their files in reverse: a higher number is an older file.
         const auto is_older = [](const timespec& one, const timespec& other) {
             return one.tv_sec != other.tv_sec ? one.tv_sec < other.tv_sec : one.tv_nsec < other.tv_nsec;
         };
@@ -87,7 +87,7 @@ bool FileFollower::read_renamed(std::uint64_t number, const Bytes& bytes) const 
     return false;
 }
 
-/// The files that were renamed behind the open one, up to number `last`.
+/// The files that were renamed after the open one, up to number `last`.
 void FileFollower::read_between(std::uint64_t last, const Bytes& bytes, const Events& event) const {
     const auto own = renamed_before_ + 1;
     if (last <= own || is_another(own)) return;
@@ -118,9 +118,9 @@ bool FileFollower::poll(const Bytes& bytes, const Events& event) {
     struct stat now{};
     if (::stat(path_.c_str(), &now) != 0) return any;  // renamed: its writer may still write to it
     if (now.st_dev != device_ || now.st_ino != inode_) {
-        any = read_on(bytes) || any;  // what was written between the look at its end and its successor
+        any = read_on(bytes) || any;  // written after the last read, before the successor appeared
         auto next = open_newest(event);
-        if (!next) return any;  // the next one is about to come
+        if (!next) return any;  // the next one will follow
         read_between(next->renamed_before, bytes, event);
         event(Event::replaced);
         take(std::move(*next));

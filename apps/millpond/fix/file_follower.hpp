@@ -13,30 +13,30 @@
 
 namespace millpond::app {
 
-/// Reads a file that grows, as `tail -F` does: through its rotation and truncation, and from the moment at which it
-/// appears. Where it is renamed as core::RotatedFile renames, to PATH.1, PATH.2, ..., the files that came and went
-/// between two calls are read too, compressed ones (PATH.N.zst) included.
+/// Follows a growing file as `tail -F` does: through rotation and truncation, and before it exists. If it is renamed as
+/// core::RotatedFile renames, to PATH.1, PATH.2, ..., files that were created and renamed between two calls are read
+/// too, including compressed ones (PATH.N.zst).
 ///
 /// Threads: one.
 /// Source:  stat(2); POSIX tail's -f, and -F of GNU coreutils.
 class FileFollower {
 public:
     enum class Event : std::uint8_t {
-        missing,    ///< There is no such file; it is waited for.
-        replaced,   ///< Another file has its name. What follows is the new one's, from its beginning.
+        missing,    ///< There is no such file yet.
+        replaced,   ///< The path is another file now. What follows is from the beginning of that file.
         skipped,    ///< A file between the last one and the next was removed, or cannot be read.
-        truncated,  ///< It became shorter. What follows begins at its beginning again.
+        truncated,  ///< It was truncated. What follows is from its beginning.
     };
 
     explicit FileFollower(std::string path) : path_(std::move(path)) {}
 
-    /// Hands over what was appended since the last call, and what happened to the file in between, in order. False when
-    /// there was nothing. Throws std::system_error for a file that cannot be read, std::runtime_error for what is no
-    /// regular file.
+    /// Reports what was appended since the last call, and what happened to the file in between, in order. Returns false
+    /// if there was nothing. Throws std::system_error for a file that cannot be read, std::runtime_error for one that
+    /// is not a regular file.
     bool poll(const std::function<void(std::string_view)>& bytes, const std::function<void(Event)>& event);
 
 private:
-    /// A file that was opened, and where in the sequence of renamed ones it stands.
+    /// An open file and its position in the sequence of renamed files.
     struct Opened {
         core::Descriptor file{};
         dev_t device{0};

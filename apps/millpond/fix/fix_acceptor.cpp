@@ -84,7 +84,7 @@ fixd::EngineConfig config_of(const Options& options) {
         listen = net::SocketAddress::parse(fmt::format(
             "{}:{}", options.address.empty() ? listen.host() : options.address, options.port.value_or(listen.port())));
     }
-    // The echo is there for QuickFIX's acceptance scripts; what the user says counts more.
+    // The echo exists for QuickFIX's acceptance scripts; the user's settings override its own.
     if (options.echo) {
         for (auto& session : config.sessions) session.quickfix_replies = session.quickfix_replies.value_or(true);
     }

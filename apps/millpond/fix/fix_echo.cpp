@@ -17,7 +17,7 @@ bool holds(const fix::FieldSet& set, fix::Tag tag) {
 }  // namespace
 
 void EchoApplication::on_logon(engine::SessionLink& link) {
-    // Numbers that start again: the orders do too.
+    // A sequence reset also forgets the orders.
     if (link.session().store().next_target() == 2) orders_.clear();
 }
 
@@ -34,7 +34,7 @@ fix::Verdict EchoApplication::on_message(engine::SessionLink& link, const fix::M
     const auto version = versions.of(message);
     const auto* of_version = version ? versions.dictionary(*version) : nullptr;
     split(of_version != nullptr ? *of_version : *dictionary_, message);
-    // What the peer's Logon gives to a type is no default of ours.
+    // A version from the peer's Logon is not a default of ours.
     const bool is_ours = !version || *version == versions.usual();
     const auto id = is_ours ? std::string_view{} : fix::appl_ver_id(*version);
     const auto value = [&](fix::Tag tag) { return message.text(tag).value_or(std::string_view{}); };

@@ -13,8 +13,8 @@
 namespace millpond::app {
 
 /// Sends each NewOrderSingle, SecurityDefinition and Email back, the body's fields by ascending tag and each group
-/// behind its count; but not an order with PossResend=Y whose ClOrdID it knows. Other messages it does not support.
-/// It answers in the application version of the message. For tests: it keeps every ClOrdID.
+/// after its count; but not an order with PossResend=Y whose ClOrdID it knows. It rejects other messages. It answers in
+/// the application version of the message. For tests: it keeps every ClOrdID.
 class EchoApplication final : public engine::Application {
 public:
     /// dictionary: tells which fields belong to groups, in versions without a dictionary of their own; must outlive

@@ -10,7 +10,7 @@
 namespace millpond::app {
 namespace {
 
-/// Where the daemon of a user or of systemd keeps what must survive it; empty when the environment names no place.
+/// The state folder of a daemon of a user or of systemd; empty if the environment names none.
 std::string usual_state_folder(bool has_file) {
     const auto value = [](const char* name) {
         const auto* const text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before any thread

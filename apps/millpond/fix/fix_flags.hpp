@@ -15,10 +15,10 @@ class FixFlags {
 public:
     void add_to(Arguments& options);
 
-    /// The file first, then the flags over it. Not completed. Throws config::ConfigError for the file and UsageError
+    /// The file with the flags on top, not completed. Throws settings::ConfigError for the file and UsageError
     /// for the flags.
     [[nodiscard]] fixd::EngineConfig read() const;
-    /// Whether there is a file, which may change.
+    /// Whether there is a file, which a reload reads again.
     [[nodiscard]] bool has_file() const noexcept { return !file_.empty(); }
 
 private:

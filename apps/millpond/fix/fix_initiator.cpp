@@ -51,7 +51,7 @@ struct Options {
     bool fields{false};
 };
 
-/// Says what was not sent.
+/// Logs messages that were not sent.
 class Listener final : public engine::SendListener<ScriptMessage> {
 public:
     void on_sent(const engine::Sent&) noexcept override { done_.fetch_add(1, std::memory_order_release); }
@@ -90,7 +90,7 @@ public:
         thread_ = std::thread{[this] { run(); }};
     }
 
-    /// The script is at its end and all of it is sent, or failed.
+    /// The script has ended and all of its messages were sent or failed.
     [[nodiscard]] bool done() const { return over() && listener_.done() == handed_.load(std::memory_order_relaxed); }
     [[nodiscard]] std::uint64_t faults() const { return faults_.load(std::memory_order_relaxed) + listener_.failed(); }
 
@@ -110,7 +110,7 @@ private:
         over_.store(true, std::memory_order_release);
     }
 
-    /// Waits for more of the script; false at its end, or when it is no longer needed.
+    /// Waits for more of the script; false at its end, or when stopped.
     bool read_more(std::string& text) {
         std::array<char, 4096> buffer;
         while (!stop_.load(std::memory_order_relaxed)) {

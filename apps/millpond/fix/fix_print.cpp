@@ -74,7 +74,7 @@ WantedField wanted_field(const std::string& text) {
     return {.tag = tag, .value = text.substr(equals + 1)};
 }
 
-/// What of the messages is wanted.
+/// Selects messages.
 class Filter {
 public:
     explicit Filter(const Options& options)
@@ -155,7 +155,7 @@ std::vector<const fix::Dictionary*> pointers_to(const std::vector<fix::Dictionar
     return pointers;
 }
 
-/// Prints the messages that are wanted and counts all.
+/// Prints the selected messages and counts all.
 class Printing {
 public:
     explicit Printing(const Options& options)
@@ -195,7 +195,7 @@ public:
     void remark(std::string_view text) const {
         if (!options_->raw && !options_->json) fmt::print("# {}\n", text);
     }
-    /// Reports errors and returns the exit code. complete: the text is at its end.
+    /// Reports errors and returns the exit code. complete: the text has ended.
     [[nodiscard]] int result(bool complete) const {
         const auto fail = [&](const std::string& what) { to_stderr("millpond: {}: {}\n", options_->file, what); };
         if (faulty_ != 0) {

@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{100};
 constexpr std::chrono::seconds kFarewell{10};
 
-/// What is in force stays when the new configuration is faulty.
+/// A faulty configuration changes nothing.
 service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read) try {
     if (!read) throw std::runtime_error("there is no --config to reload");
     return engine.reconfigure(read());
@@ -29,7 +29,7 @@ service::Reloaded reload(fixd::FixEngine& engine, service::Log& log, const ReadA
     return {.done = {}, .refused = {text}};
 }
 
-/// On the reloader's thread: whatever it waits for, the engine is watched.
+/// On the reloader's thread, so that the engine is watched meanwhile.
 void reload_if_wished(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
                       service::ServiceNotice& service) {
     auto& reloader = engine.reloader();
@@ -45,7 +45,7 @@ void reload_if_wished(fixd::FixEngine& engine, service::Log& log, const ReadAgai
 
 void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read, const std::function<bool()>& done) {
     const auto& stop = service::stop_on_signal();
-    if (read) service::reload_on_signal();  // from here on a hang-up ends nothing
+    if (read) service::reload_on_signal();  // from here on SIGHUP does not end the program
     engine.start();
     for (const auto& place : engine.listening()) fmt::print("listening on {}\n", place);
     if (const auto standby = engine.standby_address(); !standby.empty()) fmt::print("standby on {}\n", standby);

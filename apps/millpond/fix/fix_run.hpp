@@ -9,8 +9,8 @@ namespace millpond::app {
 /// Reloads the configuration and completes it. Throws its errors.
 using ReadAgain = std::function<fixd::EngineConfig()>;
 
-/// Runs the engine until `done` says so or a signal comes: says where it listens, watches it, and logs its sessions out
-/// at the end. read: for reloads, by SIGHUP and on request; none: there is nothing to read again, and SIGHUP ends it.
+/// Runs the engine until `done` returns true or a signal arrives: prints its addresses, watches it, and logs its
+/// sessions out at the end. read: for reloads by SIGHUP and on request; if empty, SIGHUP ends it.
 void run_engine(fixd::FixEngine& engine, service::Log& log, const ReadAgain& read,
                 const std::function<bool()>& done = {});
 

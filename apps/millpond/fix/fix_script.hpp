@@ -11,7 +11,7 @@
 
 namespace millpond::app {
 
-/// A message of a script: its type and the fields of its body, as the wire has them.
+/// A message of a script: its type and the fields of its body, in wire format.
 struct ScriptMessage {
     static constexpr std::size_t kMostBytes = 4096;
 
@@ -21,7 +21,7 @@ struct ScriptMessage {
     std::array<char, kMostBytes> body{};
 };
 
-/// How the engine encodes one.
+/// Encodes it for the engine.
 struct ScriptEncoder {
     [[nodiscard]] std::string_view msg_type(const ScriptMessage& message) const {
         return {message.type.data(), message.type_bytes};

@@ -33,7 +33,8 @@ struct Options {
 
 using Object = std::map<std::string, std::string, std::less<>>;
 
-/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, the engine's part.
+/// The flat objects of an engine's answer: names and values as text. Source: RFC 8259, the subset that the engine
+/// writes.
 class Answer {
 public:
     explicit Answer(std::string_view json) : json_(json) {}

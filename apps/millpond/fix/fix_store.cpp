@@ -51,7 +51,7 @@ void inspect(const fix::StoreReader& store) {
     }
 }
 
-/// 0 when all is whole, else 1.
+/// 0 if nothing is damaged, else 1.
 int verify(const fix::StoreReader& store) {
     const auto found = store.verify();
     fmt::print("{} messages are whole, {} numbers are missing, {} are faulty\n", found.messages, found.missing,

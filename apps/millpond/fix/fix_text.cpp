@@ -17,7 +17,7 @@ constexpr std::string_view kBegin = "8=FIX";
 constexpr std::size_t kLongestLine = std::size_t{16} << 20U;
 constexpr std::size_t kLongestMessage = std::size_t{1} << 20U;
 
-/// What our raw log writes in front of the bytes; `rest` is what stands behind. False when it is no line of a raw log.
+/// Parses the prefix of a line of our raw log; `rest` is what follows it. False if it is not such a line.
 bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_view& rest) {
     const auto time_end = line.find(' ');
     if (time_end == std::string_view::npos || line.size() < time_end + 4) return false;
@@ -33,7 +33,7 @@ bool read_raw_prefix(std::string_view line, FoundMessage& message, std::string_v
     return true;
 }
 
-/// Undoes what the raw log does to line ends. escapes: places in the result that took one byte more.
+/// Undoes what the raw log does to line ends. escapes: positions in the result that took one byte more.
 std::string unescaped(std::string_view text, std::vector<std::size_t>& escapes) {
     std::string plain;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -47,7 +47,7 @@ std::string unescaped(std::string_view text, std::vector<std::size_t>& escapes) 
     return plain;
 }
 
-/// The delimiter of the message at the front of `text`: what is between BeginString and BodyLength. Empty when there is
+/// The delimiter of the message at the start of `text`: what is between BeginString and BodyLength. Empty if there is
 /// none.
 std::string_view delimiter_of(std::string_view text) {
     constexpr std::size_t kLongest = 8;
@@ -57,10 +57,10 @@ std::string_view delimiter_of(std::string_view text) {
     return length == std::string_view::npos ? std::string_view{} : text.substr(end, length);
 }
 
-/// Where the message at the front ends; npos where more of it is to come.
+/// End of the message at the start; npos if it is not complete.
 std::size_t end_of(std::string_view text, std::string_view delimiter, bool whole) {
     if (delimiter == std::string_view{&kSoh, 1}) {
-        // Its length counts: a data field may hold anything.
+        // Its length decides: a data field may contain any byte.
         const auto frame = fix::next_frame(std::as_bytes(std::span{text}), kLongestMessage);
         if (frame) return frame->bytes.size();
         if (!whole && frame.error().error == fix::FrameError::incomplete) return std::string_view::npos;
@@ -77,7 +77,7 @@ std::size_t end_of(std::string_view text, std::string_view delimiter, bool whole
     return whole || text.size() - end >= delimiter.size() ? end : std::string_view::npos;
 }
 
-/// Whether a field begins here, or nothing does any more. A delimiter in a value is none.
+/// Whether a field or the end follows. Otherwise the delimiter is part of a value.
 bool begins_field(std::string_view text) {
     const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
     return text.empty() || (digits != 0 && digits < text.size() && text[digits] == '=');
@@ -98,8 +98,8 @@ std::string with_soh(std::string_view text, std::string_view delimiter) {
 
 }  // namespace
 
-/// Reports the messages of `text` and gives how many bytes are done with. whole: nothing follows. place: of a byte of
-/// `text` in what was given.
+/// Reports the messages of `text` and returns how many bytes were consumed. whole: nothing follows. place: maps a byte
+/// of `text` to its position in the input.
 std::size_t MessageFinder::find_in(std::string_view text, bool whole, FoundMessage& message,
                                    const std::function<std::uint64_t(std::size_t)>& place) const {
     std::size_t done = 0;

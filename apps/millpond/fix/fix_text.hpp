@@ -10,19 +10,19 @@
 /// FIX messages in text: a raw log of the engine, another log, or a captured stream.
 namespace millpond::app {
 
-/// One message, or bytes that begin like one but are not one.
+/// A message, or bytes that begin like one.
 struct FoundMessage {
-    std::string bytes;                     ///< With the byte 0x01 as delimiter, whatever the text had.
+    std::string bytes;                     ///< With the byte 0x01 as delimiter, whatever the delimiter in the text.
     std::optional<std::int64_t> utc_ns{};  ///< Of a raw log's line.
     std::string session{};                 ///< Likewise; else empty.
     char direction{' '};                   ///< Likewise: '<' received, '>' sent.
     std::uint64_t at{0};                   ///< Byte of the text at which it begins, from 0.
 };
 
-/// Finds the messages in text that comes piece by piece. The delimiter is what is between BeginString and BodyLength:
+/// Finds the messages in text that arrives in pieces. The delimiter is what is between BeginString and BodyLength:
 /// the byte 0x01, '|', '^', ';', a blank, ^A, <SOH> or anything else of up to 8 characters; where it is not the byte
-/// 0x01, it separates only in front of a tag. A message ends behind its CheckSum; one without ends at its line's end or
-/// at the next 8=FIX.
+/// 0x01, it separates only before a tag. A message ends after its CheckSum; without one it ends at the line end or at
+/// the next 8=FIX.
 ///
 /// Threads: one. Memory: the longest line, or 16 MiB of one without a line end.
 class MessageFinder {
@@ -31,9 +31,9 @@ public:
     MessageFinder(std::function<void(const FoundMessage&)> found, std::function<void(std::string_view)> remark)
         : found_(std::move(found)), remark_(std::move(remark)) {}
 
-    /// The next bytes of the text. A message is reported as soon as it is there; one of a raw log with its line's end.
+    /// The next bytes of the text. A message is reported as soon as it is complete; one of a raw log at its line end.
     void take(std::string_view bytes);
-    /// Nothing follows: what has no line end yet is the last line. The next text begins at byte 0 again.
+    /// The text has ended: bytes without a line end are the last line. The next text begins at byte 0 again.
     void finish();
 
 private:
@@ -46,7 +46,7 @@ private:
     std::function<void(std::string_view)> remark_;
     std::string line_;             // without its end, so far
     std::uint64_t line_at_{0};     // byte of the text at which line_ begins
-    bool is_rest_of_line_{false};  // line_ had messages in front that are reported
+    bool is_rest_of_line_{false};  // messages at the start of line_ were reported
 };
 
 }  // namespace millpond::app

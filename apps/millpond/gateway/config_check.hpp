@@ -6,7 +6,7 @@
 
 namespace millpond::app {
 
-/// Reads the file over `defaults` and checks it; what it configures, in a line. secrets: whether to read the secrets
+/// Reads the file over `defaults` and checks it; returns a summary in one line. secrets: whether to read the secrets
 /// and certificates that it names. Throws gateway::ConfigError.
 [[nodiscard]] std::string check_config(const std::string& file, bool secrets, gateway::Config defaults = {});
 

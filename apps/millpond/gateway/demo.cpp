@@ -55,7 +55,7 @@ std::unique_ptr<traffic::Source> make_source(const DemoOptions& options, double 
     }
     if (!options.file.empty()) return std::make_unique<traffic::PcapSource>(options.file);
     const auto now = core::utc_nanos();
-    // Every 2 ms what is due since: a wake-up for every datagram would cost each thread several times as much.
+    // Sends every 2 ms all that is due: a wake-up for each datagram would cost each thread several times as much.
     constexpr double kBurstsPerSecond = 500;
     constexpr double kMostAtOnce = 1'000;
     const auto burst = static_cast<std::uint64_t>(std::clamp(options.rate / kBurstsPerSecond, 1.0, kMostAtOnce));
@@ -73,7 +73,7 @@ bool is_free(const net::SocketAddress& address) {
     return bind(probe.get(), reinterpret_cast<const sockaddr*>(&raw), length) == 0;
 }
 
-/// The address, or one with the next port that no process has, nor is `given` to another; says so then.
+/// The address, or one with the next port that is free and not in `given`, which it then logs.
 net::SocketAddress free_from(const net::SocketAddress& wanted, std::string_view what, std::set<std::string>& given) {
     constexpr int kMostTries = 100;
     for (int i = 0; i < kMostTries; ++i) {

@@ -17,7 +17,7 @@ namespace millpond::app {
 
 class Arguments;
 
-/// The gateway's demonstration: a feed that the program sends to itself over loopback.
+/// Demo of the gateway: a feed that the program sends to itself over loopback.
 struct DemoOptions {
     bool on{false};
     std::string file;        ///< A capture or ITCH file; a generated market when empty.
@@ -28,7 +28,7 @@ struct DemoOptions {
     void add_to(Arguments& options);
 };
 
-/// A new folder in the temporary folder. It goes, with all that it holds, when this object goes.
+/// A new folder in the temporary folder. The destructor removes it with its contents.
 class DemoFolder {
 public:
     /// Throws std::system_error.
@@ -43,14 +43,14 @@ private:
     std::filesystem::path path_;
 };
 
-/// What a demo begins with: threads sleep while they wait, because it shares the processors with the page's browser.
+/// Defaults of a demo: threads sleep while they wait, because they share the processors with the browser.
 [[nodiscard]] gateway::Config demo_defaults();
 
 /// Adds the feed, and a ring, a TCP, a web and a CSV sink where the configuration has none; rows go to a file in
 /// `folder`. Throws UsageError.
 void add_demo_feed(const DemoOptions& options, const std::filesystem::path& folder, gateway::Config& config);
 
-/// Sends the feed on its own thread until the feed ends or this object goes.
+/// Sends the feed on its own thread until the feed ends or the destructor runs.
 class Demo {
 public:
     /// Opens the file. Throws exceptions derived from std::exception when it cannot be read.
@@ -59,7 +59,7 @@ public:
     Demo(const Demo&) = delete;
     Demo& operator=(const Demo&) = delete;
 
-    /// Starts the thread. gateway: one whose configuration had add_demo_feed.
+    /// Starts the thread. gateway: its configuration is from add_demo_feed.
     void begin(const gateway::Gateway& gateway);
 
 private:

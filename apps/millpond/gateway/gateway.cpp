@@ -41,7 +41,7 @@ struct Options {
     DemoOptions demo;
 };
 
-/// A client is a descriptor: raise the soft limit to the hard limit.
+/// Each client needs a descriptor: raises the soft limit to the hard limit.
 void raise_descriptor_limit() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -49,7 +49,7 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Whether every receive thread has shown itself within the last two seconds; each does ten times a second.
+/// Whether every receive thread has reported within the last two seconds; each does so ten times a second.
 bool receiving(const gateway::Gateway& gateway) {
     constexpr std::uint64_t kAliveNs = 2'000'000'000;
     const auto now = static_cast<std::uint64_t>(core::monotonic_nanos());
@@ -66,7 +66,7 @@ gateway::Config read_config(const Options& options, const DemoFolder* demo) {
     return config;
 }
 
-/// What is in force stays when the new configuration is faulty.
+/// A faulty configuration changes nothing.
 gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, service::Log& log) try {
     if (options.demo.on) throw UsageError("a demo cannot be reconfigured");
     return gateway.reconfigure(read_config(options, nullptr));
@@ -76,7 +76,7 @@ gateway::Reloaded reload(const Options& options, gateway::Gateway& gateway, serv
     return {.done = {}, .refused = {text}};
 }
 
-/// A reload runs on the reloader's thread: whatever it waits for, the gateway is watched.
+/// A reload runs on the reloader's thread, so that the gateway is watched meanwhile.
 void reload_if_wished(const Options& options, gateway::Gateway& gateway, service::Log& log,
                       service::ServiceNotice& service) {
     auto& reloader = gateway.reloader();
@@ -88,7 +88,7 @@ void reload_if_wished(const Options& options, gateway::Gateway& gateway, service
     reloader.begin([&] { return reload(options, gateway, log); });
 }
 
-/// How many columns a line on the terminal may have that is overwritten: a longer one would wrap, and stay.
+/// Longest status line that fits on the terminal: a longer one would wrap and could not be overwritten.
 std::size_t status_columns() {
     constexpr std::size_t kUsual = 80;
     winsize size{};
@@ -136,7 +136,7 @@ int run(const Options& options) {
     if (options.demo.on) {
         service::stop_on_hang_up();
     } else {
-        service::reload_on_signal();  // from here on a hang-up ends nothing
+        service::reload_on_signal();  // from here on SIGHUP does not end the program
     }
     service::Log log{config.log_level, config.log_format};
     gateway::Gateway gateway{config, log};

@@ -25,8 +25,8 @@ public:
     /// Adds --config, a flag for each top-level key and one for each table.
     void add_to(Arguments& options);
 
-    /// The file over `defaults`, then the flags over it. Not completed. Throws gateway::ConfigError for the file and
-    /// UsageError for the flags.
+    /// `defaults`, overridden by the file, overridden by the flags; not completed. Throws gateway::ConfigError for the
+    /// file and UsageError for the flags.
     [[nodiscard]] gateway::Config read(gateway::Config defaults = {}) const;
 
 private:

@@ -21,7 +21,7 @@
 namespace millpond::app {
 namespace {
 
-/// A part of a shell's command line; quoted where the shell would split or expand it.
+/// A word for a shell's command line; quoted if the shell would split or expand it.
 std::string shell_word(const std::string& text) {
     const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("/._-+:@", c) != nullptr; };
     if (!text.empty() && std::ranges::all_of(text, plain)) return text;
@@ -30,7 +30,7 @@ std::string shell_word(const std::string& text) {
     return quoted + "'";
 }
 
-/// How a shell in this folder starts this program: its name where PATH finds it, else its path.
+/// The command that starts this program in this folder: its name if PATH finds it, else its path.
 std::string program_command() {
     namespace fs = std::filesystem;
     std::error_code error;

@@ -5,7 +5,7 @@
 
 namespace millpond::app {
 
-/// Prints the gateway's addresses, and commands that show more; each works as printed on a bare Debian.
+/// Prints the gateway's addresses and example commands; each works as printed on a bare Debian.
 ///
 /// config: of this gateway; the addresses are those of its first sinks.
 void print_hints(const gateway::Config& config, const gateway::Gateway& gateway);

@@ -13,7 +13,7 @@
 namespace millpond::app {
 
 PortTurn::PortTurn() : socket_{socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)} {
-    // An abstract name belongs to the network namespace, as ports do, and goes with its process.
+    // An abstract name belongs to the network namespace, as ports do, and ends with its process.
     constexpr std::string_view kName = "millpond demo's ports";
     constexpr std::chrono::seconds kPatience{10};
     sockaddr_un name{.sun_family = AF_UNIX, .sun_path = {}};

@@ -4,8 +4,8 @@
 
 namespace millpond::app {
 
-/// Demos that begin at once choose their ports one after the other: who has the turn has it until this goes. A demo
-/// that takes too long is not waited for.
+/// Makes demos that start at the same time choose their ports one after the other: a lock that the destructor releases.
+/// A demo that holds it too long is ignored.
 class PortTurn {
 public:
     PortTurn();

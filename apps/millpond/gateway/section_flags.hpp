@@ -10,10 +10,10 @@
 #include "apps/millpond/command_line/arguments.hpp"
 #include "service/settings/schema.hpp"
 
-/// Flags of the command line that stand for the keys of a configuration.
+/// Command-line flags for the keys of a configuration.
 namespace millpond::app {
 
-/// What was written: names of keys, or of tables, with their text.
+/// The given flags: names of keys or tables, with their text.
 using WrittenFlags = std::shared_ptr<std::vector<std::pair<std::string, std::string>>>;
 
 /// A flag for each key of the top level.

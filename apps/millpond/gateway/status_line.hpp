@@ -10,18 +10,18 @@
 
 namespace millpond::app {
 
-/// What a gateway did since the last line, in one line: rates, latencies of the interval, losses since the start.
+/// A gateway's activity since the last line: rates and latencies of the interval, and losses since startup.
 ///
 /// Threads: one.
 class StatusLine {
 public:
     StatusLine();
 
-    /// For a file or a pipe, with the account of every sink. interval_ns: the time since the last call.
+    /// For a file or a pipe: includes the account of every sink. interval_ns: the time since the last call.
     [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns);
 
-    /// For a terminal: at most so many columns. What the sinks missed is one sum. Parts that do not fit are left out;
-    /// losses are placed before latencies.
+    /// For a terminal: at most `columns` wide, with the sum of what the sinks missed. Parts that do not fit are left
+    /// out; losses come before latencies.
     [[nodiscard]] std::string next(const gateway::Gateway& gateway, std::int64_t interval_ns, std::size_t columns);
 
 private:

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kLock = "lock";
 constexpr std::string_view kSuffix = ".mpj";
 
-/// Whether a journal's folder has such files: segments, those that were set aside, the lock.
+/// Whether it is the name of a journal file: a segment, a segment that was set aside, the lock.
 bool is_journal_name(const std::string& name) {
     return name == kLock || name.ends_with(kSuffix) || name.find(".mpj.damaged") != std::string::npos;
 }
@@ -31,7 +31,7 @@ std::vector<journal::SegmentInfo> segments_of(const std::string& folder) {
     if (segments.empty() && !std::filesystem::exists(std::filesystem::path{folder} / kLock)) {
         throw NoJournal(fmt::format("'{}' is not a journal: it holds no segment", folder));
     }
-    // Of files that are all unreadable, none may ever have been a segment.
+    // If no file is readable, perhaps none is a segment.
     const auto unreadable = [](const auto& segment) { return segment.state == journal::SegmentState::unreadable; };
     if (!segments.empty() && std::ranges::all_of(segments, unreadable)) {
         std::string why;

@@ -14,8 +14,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// The segments of a journal's folder, or the one whose file it is; none of a journal that was just made. Throws
-/// NoJournal where nothing there is a journal's, std::runtime_error where nothing is there.
+/// The segments of a journal's folder, or the single segment if `path` is its file; empty for a new journal. Throws
+/// NoJournal if `path` is not a journal, std::runtime_error if it does not exist.
 [[nodiscard]] std::vector<journal::SegmentInfo> segments_of(const std::string& folder);
 
 /// Throws UsageError when writing `file` would overwrite a file of the journal, under whatever name, or add one.

@@ -58,7 +58,7 @@ public:
         }
     }
 
-    /// Takes a round of records; how many there were.
+    /// Reads a batch of records; returns their number.
     std::size_t poll() { return reader_.poll(*this, kRound); }
 
     template <class Event>
@@ -85,7 +85,7 @@ public:
     [[nodiscard]] bool over() const noexcept { return over_ || (count_ != 0 && printed_ >= count_); }
     [[nodiscard]] EventLines& lines() noexcept { return lines_; }
     [[nodiscard]] const journal::JournalReader& reader() const noexcept { return reader_; }
-    /// Prints which segments were found to be damaged since the last call.
+    /// Prints the segments that were found damaged since the last call.
     void name_faults() {
         for (const auto& fault : reader_.take_faults()) {
             to_stderr("{}\n", fault);
@@ -99,7 +99,7 @@ public:
 private:
     static constexpr std::size_t kRound = 1'024;
 
-    /// Sees to the names, too: a new epoch gives the ids to other instruments.
+    /// Also updates names: in a new epoch the ids belong to other instruments.
     bool wants(feed::InstrumentId id) {
         if (reader_.current().epoch != epoch_) {
             epoch_ = reader_.current().epoch;
@@ -185,7 +185,7 @@ int write_file(const Options& options) {
     return stop.load(std::memory_order_relaxed) ? 1 : printer.exit_code();
 }
 
-/// What cat and export have in common.
+/// Options of both cat and export.
 std::shared_ptr<Options> add_selection(Arguments& command) {
     auto options = std::make_shared<Options>();
     command.add_option("FOLDER", options->folder, "the journal's folder")->required();

@@ -51,8 +51,8 @@ public:
     std::uint64_t lapped{0};
     std::uint64_t removed{0};
     std::uint64_t damaged{0};
-    std::uint64_t holes{0};  ///< Ring numbers that are neither present nor reported as lost.
-    std::uint64_t twice{0};  ///< Ring numbers that are there again.
+    std::uint64_t holes{0};  ///< Missing ring numbers that are not reported as lost.
+    std::uint64_t twice{0};  ///< Repeated ring numbers.
     std::uint64_t epochs{0};
 
 private:
@@ -111,7 +111,7 @@ private:
         std::uint64_t last_name = 0;
         std::uint64_t wrong_places = 0;
         std::size_t blocks = 0;  // those below have been checked
-        bool exact = true;       // no record before is damaged: all that the header and the index say is known
+        bool exact = true;       // no earlier record is damaged, so the header and the index can be checked
         for (;;) {
             const auto outcome = segment.next(record);
             exact = exact && outcome != journal::ReadOutcome::damaged;
@@ -144,7 +144,7 @@ private:
             complain(fmt::format("{}: its header ends with ring number {}, its records with {}", path, tail.last_ring,
                                  newest.ring));
         }
-        // Before, a segment whose writer died was ended with the time that its index knew.
+        // Earlier versions ended a segment of a dead writer with the time in its index.
         const bool has_newest = segment.identity().layout_version >= journal::kFirstIndexChecksums;
         if (has_newest && tail.newest_utc_ns != newest.newest_utc_ns) {
             complain(fmt::format("{}: its header ends at receive time {}, its records at {}", path, tail.newest_utc_ns,

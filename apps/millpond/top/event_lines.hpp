@@ -21,19 +21,19 @@ enum class LineFormat : std::uint8_t { table, json, csv };
 /// Writes to standard output; false when that is a closed pipe. Throws std::system_error for any other failure.
 [[nodiscard]] bool put_out(std::string_view text);
 
-/// Events of a ring or a journal as lines for a person or a program.
+/// Formats events of a ring or a journal as lines.
 ///
 /// Threads: one.
 class EventLines {
 public:
     explicit EventLines(LineFormat format) : format_(format) {}
 
-    /// The first line; empty where there is none.
+    /// The header line; empty if there is none.
     [[nodiscard]] std::string_view head() const noexcept;
 
     /// Instruments are named in the order of their ids.
     void name(const feed::Symbol& symbol);
-    /// Ids stand for other instruments from here on.
+    /// From here on ids belong to other instruments.
     void forget_names() noexcept { names_.clear(); }
     [[nodiscard]] std::size_t named() const noexcept { return names_.size(); }
 
@@ -48,7 +48,7 @@ public:
     void write(const queue::MissedRange& missed);
     void write(const journal::LostRecord& lost);
 
-    /// What was written since the last call; valid until the next write.
+    /// The lines since the last call; valid until the next line is added.
     [[nodiscard]] std::string_view lines() const noexcept { return lines_; }
     void clear() noexcept { lines_.clear(); }
 

@@ -59,7 +59,7 @@ public:
         reader_.join(*this);
         number_from_reader_ = true;
     }
-    /// Takes no more events than are still requested.
+    /// Reads at most as many events as are still requested.
     std::size_t poll() {
         return reader_.poll(*this, count_ == 0 ? kRound : std::min<std::uint64_t>(kRound, count_ - printed_));
     }
@@ -176,7 +176,7 @@ int run(const Options& options) {
             print_end(tail, "the requested number of events");
             return 0;
         }
-        // The state first: what is in the ring when it says "over" is read before it is believed.
+        // Reads the state before the ring, so that all events of a ring that has ended are printed.
         const auto now = tail.writer();
         if (tail.poll() != 0) {
             idle.worked();

@@ -18,7 +18,7 @@ Terminal::Terminal() {
     auto raw = before_;
     raw.c_lflag &= static_cast<tcflag_t>(~(ICANON | ECHO));
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    fmt::print("\033[?1049h\033[?25l");  // the other screen, no cursor
+    fmt::print("\033[?1049h\033[?25l");  // the alternate screen, no cursor
     std::fflush(stdout);
 }
 

@@ -16,7 +16,7 @@ public:
     /// Whether standard input and output are a terminal.
     [[nodiscard]] static bool available() noexcept;
 
-    /// Takes the terminal's other screen; available() only.
+    /// Switches to the terminal's alternate screen; only if available().
     Terminal();
     ~Terminal();
     Terminal(const Terminal&) = delete;
@@ -29,7 +29,7 @@ public:
     /// 80 x 24 where the terminal does not report one.
     [[nodiscard]] Size size() const noexcept;
 
-    /// Draws the lines over what was there.
+    /// Redraws the screen with these lines.
     void draw(std::string_view text) const;
 
     /// The next key; 0 after the timeout or a signal.

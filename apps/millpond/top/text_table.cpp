@@ -64,7 +64,7 @@ std::vector<std::size_t> TextTable::widths(std::size_t width) const {
             result[0] = width;
             break;
         }
-        // A long text to the left is shortened before its column goes.
+        // A long left-aligned text is shortened before its column is left out.
         constexpr std::size_t kReadable = 16;
         const auto over = total() - width;
         if (columns_[least].left && result[least] >= over + kReadable) {

@@ -8,16 +8,16 @@
 
 namespace millpond::app {
 
-/// How a piece of text is shown where colours are wanted.
+/// Colour of a text.
 enum class Tone : std::uint8_t { plain, good, notice, warning, error, heading, faint };
 
-/// The text in the tone's colour; as it is when `colour` is false.
+/// The text in the tone's colour; unchanged if `colour` is false.
 [[nodiscard]] std::string toned(std::string_view text, Tone tone, bool colour);
 
 struct Column {
     std::string title;
     bool left{false};  ///< Aligned to the left.
-    int worth{0};      ///< Where the width does not suffice, columns of the least worth are left out first.
+    int worth{0};      ///< If the width is too small, columns with the least worth are left out first.
 };
 
 struct Cell {
@@ -25,12 +25,12 @@ struct Cell {
     Tone tone{Tone::plain};
 };
 
-/// Rows of cells under titles, as wide as their text needs and no wider than a terminal.
+/// A table with titles, as wide as its text needs and no wider than the terminal.
 class TextTable {
 public:
     explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-    /// As many cells as there are columns.
+    /// cells: one for each column.
     void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
     [[nodiscard]] std::size_t rows() const noexcept { return rows_.size(); }
     /// Rows with a warning or an error in them.

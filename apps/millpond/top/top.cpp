@@ -67,8 +67,8 @@ bool wants_colour() {
     return no_colour == nullptr || *no_colour == '\0';
 }
 
-/// A screen that is redrawn until `q` or a signal. It stays open while a gateway does not respond: nothing old
-/// stays on the screen meanwhile.
+/// A screen that is redrawn until `q` or a signal. It stays open while the gateway does not respond, without showing
+/// old data.
 int watch(const Options& options, const net::SocketAddress& gateway, const std::string& token,
           const std::atomic<bool>& stop) {
     const Terminal terminal;

@@ -24,7 +24,7 @@ namespace {
 using service::member;
 using Tree = Json::Value;
 
-/// Numbers as they are written; empty where it is null.
+/// The number as in the JSON; empty if null.
 std::string text(const Tree& tree, const char* key) { return member(tree, key).asString(); }
 double number(const Tree& tree, const char* key) { return member(tree, key).asDouble(); }
 bool is_null(const Tree& tree, const char* key) { return member(tree, key).isNull(); }
@@ -43,7 +43,7 @@ std::string amount(double value) {
 }
 std::string amount(const Tree& tree, const char* key) { return amount(number(tree, key)); }
 
-/// Something that should be 0.
+/// A number that should be 0.
 Cell loss(const Tree& tree, const char* key, Tone tone = Tone::error) {
     const auto value = number(tree, key);
     return {amount(value), value > 0 ? tone : Tone::plain};
@@ -63,7 +63,7 @@ std::string mebibytes(const Tree& tree, const char* key) {
     return fmt::format("{:.1f}M", number(tree, key) / (1024.0 * 1024.0));
 }
 
-/// How many are connected to a sink, or whether it is connected; "-" where it is neither.
+/// Number of clients of a sink, or whether it is connected; "-" if it has neither.
 Cell peers_of(const Tree& sink) {
     if (!is_null(sink, "connected")) return is_set(sink, "connected") ? Cell{"up"} : Cell{"down", Tone::error};
     return {is_null(sink, "clients") ? "-" : text(sink, "clients")};
@@ -82,7 +82,7 @@ Rows rows_of(const Tree& list) {
     return rows;
 }
 
-/// The greatest first; names by the alphabet.
+/// Largest first; names in alphabetical order.
 Rows sorted(const Tree& list, TopOrder order, const char* rate, const char* lag, const char* missed) {
     auto rows = rows_of(list);
     const auto size = [](const Tree& row, const char* key) { return is_null(row, key) ? -1.0 : number(row, key); };
@@ -119,9 +119,9 @@ public:
     }
 
 private:
-    /// How many rows of each table there is room for; 0 leaves it out.
+    /// Number of rows of each table that fit; 0 leaves it out.
     [[nodiscard]] std::vector<std::size_t> fitting(const std::vector<TextTable>& tables) const {
-        constexpr std::size_t kFewest = 2;       // one and how many more
+        constexpr std::size_t kFewest = 2;       // one row and the number of others
         constexpr std::size_t kFirstDetail = 3;  // behind findings, feeds and sinks
         std::vector<std::size_t> most;
         for (const auto& table : tables) most.push_back(table.rows());
@@ -133,7 +133,7 @@ private:
             }
             return sum;
         };
-        // What is wrong keeps its rows longest; findings leave half of the height to the rest.
+        // Rows with findings are cut last; the findings themselves take at most half of the height.
         const auto spare = [&](std::size_t i) {
             auto keep = std::max(kFewest, std::min(tables[i].rows(), tables[i].marked() + 1));
             if (i == 0) keep = std::min(keep, std::max<std::size_t>(kFewest, view_.height / 2));

@@ -6,18 +6,18 @@
 
 namespace millpond::app {
 
-/// What rows of feeds and sinks are sorted by.
+/// Sort order of feeds and sinks.
 enum class TopOrder : std::uint8_t { configured, name, rate, lag, missed };
 
 struct TopView {
-    std::size_t width{0};   ///< Characters; 0: as many as it takes.
-    std::size_t height{0};  ///< Lines; 0: as many as it takes.
+    std::size_t width{0};   ///< Characters; 0: no limit.
+    std::size_t height{0};  ///< Lines; 0: no limit.
     bool colour{false};
     TopOrder order{TopOrder::configured};
 };
 
 /// A gateway's /api/health as text for a terminal: findings, feeds, sinks, rings, latencies, readers and pools.
-/// Findings come first and are kept if the height does not suffice for all. Throws std::runtime_error when the
+/// Findings come first and are kept if the height is too small for everything. Throws std::runtime_error when the
 /// JSON is not a gateway's.
 [[nodiscard]] std::string top_text(const std::string& health_json, const TopView& view = {});
 

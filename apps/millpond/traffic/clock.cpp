@@ -10,7 +10,7 @@
 namespace millpond::traffic {
 namespace {
 
-/// The kernel wakes a sleeper this much late at most of the time.
+/// The kernel usually wakes a sleeping thread at most this late.
 constexpr std::int64_t kWakeUp = 100'000;
 
 }  // namespace

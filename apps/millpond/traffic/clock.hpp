@@ -12,9 +12,9 @@ public:
     Clock& operator=(const Clock&) = delete;
     virtual ~Clock() = default;
 
-    /// Nanoseconds that never step back.
+    /// Monotonic nanoseconds.
     [[nodiscard]] virtual std::int64_t now() = 0;
-    /// Returns at this time, or earlier: after a signal, and every kLongestWait so that a stop is noticed.
+    /// Returns at this time, or earlier: after a signal, and after kLongestWait, so that a stop is noticed.
     virtual void wait_until(std::int64_t time) = 0;
 
     static constexpr std::int64_t kLongestWait = 50'000'000;

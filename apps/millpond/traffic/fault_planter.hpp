@@ -11,7 +11,7 @@
 
 namespace millpond::traffic {
 
-/// Which fractions of the datagrams shall be lost, doubled, or sent after their successor.
+/// Fractions of the datagrams to lose, to send twice, or to send after their successor.
 struct FaultFractions {
     double drop{0};
     double duplicate{0};
@@ -19,9 +19,9 @@ struct FaultFractions {
     std::uint64_t seed{1};
 };
 
-/// Passes a source's datagrams on with faults planted in them, and counts these exactly, so that a receiver's counts
-/// can be compared: every fault can be noticed, and apart from the others. The first datagram has none, nor has one
-/// without messages or the successor of one that was dropped or swapped; without a successor nothing is dropped or
+/// Injects faults into a source's datagrams and counts them exactly, so that they can be compared with a receiver's
+/// counts: each fault can be detected, separately from the others. No fault is injected into the first datagram, one
+/// without messages, or the successor of one that was dropped or swapped; the last datagram is neither dropped nor
 /// swapped. So slightly fewer faults are injected than the fractions request.
 class FaultPlanter final : public Source {
 public:
@@ -50,7 +50,7 @@ public:
 
 private:
     enum class Fault : std::uint8_t { none, drop, duplicate, swap };
-    /// What becomes of the copy that is held.
+    /// What to do with the held copy.
     enum class Held : std::uint8_t { nothing, dropped_after_successor, sent_after_successor, sent_next };
 
     [[nodiscard]] Fault draw();

@@ -7,8 +7,8 @@ namespace millpond::traffic {
 
 enum class FileKind : std::uint8_t { pcap, itch, journal };
 
-/// What a file that can be replayed is, by its first bytes; a folder is a journal. Throws std::system_error when it
-/// cannot be read and net::FileFormatError when it is none of them. Of a .gz or .zst file, its contents count.
+/// Detects the kind of a file to replay by its first bytes, those of the contents for .gz and .zst; a folder is a
+/// journal. Throws std::system_error if it cannot be read and net::FileFormatError if it is of no known kind.
 [[nodiscard]] FileKind file_kind(const std::string& path);
 
 }  // namespace millpond::traffic

@@ -7,7 +7,7 @@
 
 namespace millpond::traffic {
 
-/// Bytes of a regular file; 0 for what has no size, a pipe for example.
+/// Size of a regular file in bytes; 0 for a pipe and others without a size.
 inline std::uint64_t file_size(const std::string& path) {
     std::error_code error;
     const auto bytes = std::filesystem::file_size(path, error);

@@ -80,7 +80,7 @@ traffic::GeneratedSource::Options source_options(const Options& options) {
     return result;
 }
 
-/// Everything at once into a file, each datagram at its place in time.
+/// Writes everything at once into a file, each datagram with its time.
 int write_file(const Options& options) {
     if (options.count == 0 && options.duration_s == 0)
         throw UsageError("--out: a file must be finite; add --count or --duration");

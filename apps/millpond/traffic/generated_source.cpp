@@ -40,14 +40,14 @@ bool GeneratedSource::next(Outgoing& out) {
     const auto before = feed_.steps();
     const auto datagram = feed_.next(buffer_, options_.begin_utc_ns + due_ns_);
     const auto steps = feed_.steps() - before;
-    // A datagram of the day's start takes its time as well, or thousands would leave at once.
+    // Datagrams of the day's start are paced too: otherwise thousands would be sent at once.
     position_ += steps == 0 ? options_.feed.steps_per_datagram : steps;
     out = {due_ns_, datagram, messages_in(datagram, steps)};
     return true;
 }
 
 std::uint32_t GeneratedSource::messages_in(std::span<const std::byte> datagram, std::uint64_t steps) const noexcept {
-    // The day's start counts as no message: without it a reader's books would be incomplete for ever.
+    // The day's start does not count as messages: faults there would leave a reader's books incomplete forever.
     if (options_.feed.format == feed::WireFormat::itch && steps != 0)
         return core::load_be<std::uint16_t>(datagram.data() + feed::moldudp64_layout::kCountAt);
     return static_cast<std::uint32_t>(steps);

@@ -13,13 +13,13 @@ namespace millpond::traffic {
 /// A generated feed at an even pace. The same options give the same datagrams at the same times.
 class GeneratedSource final : public Source {
 public:
-    /// Between datagrams that are further apart stand heartbeats, this far apart.
+    /// Interval of heartbeats between datagrams.
     static constexpr std::int64_t kHeartbeatNanos = 1'000'000'000;
 
     struct Options {
         feed::GeneratedFeed::Options feed{};
         double steps_per_second{1'000};  ///< Changes of one instrument's best bid or offer.
-        std::uint64_t burst{1};          ///< So many datagrams are due at the same time; the pace stays the same.
+        std::uint64_t burst{1};          ///< Datagrams that are due at the same time; the average rate is the same.
         std::uint64_t most_steps{0};   ///< Ends after this many changes of the market, in complete datagrams; 0: never.
         std::int64_t begin_utc_ns{0};  ///< The venue's time of the first datagram.
     };
@@ -38,7 +38,7 @@ private:
     std::array<std::byte, feed::GeneratedFeed::kMaxDatagramBytes> buffer_{};
     std::uint64_t count_{0};     // datagrams with messages
     std::uint64_t position_{0};  // on the schedule, in steps
-    std::int64_t due_ns_{0};     // of the burst at hand
+    std::int64_t due_ns_{0};     // of the current burst
     std::int64_t latest_due_ns_{0};
 };
 

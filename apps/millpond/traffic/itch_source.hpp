@@ -14,9 +14,9 @@
 
 namespace millpond::traffic {
 
-/// The messages of an ITCH file as the MoldUDP64 session in which they were sent: messages of the same time share a
-/// datagram, the messages' own times give the distances, heartbeats stand in the pauses, the end of the session at the
-/// end (three times, since one may be lost).
+/// The messages of an ITCH file as a MoldUDP64 session: messages of the same time share a datagram, the times of the
+/// messages determine the intervals, heartbeats fill pauses, and the end of the session is sent three times, since one
+/// may be lost.
 class ItchSource final : public Source {
 public:
     struct Options {

@@ -11,7 +11,7 @@ namespace millpond::traffic {
 JournalExtent extent_of_journal(const std::string& path) {
     JournalExtent extent;
     for (const auto& segment : journal::describe_segments(path)) {
-        // Unreadable ones are passed over; what they held is counted as lost.
+        // Skips unreadable ones and counts their contents as lost.
         if (segment.state != journal::SegmentState::growing && segment.state != journal::SegmentState::ended) continue;
         if (extent.first == 0) extent.first = segment.first_record;
         extent.behind = segment.next_record;
@@ -34,7 +34,7 @@ void JournalSource::on(const feed::Quote& quote) {
         return;
     }
     const auto epoch = reader_.current().epoch;
-    // Another ring: what the one before had published is void.
+    // Another ring: quotes of the previous one are void.
     if (epoch != std::exchange(epoch_, epoch) && first_utc_ns_) clear_ = true;
     const auto* name = reader_.instrument(quote.instrument);
     waiting_ = {quote,

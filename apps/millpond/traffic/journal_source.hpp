@@ -14,17 +14,16 @@
 
 namespace millpond::traffic {
 
-/// The quotes of a journal as our `quotes` datagrams, with the distances of their recorded receive times. Quotes of the
-/// same time share a datagram. What the journal lost are sequence numbers that are passed over, a clear is a new
-/// generation, a gap one number that is passed over; trades and states have no place in these datagrams and are
-/// counted.
+/// The quotes of a journal as `quotes` datagrams, with the intervals of their recorded receive times. Quotes of the
+/// same time share a datagram. Losses of the journal become skipped sequence numbers, a clear becomes a new generation,
+/// and a gap one skipped number; trades and states do not exist in these datagrams and are counted.
 class JournalSource final : public Source {
 public:
     struct Options {
         std::uint64_t session{1};             ///< Of the datagrams; greater than that of any earlier run.
         std::int64_t heartbeat_ns{0};         ///< Between heartbeats, in the journal's time; 0: none.
         std::optional<std::int64_t> since{};  ///< Receive time of the first event.
-        std::optional<std::int64_t> until{};  ///< Behind that of the last.
+        std::optional<std::int64_t> until{};  ///< After that of the last.
     };
     struct Counts {
         std::uint64_t quotes{0};
@@ -42,10 +41,10 @@ public:
     [[nodiscard]] double fraction() const override;
 
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
-    /// Segments that were passed over or whose header is damaged, each with what was found; each is named once.
+    /// Segments that were skipped or have a damaged header, with the reason; each is reported once.
     [[nodiscard]] std::vector<std::string> take_faults() { return reader_.take_faults(); }
 
-    // What the journal's reader calls.
+    // Callbacks of the journal's reader.
     void on(const feed::Quote& quote);
     void on(const feed::Clear&) { clear_ = true; }
     void on(const feed::Trade&) { ++counts_.others; }
@@ -81,8 +80,8 @@ private:
     Counts counts_;
 };
 
-/// The number of the first record of a journal and that behind its last. Throws journal::JournalError when there is
-/// none.
+/// The number of the first record of a journal, and the number after that of its last. Throws journal::JournalError if
+/// there is none.
 struct JournalExtent {
     std::uint64_t first{0};
     std::uint64_t behind{0};

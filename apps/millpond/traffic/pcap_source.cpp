@@ -22,7 +22,7 @@ bool PcapSource::next(Outgoing& out) {
             continue;
         }
         if (!first_utc_ns_) first_utc_ns_ = datagram.utc_ns;
-        // Captures of several interfaces are not always in order of time.
+        // Captures of several interfaces are not always sorted by time.
         latest_due_ns_ = std::max(latest_due_ns_, datagram.utc_ns - *first_utc_ns_);
         out = {latest_due_ns_, datagram.payload, 1};
         return true;

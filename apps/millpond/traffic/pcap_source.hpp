@@ -11,10 +11,10 @@
 
 namespace millpond::traffic {
 
-/// The datagrams of a capture file with their recorded distances in time.
+/// The datagrams of a capture file with their recorded intervals.
 class PcapSource final : public Source {
 public:
-    /// only: no datagrams but those to this address, where one is given; port 0: to any port of it. Throws like
+    /// only: if set, only datagrams to this address; port 0: to any port of it. Throws like
     /// net::PcapReader.
     explicit PcapSource(const std::string& path, std::optional<net::SocketAddress> only = std::nullopt);
 

@@ -5,12 +5,12 @@
 
 namespace millpond::app {
 
-/// How far long work is, on standard error: a line that is written over on a terminal, else one every five seconds.
+/// Progress on standard error: a line that is overwritten on a terminal, else one every five seconds.
 ///
 /// Threads: one.
 class Progress {
 public:
-    /// what: "verify", say. total: in `unit`s, "records" say; 0 where it is not known.
+    /// what: for example "verify". total: in `unit`s, for example "records"; 0 if unknown.
     Progress(std::string what, std::string unit, std::uint64_t total);
     /// Ends the line on a terminal.
     ~Progress();

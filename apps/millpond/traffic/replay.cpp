@@ -78,7 +78,7 @@ void send_capture(const Options& options, Sending& sending) {
     }
 }
 
-/// Answers requests for the messages of a session while this lives.
+/// Answers requests for the messages of a session until it is destroyed.
 class Serving {
 public:
     Serving(const net::SocketAddress& listen, const std::string& file, const std::string& session)
@@ -132,7 +132,7 @@ void send_itch(const Options& options, Sending& sending, double speed) {
     }
 }
 
-/// Eight digits that no earlier run had, so that a receiver knows the session as new.
+/// Eight digits that differ from those of earlier runs, so that a receiver sees a new session.
 std::string fresh_session() { return fmt::format("{:08}", core::utc_nanos() / 1'000'000'000 % 100'000'000); }
 
 /// Quotes of a journal, each round a new session. Returns the program's exit code.
@@ -158,7 +158,7 @@ int send_journal(const Options& options, Sending& sending, double speed) {
     return 0;
 }
 
-/// Refuses what makes no sense together.
+/// Refuses combinations of options that make no sense.
 void check(const Options& options, traffic::FileKind kind) {
     const bool journal = kind == traffic::FileKind::journal;
     const bool into_ring = !options.ring.ring.empty();

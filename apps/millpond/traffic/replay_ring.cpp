@@ -140,7 +140,7 @@ private:
         clock_.wait_until(clock_.now() + kPauseNs);
     }
 
-    /// Readers of this user and of root: no other user can hold the replay up.
+    /// Readers of this user and of root: no other user can delay the replay.
     [[nodiscard]] std::vector<market::RegisteredReader> readers() const {
         auto found = writer_.readers().readers;
         std::erase_if(found, [](const market::RegisteredReader& reader) {
@@ -155,7 +155,7 @@ private:
         while (!stopped() && readers().size() < options_.readers) pause();
     }
 
-    /// No registered reader that lives falls more than half of the ring behind.
+    /// Waits until no live registered reader is more than half of the ring behind.
     void let_readers_follow() {
         const auto newest = writer_.newest();
         const auto is_behind = [&](const market::RegisteredReader& reader) {
@@ -181,7 +181,7 @@ private:
         return true;
     }
 
-    /// Ids stand for other instruments in another epoch, and what was published before it is void.
+    /// In another epoch ids belong to other instruments, and earlier quotes are void.
     template <class Event>
     void forget_other_epoch(const Event& event) {
         const auto epoch = reader_.current().epoch;
@@ -210,7 +210,7 @@ private:
         const auto unnamed = market::Instrument{{}, feed::Symbol{fmt::format("#{}", recorded)}};
         const auto& known = name != nullptr ? *name : unnamed;
         id = instruments_.find_or_add(known.venue, known.symbol);
-        // An id beyond the board, which has no name there, is refused and counted by the ring.
+        // The ring refuses and counts ids beyond the board, which have no names.
         if (id == feed::kNoInstrument) return writer_.max_instruments();
         writer_.name(id, known.venue, known.symbol);
         return id;

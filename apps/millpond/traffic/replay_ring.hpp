@@ -7,14 +7,14 @@
 
 namespace millpond::app {
 
-/// A journal's events into a ring of shared memory, with all their fields as recorded, receive times included; only
-/// receive_ticks, which counts from a boot that is over, is new.
+/// Replays a journal's events into a ring of shared memory, with all fields as recorded, including receive times; only
+/// receive_ticks, which counts since an earlier boot, is new.
 struct RingReplayOptions {
     std::string journal;  ///< Folder, or one segment.
     std::string ring;
     std::uint64_t capacity{65'536};
     std::uint64_t max_instruments{65'536};
-    std::size_t readers{0};  ///< It starts when this many have registered, and never laps them.
+    std::size_t readers{0};  ///< Number of readers to wait for; the replay never laps them.
     double speed{1.0};       ///< 0: without waiting.
     std::optional<std::int64_t> since{};
     std::optional<std::int64_t> until{};

@@ -33,13 +33,13 @@ private:
 /// Threads: one; counts on any.
 class RequestServer {
 public:
-    /// In reply to one request; a client that needs more sends another.
+    /// Sent in reply to one request; a client that needs more sends another.
     static constexpr std::uint64_t kMostDatagrams = 64;
 
-    /// messages: stay the caller's. Throws std::system_error that names the address.
+    /// messages: must outlive this. Throws std::system_error that names the address.
     RequestServer(const net::SocketAddress& listen, const std::string& session, const SessionMessages& messages);
 
-    /// Answers what has been asked, waiting for at most `timeout_ms` for the first request; how many there were.
+    /// Answers pending requests, and waits for the first for at most `timeout_ms`. Returns their number.
     std::size_t poll(int timeout_ms);
 
     [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }

@@ -17,7 +17,7 @@ namespace millpond::app {
 
 class Arguments;
 
-/// What replay and generate have in common on the command line.
+/// Options of both replay and generate.
 struct SendingOptions {
     std::string to;
     std::string interface;
@@ -31,8 +31,8 @@ struct SendingOptions {
     void add_to(Arguments& options);
 };
 
-/// A run of replay or generate: sends sources one after the other, shows how far it is on standard error (a bar on a
-/// terminal, else a line every five seconds), and says at the end on standard output what was sent.
+/// A run of replay or generate: sends sources one after the other, shows the progress on standard error (a bar on a
+/// terminal, else a line every five seconds), and prints a summary on standard output at the end.
 class Sending {
 public:
     /// speed: as Transmitter::Options has it.

@@ -7,7 +7,7 @@
 
 namespace millpond::app {
 
-/// Of an option that takes a factor or "max".
+/// Check for an option that takes a factor or "max".
 inline Check speed_check() {
     return [number = number_between(1e-3, 1e6)](const std::string& text) {
         if (text == "max" || number(text).empty()) return std::string{};
@@ -15,7 +15,7 @@ inline Check speed_check() {
     };
 }
 
-/// What a text that passed speed_check() means to the transmitter: 0 for max.
+/// The transmitter's speed for a text that passed speed_check(): 0 for max.
 inline double parse_speed(const std::string& text) { return text == "max" ? 0.0 : std::stod(text); }
 
 }  // namespace millpond::app

@@ -16,8 +16,8 @@
 namespace millpond::traffic {
 namespace {
 
-/// Where the bytes of a file go until it is whole: beside it, where a symbolic link leads. A device or a pipe is
-/// written at once: a rename would put a file in its place.
+/// Temporary path of a file until it is complete: beside it, or beside the target of a symbolic link. A device or a
+/// pipe is written directly, because a rename would replace it by a file.
 std::string place_of(const std::string& path) {
     std::error_code unknown;
     const auto status = std::filesystem::status(path, unknown);
@@ -26,7 +26,7 @@ std::string place_of(const std::string& path) {
     return (unknown ? path : target.string()) + ".part";
 }
 
-/// A file that is there when it is whole.
+/// A file that appears when it is complete.
 class NewFile {
 public:
     explicit NewFile(std::string path)

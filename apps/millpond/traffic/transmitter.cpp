@@ -34,7 +34,7 @@ bool Transmitter::run(Source& source, const std::atomic<bool>& stop) {
         if (options_.speed > 0.0) {
             due = start + static_cast<std::int64_t>(static_cast<double>(datagram.due_ns) / options_.speed);
             if (due > now) {
-                // Everything before it is due: send that first, then wait for this one.
+                // Everything before it is due: sends that first, then waits for this one.
                 going = flush(stop) && wait(due, source, stop);
                 now = clock_.now();
             }

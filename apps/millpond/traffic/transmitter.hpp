@@ -14,42 +14,42 @@
 
 namespace millpond::traffic {
 
-/// What became of a source's datagrams.
+/// Counts of a run.
 struct Sent {
     std::uint64_t datagrams{0};
     std::uint64_t bytes{0};
     std::uint64_t messages{0};
-    std::uint64_t failed{0};       ///< Datagrams that the kernel refused for good: not sent.
+    std::uint64_t failed{0};       ///< Datagrams that the kernel refused permanently: not sent.
     std::uint64_t waits{0};        ///< Times the kernel's buffers were full; the datagram was sent later.
     std::uint64_t late{0};         ///< Datagrams that left more than Transmitter::kOnTime after they were due.
     std::int64_t latest_by_ns{0};  ///< The longest of those delays.
     std::int64_t elapsed_ns{0};
-    double fraction{-1.0};  ///< How much of the source is done; negative if unknown.
+    double fraction{-1.0};  ///< Progress through the source; negative if unknown.
 };
 
-/// Sends a source's datagrams at their times. One that is due goes at once, with all others that are due; when the
-/// machine falls behind, late datagrams are sent in bursts until it has caught up. None is left out.
+/// Sends a source's datagrams at their times. All datagrams that are due are sent together; if the machine falls
+/// behind, late datagrams are sent in bursts until it has caught up. None is left out.
 ///
 /// Threads: one, except `stop`.
 class Transmitter {
 public:
     struct Options {
-        double speed{1.0};      ///< 2: twice as fast as the source's times say; 0: without waiting.
+        double speed{1.0};      ///< 2: twice as fast as the times of the source; 0: without waiting.
         std::size_t batch{32};  ///< Datagrams in one call of the sender, 1 to 1024.
     };
     static constexpr std::int64_t kOnTime = 1'000'000;
     static constexpr std::int64_t kReportEvery = 100'000'000;
 
-    /// Throws std::invalid_argument for options out of range. `sender` and `clock` stay the caller's.
+    /// Throws std::invalid_argument for options out of range. `sender` and `clock` must outlive this.
     Transmitter(net::UdpSender& sender, Clock& clock, const Options& options);
 
     /// Called about every kReportEvery and once at the end of each run.
     void on_progress(std::function<void(const Sent&)> report) { report_ = std::move(report); }
 
-    /// Sends all of the source, beginning now. False when `stop` ended it.
+    /// Sends the whole source, starting now. False if `stop` ended it.
     bool run(Source& source, const std::atomic<bool>& stop);
 
-    /// Over all runs.
+    /// Total of all runs.
     [[nodiscard]] const Sent& sent() const noexcept { return sent_; }
 
 private:
@@ -72,7 +72,7 @@ private:
     std::function<void(const Sent&)> report_;
     std::int64_t began_;
     std::int64_t report_at_{0};
-    std::vector<std::byte> bytes_;  // of the datagrams that wait to be sent, one behind the other
+    std::vector<std::byte> bytes_;  // of the datagrams to be sent, concatenated
     std::vector<Due> waiting_;
     std::vector<std::span<const std::byte>> spans_;
     Sent sent_;
