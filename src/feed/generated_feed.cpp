@@ -121,7 +121,7 @@ std::span<const std::byte> GeneratedFeed::next_quotes(Buffer buffer, std::int64_
 }
 
 std::span<const std::byte> GeneratedFeed::next_miax_tom(Buffer buffer, std::int64_t utc_ns) noexcept {
-    // The longest step is a two-sided wide quote behind a trade.
+    // The longest step is a two-sided wide quote after a trade.
     namespace at = miax_tom_layout;
     constexpr auto kLongest = 2 * at::kHeaderBytes + at::kTradeBytes + at::kSideAt + 2 * at::kWide.bytes;
     constexpr auto kFit = (kMaxDatagramBytes - at::kHeaderBytes - at::kSystemTimeBytes) / kLongest;

@@ -110,14 +110,15 @@ const GeneratedMarket::Step& GeneratedMarket::next() noexcept {
     return step_;
 }
 
-// One side gets another size; never the same again, so that each step changes something.
+// Changes the size of one side; never to the same size, so that each step changes something.
 void GeneratedMarket::resize(Book& book) noexcept {
     auto& size = below(2) == 0 ? book.bid_size : book.ask_size;
     const auto drawn = some_size(book);
     size = drawn == size ? drawn + book.lot : drawn;
 }
 
-// One side moves by a tick, or both do; towards home more often than away from it, and the spread stays in 1..8 ticks.
+// Moves one side or both by a tick, more often towards the home price than away from it; the spread stays in 1..8
+// ticks.
 void GeneratedMarket::walk(Book& book) noexcept {
     const bool up = below(1000) < (book.bid_ticks < book.home_ticks ? 510U : 490U);
     const auto spread = book.ask_ticks - book.bid_ticks;
@@ -139,7 +140,7 @@ void GeneratedMarket::walk(Book& book) noexcept {
     if (!move_bid && !move_ask) resize(book);
 }
 
-// A part of one side's size is taken; a side of one lot is refilled instead.
+// Takes a part of one side's size; refills a side of one lot instead.
 void GeneratedMarket::trade(Book& book) noexcept {
     auto& size = below(2) == 0 ? book.bid_size : book.ask_size;
     const auto lots = size / book.lot;

@@ -48,7 +48,7 @@ ProductNames ProductNames::parse(std::string_view text) {
         if (symbol.empty()) refuse(line, row, "has no symbol");
         if (!Symbol::fits(symbol)) refuse(line, row, "the symbol is longer than 32 characters");
         if (!printable(symbol)) refuse(line, row, "the symbol is not printable ASCII");
-        // Two products of one name would be one instrument.
+        // Two products with the same name would be one instrument.
         if (!symbols.insert(symbol).second) refuse(line, row, "another product has this symbol");
         if (!names.add(product, Symbol{symbol})) refuse(line, row, "the product has a name already");
     }

@@ -14,15 +14,15 @@ constexpr char kDelimiter = '\x01';
 constexpr Tag kMostTag = 999'999'999;
 constexpr auto kDataFields = DataFields::standard();
 
-// In this order they go out.
+// Written in this order.
 constexpr Tag kHeaderFields[] = {tag::kSenderSubId,        tag::kSenderLocationId, tag::kTargetSubId,
                                  tag::kTargetLocationId,   tag::kOnBehalfOfCompId, tag::kOnBehalfOfSubId,
                                  tag::kDeliverToCompId,    tag::kDeliverToSubId,   tag::kOnBehalfOfLocationId,
                                  tag::kDeliverToLocationId};
-// The rest of header and trailer. Sorted.
+// Other fields of header and trailer. Sorted.
 constexpr Tag kFraming[] = {8,  9,   10,  34,  35,  43,  49,  52,  56,  89,  90,   91,   93,
                             97, 122, 212, 213, 347, 369, 627, 628, 629, 630, 1128, 1129, 1156};
-// What the session has agreed with its peer, or answers to it. Sorted.
+// Fields that the session agrees with its peer, or that are its answers. Sorted.
 constexpr Tag kSessionRules[] = {tag::kBeginSeqNo,
                                  tag::kEndSeqNo,
                                  tag::kNewSeqNo,

@@ -8,7 +8,7 @@
 namespace millpond::fix {
 namespace {
 
-/// As a number; not for more than kMostTypeChars.
+/// The type as a number; for at most kMostTypeChars.
 std::uint64_t number_of(std::string_view msg_type) noexcept {
     std::uint64_t number = 0;
     std::memcpy(&number, msg_type.data(), msg_type.size());

@@ -139,7 +139,7 @@ __attribute__((target("avx2"))) std::uint32_t scan_avx2(const char* bytes, std::
     return total_avx2(sums);
 }
 
-/// Notes the places of a word's delimiters, eight at a time, since most words have no more; returns their count.
+/// Stores the positions of a word's delimiters, eight at a time, since most words have no more; returns their count.
 __attribute__((target("bmi,popcnt"))) inline std::uint32_t note_places(std::uint64_t bits, std::size_t base,
                                                                        std::uint16_t* places) noexcept {
     const auto count = static_cast<std::uint32_t>(std::popcount(bits));
@@ -201,7 +201,7 @@ __attribute__((target("avx2,popcnt"))) Listing count_avx2(const char* bytes, std
     return {total_avx2(sums), count};
 }
 
-/// Not zero where CompareFunction says that the bytes are not the same.
+/// Nonzero if CompareFunction reports different bytes.
 __attribute__((target("avx2"))) inline __m256i differing_avx2(__m256i bytes, const char* text, const char* mask,
                                                               __m256i soh) noexcept {
     const __m256i counts = load_avx2(mask);
@@ -282,7 +282,7 @@ __attribute__((target("avx512f,avx512bw,bmi,popcnt"))) Listing list_avx512(const
     return {total_avx512(sums), count};
 }
 
-/// As list_avx512, but the places of a word's delimiters are squeezed together instead of found one by one.
+/// Like list_avx512, but compresses the positions of a word's delimiters instead of finding them one by one.
 __attribute__((target("avx512f,avx512bw,avx512vbmi2,bmi,popcnt"))) Listing
 list_avx512_vbmi2(const char* bytes, std::size_t size, DelimiterPlaces& places) noexcept {
     alignas(64) static constexpr auto kCounted = [] {

@@ -6,9 +6,9 @@
 
 #include "file_store_link.hpp"
 
-// What the using thread does: it writes, goes on in the next segment, and reads the older ones.
+// The work of the using thread: it writes, continues in the next segment, and reads older ones.
 namespace millpond::fix {
-/// Finds the current segment among those of chain_ and goes on behind its newest record.
+/// Finds the current segment among those of chain_ and continues after its newest record.
 void FileStore::take_over() {
     std::ranges::sort(chain_, {}, &Link::generation);
     found_ = 0;
@@ -29,7 +29,7 @@ void FileStore::take_over() {
     changes_.fetch_add(1, std::memory_order_release);  // sync "roles changed": maintain
 }
 
-/// The link's messages go on from `start`.
+/// The link's messages continue from `start`.
 void FileStore::enter(Link& link, const Start& start) noexcept {
     auto& extent = link.extent;
     if (extent.messages == 0) {
@@ -87,7 +87,7 @@ void FileStore::count_all(std::uint64_t overwritten) noexcept {
     count_elsewhere(bytes, overwritten);
 }
 
-/// Of the left segments that take messages, the one whose messages make room; null when there is none.
+/// The one of the left segments whose messages are dropped to make room; null if there is none.
 FileStore::Link* FileStore::oldest_to_use_again() const noexcept {
     for (auto* link : chain_) {
         if (link != chain_.back() && link->bytes() >= options_.least_bytes) return link;
@@ -100,7 +100,7 @@ MessageStore::Turn FileStore::use_again(const Link* oldest) const noexcept {
     return oldest->extent.messages != 0 && oldest->extent.next > written_to() + 1 ? Turn::refused : Turn::moved;
 }
 
-/// The segment that messages may go to while none is prepared: has_spare has counted on it. Null: they need none.
+/// The segment that takes messages while none is prepared, as has_spare assumes. Null: none is needed.
 const FileStore::Link* FileStore::reserve_segment() const noexcept {
     if (fresh_.load(std::memory_order_relaxed) != nullptr) return nullptr;  // only this thread takes it
     const Link* newest = nullptr;
@@ -181,12 +181,12 @@ void FileStore::trim() noexcept {
     std::uint64_t overwritten = 0;
     std::erase_if(chain_, [&](Link* link) {
         if (link == current || link == reserve || !is_over(*link)) return false;
-        // What the socket has not taken is sent from there.
+        // The socket still sends unsent messages from there.
         const auto behind = link->extent.messages == 0 ? link->forgotten_at : link->extent.next - 1;
         if (behind > written_to()) return false;
         overwritten += link->extent.messages;
         chain_bytes_ -= link->bytes();
-        link->segment.seal({});  // where its file outlives this process, its messages do not
+        link->segment.seal({});  // its messages must not outlive this process, even if its file does
         link->extent = {};
         link->role.store(Link::Role::given_up, std::memory_order_release);  // sync "given up": remove_given_up
         return true;

@@ -9,7 +9,7 @@
 
 namespace millpond::fix {
 
-/// A segment's file.
+/// The file of a segment.
 struct FileStore::Link {
     enum class Role : std::uint8_t { fresh, current, left, given_up, spare };
 
@@ -19,7 +19,7 @@ struct FileStore::Link {
     bool is_new{false};     // no file was there
     bool is_let_go{false};  // its pages are not kept in memory
     std::atomic<Role> role{Role::fresh};
-    // Of the using thread: what it held when another became current.
+    // Of the using thread: its contents when another segment became current.
     StoreSegment::Extent extent;
     std::uint64_t forgotten_at{0};  // its messages went with a reset to this number; what was sent before may be unread
 

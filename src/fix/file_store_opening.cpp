@@ -11,7 +11,7 @@
 #include "file_store_link.hpp"
 #include "store_upgrade.hpp"
 
-// Opening: the files that are there, the session they belong to, and the sizes of new ones.
+// Opening: existing files, the session they belong to, and the sizes of new files.
 namespace millpond::fix {
 namespace {
 
@@ -91,7 +91,7 @@ StoreIdentity FileStore::identity_of(const StoreHeader& header) {
     return StoreIdentity::of_text({header.identity, header.identity_bytes});
 }
 
-/// The segment is this session's from now on. Throws when it is another's.
+/// Claims the segment for this session. Throws if it belongs to another session.
 void FileStore::bind(StoreHeader& header, const std::filesystem::path& file) const {
     if (options_.identity.empty()) return;
     if (header.identity_bytes == 0) {
@@ -138,7 +138,7 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
                                         std::to_string(header.version) + "; this build reads " +
                                         std::to_string(kStoreVersion));
         }
-        // A file that begins with anything but zeros belongs to another program.
+        // A file that begins with other bytes than zeros belongs to another program.
         const auto magic = memory.first(sizeof(StoreHeader::magic));
         if (std::ranges::any_of(magic, [](std::byte b) { return b != std::byte{0}; })) {
             throw std::invalid_argument(file.string() + " is not a message store of this layout");
@@ -161,7 +161,7 @@ std::unique_ptr<FileStore::Link> FileStore::open_link(std::size_t number, std::s
 void FileStore::open_all() {
     const bool grows = options_.segments == 0;
     const auto smallest = grows ? first_bytes(options_, most_bytes_) : most_bytes_;
-    // The first file has the lock: before it is ours the others are not touched.
+    // The first file has the lock: the others are not touched before we hold it.
     links_.push_back(open_link(0, smallest));
     for (const auto number : segment_numbers(path_)) {
         if (number == 0) continue;

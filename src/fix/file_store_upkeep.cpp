@@ -11,22 +11,22 @@
 
 #include "file_store_link.hpp"
 
-// What the stores' thread does: segments ahead, files that are given up, memory, and the disk.
+// The work of the stores' thread: next segments, files to remove, memory, and syncs.
 namespace millpond::fix {
 namespace {
 
 constexpr std::int64_t kRetryNanos = 1'000'000'000;
-constexpr std::int64_t kReadAgainNanos = 1'000'000'000;  // old segments that were read stay in memory so long
+constexpr std::int64_t kReadAgainNanos = 1'000'000'000;  // how long old segments stay in memory after they were read
 
 std::size_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     return bytes;
 }
 
-/// Waits until the disk has the pages that these bytes lie in.
+/// Waits until the pages of these bytes are on the disk.
 std::error_code sync_bytes(const void* begin, std::size_t bytes) noexcept {
     const auto before = reinterpret_cast<std::uintptr_t>(begin) % page_bytes();
-    // msync wants a pointer that it does not write through.
+    // msync takes a non-const pointer, but does not write.
     auto* const page = const_cast<std::byte*>(static_cast<const std::byte*>(begin) - before);
     if (msync(page, before + bytes, MS_SYNC) != 0) {
         return {errno, std::system_category()};
@@ -44,7 +44,7 @@ std::size_t FileStore::free_number() const {
     throw std::system_error(std::make_error_code(std::errc::too_many_files_open), path_.string());
 }
 
-/// Makes the next segment, or takes the spare one where it has the size, or where no other can be had.
+/// Creates the next segment, or takes the spare one if it has the size or no other is available.
 void FileStore::prepare() {
     auto* link = spare_;
     if (spare_ == nullptr || spare_->bytes() != next_bytes_) {
@@ -73,7 +73,7 @@ void FileStore::remove_given_up() noexcept {
             memory::let_go(link->region.bytes());
             return false;
         }
-        std::error_code stays;  // then its number stays taken
+        std::error_code stays;  // then its number remains in use
         std::filesystem::remove(segment_path(path_, link->number), stays);
         return true;
     });
@@ -134,7 +134,7 @@ std::error_code FileStore::maintain(core::Moment now) noexcept {
     }
 }
 
-/// Waits until the disk has what was stored since the last time.
+/// Waits until the disk has the messages since the last call.
 std::error_code FileStore::sync_since_last() noexcept {
     auto newest = synced_generation_;
     for (const auto& link : links_) {

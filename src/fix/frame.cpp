@@ -14,7 +14,7 @@ constexpr std::string_view kBegin = "8=FIX";
 constexpr std::size_t kTrailerBytes = 7;     // 10=ddd and the delimiter
 constexpr std::size_t kLongestVersion = 16;  // bytes after 8=FIX up to its delimiter
 constexpr std::size_t kLongestLength = 9;    // digits of BodyLength
-constexpr std::size_t kLeastUsual = 40;      // bytes of the shortest message that is looked at in words
+constexpr std::size_t kLeastUsual = 40;      // shortest message that is read in words
 constexpr auto kBegin4 = detail::word_of("8=FIX.4.");
 constexpr auto kBeginT = detail::word_of("8=FIXT.1");
 constexpr auto kTrailer = detail::word_of(
@@ -23,7 +23,7 @@ constexpr auto kTrailer = detail::word_of(
 
 bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Index of the first 8=FIX at or after `from`, or of the start of a possible one that the end cuts off.
+/// Index of the first 8=FIX at or after `from`, or of the start of one that the end may cut off.
 std::size_t find_begin(std::string_view text, std::size_t from) noexcept {
     if (from >= text.size()) return text.size();
     const auto found = text.find(kBegin, from);
@@ -40,7 +40,7 @@ std::unexpected<BadFrame> garbled(FrameError error, std::string_view text, std::
     return std::unexpected(BadFrame{error, find_begin(text, stated_end)});
 }
 
-/// The frame at the front where all is as usual and there; where it is not, the way with all its cases looks again.
+/// The frame at the start if it is complete and has the usual form; otherwise the general code decides.
 inline bool usual_frame(std::span<const std::byte> bytes, std::size_t max_bytes, Frame& frame) noexcept {
     if (bytes.size() < kLeastUsual) return false;
     const auto* text = reinterpret_cast<const char*>(bytes.data());

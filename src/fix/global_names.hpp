@@ -4,8 +4,8 @@
 
 namespace millpond::fix {
 
-/// Functions, types and objects that headers of C, C++ and POSIX declare in the global namespace, with a blank behind
-/// each. A namespace of a user cannot have the name of one. The macros are in macro_names.hpp.
+/// Functions, types and objects that headers of C, C++ and POSIX declare in the global namespace, each followed by
+/// a blank. A user's namespace cannot have one of these names. The macros are in macro_names.hpp.
 /// Source: the declarations of glibc 2.36 and libstdc++ 12, without their _FloatN variants.
 inline constexpr std::string_view kGlobalNames =
     "DIR FILE a64l abort abs accept accept4 access acct acos acosf acosh acoshf acoshl acosl addrinfo adjtime alarm "

@@ -16,7 +16,7 @@
 namespace millpond::fix {
 namespace {
 
-// Those of C++ to C++26, with the alternative tokens, and the modules' and the GNU ones.
+// Keywords of C++ to C++26, with the alternative tokens, and those of modules and GNU.
 constexpr std::string_view kMacroFamilies[] = {"ATOMIC_", "DBL_", "FE_", "FLT_", "FP_", "LC_", "LDBL_"};
 constexpr std::string_view kMacroEnds[] = {"_C", "_MAX", "_MIN", "_WIDTH"};
 constexpr std::string_view kKeywords[] = {"alignas",
@@ -116,7 +116,7 @@ constexpr std::string_view kKeywords[] = {"alignas",
 
 bool is_keyword(std::string_view name) { return std::ranges::find(kKeywords, name) != std::end(kKeywords); }
 
-/// list: names, each with a blank behind it.
+/// list: names, each followed by a blank.
 bool is_listed(std::string_view name, std::string_view list) {
     return list.starts_with(std::string{name} + ' ') || list.contains(' ' + std::string{name} + ' ');
 }
@@ -135,7 +135,7 @@ bool is_macro(std::string_view name) {
 bool is_upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Letters, digits and underscores only, and a letter in front.
+/// Letters, digits and underscores only, starting with a letter.
 std::string as_name(std::string_view text) {
     std::string name;
     for (const char c : text) name += is_name_char(c) ? c : '_';
@@ -143,7 +143,7 @@ std::string as_name(std::string_view text) {
     return name;
 }
 
-/// A capital in front: no keyword, no function of a view and none of the namespaces has such a name.
+/// Starts with a capital: no keyword, function of a view or namespace has such a name.
 std::string as_type(std::string_view text) {
     auto name = as_name(text);
     name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
@@ -155,7 +155,7 @@ std::string as_type(std::string_view text) {
 std::string as_function(std::string_view text) {
     const auto name = as_name(text);
     std::string result;
-    // The s of a plural belongs to the capitals in front: "PartyIDs" is party_ids.
+    // The s of a plural belongs to the capitals before it: "PartyIDs" is party_ids.
     const auto ends_capitals = [&name](std::size_t i) {
         const bool lower = i + 1 < name.size() && std::islower(static_cast<unsigned char>(name[i + 1])) != 0;
         const bool plural = lower && name[i + 1] == 's' && (i + 2 == name.size() || is_upper(name[i + 2]));
@@ -191,7 +191,7 @@ class Scope {
 public:
     explicit Scope(std::set<std::string> taken = {}) : taken_(std::move(taken)) {}
 
-    /// `name`, followed by `end` where it is taken.
+    /// `name`, followed by `end` if it is already used.
     std::string add(std::string name, const std::string& end) {
         while (!taken_.insert(name).second) name += "_" + end;
         return name;
@@ -265,7 +265,7 @@ private:
         return field == nullptr ? "Tag" + std::to_string(tag) : field->name;
     }
 
-    /// Name of the group's view, which is generated when its like was not seen before. Nested ones stand in front.
+    /// Name of the group's view, which is generated unless an equal one exists. Nested groups come first.
     std::string add_group(const FieldSet::Member& counter) {
         const auto& group = *counter.group;
         std::string members;
@@ -294,7 +294,7 @@ private:
         return name;
     }
 
-    /// One function for each field, with the tag at its end where two names are alike in lower case.
+    /// One function for each field, with the tag at the end of its name if two names are equal in lower case.
     std::string accessors(const FieldSet& set, bool in_group) {
         std::string text;
         Scope scope{{"fields", "fields_", "message", "message_", "is"}};
@@ -339,8 +339,8 @@ private:
     std::string views_;
 };
 
-/// Whether it may be the name of a namespace that is a user's: no keyword, and none of the names that the language
-/// keeps for itself. The generated header names millpond::fix `fix`, and has namespaces `tag` and `group` in it.
+/// Whether a user's namespace may have this name: not a keyword or a reserved name. The generated header calls
+/// millpond::fix `fix`, and contains namespaces `tag` and `group`.
 bool is_namespace_name(std::string_view name) {
     if (name.empty() || !std::ranges::all_of(name, is_name_char)) return false;
     if (std::isdigit(static_cast<unsigned char>(name.front())) != 0 || is_keyword(name) || is_macro(name) ||

@@ -5,7 +5,7 @@
 namespace millpond::fix {
 
 /// Macros of <cassert>, <cerrno>, <csetjmp>, <csignal>, <cstdarg>, <cstddef>, <cstdio>, <cstdlib>, <cmath> and <ctime>,
-/// and those that compilers define, with a blank behind each. A name in a generated header must be none of them.
+/// and those that compilers define, each followed by a blank. No name in a generated header may be one of them.
 /// Source: ISO C 2024, POSIX.1-2024, and the macros of glibc 2.36.
 inline constexpr std::string_view kMacroNames =
     "BUFSIZ CLOCKS_PER_SEC E2BIG EACCES EADDRINUSE EADDRNOTAVAIL EADV EAFNOSUPPORT EAGAIN EALREADY EBADE EBADF "

@@ -17,10 +17,10 @@ constexpr std::size_t kMostSpare = 4;          // messages
 constexpr std::size_t kPartSpare = 4;          // of the store, where that is less
 constexpr std::size_t kAhead = 256;            // bytes behind a message that are asked for
 
-/// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
+/// A killed process leaves the result of its instructions in program order: the compiler must not reorder them.
 void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-/// The most bytes of messages whose store fits into `memory`.
+/// Largest size of messages whose store fits into `memory`.
 std::size_t data_that_fits(std::size_t memory) noexcept {
     auto bytes = memory / kAlignment * kAlignment;
     while (bytes > kLeastBytes && MessageStore::memory_bytes(bytes) > memory) {
@@ -51,11 +51,12 @@ std::span<char> MessageStore::claim(std::size_t bytes) noexcept {
     auto capacity = current_.data.size();
     if (bytes == 0 || bytes > capacity / 4 || bytes > kMostMessageBytes) return refuse();
     const auto record_bytes = StoreSegment::record_bytes(bytes);
-    constexpr auto kEndMark = sizeof(StoreRecord);  // behind the message
+    constexpr auto kEndMark = sizeof(StoreRecord);  // after the message
     auto begin = written_end_;
     auto end = begin + record_bytes + kEndMark;
     if (end > lap_end_) [[unlikely]] {
-        // A message lies in one piece. At the end of a lap the mark has no room until the socket has taken the oldest.
+        // A message is contiguous. At the end of a lap there is no room for the mark until the socket has accepted the
+        // oldest.
         if (end - kEndMark > lap_end_ || end - unwritten_ > capacity) {
             const auto turned = turn();
             if (turned == Turn::refused) return refuse();
@@ -104,7 +105,7 @@ bool MessageStore::has_spare(std::size_t bytes) const noexcept {
     return true;
 }
 
-/// By more than is needed now, so that few claims come here.
+/// By more than is needed now, so that few claims get here.
 void MessageStore::raise_claimed_end(std::uint64_t begin, std::uint64_t end) noexcept {
     const auto capacity = current_.data.size();
     const auto lap_end = begin == lap_end_ ? lap_end_ + capacity : lap_end_;
@@ -138,7 +139,7 @@ std::uint64_t MessageStore::commit(std::string_view message) noexcept {
     return sequence;
 }
 
-/// Asks for the memory of the messages that come next before they come; at worst it is not needed.
+/// Prefetches the memory of the next messages; at worst it is not needed.
 inline void MessageStore::fetch_ahead(const char* end, std::uint64_t sequence) const noexcept {
     constexpr std::size_t kLine = 64;
     constexpr std::size_t kLines = 4;
@@ -149,7 +150,7 @@ inline void MessageStore::fetch_ahead(const char* end, std::uint64_t sequence) c
 void MessageStore::warm_up() const noexcept {
     const auto& data = current_.data;
     const auto place = static_cast<std::size_t>(written_end_ == lap_end_ ? 0 : written_end_ + data.size() - lap_end_);
-    // A load brings the page's translation too, which a prefetch may leave out.
+    // A load also brings the translation of the page, which a prefetch may omit.
     static_cast<void>(
         reinterpret_cast<const StoreRecord*>(data.data() + place)->sequence.load(std::memory_order_relaxed));
     fetch_ahead(data.data() + place - std::min<std::size_t>(place, kAhead), next_sender_);
@@ -164,11 +165,11 @@ bool MessageStore::store(std::string_view message) noexcept {
     return true;
 }
 
-/// 0 when the message is not there. Seldom touches its record.
+/// 0 if the message is not there. Rarely reads its record.
 inline std::uint64_t MessageStore::kept_position(std::uint64_t sequence) const noexcept {
     const auto position = current_.entry(sequence).load(std::memory_order_relaxed);
     if (position + current_.data.size() < claimed_end_) return 0;
-    // Only then may a newer message have the slot.
+    // Only then may a newer message use the slot.
     if (next_sender_ - sequence > current_.slot_mask + 1 && current_.find(sequence) == nullptr) return 0;
     return position;
 }
@@ -206,7 +207,7 @@ void MessageStore::mark_written(std::uint64_t sequence) noexcept {
 }
 
 void MessageStore::set_next_sender(std::uint64_t sequence) noexcept {
-    // The records said what comes next; while they go the header must.
+    // The records told the next numbers; after their removal the header must.
     auto& in_header = current_.header->next_sender;
     in_header.store(next_sender_, std::memory_order_release);
     keep_order();

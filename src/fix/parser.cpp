@@ -18,7 +18,7 @@ constexpr char kSoh = '\x01';
 constexpr std::size_t kWordBytes = 64;
 constexpr std::size_t kLongestTag = 9;
 
-/// Stands for "no error" inside the parser; a frame is complete by definition.
+/// Means "no error" inside the parser; a frame is complete by definition.
 constexpr FrameError kFine = FrameError::incomplete;
 
 struct TagReading {
@@ -40,7 +40,7 @@ TagReading read_tag(const char* begin, std::size_t length) noexcept {
     return {valid ? static_cast<Tag>(*value) : tag::kInvalid, true};
 }
 
-/// Of MsgType's first characters, up to four.
+/// The first characters of MsgType, up to four, as a number.
 std::uint32_t msg_type_key(const char* type) noexcept {
     const auto word = detail::load_word(type);
     const auto length = std::min<std::size_t>(detail::chars_before(word, kSoh), 4);
@@ -58,7 +58,7 @@ std::uint32_t sum_of_trailer(const char* trailer) noexcept {
     return '1' + '0' + '=' + kSoh + byte(3) + byte(4) + byte(5);
 }
 
-/// Of a few bytes, eight or more.
+/// Sum of a few bytes, eight or more.
 std::uint32_t sum_of_front(const char* bytes, std::size_t size) noexcept {
     const auto sum_of = [](std::uint64_t word) {
         const auto pairs = (word & 0x00FF00FF00FF00FFULL) + ((word >> 8) & 0x00FF00FF00FF00FFULL);
@@ -75,7 +75,7 @@ std::uint32_t sum_of_front(const char* bytes, std::size_t size) noexcept {
 
 struct Parser::Cursor {
     const char* data{nullptr};
-    std::size_t begin{0};         // of the field that is being read
+    std::size_t begin{0};         // of the current field
     std::size_t earliest_end{0};  // delimiters before it belong to BeginString, BodyLength or a data field's value
     std::size_t end{0};           // of the body: where 10= begins
     std::size_t piece{0};         // first byte of the piece that masks_ describes
@@ -83,7 +83,7 @@ struct Parser::Cursor {
     std::size_t count{0};
     std::size_t capacity{0};
     std::span<Field> spill;
-    Tag data_tag{0};  // the data field that the field before announced, and its length
+    Tag data_tag{0};  // the data field that the previous field announced, and its length
     std::uint64_t data_length{0};
     std::uint32_t sum{0};
 };
@@ -120,7 +120,7 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     const std::span fields{fields_.data(), found.count};
     const auto* index = &layout.index();
     fields.back() = {tag::kCheckSum, frame.trailer_offset + 3, 3};
-    // A message with fewer instances of the group at its end has the same beginning.
+    // A message with fewer instances of the group at its end has the same start.
     if (may_be_remembered(data, found.count, layout) && read_as_remembered(data, found.count, layout)) {
         layout.patience().matched();
         auto& shape = layout.shape();
@@ -135,7 +135,7 @@ std::expected<Message, FrameError> Parser::parse(const Frame& frame, std::span<F
     return Message{{data, size}, fields, index};
 }
 
-/// Where all fields of the body stand where those of the shape do. `sum`: of the bytes in front of CheckSum.
+/// Reads a message whose body fields are all where those of the shape are. `sum`: of the bytes before CheckSum.
 std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& layout, std::uint32_t& sum) noexcept {
     auto& shape = layout.shape();
     const auto* data = reinterpret_cast<const char*>(frame.bytes.data());
@@ -160,7 +160,7 @@ std::optional<Message> Parser::read_in_place(const Frame& frame, FieldLayout& la
     return Message{{data, frame.bytes.size()}, {fields_.data(), count + 1}, &layout.index()};
 }
 
-/// Looks at one tag in the middle: where the order changes, the rest would be compared in vain.
+/// Compares one tag in the middle first: if the order differs, comparing the rest would be wasted.
 bool Parser::may_be_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) const noexcept {
     if (count > layout.size()) return false;
     const auto middle = count / 2;
@@ -169,7 +169,7 @@ bool Parser::may_be_remembered(const char* data, std::uint32_t count, const Fiel
     return ((detail::load_word(data + begin) ^ entry.text) & entry.mask) == 0;
 }
 
-/// All but the last field, which is known and behind which not a whole word is readable.
+/// All but the last field, which is known, and after which no whole word can be read.
 bool Parser::read_as_remembered(const char* data, std::uint32_t count, const FieldLayout& layout) noexcept {
     const auto* entry = layout.entries();
     auto* field = fields_.data();
@@ -211,7 +211,7 @@ bool Parser::read_in_any_order(const char* data, std::uint32_t count) noexcept {
     return true;
 }
 
-/// tag::kInvalid where the word's first characters are no tag, a long one, or may announce data.
+/// tag::kInvalid if the word does not start with a tag, or with a long one or one that may announce data.
 Tag Parser::new_tag(std::uint64_t word, std::uint32_t length) const noexcept {
     if (length == 0 || length > TagCache::kLongest || (word & 0xFFU) == '0') return tag::kInvalid;
     const auto values = TagCache::key_of(word ^ 0x3030303030303030ULL, length);
@@ -279,7 +279,7 @@ FrameError Parser::scan_fields(Cursor& cursor) noexcept {
     return kFine;
 }
 
-/// Reads the field that ends at `end`, or leaves it for a later delimiter when it is a data field that goes on.
+/// Reads the field that ends at `end`, or leaves it for a later delimiter if it is a data field that continues.
 inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
     const auto* field = cursor.data + cursor.begin;
     const char* equals = nullptr;
@@ -318,7 +318,8 @@ inline FrameError Parser::take_field(Cursor& cursor, std::size_t end) noexcept {
         const auto length = parse_unsigned({cursor.data + value, end - value});
         if (length) {
             cursor.data_tag = announces;
-            cursor.data_length = std::min<std::uint64_t>(*length, cursor.end);  // beyond the end is all one
+            cursor.data_length =
+                std::min<std::uint64_t>(*length, cursor.end);  // beyond the end the value does not matter
         }
     }
     if (cursor.count == cursor.capacity && !grow(cursor)) return FrameError::too_many_fields;

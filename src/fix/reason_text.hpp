@@ -8,7 +8,7 @@
 
 namespace millpond::fix {
 
-/// A sentence for Text(58), put together without allocation; what does not fit is cut off.
+/// A sentence for Text(58), composed without allocation; text that does not fit is cut off.
 class ReasonText {
 public:
     ReasonText& add(std::string_view part) noexcept {

@@ -14,7 +14,7 @@ constexpr Tag kEncryptedNewPassword = 1404;
 constexpr char kDelimiter = '\x01';
 constexpr char kMask = '*';
 constexpr std::string_view kBegin = "8=FIX";
-// What a hostile length may hide at most.
+// Most bytes that a hostile length can hide.
 constexpr std::uint64_t kMostDataBytes = std::uint64_t{1} << 20U;
 constexpr Tag kMostTag = 999'999'999;
 constexpr auto kDataFields = DataFields::standard();

@@ -11,11 +11,12 @@ namespace millpond::fix {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-// A peer that is silent for 1.2 intervals is asked, after 2.4 it is gone: "some reasonable transmission time".
+// A peer that is silent for 1.2 intervals gets a TestRequest, after 2.4 it is disconnected: "some reasonable
+// transmission time".
 constexpr std::int64_t kAskTenths = 12;
 constexpr std::int64_t kGoneTenths = 24;
 constexpr std::size_t kLeastFieldBytes = 3;  // 1= and the delimiter
-// A message of scratch holds the two fields that a resend adds.
+// A scratch message has room for the two fields that a resend adds.
 constexpr std::size_t kResendExtraBytes = 64;
 
 // The fields of an order.
@@ -173,7 +174,7 @@ Session::Session(SessionConfig config, const Dictionary& session, const Dictiona
     begin_run(now);
 }
 
-/// Resets the numbers where the schedule's run that they belong to is over.
+/// Resets the numbers if they belong to a run of the schedule that has ended.
 void Session::begin_run(core::Moment now) noexcept {
     const auto& schedule = config_.schedule;
     if (schedule && !schedule->same_session(store_->creation_utc_ns(), now.utc_ns)) store_->reset(now.utc_ns);
@@ -205,7 +206,7 @@ void Session::on_connect(core::Moment now) {
     if (config_.role == Role::acceptor) return;
     if (config_.reset_on_logon) store_->reset(now.utc_ns);
     heartbeat_ns_ = config_.heartbeat_seconds * 1'000'000'000;
-    // The peer must know that the numbers were reset: it resets its own too.
+    // The peer must learn that the numbers were reset, so that it resets its own too.
     reset_sent_ = store_->next_sender() == 1 && store_->next_target() == 1 && config_.reset_on_logon;
     send_logon(now, reset_sent_);
 }
@@ -301,7 +302,7 @@ void Session::on_timer(core::Moment now) {
 void Session::warm_up(core::Moment now) noexcept {
     counters_.warm_ups.add();
     store_->warm_up();
-    // An order as most sessions have them: every kind of value, and what reads it again.
+    // A typical order, with every kind of value, and code that reads it again.
     Writer writer{draft_room(), begin_string(config_.version)};
     add_header(writer, "D", store_->next_sender(), now, {});
     writer.add<tag::kClOrdId>("WARM").add<kOrderQty>(100).add<kPrice>(Decimal{12'345, 2}).add<kSide>('1');

@@ -100,7 +100,7 @@ constexpr KnownField kBodies[] = {
     {1410, "DefaultVerIndicator", FieldType::boolean, Version::fixt11},
 };
 
-/// Of NoMsgTypes(384).
+/// Members of NoMsgTypes(384).
 constexpr std::initializer_list<Tag> kOfMsgTypes{372, 385, 1130, 1131, 1406, 1410};
 
 /// Adds the fields that the version has; the ones before `required` ends must be there.

@@ -65,14 +65,14 @@ void Session::on_parsed(const Message& message, core::Moment now, bool was_held)
     }
     const auto sequence = sequence_of(message);
     if (!sequence) {
-        // Without a number nothing can be rejected or asked for again.
+        // Without a number nothing can be rejected or requested again.
         send_logout(message.has(tag::kMsgSeqNum) ? kBadSequence : "MsgSeqNum is missing", now);
         return;
     }
     sort_by_number({message, *sequence, now, was_held});
 }
 
-/// kInvalid when both are right.
+/// kInvalid if both are right.
 Tag Session::wrong_comp_id(const Message& message) const noexcept {
     if (message.text(tag::kSenderCompId) != config_.target_comp_id) return tag::kSenderCompId;
     if (message.text(tag::kTargetCompId) != config_.sender_comp_id) return tag::kTargetCompId;
@@ -82,11 +82,11 @@ Tag Session::wrong_comp_id(const Message& message) const noexcept {
 bool Session::is_timely(const Message& message, core::Moment now) const noexcept {
     if (config_.max_latency_ns == 0) return true;
     const auto sent = message.utc_timestamp_ns(tag::kSendingTime);
-    // No difference: that of two centuries does not fit.
+    // Not as a difference: that of two centuries does not fit.
     return sent && *sent >= now.utc_ns - config_.max_latency_ns && *sent <= now.utc_ns + config_.max_latency_ns;
 }
 
-/// Whether sender, target and time are right; else both a Reject and a Logout went out.
+/// Whether sender, target and time are right; otherwise sends a Reject and a Logout.
 bool Session::passes_identity(const Inbound& in) {
     auto reason = RejectReason::comp_id_problem;
     std::string_view tag_text;
@@ -103,7 +103,7 @@ bool Session::passes_identity(const Inbound& in) {
     return false;
 }
 
-/// Whether a message that comes once more says when it was first sent; else it was rejected.
+/// Whether a repeated message says when it was first sent; otherwise rejects it.
 bool Session::passes_poss_dup(const Inbound& in) {
     if (!in.message.boolean(tag::kPossDupFlag).value_or(false) || in.message.msg_type() == "4") return true;
     const auto original = in.message.utc_timestamp_ns(tag::kOrigSendingTime);
@@ -136,7 +136,7 @@ void Session::sort_by_number(const Inbound& in) {
     const bool resets = type == "4" && !in.message.boolean(tag::kGapFillFlag).value_or(false);
     const bool any_number = resets || type == "2" || type == "5" ||
                             (type == "A" && in.message.boolean(tag::kResetSeqNumFlag).value_or(false));
-    // What waits for its turn is looked at when it is its turn.
+    // A held message is checked when it is its turn.
     if (in.sequence == expected || any_number) {
         if (const auto rejection = check(in.message)) {
             if (in.sequence == expected) take_number(in.sequence);
@@ -150,7 +150,7 @@ void Session::sort_by_number(const Inbound& in) {
     }
     const bool has_identity =
         in.message.has(tag::kSenderCompId) && in.message.has(tag::kTargetCompId) && in.message.has(tag::kSendingTime);
-    // The time that a message waited here is not the peer's.
+    // The time that a message was held does not count as latency of the peer.
     if (has_identity && !in.was_held && !passes_identity(in)) return;
     if (in.sequence == expected && !passes_poss_dup(in)) return;
     if (in.sequence == expected || any_number) {
@@ -183,7 +183,7 @@ void Session::on_too_low(const Inbound& in) {
             handler_->on_logon_refused({tag::kMsgSeqNum, text.text()});
             disconnect(Disconnect::sequence_too_low);
         } else {
-            ending_ = Disconnect::sequence_too_low;  // the Logout's answer may have a number that is too low, too
+            ending_ = Disconnect::sequence_too_low;  // the answer to the Logout may also have a number that is too low
         }
         return;
     }
@@ -245,10 +245,10 @@ void Session::on_resend_request(const Inbound& in) {
         if (in.sequence > store_->next_target()) on_too_high(in);
         return;
     }
-    // 0 asks for all, as 999999 did up to FIX 4.1.
+    // 0 requests all, as 999999 did up to FIX 4.1.
     if (last == 0 || last > newest) last = newest;
     if (first <= last) begin_resend(first, last, in.now);
-    // Our own gap is asked for after the peer got what it asked for. Its request is answered; only its number waits.
+    // Our own gap is requested after the peer's request is answered; only the number of its request waits.
     if (in.sequence > store_->next_target()) on_too_high(in);
 }
 
@@ -280,7 +280,7 @@ void Session::on_logout_message(const Inbound& in) {
     if (answers_ours || config_.quickfix_replies) {
         disconnect(ending_.value_or(Disconnect::logged_out));
     } else {
-        ending_ = Disconnect::logged_out;  // the peer began, so it closes the connection
+        ending_ = Disconnect::logged_out;  // the peer sent its Logout first, so it closes the connection
     }
 }
 
@@ -295,18 +295,18 @@ void Session::process_held(core::Moment now) {
         const auto message = frame ? parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
         if (!message) break;  // it was parsed before it was held
         if (message->msg_type() == "2") {
-            take_number(store_->next_target());  // it was answered when it came
+            take_number(store_->next_target());  // it was answered when it was received
         } else {
             on_parsed(*message, now, true);
         }
     }
     if (closing_ || ending_ || requested_to_ == 0 || store_->next_target() <= requested_to_) return;
-    // All that was asked for has come. Is there another gap, or the next part of this one?
+    // Everything requested was received. Is there another gap, or the next part of this one?
     requested_to_ = 0;
     if (store_->next_target() <= highest_seen_) request_missing(highest_seen_ + 1, now);
 }
 
-/// Asks for what is missing before `first_held`.
+/// Requests the messages that are missing before `first_held`.
 void Session::request_missing(std::uint64_t first_held, core::Moment now) {
     const auto first = store_->next_target();
     auto last = first_held - 1;

@@ -31,10 +31,10 @@ ReasonText wrong_default_text(const ApplicationVersions& versions) noexcept {
 
 }  // namespace
 
-/// What is wrong with a Logon.
+/// An error in a Logon.
 struct Session::LogonFault {
     Rejection rejection;
-    ReasonText text{};  // in place of the reason's words, where it is not empty
+    ReasonText text{};  // replaces the text of the reason if not empty
 
     [[nodiscard]] std::string_view words() const noexcept {
         return text.text().empty() ? fix::text(rejection.reason) : text.text();
@@ -55,7 +55,7 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
         return;
     }
     if (config_.role == Role::initiator && (type == "3" || type == "5")) {
-        // The acceptor says why it does not let us in; a Logout follows its Reject.
+        // The acceptor says why it refuses us; a Logout follows its Reject.
         handler_->on_reject(message);
         if (type == "5") refuse_logon({.reason = message.text(tag::kText).value_or("Logout from the peer")});
         return;
@@ -66,7 +66,7 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
         refuse_logon({tag::kMsgType, kNoLogon});
         return;
     }
-    // Before any reply: that uses up a number, which only a counterparty may cost us.
+    // Before any reply, because that uses a number, and only a counterparty may cause that.
     if (!handler_->may_log_on(message)) {
         refuse_logon({.reason = "not authorized"});
         return;
@@ -92,7 +92,7 @@ void Session::on_parsed_before_logon(const Message& message, core::Moment now) {
     }
 }
 
-/// What is wrong with a Logon of the right peer, the first of a connection or a later one.
+/// The error in a Logon of the right peer, the first of a connection or a later one.
 std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) noexcept {
     const auto& message = in.message;
     if (const auto rejection = check(message)) return LogonFault{.rejection = *rejection};
@@ -124,7 +124,7 @@ std::optional<Session::LogonFault> Session::fault_of_logon(const Inbound& in) no
     return std::nullopt;
 }
 
-/// next_sender: in front of our answer.
+/// next_sender: before our answer.
 std::optional<Session::LogonFault> Session::fault_of_next_expected(const Message& logon,
                                                                    std::uint64_t next_sender) noexcept {
     const auto expected = logon.unsigned_integer(tag::kNextExpectedMsgSeqNum);
@@ -146,7 +146,7 @@ void Session::refuse_logon(const Inbound& in, const LogonFault& fault) {
         send_reject(in, fault.rejection, fault.text.text());
         send_logout(fault.words(), in.now);
     } else if (fault.tag() == tag::kDefaultApplVerId && fault.rejection.reason == RejectReason::value_incorrect) {
-        // The one reply of QuickFIX/J to such a Logon, with the number that one in its place would have.
+        // The reply of QuickFIX/J to such a Logon, with the number that a Logon in its place would have.
         if (config_.role == Role::acceptor && config_.reset_on_logon) store_->reset(in.now.utc_ns);
         send_logout(fault.words(), in.now);
     }
@@ -162,7 +162,7 @@ void Session::on_first_logon(const Inbound& in) {
     } else if (resets && reset_sent_) {
         store_->set_next_target(1);
     } else if (resets) {
-        // The acceptor begins both numbers again: our Logon counts as the first message.
+        // The acceptor resets both numbers: our Logon counts as the first message.
         store_->reset(in.now.utc_ns);
         store_->set_next_sender(2);
     }
@@ -178,7 +178,7 @@ void Session::on_first_logon(const Inbound& in) {
         refuse_logon({fault->tag(), fault->words()});
         return;
     }
-    // In front of the answer, which already carries what we expect next.
+    // Before the answer, which already has the number that we expect next.
     if (in.sequence == expected) take_number(in.sequence);
     if (acceptor) send_logon(in.now, resets);
     if (closing_) return;
@@ -189,7 +189,7 @@ void Session::on_first_logon(const Inbound& in) {
     if (in.sequence > expected) {
         highest_seen_ = in.sequence;
         if (config_.send_next_expected) {
-            // With 789 the peer knows from our Logon what is missing in front of its own, which it does not fill.
+            // With 789 the peer knows from our Logon what is missing before its own Logon, which it does not fill.
             early_logon_ = in.sequence;
             requested_to_ = in.sequence - 1;
             progress_ns_ = in.now.monotonic_ns;
@@ -199,7 +199,7 @@ void Session::on_first_logon(const Inbound& in) {
     }
 }
 
-/// A Logon of a session that is logged on: only one that resets both numbers makes sense.
+/// A Logon while logged on: only one that resets both numbers is valid.
 void Session::on_logon_again(const Inbound& in) {
     if (!in.message.boolean(tag::kResetSeqNumFlag).value_or(false)) {
         if (in.sequence == store_->next_target()) take_number(in.sequence);
@@ -207,7 +207,7 @@ void Session::on_logon_again(const Inbound& in) {
         return;
     }
     auto fault = fault_of_logon(in);
-    // The interval is the initiator's to set.
+    // The initiator chooses the interval.
     if (!fault && config_.role == Role::initiator &&
         in.message.integer(tag::kHeartBtInt).value_or(-1) * 1'000'000'000 != heartbeat_ns_) {
         fault = {.rejection = {RejectReason::value_incorrect, "108"},

@@ -13,13 +13,13 @@ namespace {
 
 // FIX 4.2 knows SessionRejectReason up to 11.
 constexpr auto kNewestReasonOf42 = RejectReason::invalid_msg_type;
-// FIX 4.0 and 4.1 have no reason code for it, so its words are not a code's name.
+// FIX 4.0 and 4.1 have no reason code for it, so its text is not the name of a code.
 constexpr std::string_view kUnsupportedBefore42 = "Unsupported message type";
 // Numbers of messages that are not resent cost little each, and there may be millions.
 constexpr std::size_t kNumbersLookedAtOnce = 16'384;
-// Gaps in the store; behind each its slots are searched.
+// Gaps in the store; after each, its slots are searched.
 constexpr std::size_t kGapsAtOnce = 4;
-constexpr std::size_t kEchoedPart = 16;  // of max_message_bytes, which the values that a Reject repeats may take each
+constexpr std::size_t kEchoedPart = 16;  // part of max_message_bytes that each value repeated in a Reject may take
 constexpr Tag kNoMsgTypes = 384;
 constexpr std::string_view kNumbersUsedUp = "outbound sequence numbers used up: reset the session";
 
@@ -36,7 +36,7 @@ void add_logon_types(Writer& writer, const std::vector<LogonMessageType>& types)
     }
 }
 
-/// While it lives the session sends nothing: its handler is in a call that reads what a message would overwrite.
+/// While it exists the session sends nothing: the handler is in a call that reads bytes that a message would overwrite.
 class Closing {
 public:
     explicit Closing(bool& closing) noexcept : closing_(&closing), before_(std::exchange(closing, true)) {}
@@ -51,7 +51,7 @@ private:
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
-/// Not the first byte of a character in UTF-8.
+/// Not the first byte of a UTF-8 character.
 bool is_inside_character(char c) noexcept { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; }
 
 std::string_view text(Verdict verdict) noexcept {
@@ -92,7 +92,7 @@ void Session::add_tail_of_header(Writer& writer, const Routing& routing) const {
     if (config_.version == Version::fixt11) add_unless_empty(writer, tag::kApplVerId, routing.appl_ver_id);
 }
 
-/// The message's own fields, and those of the session that it leaves out.
+/// The message's own fields, and the session's fields that it does not have.
 void Session::add_routing(Writer& writer, const Routing& routing) const {
     const auto add = [&](Tag tag, std::string_view value) {
         if (config_.version < AdminDraft::since(tag)) return;
@@ -114,7 +114,7 @@ void Session::add_routing(Writer& writer, const Routing& routing) const {
     add(tag::kDeliverToLocationId, routing.deliver_to_location_id);
 }
 
-/// Gives a session message the fields of the configuration and of the handler, which may send nothing meanwhile.
+/// Adds the fields of the configuration and of the handler to a session message; the handler may not send meanwhile.
 void Session::complete(AdminDraft& draft) {
     if (draft.is_logon()) {
         for (const auto& field : config_.logon_fields) {
@@ -176,7 +176,7 @@ void Session::send_logout(std::string_view reason, core::Moment now) {
     logout_sent_ = true;
     logout_ns_ = now.monotonic_ns;
     if (state_ == State::active) state_ = State::awaiting_logout;
-    // Whatever the reason holds, the Logout goes out.
+    // The Logout is sent whatever the reason contains.
     std::array<char, kMostReasonBytes> text;
     auto bytes = std::min({reason.size(), text.size(), config_.max_message_bytes / 4});
     while (bytes != 0 && bytes < reason.size() && is_inside_character(reason[bytes])) --bytes;
@@ -184,7 +184,7 @@ void Session::send_logout(std::string_view reason, core::Moment now) {
     write_admin("5", now, [&](Writer& writer) { add_unless_empty(writer, tag::kText, {text.data(), bytes}); });
 }
 
-/// A Logout behind a Reject, or in answer to a Logout.
+/// A Logout after a Reject, or in answer to a Logout.
 void Session::send_reply_logout(std::string_view text, core::Moment now) {
     send_logout(config_.quickfix_replies ? std::string_view{} : text, now);
 }
@@ -238,7 +238,7 @@ void Session::send_business_reject(const Inbound& in, Verdict verdict) {
     fail_admin(known ? write_message("j", in.now, fill, routing) : write_draft("3", in.now, fill, routing), in.now);
 }
 
-/// A value of the peer's that is repeated to it; empty where it is so long that the reply might not be encoded.
+/// A value of the peer that a reply repeats; empty if it is so long that the reply might not be encoded.
 std::string_view Session::echoed(std::string_view value) const noexcept {
     return value.size() <= config_.max_message_bytes / kEchoedPart ? value : std::string_view{};
 }
@@ -265,7 +265,7 @@ void Session::fail_admin(Written why, core::Moment now) {
     disconnect(Disconnect::not_encoded);
 }
 
-/// The last number is the Logout's that says so.
+/// The last number is kept for the Logout that reports it.
 void Session::end_numbers(core::Moment now) {
     if (closing_) return;
     const bool before_logon = state_ == State::awaiting_logon;
@@ -276,7 +276,7 @@ void Session::end_numbers(core::Moment now) {
     if (!can_say || before_logon) disconnect(Disconnect::numbers_used_up);
 }
 
-/// A request that begins behind what is answered already lengthens the answer; any other takes its place.
+/// A request that begins after the part already answered extends the answer; any other replaces it.
 void Session::begin_resend(std::uint64_t first, std::uint64_t last, core::Moment now) {
     if (!resend_.empty() && first > resend_.next) {
         resend_.last = std::max(resend_.last, last);
@@ -320,7 +320,7 @@ void Session::continue_resend(core::Moment now) {
         const auto frame = next_frame(std::as_bytes(std::span{stored->data(), stored->size()}), stored->size());
         const auto message = frame ? stored_parser_.parse(*frame, spill_) : std::unexpected(FrameError::incomplete);
         const bool is_sent = message && !is_session_message(message->msg_type()) && is_worth_resending(*message);
-        ++resend_.next;  // not before: what the handler throws leaves the message to be asked about again
+        ++resend_.next;  // not before: if the handler throws, it is asked about the message again
         if (!is_sent) continue;
         if (resend_.gap < sequence) resend_gap(resend_.gap, sequence, now);
         resend_.gap = sequence;
@@ -358,7 +358,7 @@ void Session::resend_gap(std::uint64_t from, std::uint64_t next, core::Moment no
     ++resend_.all.gap_fills;
 }
 
-/// The stored bytes once more: PossDupFlag, a new SendingTime and OrigSendingTime go in, the rest is as it was.
+/// The stored bytes with PossDupFlag, a new SendingTime and OrigSendingTime; the rest is unchanged.
 bool Session::resend_message(const Message& message, core::Moment now) {
     Writer writer{scratch_, begin_string(config_.version)};
     const auto original_time = message.text(tag::kSendingTime).value_or("");

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostFaults = 100;
 constexpr std::size_t kLeastFieldBytes = 3;
 
-/// What is wrong with a stored message; empty when nothing is.
+/// The error in a stored message; empty if there is none.
 std::string fault_of(std::string_view bytes, std::uint64_t sequence, Parser& parser, std::vector<Field>& spill) {
     const auto frame = next_frame(std::as_bytes(std::span{bytes.data(), bytes.size()}), bytes.size());
     if (!frame) return std::string{name(frame.error().error)};
@@ -57,7 +57,7 @@ StoreReader::StoreReader(const std::filesystem::path& path) {
         try {
             add(FileStore::segment_path(path, number));
         } catch (const memory::RegionError&) {
-            // Its owner has just given it up, or is about to make it.
+            // Its owner has just removed it, or is about to create it.
             if (!owned()) throw;
         }
     }

@@ -24,7 +24,7 @@ StoreSegment placed(std::span<std::byte> memory, StoreHeader* header) noexcept {
             .data = {reinterpret_cast<char*>(data), header->data_bytes}};
 }
 
-/// What a killed process leaves behind is what its instructions did in their order: the compiler must keep it.
+/// A killed process leaves the result of its instructions in program order: the compiler must not reorder them.
 void keep_order() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 }  // namespace
@@ -49,7 +49,7 @@ StoreSegment StoreSegment::create(std::span<std::byte> memory, std::size_t data_
     header->slots = slots_of(data_bytes);
     header->data_bytes = data_bytes;
     header->creation_utc_ns = creation_utc_ns;
-    // Position 0 is no message's, so the first lap is the second.
+    // Position 0 means no message, so the first lap is the second.
     header->claimed_end.store(data_bytes + sizeof(StoreRecord), std::memory_order_relaxed);
     std::uninitialized_value_construct_n(
         reinterpret_cast<std::atomic<std::uint64_t>*>(memory.data() + kStoreHeaderBytes), header->slots);
@@ -150,7 +150,7 @@ std::uint64_t StoreSegment::for_each_of_lap(Visit&& visit) const noexcept {
 
 StoreSegment::Extent StoreSegment::recover() noexcept {
     const auto lap = lap_end() - data.size();
-    // Of the lap before this one the index knows what is left.
+    // The index has what is left of the previous lap.
     for (std::uint64_t slot = 0; slot <= slot_mask; ++slot) {
         const bool before = index[slot].load(std::memory_order_relaxed) < lap;
         if (!before || !is_whole(slot)) index[slot].store(0, std::memory_order_relaxed);
@@ -174,7 +174,7 @@ void StoreSegment::forget_from(std::uint64_t sequence) const noexcept {
         record.sequence.store(kStoreVoid, std::memory_order_relaxed);
         index[slot].store(0, std::memory_order_relaxed);
     }
-    // Those that lost their slot to newer ones too: `recover` would find them.
+    // Also those whose slots newer ones use: `recover` would find them.
     for_each_of_lap([&](std::uint64_t, StoreRecord& record) {
         if (record.sequence.load(std::memory_order_relaxed) < sequence) return;
         record.sequence.store(kStoreVoid, std::memory_order_relaxed);

@@ -28,7 +28,7 @@ bool is_layout2(const std::filesystem::path& path) {
     return file.good() && magic == kStoreMagic && version == Layout2Segment::kVersion;
 }
 
-/// Layout 2 knew no identity: the newest message says whose store it is.
+/// Layout 2 had no identity: the newest message shows whose store it is.
 void check_session(const StoreReader& store, const std::filesystem::path& path, const StoreIdentity& expected) {
     const auto newest = store.retrieve(store.next_sender() - 1);
     if (expected.empty() || !newest) return;
@@ -70,7 +70,7 @@ void copy(const StoreReader& from, const std::filesystem::path& path, FileStore:
     if (const auto error = to.sync()) throw std::system_error(error, path.string());
 }
 
-/// The disk has the names in this file's folder.
+/// Waits until the disk has the names in the folder of this file.
 void sync_folder(const std::filesystem::path& path) {
     const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path{"."};
     const core::Descriptor open{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
@@ -78,7 +78,7 @@ void sync_folder(const std::filesystem::path& path) {
     ::fsync(open.get());
 }
 
-/// The first file comes last: until then the old store is the one that is found.
+/// The first file is renamed last: until then the old store is in force.
 void put_in_place(const std::filesystem::path& made, const std::filesystem::path& path) {
     for (auto number = FileStore::kMostSegments - 1; number > 0; --number) {
         const auto file = FileStore::segment_path(made, number);

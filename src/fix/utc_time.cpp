@@ -126,7 +126,7 @@ std::size_t write_utc_timestamp(char* out, std::int64_t utc_ns, TimePrecision pr
         digits[2] = static_cast<char>('0' + millis % 10);
         return timestamp_chars(precision);
     }
-    // Nine digits, of which the first six or all are wanted: one, then eight in a word.
+    // Nine digits, of which the first six or all are used: one, then eight in a word.
     std::array<char, 9> all;
     all[0] = static_cast<char>('0' + nanos / 100'000'000);
     detail::store_word(all.data() + 1, detail::digits_of(nanos % 100'000'000) + 0x3030303030303030ULL);

@@ -6,12 +6,12 @@
 namespace millpond::fix {
 namespace {
 
-/// Which members of a set were met.
+/// Records which members of a set were seen.
 class Seen {
 public:
     explicit Seen(const FieldSet& set) noexcept : set_(&set) {}
 
-    /// False when it was met before.
+    /// False if it was seen before.
     bool add(const FieldSet::Member& member) noexcept {
         const auto index = static_cast<std::size_t>(&member - set_->members().data());
         auto& word = words_[index / 64];
@@ -46,11 +46,11 @@ bool is_application_version(Tag tag) noexcept {
 
 }  // namespace
 
-/// Where the check stands in a message, and by what it goes.
+/// Position of the check in a message, and its dictionary.
 struct Validator::Walk {
     const Message& message;
     const Dictionary* body_dictionary;
-    const FieldSet* body;  // null: not known, so not checked
+    const FieldSet* body;  // null: unknown, so not checked
     std::size_t at{0};
 
     [[nodiscard]] bool done() const noexcept { return at == message.fields().size(); }
@@ -58,7 +58,7 @@ struct Validator::Walk {
     [[nodiscard]] Rejection rejection(RejectReason reason, const Field& blamed) const noexcept {
         return {reason, message.tag_text(blamed)};
     }
-    /// How often the first field of `group` stands in the fields of the group that begin here.
+    /// Number of first fields of `group` in the fields of the group that begin here.
     [[nodiscard]] std::uint64_t instances_started(const FieldSet& group) const noexcept {
         std::uint64_t started = 0;
         for (auto i = at; i < message.fields().size() && holds(group, message.fields()[i].tag); ++i) {
@@ -210,21 +210,21 @@ std::optional<Rejection> Validator::check_fields(Walk& walk) noexcept {
     return std::nullopt;
 }
 
-/// `walk` stands on the field that counts; behind the last instance afterwards.
+/// `walk` is at the count field; afterwards it is after the last instance.
 std::optional<Rejection> Validator::check_group(Walk& walk, const FieldSet& enclosing,
                                                 const FieldSet::Member& counter) noexcept {
     const auto& group = *counter.group;
     const auto& counting = walk.field();
     const auto stated = parse_unsigned(walk.message.value(counting)).value_or(0);
     ++walk.at;
-    // A count that is wrong counts before what is wrong inside.
+    // A wrong count is reported before errors inside the group.
     const auto started = walk.instances_started(group);
     if (started != 0 && started != stated) return walk.rejection(RejectReason::incorrect_group_count, counting);
     std::uint64_t instances = 0;
     while (!walk.done() && group.has(walk.field().tag)) {
         const auto& field = walk.field();
         if (field.tag != group.first()) {
-            // A field that may stand behind the group as well does so.
+            // A field that may also follow the group does so.
             if (enclosing.has(field.tag)) break;
             return walk.rejection(RejectReason::group_fields_out_of_order, field);
         }

@@ -20,7 +20,7 @@ std::size_t decimal_digits(std::size_t value) noexcept {
 constexpr std::uint32_t kEightDigits = 100'000'000;
 constexpr std::uint64_t kZeros = 0x3030303030303030ULL;
 
-/// How many of eight digits are zeros in front of the first other one; at most seven.
+/// Number of leading zeros in eight digits; at most seven.
 unsigned leading_zeros(std::uint64_t digits) noexcept {
     return static_cast<unsigned>(std::countr_zero(digits | (std::uint64_t{1} << 56))) / 8;
 }
@@ -102,7 +102,7 @@ Writer& Writer::put(const TagText& text, Decimal value) noexcept {
     if (value.decimals == 0) {
         at_ = write_number(at_, magnitude);
     } else if (magnitude < kEightDigits && value.decimals < 8) {
-        // At least one digit stands before the point.
+        // At least one digit comes before the point.
         const auto digits = detail::digits_of(static_cast<std::uint32_t>(magnitude));
         const auto whole = 8U - value.decimals;
         const auto zeros = std::min(leading_zeros(digits), whole - 1);

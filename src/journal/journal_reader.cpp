@@ -6,7 +6,7 @@
 namespace millpond::journal {
 namespace {
 
-/// Largest receive time in a segment; of one whose header does not say it, of what is there now.
+/// Largest receive time in a segment; if its header does not have it, of its current records.
 std::int64_t newest_time(SegmentReader& segment) {
     if (segment.ended()) return segment.tail()->newest_utc_ns;
     segment.seek(UINT64_MAX);
@@ -26,7 +26,7 @@ std::int64_t newest_time(SegmentReader& segment) {
 }  // namespace
 
 JournalReader::JournalReader(std::filesystem::path folder) : folder_(std::move(folder)) {
-    static_cast<void>(list_segments(folder_));  // that the folder is there
+    static_cast<void>(list_segments(folder_));  // checks that the folder exists
 }
 
 void JournalReader::pass_over(const SegmentFile& file, const std::exception& error) {
@@ -73,7 +73,7 @@ bool JournalReader::try_open(const SegmentFile& file) {
     return true;
 }
 
-/// By their ordinals. Files behind `ordinal` that should be started and are not are passed over.
+/// By their ordinals. Skips files after `ordinal` that should be started and are not.
 std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
     std::vector<SegmentFile> started;
     std::vector<SegmentFile> others;
@@ -83,7 +83,7 @@ std::vector<SegmentFile> JournalReader::started_behind(std::uint64_t ordinal) {
     }
     const auto newest = started.empty() ? 0 : started.back().ordinal;
     for (const auto& file : others) {
-        // Segments are started in their order, and filled after that: these were started before the second look.
+        // Segments are started in order, and filled after that: these were started before the second check.
         if (file.ordinal > newest && !SegmentReader::is_filled(file.path)) continue;
         if (SegmentReader::is_started(file.path)) {
             started.push_back(file);
@@ -103,11 +103,11 @@ bool JournalReader::open_next() {
         if (first < behind_last) {
             note_fault(file, file.path.string() + ": its header begins with record " + std::to_string(first) +
                                  ", the segment before ends with " + std::to_string(behind_last - 1));
-            passed_over_ = true;  // it stands in the place of another one
+            passed_over_ = true;  // another file has its name
         }
         return true;
     };
-    // The next number is there already in the usual case; after a removal the listing tells.
+    // Usually the next number exists; after a removal the listing has the next one.
     const SegmentFile next{ordinal_ + 1, segment_path(folder_, ordinal_ + 1)};
     if (SegmentReader::is_started(next.path) && open(next)) return true;
     return std::ranges::any_of(started_behind(ordinal_), open);
@@ -125,8 +125,8 @@ std::optional<SegmentFile> JournalReader::next_started() {
     return started.empty() ? std::nullopt : std::optional{started.front()};
 }
 
-/// True when nothing more comes in the open segment, although its header does not say that it is ended: its writer has
-/// gone on to another one. What was appended before that is there now and has to be read first.
+/// True if the open segment has ended although its header does not say so: its writer has continued in another one.
+/// Records appended before that are visible now and must be read first.
 bool JournalReader::find_over() {
     const auto next = next_started();
     if (!next) return false;
@@ -137,7 +137,7 @@ bool JournalReader::find_over() {
 }
 
 void JournalReader::learn(const NameRecord& name) {
-    // Ids are indexes into a board, so a sane one is small; a damaged one must not cost memory.
+    // Ids are indexes into a board, so valid ones are small; a damaged one must not cost memory.
     constexpr feed::InstrumentId kMostInstruments = 1U << 24U;
     if (name.instrument >= kMostInstruments) return;
     if (name.instrument >= names_.size()) names_.resize(std::size_t{name.instrument} + 1);
@@ -179,7 +179,7 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
                 continue;
             case ReadOutcome::damaged: {
                 const auto damage = segment_->damage();
-                if (damage.last_record < damage.first_record) continue;  // torn off behind the last whole record
+                if (damage.last_record < damage.first_record) continue;  // torn off after the last whole record
                 const auto first = std::max(damage.first_record, expected_);
                 if (damage.last_record < first) continue;
                 expected_ = damage.last_record + 1;
@@ -188,7 +188,7 @@ JournalReader::Step JournalReader::step(RecordView& view, LostRecord& lost) {
             }
             case ReadOutcome::record: break;
         }
-        const bool is_sought = view.record >= expected_;  // not before the place that was sought
+        const bool is_sought = view.record >= expected_;  // not before the position that was requested
         if (is_sought) {
             expected_ = view.record + 1;
             passed_over_ = false;
@@ -248,11 +248,11 @@ void JournalReader::seek(std::uint64_t record) {
         const auto segment = look_into_started(file);
         if (!segment) continue;
         const auto first = segment->identity().first_record;
-        if (!target) expected_ = std::max(record, first);  // older ones are gone: begin at what is there
+        if (!target) expected_ = std::max(record, first);  // older ones are gone: start with the oldest
         if (target && first > record) break;
         target = file;
     }
-    passed_over_ = false;  // what lies behind the target is passed over again when poll comes there
+    passed_over_ = false;  // records after the target are skipped again when poll gets there
     if (!target || !try_open(*target)) return;
     segment_->seek(expected_);
 }

@@ -40,7 +40,7 @@ memory::Region take_lock(const std::filesystem::path& folder, std::uint32_t mode
     }
 }
 
-/// The number that a segment begins with; 0 when it does not say.
+/// The first number of a segment; 0 if unknown.
 std::uint64_t first_record_of(const SegmentFile& file) {
     try {
         return SegmentReader{file.path}.identity().first_record;
@@ -50,7 +50,7 @@ std::uint64_t first_record_of(const SegmentFile& file) {
     }
 }
 
-/// Whether the interval is over. A clock that was set back makes everything due, rather than nothing until it has
+/// Whether the interval has passed. If the clock was set back everything is due, rather than nothing until it has
 /// caught up.
 bool is_due(std::int64_t now_ns, std::int64_t last_ns, std::int64_t interval_ns) noexcept {
     return now_ns < last_ns || now_ns - last_ns >= interval_ns;
@@ -73,7 +73,7 @@ JournalWriter::JournalWriter(const WriterOptions& options, std::int64_t utc_ns)
 JournalWriter::~JournalWriter() {
     if (current_ != nullptr) retire();
     end_retired();
-    // A full one beyond the room of `retired_` is ended by the next writer's recovery.
+    // If `retired_` is full, the next writer's recovery ends the segment.
     if (const std::unique_ptr<SegmentWriter> unused{prepared_.load(std::memory_order_relaxed)}) {
         std::error_code ignored;  // the next writer removes it then
         std::filesystem::remove(unused->path(), ignored);
@@ -96,7 +96,7 @@ void JournalWriter::recover() {
             std::error_code unknown;
             const auto bytes = std::filesystem::file_size(file.path, unknown);
             set_aside_.push_back(std::string{error.what()} + "; renamed to " + set_aside(file).filename().string());
-            // No number is given twice that the segment may have given: a consumer may have had it.
+            // Never reuses a number that the segment may have assigned: a consumer may have seen it.
             if (!unknown) next_record_ += bytes / kLeastRecordBytes;
         }
     }
@@ -141,7 +141,7 @@ void JournalWriter::name(feed::InstrumentId id, const market::Instrument& instru
     if (id >= options_.segment_bytes / 2 / kRecordBytes<NameRecord>) return counters_.unnamed.add();
     if (id >= names_.size()) names_.resize(std::size_t{id} + 1);
     names_[id] = instrument;
-    // A segment that has no room for it is followed by one that begins with all names.
+    // If the segment has no room for it, the next one begins with all names.
     if (current_ != nullptr && !write_name(id)) retire();
 }
 
@@ -174,7 +174,7 @@ void JournalWriter::retire() noexcept {
         try {
             sync();
         } catch (const std::system_error&) {
-            return;  // the next append is refused, and the caller's next sync says why
+            return;  // the next append is refused, and the caller's next sync reports why
         }
     }
     growing_.store(nullptr, std::memory_order_relaxed);  // released by the push below
@@ -243,7 +243,7 @@ bool JournalWriter::end_retired() noexcept {
     for (; retired_.try_pop(segment); did = true) {
         segment->end();
         if (taken_away_.load(std::memory_order_relaxed) == segment.get()) {
-            taken_away_.store(nullptr, std::memory_order_relaxed);  // its address may be another one's soon
+            taken_away_.store(nullptr, std::memory_order_relaxed);  // its address may soon be reused
         }
         if (options_.sync == Sync::none) continue;
         try {
@@ -259,7 +259,7 @@ bool JournalWriter::end_retired() noexcept {
 bool JournalWriter::sync_if_due(std::int64_t utc_ns) noexcept {
     if (options_.sync != Sync::interval || !is_due(utc_ns, synced_ns_, options_.sync_interval.count())) return false;
     synced_ns_ = utc_ns;
-    // Only this thread deletes segments, so the pointer stays good. sync "segment started": open_segment
+    // Only this thread deletes segments, so the pointer stays valid. sync "segment started": open_segment
     const auto* segment = growing_.load(std::memory_order_acquire);
     if (segment == nullptr) return false;
     const auto next = segment->next_record();
@@ -308,7 +308,7 @@ bool JournalWriter::remove_old(std::int64_t utc_ns) noexcept {
         std::uint64_t total = 0;
         for (const auto& segment : segments) total += segment.disk_bytes;
         for (const auto& segment : segments) {
-            // Damaged since the start: the next writer makes it good or sets it aside.
+            // Damaged since the start: the next writer repairs it or sets it aside.
             if (segment.state != SegmentState::ended && !segment.error.empty()) continue;
             if (segment.state != SegmentState::ended) break;
             const bool too_old =

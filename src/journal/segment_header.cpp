@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kIdentityBegin = offsetof(SegmentHeader, layout_version);
 constexpr std::size_t kIdentityWords = (offsetof(SegmentHeader, identity_crc) - kIdentityBegin) / 8;
 
-/// The checksummed words and their checksum, as they lie in the file.
+/// The checksummed words and their checksum, as in the file.
 struct Raw {
     std::array<std::uint64_t, kIdentityWords> words;
     std::uint64_t crc;
@@ -24,7 +24,7 @@ struct Raw {
     [[nodiscard]] std::uint32_t layout_version() const noexcept { return static_cast<std::uint32_t>(words[0]); }
     [[nodiscard]] std::uint32_t header_bytes() const noexcept { return static_cast<std::uint32_t>(words[0] >> 32U); }
     [[nodiscard]] bool agrees() const noexcept { return crc32c(words) == crc; }
-    /// What a header with checksums must be to be read here.
+    /// Conditions for reading a header with checksums.
     [[nodiscard]] bool plausible() const noexcept {
         return layout_version() >= kFirstHeaderChecksums && layout_version() <= kLayoutVersion &&
                header_bytes() == kHeaderBytes && words[1] != 0 && words[1] % kIndexBlockBytes == 0;
@@ -41,7 +41,7 @@ struct Raw {
     }
 };
 
-/// Makes one damaged byte good. Returns its place in the header; nothing when no single byte explains the checksum, or
+/// Repairs one damaged byte. Returns its offset in the header; nothing if no single byte explains the checksum, or
 /// several do.
 std::optional<std::size_t> repair(Raw& raw) noexcept {
     constexpr unsigned kBits = 8;
@@ -119,7 +119,7 @@ std::expected<ReadIdentity, std::string> read_identity(const SegmentHeader& head
     const auto magic = header.magic.load(std::memory_order_acquire);  // sync "segment started": SegmentWriter::begin
     Raw raw{header};
     const auto version = raw.layout_version();
-    // A version of 1 beside a checksum is a damaged one.
+    // Version 1 with a checksum is damaged.
     const bool has_checksum = version != 1 || raw.crc != 0;
     if (magic != kMagic) {
         if (has_checksum && raw.agrees() && raw.plausible())

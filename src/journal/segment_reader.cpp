@@ -21,7 +21,7 @@ namespace millpond::journal {
 
 namespace {
 
-/// Whether the file is a regular one, and all is zero from this offset to behind the place of its first records.
+/// Whether it is a regular file with only zeros from this offset until after the place of its first records.
 bool is_zero_from(const core::Descriptor& file, std::uint64_t offset) {
     struct stat facts{};
     bool zero = fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode);
@@ -95,7 +95,7 @@ bool SegmentReader::is_started(const std::filesystem::path& path) {
     const bool got =
         read(file.get(), static_cast<void*>(&header), sizeof header) >= static_cast<ssize_t>(sizeof(std::uint64_t));
     if (!got) return false;
-    // Without the magic a segment is one that a writer is about to begin, unless its whole identity says otherwise.
+    // A segment without the magic is about to be started by a writer, unless the rest of its identity is complete.
     return header.magic.load(std::memory_order_relaxed) != 0 || read_identity(header).has_value();
 }
 
@@ -140,7 +140,7 @@ std::optional<IndexedPlace> SegmentReader::place(std::size_t block) const noexce
 }
 
 CommitWord SegmentReader::commit_at(std::size_t offset) const noexcept {
-    // The file is mapped read-only: atomic_ref wants an object that is not const, and only loads.
+    // The file is mapped read-only: atomic_ref needs a non-const object, but only loads.
     auto* word = const_cast<std::uint64_t*>(reinterpret_cast<const std::uint64_t*>(region_.data() + offset));
     // sync "record whole": SegmentWriter::append
     return CommitWord::of(std::atomic_ref{*word}.load(std::memory_order_acquire));
@@ -155,7 +155,7 @@ bool SegmentReader::whole(std::size_t offset, std::size_t limit) const noexcept 
     return crc32c({record + 1, std::size_t{commit.words} - 1}) == commit.crc;
 }
 
-/// The first place from `offset` on where a whole record lies; `limit` when there is none.
+/// Offset of the first whole record from `offset` on; `limit` if there is none.
 std::size_t SegmentReader::next_whole(std::size_t offset, std::size_t limit) const noexcept {
     while (offset < limit && !whole(offset, limit)) offset += 8;
     return std::min(offset, limit);
@@ -177,7 +177,7 @@ bool SegmentReader::read_name(std::size_t offset, NameRecord& into) const noexce
 ReadOutcome SegmentReader::next(RecordView& into) noexcept {
     const auto has_word = [this](std::size_t end) { return at_ + kRecordHeadWords * 8 <= end; };
     if (!tail_ && (!has_word(bytes_) || commit_at(at_).word() == 0)) {
-        find_tail();  // and look again: the writer may have appended before it ended the segment
+        find_tail();  // and check again: the writer may have appended before it ended the segment
         if (!over_) return ReadOutcome::nothing;
         if (!tail_ && behind_last_ == record_) return ReadOutcome::end;
     }
@@ -196,7 +196,7 @@ ReadOutcome SegmentReader::next(RecordView& into) noexcept {
     return ReadOutcome::record;
 }
 
-/// Behind the last record that there is: records that the file has no more are lost.
+/// After the last existing record: records missing from the file are lost.
 ReadOutcome SegmentReader::finish() noexcept {
     if (!over_) return ReadOutcome::nothing;
     if (behind_last_ <= record_) return ReadOutcome::end;
@@ -205,8 +205,8 @@ ReadOutcome SegmentReader::finish() noexcept {
     return ReadOutcome::damaged;
 }
 
-/// The next place whose record number is known: that of an index entry, else the end of an ended segment, else where a
-/// growing one has no records yet.
+/// The next offset with a known record number: that of an index entry, else the end of an ended segment, else the end
+/// of the records of a growing one.
 SegmentReader::Known SegmentReader::known_behind(std::size_t limit) const noexcept {
     for (auto block = at_ / kIndexBlockBytes + 1; block < index_entries(identity_.segment_bytes); ++block) {
         const auto found = place(block);
@@ -222,7 +222,7 @@ SegmentReader::Known SegmentReader::known_behind(std::size_t limit) const noexce
 ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     damage_ = {.offset = at_, .first_record = record_, .last_record = record_ - 1};
     const auto known = known_behind(limit);
-    // The damaged record's own length, where that is not what is damaged, leads to the next one.
+    // The damaged record's length, unless it is damaged itself, leads to the next record.
     const auto length = std::size_t{commit_at(at_).words} * 8;
     const bool leads = length != 0 && length <= kMostRecordWords * 8 && whole(at_ + length, known.offset);
     const auto resume = leads ? at_ + length : next_whole(at_ + 8, known.offset);
@@ -233,7 +233,7 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     }
     std::uint64_t lost = 0;
     if (known.record != 0) {
-        // Of the records up to the known place those that are whole are there, and every further damage is one or more.
+        // Up to the known offset: counts whole records as present, and every further damage as one or more records.
         std::uint64_t others = 0;
         for (auto at = resume; at < known.offset; at = behind(at, known.offset)) ++others;
         const auto all = known.record - record_;
@@ -247,12 +247,12 @@ ReadOutcome SegmentReader::skip_damage(std::size_t limit) noexcept {
     return ReadOutcome::damaged;
 }
 
-/// Goes to the last sound entry that `before` holds for; entries that are missing or damaged are stepped over.
+/// Goes to the last valid entry for which `before` is true; skips missing or damaged entries.
 template <class Before>
 void SegmentReader::seek_last(Before&& before) noexcept {
     at_ = data_offset(identity_.segment_bytes);
     record_ = identity_.first_record;
-    // Without a checksum a wrong number looks like a right one.
+    // Without a checksum a wrong number cannot be detected.
     if (identity_.layout_version < kFirstIndexChecksums) return;
     auto first = at_ / kIndexBlockBytes;
     auto last = index_entries(identity_.segment_bytes);

@@ -28,7 +28,7 @@ SegmentHeader& header_of(memory::Region& segment) { return *reinterpret_cast<Seg
 void end_segment(memory::Region& segment, const SegmentTail& tail) noexcept {
     write_tail(header_of(segment), tail);
     const auto unused = (tail.end + kHeaderBytes - 1) / kHeaderBytes * kHeaderBytes;
-    // A file system that cannot punch holes keeps the room until the segment is removed.
+    // A file system that cannot punch holes frees the space only when the segment is removed.
     if (unused < segment.size()) madvise(segment.data() + unused, segment.size() - unused, MADV_REMOVE);
 }
 
@@ -102,7 +102,7 @@ void SegmentWriter::end() noexcept {
 }
 
 void SegmentWriter::sync() const {
-    // msync wants a pointer that it does not write through.
+    // msync takes a non-const pointer, but does not write.
     if (msync(const_cast<std::byte*>(region_.data()), region_.size(), MS_SYNC) != 0) {
         throw std::system_error(errno, std::generic_category(), path_.string() + ": cannot sync");
     }

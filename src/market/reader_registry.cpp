@@ -44,8 +44,8 @@ std::optional<std::uint64_t> pid_of(std::string_view name, std::string_view pref
     return pid;
 }
 
-/// Calls visit(folder's descriptor, name, pid) for every name that a reader's object may have, until it returns false.
-/// True when all were seen.
+/// Calls visit(folder's descriptor, name, pid) for every name that may be a reader's object, until it returns false.
+/// True if all were visited.
 template <class Visitor>
 bool for_each_object(std::string_view ring_name, Visitor&& visit) {
     const auto prefix = reader_object_prefix(ring_name).substr(1);
@@ -62,7 +62,7 @@ bool for_each_object(std::string_view ring_name, Visitor&& visit) {
 
 bool is_locked(int file) noexcept {
     struct flock lock{};
-    lock.l_type = F_RDLCK;  // conflicts with write locks only, which others than the owner cannot take
+    lock.l_type = F_RDLCK;  // conflicts only with write locks, which only the owner can take
     lock.l_whence = SEEK_SET;
     return fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
@@ -81,7 +81,7 @@ bool leads_to(int folder, const char* name, int file) noexcept {
            named.st_dev == held.st_dev && named.st_ino == held.st_ino;
 }
 
-/// Whether a process of this number may have made an object of this owner. Unknown where the process is not seen.
+/// Whether a process with this number may have created an object of this owner. Unknown if the process is not visible.
 bool may_be_of(std::uint64_t pid, uid_t owner) {
     if (owner == 0) return true;
     const core::Descriptor status{open(("/proc/" + std::to_string(pid) + "/status").c_str(), O_RDONLY | O_CLOEXEC)};
@@ -109,7 +109,7 @@ ReaderName printable(const ReaderName& claimed) {
     return ReaderName{text};
 }
 
-/// Nothing when the object is not a reader's.
+/// Nothing if the object does not belong to a reader.
 std::optional<RegisteredReader> read_object(int folder, const char* name, std::uint64_t pid) {
     const core::Descriptor file{openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
     struct stat facts{};
@@ -161,7 +161,7 @@ void remove_dead_readers(std::string_view ring_name) noexcept try {
         if (fstatat(folder, name, &named, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(named.st_mode)) return true;
         if (named.st_uid != geteuid() && geteuid() != 0) return true;
         const core::Descriptor file{openat(folder, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-        // Only the holder of its lock removes an object, so that none is removed that a new reader has just taken over.
+        // Only the holder of its lock removes an object, so that an object taken over by a new reader is not removed.
         if (!file || !try_lock(file.get()) || !leads_to(folder, name, file.get())) return true;
         unlinkat(folder, name, 0);
         return true;
@@ -183,7 +183,8 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
     const auto pid = getpid();
     for (int i = 0; i < kMostOfAProcess; ++i) {
         try {
-            // One that a dead process of this number left is taken over; one of another user or a living reader is not.
+            // An object of a dead process with this number is taken over; one of another user or a living reader is
+            // not.
             auto region = memory::Region::file(object_path(ring_name, pid, i), sizeof(ReaderRecord), options);
             auto& record = *reinterpret_cast<ReaderRecord*>(region.data());
             record.magic.store(0, std::memory_order_release);  // sync "reader shown": read_object
@@ -196,7 +197,7 @@ std::optional<ReaderSeat> ReaderSeat::take(std::string_view ring_name, const mem
             record.magic.store(kReaderMagic, std::memory_order_release);  // sync "reader shown": read_object
             return ReaderSeat(std::move(region), pid);
         } catch (const memory::RegionError&) {
-            continue;  // being listed is optional: a reader without an object works as well
+            continue;  // being listed is optional: a reader without an object works too
         }
     }
     return std::nullopt;

@@ -40,7 +40,7 @@ RingReader::Opened RingReader::open(const RingReaderOptions& options) {
         const auto fault = queue::inspect_broadcast(bytes, kMarketContent);
         if (fault != queue::BroadcastFault::none) throw refusal(object, fault);
         const auto& header = *reinterpret_cast<const queue::BroadcastHeader*>(bytes.data());
-        // The board offset lies within the bytes: inspect_broadcast has compared the capacity with the size.
+        // The board offset is within the bytes: inspect_broadcast has compared the capacity with the size.
         const auto board_memory = bytes.subspan(board_offset(header.capacity));
         auto board = QuoteBoard::open(board_memory);
         if (!board) {

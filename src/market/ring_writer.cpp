@@ -39,16 +39,17 @@ std::uint64_t magic_of(memory::Region& region) {
     return header.magic.load(std::memory_order_acquire);  // sync "object made": BroadcastWriter::create
 }
 
-/// Null when the object is not, or not yet, a ring of any version.
+/// Null if the object is not, or not yet, a ring of any version.
 queue::BroadcastHeader* ring_header(memory::Region& region) {
     if (region.size() < sizeof(queue::BroadcastHeader) || magic_of(region) != queue::kBroadcastMagic) return nullptr;
     return reinterpret_cast<queue::BroadcastHeader*>(region.data());
 }
 
-/// True for an object whose writer died while making it: no reader has accepted it.
+/// True for an object whose writer died while creating it: no reader has accepted it.
 bool blank(memory::Region& region) { return region.size() >= sizeof(queue::BroadcastHeader) && magic_of(region) == 0; }
 
-/// Who has the ring, for the refusal. The writer of one that is being made or was just unlinked stays unnamed.
+/// The process that has the ring, for the refusal. The writer of one that is being created or was just unlinked is
+/// not named.
 std::string writer_of(const std::string& object) {
     std::uint64_t pid = 0;
     try {
@@ -71,7 +72,7 @@ RingError refusal(const memory::RegionError& error) {
     return {foreign ? RingFault::foreign : RingFault::memory, error.what()};
 }
 
-/// Tells readers of the ring in `region` that another takes its name. The caller holds the ring's lock object.
+/// Reports to readers of the ring in `region` that another one takes its name. The caller holds the ring's lock object.
 void supersede(memory::Region& region, const std::string& object) {
     auto* header = ring_header(region);
     if (header == nullptr && !blank(region)) {
@@ -107,7 +108,7 @@ RingWriter::RingWriter(const RingWriterOptions& options)
 
 RingWriter::~RingWriter() { close(); }
 
-/// A lock on the ring does not do: while no writer lives, any user that may read the ring can take a read lock on it.
+/// A lock on the ring is not enough: while no writer lives, any user that may read the ring can take a read lock on it.
 RingWriter::Lock::Lock(const RingWriterOptions& options) : region_(take_lock(options)) {}
 
 RingWriter::Lock::~Lock() {
@@ -138,7 +139,7 @@ RingWriter::Taken RingWriter::take(const RingWriterOptions& options) {
         } else if (auto taken = go_on(region, options)) {
             return std::move(*taken);
         } else if (blank(region)) {
-            // The board first: the ring's magic tells readers that all is there.
+            // The board first: the ring's magic tells readers that everything is complete.
             auto bytes = region.bytes();
             auto board_memory = bytes.subspan(board_offset(options.capacity));
             auto board = QuoteBoardWriter::create(board_memory, options.max_instruments, options.max_channels);
@@ -152,7 +153,7 @@ RingWriter::Taken RingWriter::take(const RingWriterOptions& options) {
     }
 }
 
-/// The ring that a dead writer left, when it is of the layout asked for.
+/// The ring of a dead writer, if it has the requested layout.
 std::optional<RingWriter::Taken> RingWriter::go_on(memory::Region& region, const RingWriterOptions& options) {
     auto bytes = region.bytes();
     if (queue::inspect_broadcast(bytes, kMarketContent) != queue::BroadcastFault::none) return std::nullopt;
@@ -170,14 +171,14 @@ std::optional<RingWriter::Taken> RingWriter::go_on(memory::Region& region, const
                  QuoteBoardWriter::resume(board_memory), *view, true};
 }
 
-/// What happened while there was no writer is unknown. Statuses stay: they change rarely and are sent once.
+/// Events without a writer are unknown. Statuses stay: they change rarely and are sent once.
 /// The first Clear also takes the number that a quote half-way between board and ring may hold there, so that no record
 /// of the board is ever written twice under one number. O(instruments).
 void RingWriter::void_old_quotes() {
     std::vector<bool> used(taken_.view.max_channels());
     const auto note = [&](const auto& record) {
         if (record.state == RecordState::being_written) {
-            used.assign(used.size(), true);  // its channel is not known
+            used.assign(used.size(), true);  // its channel is unknown
         } else if (record.state == RecordState::whole && record.event.channel < used.size()) {
             used[record.event.channel] = true;
         }

@@ -13,7 +13,7 @@
 #define VALGRIND_MAKE_MEM_DEFINED(begin, bytes) 0
 #endif
 
-// Weak: there when the program was built with AddressSanitizer, whatever this file was built with.
+// Weak: present if the program was built with AddressSanitizer, whatever this file was built with.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
 __attribute__((weak)) void __asan_poison_memory_region(const volatile void* begin, std::size_t bytes);
@@ -24,7 +24,7 @@ __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void* be
 namespace millpond::memory::detail {
 namespace {
 
-// Asked once: each request to it costs a dozen instructions, whether it listens or not.
+// Queried once: each request costs a dozen instructions, even without valgrind.
 const bool kValgrindListens = [] { return RUNNING_ON_VALGRIND != 0; }();
 
 }  // namespace

@@ -32,7 +32,8 @@ std::size_t number_in(const std::string& file) {
     return value;
 }
 
-/// The range at the head of a line of smaps or numa_maps ("7f00-7f10 rw-p ..."); begin == end when it is no such line.
+/// The range at the start of a line of smaps or numa_maps ("7f00-7f10 rw-p ..."); begin == end if it is not such a
+/// line.
 struct AddressRange {
     std::uintptr_t begin{0};
     std::uintptr_t end{0};
@@ -102,7 +103,7 @@ int read_node(std::uintptr_t begin, std::uintptr_t end) {
 std::size_t base_page_bytes() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
-    // An eighth of the address space leaves room for every sum that is made with the result.
+    // An eighth of the address space, so that no sum with the result overflows.
     if (bytes > std::numeric_limits<std::size_t>::max() / 8) {
         throw RegionError(ENOMEM, std::generic_category(),
                           "region of " + size_text(bytes) + " exceeds the address space");

@@ -4,23 +4,23 @@
 #include <string>
 #include <vector>
 
-/// What the kernel tells about pages in /sys and /proc.
+/// Information of the kernel about pages, from /sys and /proc.
 namespace millpond::memory {
 
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 [[nodiscard]] std::size_t base_page_bytes() noexcept;
 
-/// The next multiple of `unit`, a power of two. Throws RegionError when there is none.
+/// The next multiple of `unit`, a power of two. Throws RegionError if there is none.
 [[nodiscard]] std::size_t round_up(std::size_t bytes, std::size_t unit);
 
 /// "64 MiB", "12 KiB", "5 bytes": the largest unit that divides it.
 [[nodiscard]] std::string size_text(std::size_t bytes);
 
-/// "huge pages: asked for 64 MiB, 0 of 32 pages free": what the reserve of 2 MiB pages could give.
+/// "huge pages: asked for 64 MiB, 0 of 32 pages free": what the pool of 2 MiB pages has.
 [[nodiscard]] std::string huge_page_shortage(std::size_t bytes);
 
-/// The choice in force in a file of /sys/kernel/mm/transparent_hugepage, "not known" where it has none.
+/// The choice in force in a file of /sys/kernel/mm/transparent_hugepage, "not known" if there is none.
 [[nodiscard]] std::string transparent_choice(const char* file);
 
 /// Mount points of hugetlbfs with 2 MiB pages.

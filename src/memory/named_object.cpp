@@ -30,7 +30,7 @@ std::string file_name(std::string_view name) {
     return std::string(bare);
 }
 
-/// Every place where an object of this name can stand, hugetlbfs first.
+/// Every path that an object of this name can have, hugetlbfs first.
 std::vector<std::string> paths_of(std::string_view name) {
     const auto bare = file_name(name);
     auto folders = huge_page_mounts();
@@ -39,7 +39,7 @@ std::vector<std::string> paths_of(std::string_view name) {
     return folders;
 }
 
-/// The first of `paths` on a hugetlbfs mount where this process may create files, empty when there is none.
+/// The first of `paths` on a hugetlbfs mount where this process may create files; empty if there is none.
 std::string huge_path(const std::vector<std::string>& paths) {
     for (const auto& path : paths) {
         if (&path == &paths.back()) break;
@@ -50,7 +50,7 @@ std::string huge_path(const std::vector<std::string>& paths) {
 
 bool on_huge_pages(const OpenObject& object) { return object.page_bytes > base_page_bytes(); }
 
-/// Fills in what the descriptor tells.
+/// Fills in the information from the descriptor.
 void inspect(OpenObject& object) {
     struct stat facts{};
     if (fstat(object.descriptor.get(), &facts) != 0) fail(errno, object.path);
@@ -90,7 +90,7 @@ void require_own(const OpenObject& object, const RegionOptions& options) {
     }
 }
 
-/// Empty descriptor when there is no such object; throws on any other failure.
+/// An empty descriptor if there is no such object; throws on any other failure.
 OpenObject open_existing(const std::string& path, Access access) {
     OpenObject object;
     const int flags = (access == Access::writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
@@ -104,11 +104,11 @@ OpenObject open_existing(const std::string& path, Access access) {
     return object;
 }
 
-/// Gives the object the group and the mode that are asked for, where it has others. 0, or what the system said.
+/// Sets the group and the mode of the object if they differ. Returns 0 or errno.
 int settle_permissions(const OpenObject& object, const RegionOptions& options) {
     struct stat facts{};
     if (fstat(object.descriptor.get(), &facts) != 0) return errno;
-    // The group first: changing it may take bits of the mode away.
+    // The group first: changing it may clear bits of the mode.
     if (options.group != kOwnGroup && facts.st_gid != options.group &&
         fchown(object.descriptor.get(), static_cast<uid_t>(-1), options.group) != 0) {
         return errno;
@@ -120,7 +120,7 @@ int settle_permissions(const OpenObject& object, const RegionOptions& options) {
 constexpr const char* kPermissionsRefused =
     ": cannot set its mode and group; be its owner and a member of the group, or unlink it first";
 
-/// Sets the permissions; an object without a size goes where that fails.
+/// Sets the permissions; removes an object without a size if that fails.
 void open_up(const OpenObject& object, const RegionOptions& options) {
     const int error = settle_permissions(object, options);
     if (error == 0) return;
@@ -128,7 +128,7 @@ void open_up(const OpenObject& object, const RegionOptions& options) {
     fail(error, object.path + kPermissionsRefused);
 }
 
-/// Empty descriptor when another process created it meanwhile.
+/// An empty descriptor if another process created it meanwhile.
 OpenObject create(const std::string& path, const RegionOptions& options) {
     OpenObject object;
     object.descriptor = core::Descriptor(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -137,7 +137,7 @@ OpenObject create(const std::string& path, const RegionOptions& options) {
         return object;
     }
     object.path = path;
-    // One that is to be locked stays closed to others until it is: see `own`.
+    // An object that will be locked stays closed to others until then: see `own`.
     if (!options.exclusive) open_up(object, options);
     inspect(object);
     return object;
@@ -172,7 +172,7 @@ void settle_size(OpenObject& object, std::size_t bytes) {
     }
 }
 
-/// False when the name was replaced meanwhile, so that the caller has to begin again.
+/// False if the name was replaced meanwhile; the caller must start again.
 bool own(OpenObject& object, const RegionOptions& options) {
     require_own(object, options);
     if (!options.exclusive) return true;
@@ -181,7 +181,7 @@ bool own(OpenObject& object, const RegionOptions& options) {
     }
     if (!leads_to(object.path, object.descriptor.get())) return false;
     open_up(object, options);
-    inspect(object);  // The owner before us may have given it its size since.
+    inspect(object);  // The previous owner may have set its size since.
     return true;
 }
 
@@ -273,7 +273,7 @@ bool try_lock_descriptor(int descriptor) noexcept {
 
 bool descriptor_is_locked_elsewhere(int descriptor) noexcept {
     struct flock lock{};
-    lock.l_type = F_RDLCK;  // Conflicts with the owner's lock, and may be asked for through a read-only descriptor.
+    lock.l_type = F_RDLCK;  // Conflicts with the owner's lock, and works with a read-only descriptor.
     lock.l_whence = SEEK_SET;
     return fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }

@@ -33,7 +33,7 @@ bool unlink_shared_object(std::string_view name);
 [[nodiscard]] bool try_lock_descriptor(int descriptor) noexcept;
 [[nodiscard]] bool descriptor_is_locked_elsewhere(int descriptor) noexcept;
 
-/// Whether `path` leads to the object that is open.
+/// Whether `path` is the open object.
 [[nodiscard]] bool leads_to(const std::string& path, int descriptor) noexcept;
 
 }  // namespace millpond::memory

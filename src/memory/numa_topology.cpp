@@ -11,7 +11,7 @@
 namespace millpond::memory {
 namespace {
 
-/// The numbers of a kernel list, "0-3,8"; empty when the file is not there.
+/// The numbers of a kernel list, "0-3,8"; empty if there is no such file.
 std::vector<int> numbers_in(const std::string& file) {
     std::vector<int> numbers;
     std::ifstream in(file);

@@ -15,7 +15,7 @@
 namespace millpond::memory::detail {
 namespace {
 
-/// Above this a power-of-two stride would put the first lines of all blocks into few sets of the caches.
+/// Above this size a power-of-two stride would map the first lines of all blocks to few cache sets.
 constexpr std::size_t kSetConflictBytes = 512;
 constexpr std::uint32_t kLargestMagazine = 65'535;
 constexpr std::size_t kUsualMagazine = 63;  // With the null below, a unit of magazines.
@@ -28,7 +28,7 @@ constexpr std::uint32_t kMostBlocks = std::numeric_limits<std::uint32_t>::max() 
 
 std::size_t align(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Bytes from one element to the next, an odd number of cache lines where elements are large.
+/// Distance between elements in bytes; an odd number of cache lines if elements are large.
 std::size_t spread(std::size_t bytes, std::size_t alignment) {
     const auto stride = align(bytes, alignment);
     return stride % kSetConflictBytes == 0 && alignment <= core::kCacheLine ? stride + core::kCacheLine : stride;
@@ -37,7 +37,7 @@ std::size_t spread(std::size_t bytes, std::size_t alignment) {
 std::uint32_t magazine_size(std::size_t capacity, const PoolOptions& options) {
     if (options.max_caches == 0) return 0;
     if (options.magazine_blocks != kAutomaticMagazine) return options.magazine_blocks;
-    // What caches may hold is then at most half of the capacity; a quarter of it where magazines are larger than usual.
+    // Caches then hold at most half of the capacity; a quarter if magazines are larger than usual.
     const auto fair = capacity / (4 * (std::size_t{options.max_caches} + 1));
     const auto size = std::clamp<std::size_t>(fair / 2, std::min(fair, kUsualMagazine), kLargestAutomatic);
     return static_cast<std::uint32_t>(std::max<std::size_t>(size, 1));

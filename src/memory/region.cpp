@@ -33,7 +33,7 @@ struct Mapping {
     std::size_t whole_size;
 };
 
-/// data == nullptr when the reserve of huge pages cannot give them.
+/// data == nullptr if there are not enough free huge pages.
 Mapping map_reserved_huge(std::size_t bytes) {
     const auto size = round_up(bytes, kHugePageBytes);
     void* at =
@@ -61,7 +61,8 @@ Mapping map_base(std::size_t bytes, bool transparent) {
         fail(error, "region: asked for " + size_text(size) +
                         ", more than the kernel may promise; ask for less or see vm.overcommit_memory");
     }
-    madvise(data, size, transparent ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // A kernel without them refuses: report tells.
+    madvise(data, size,
+            transparent ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // A kernel without them refuses, which the report shows.
     return {data, size, whole, whole_size};
 }
 
@@ -163,7 +164,7 @@ Region Region::of_object(OpenObject& object, Access access, const RegionOptions&
     region.created_ = object.created;
     region.path_ = std::move(object.path);
     if (options.huge_pages != HugePages::none && region.page_bytes_ == base_page_bytes()) {
-        madvise(region.data_, region.size_, MADV_HUGEPAGE);  // Where the kernel declines, report tells.
+        madvise(region.data_, region.size_, MADV_HUGEPAGE);  // If the kernel refuses, the report shows it.
     }
     try {
         region.settle(options);
@@ -177,7 +178,7 @@ Region Region::of_object(OpenObject& object, Access access, const RegionOptions&
 void Region::settle(const RegionOptions& options) {
     wish_ = options.huge_pages;
     if (options.numa_node != kAnyNode) bind_to_node(data_, size_, options.numa_node);
-    // A node may lack the huge pages that the machine has: bound ones are taken now, where that is an error code.
+    // A node may have fewer huge pages than the machine: bound pages are taken now, where a lack is an error code.
     const bool bound_huge = options.numa_node != kAnyNode && page_bytes_ == kHugePageBytes;
     if (options.prefault || bound_huge) make_present(bytes(), writable());
     if (options.lock) lock_pages(data_, size_);

@@ -14,7 +14,7 @@
 
 namespace millpond::memory::detail {
 
-// Inline and visible, so that the loader keeps one of each, however many shared libraries have this file inside: two
+// Inline and visible, so that the loader keeps one of each even if several shared libraries contain this file: two
 // registries would give the same number to two pools.
 inline namespace [[gnu::visibility("default")]] thread_registry {
 
@@ -31,7 +31,7 @@ struct ThreadTable {
     ThreadTable* next{nullptr};
 };
 
-// Trivially destroyed, so that threads and pools which outlive main's end still find them.
+// Trivially destroyed, so that threads and pools that outlive main can still use them.
 inline constinit std::mutex registry_mutex;
 inline constinit std::array<PoolEntry, kMaxPools> pools{};
 inline constinit ThreadTable* threads = nullptr;
@@ -96,7 +96,7 @@ bool PoolSlot::thread_may_keep() { return !thread_has_ended; }
 void PoolSlot::remember(void* cache) { caches_of_this_thread().set(number_, cache); }
 
 const char* PoolSlot::owner_of(const void* pointer) noexcept {
-    // Asked on the way to the program's end: a thread that holds the lock may wait for this one.
+    // Called at program exit: a thread that holds the lock may wait for this one.
     const std::unique_lock lock(registry_mutex, std::try_to_lock);
     if (!lock.owns_lock()) return nullptr;
     for (const auto& entry : pools) {

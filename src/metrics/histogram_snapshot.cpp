@@ -8,7 +8,7 @@
 namespace millpond::metrics {
 namespace {
 
-/// Index of the first bucket from which on `wanted` values or more have been seen; kBuckets when there are not as many.
+/// Index of the first bucket at which the cumulated count reaches `wanted`; kBuckets if there are fewer values.
 std::size_t bucket_at(const HistogramSnapshot& snapshot, std::uint64_t wanted) noexcept {
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i) {

@@ -20,7 +20,7 @@ using Value = std::variant<const core::Tally*, std::function<double()>, Latency>
 struct Family {
     std::string help;
     std::string_view type;
-    std::map<std::string, Value> values;  // By the text of their labels.
+    std::map<std::string, Value> values;  // Keyed by the text of their labels.
 };
 
 std::string_view type_of(LatencyForm form) { return form == LatencyForm::summary ? "summary" : "histogram"; }

@@ -50,7 +50,7 @@ void ByteStream::take(std::size_t count) noexcept {
     offset_ += count;
 }
 
-/// 0 at the end and at an error, which read_error_ then tells.
+/// 0 at the end or on an error, which is then in read_error_.
 std::size_t ByteStream::read(std::span<std::byte> into) {
     for (;;) {
         const auto got = ::read(file_.get(), into.data(), into.size());
@@ -77,7 +77,7 @@ void ByteStream::refill() {
     window_ = {buffer_.data(), window_.size() + got};
 }
 
-/// The first read: decides by the first bytes whether the file is compressed.
+/// The first read detects by the first bytes whether the file is compressed.
 void ByteStream::begin_expanding() {
     constexpr std::array<unsigned char, 2> kGzip{0x1F, 0x8B};
     constexpr std::array<unsigned char, 4> kZstd{0x28, 0xB5, 0x2F, 0xFD};

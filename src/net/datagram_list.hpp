@@ -12,24 +12,24 @@
 
 namespace millpond::net::detail {
 
-/// One answer of the kernel: a datagram, or a train of datagrams of `control.segment` bytes each.
+/// One message of the kernel: a datagram, or a train of datagrams of `control.segment` bytes each.
 struct Message {
     std::span<const std::byte> bytes;
     bool cut{false};  ///< It did not fit; the length is its own nevertheless.
     ControlData control;
 };
 
-/// The datagrams of a poll, made of the kernel's messages: trains are split, what was cut is counted and left out.
+/// The datagrams of a poll, from the kernel's messages: trains are split, truncated ones are counted and left out.
 class DatagramList {
 public:
     DatagramList(std::size_t room, bool nic_time, ReceiveCounters& counters)
         : list_(room), nic_time_(nic_time), counters_(&counters) {}
 
-    /// Lists what `next(message)` gives until it returns false or the list is full. A train that does not fit is
-    /// continued by the next call; its bytes must stay until then.
+    /// Lists the messages of `next(message)` until it returns false or the list is full. The next call continues a
+    /// train that did not fit; its bytes must stay until then.
     template <class Next>
     std::span<const Datagram> fill(std::uint64_t ticks, Next&& next) noexcept {
-        // Not members until the end: what is written to the list could be any of them, for all that the compiler knows.
+        // Local copies until the end: for the compiler, any write to the list may change a member.
         auto* out = list_.data();
         auto* const room = out + list_.size();
         auto message = message_;

@@ -11,7 +11,7 @@ namespace millpond::net::detail {
 /// Threads: one.
 class Expander {
 public:
-    /// What one step took from the input and wrote to the output. error: what the library found wrong, else null.
+    /// Bytes that one step read and wrote. error: the library's message, else null.
     struct Step {
         std::size_t taken{0};
         std::size_t made{0};
@@ -28,7 +28,7 @@ public:
     [[nodiscard]] virtual bool complete() const noexcept = 0;
 };
 
-/// Null when the library was built without ISA-L or libzstd.
+/// Null if the library was built without ISA-L or libzstd.
 [[nodiscard]] std::unique_ptr<Expander> make_gzip_expander();
 [[nodiscard]] std::unique_ptr<Expander> make_zstd_expander();
 

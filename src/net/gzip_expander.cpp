@@ -31,7 +31,7 @@ public:
 
     Step expand(std::span<const std::byte> in, std::span<std::byte> out) override {
         if (between_members_ && seen_member_) {
-            // Tape writers pad a file with zeros behind its last member.
+            // Tape writers pad a file with zeros after its last member.
             const auto zeros =
                 std::ranges::find_if(in, [](std::byte each) { return each != std::byte{0}; }) - in.begin();
             if (zeros != 0) return {.taken = static_cast<std::size_t>(zeros)};

@@ -6,14 +6,14 @@
 
 namespace millpond::net::detail {
 
-/// The index of the interface named, 0 for an empty name. Throws SocketError that lists the machine's interfaces.
+/// The index of the named interface, 0 for an empty name. Throws SocketError that lists the machine's interfaces.
 unsigned interface_index(const std::string& name);
 
-/// The name of the interface that has this address, empty where none has it.
+/// The name of the interface with this address; empty if there is none.
 std::string interface_of(const SocketAddress& address);
 
-/// Has the interface stamp the datagrams it receives and the socket report those stamps. Returns why that cannot be;
-/// empty when it is on. Needs CAP_NET_ADMIN where the interface does not stamp every packet already.
+/// Makes the interface timestamp received datagrams and the socket report the timestamps. Returns why that failed;
+/// empty on success. Needs CAP_NET_ADMIN unless the interface already timestamps every packet.
 std::string enable_nic_time(int socket, const std::string& interface);
 
 }  // namespace millpond::net::detail

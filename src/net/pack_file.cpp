@@ -32,7 +32,7 @@ std::error_code pack_file(const std::string& path, mode_t mode, const std::atomi
         ::unlink(part.c_str());
         return error;
     }
-    // The disk has the new name before the old one goes.
+    // The new name is on the disk before the old one is removed.
     core::sync_folder_of(path);
     return ::unlink(path.c_str()) == 0 ? std::error_code{} : system_error();
 }

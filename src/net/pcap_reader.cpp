@@ -65,7 +65,7 @@ void PcapReader::read_file_header() {
         nanos_per_fraction_ = magic == kMicroseconds ? 1000 : 1;
         if (header.size() < kFileHeader)
             refuse("the file ends after " + std::to_string(header.size()) + " bytes of the file header, it needs 24");
-        const auto link = u32(&header[20]) & 0xFFFF;  // the upper bits tell of frame check sequences
+        const auto link = u32(&header[20]) & 0xFFFF;  // the upper bits describe frame check sequences
         if (!is_known(link))
             refuse("link type " + std::to_string(link) +
                    " is not known here, only 1 (Ethernet), 101, 228, 229 (raw IP), 113 and 276 (Linux cooked)");
@@ -131,7 +131,7 @@ void PcapReader::count_skip(PacketSkip why, bool whole) noexcept {
         case PacketSkip::not_udp: ++counts_.not_udp; return;
         case PacketSkip::fragment: ++counts_.fragments; return;
         case PacketSkip::malformed: ++counts_.malformed; return;
-        // A frame that was kept whole and still ends too early is wrong in itself.
+        // A frame that was captured completely and still ends too early is malformed.
         case PacketSkip::cut: ++(whole ? counts_.malformed : counts_.cut); return;
     }
 }

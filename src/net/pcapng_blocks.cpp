@@ -1,5 +1,5 @@
-// The blocks of a pcapng file: u32 type, u32 total length, the body, the total length again. All in the byte order that
-// the section's header tells, padded to 4 bytes.
+// The blocks of a pcapng file: u32 type, u32 total length, the body, the total length again. All in the byte order of
+// the section's header, padded to 4 bytes.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -17,7 +17,7 @@ constexpr std::uint32_t kSimplePacket = 3;
 constexpr std::uint32_t kPacket = 6;
 
 constexpr std::size_t kBlockHeader = 8;
-constexpr std::size_t kBlockFrame = 12;  // header, and the length behind the body
+constexpr std::size_t kBlockFrame = 12;  // header, and the length after the body
 constexpr std::size_t kPacketHeader = 20;
 constexpr std::uint32_t kLongestFrame = 262'144;
 constexpr std::size_t kMostInterfaces = 65'536;
@@ -26,7 +26,7 @@ constexpr std::uint16_t kEndOfOptions = 0;
 constexpr std::uint16_t kResolution = 9;
 constexpr std::uint16_t kOffset = 14;
 
-/// Units of time in a second; 0 when the resolution is finer than 64 bits can count.
+/// Units of time in a second; 0 if the resolution is too fine for 64 bits.
 std::uint64_t units_per_second(std::uint8_t resolution) {
     constexpr std::uint8_t kBinary = 0x80;
     constexpr unsigned kMostBits = 63;
@@ -89,7 +89,7 @@ bool PcapReader::next_block(Frame& out) {
     }
 }
 
-/// A section's header tells its byte order and forgets the interfaces of the one before.
+/// A section header sets the byte order and drops the interfaces of the previous section.
 bool PcapReader::begin_section(std::span<const std::byte> block) {
     constexpr std::uint32_t kOrderMagic = 0x1A2B3C4D;
     const auto* const magic = &block[kBlockHeader];
@@ -142,7 +142,7 @@ bool PcapReader::read_packet(std::uint32_t type, std::span<const std::byte> body
     std::optional<std::uint64_t> time;
     std::uint32_t original = 0;
     std::uint64_t captured = 0;
-    if (type == kSimplePacket) {  // without a time: that of the packet before
+    if (type == kSimplePacket) {  // without a time: uses that of the previous packet
         original = u32(body.data());
         captured = std::min<std::uint64_t>(original, body.size() - fixed);
     } else {

@@ -20,7 +20,7 @@
 namespace millpond::net::detail {
 namespace {
 
-/// The instructions of a program, in a row. Jumps to `pass` get their distance when the program is complete.
+/// The instructions of a program. Jumps to `pass` get their distance when the program is complete.
 class Assembler {
 public:
     void load(unsigned size, unsigned to, unsigned from, int offset) {
@@ -87,7 +87,7 @@ private:
     std::vector<std::size_t> to_pass_;
 };
 
-/// An IPv4 address as it lies in a frame.
+/// An IPv4 address as in a frame.
 std::uint32_t wire_address(const SocketAddress& address) {
     sockaddr_storage storage;
     address.to_kernel(storage);
@@ -99,7 +99,7 @@ std::vector<bpf_insn> assemble(const RedirectRule& rule, int map, int counter) {
     constexpr int kVlanTag = 4;
     constexpr int kIp = 20;
     constexpr int kUdp = 8;
-    constexpr unsigned kFrame = 2;  // register: where the frame begins; then, moved on, 14 bytes before each header
+    constexpr unsigned kFrame = 2;  // register: start of the frame; later 14 bytes before each header
     constexpr unsigned kField = 5;
     constexpr unsigned kVlan = 8;
     constexpr std::uint16_t kVlanNumber = 0x0FFF;

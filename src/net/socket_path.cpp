@@ -39,7 +39,7 @@ std::span<const Datagram> SocketPath::poll() noexcept {
 bool SocketPath::receive() noexcept {
     taken_ = 0;
     received_ = 0;
-    // MSG_TRUNC: the length of a datagram that does not fit is its own, not that of the buffer.
+    // MSG_TRUNC: for a datagram that does not fit, the length is its full length, not that of the buffer.
     constexpr int kFlags = MSG_DONTWAIT | MSG_TRUNC;
     int count = 0;
     if (wanted_ == 1) {

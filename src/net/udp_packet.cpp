@@ -28,7 +28,7 @@ std::uint16_t be16(Bytes bytes, std::size_t offset) noexcept {
 
 std::uint8_t u8(Bytes bytes, std::size_t offset) noexcept { return std::to_integer<std::uint8_t>(bytes[offset]); }
 
-/// length: what the IP header says is left for UDP; bytes: what the frame holds of it.
+/// length: of the UDP part by the IP header; bytes: what the frame has of it.
 Found find_in_udp(Bytes bytes, std::size_t length, UdpPacket packet) noexcept {
     if (length < kUdpHeader) return std::unexpected(PacketSkip::malformed);
     if (bytes.size() < kUdpHeader) return std::unexpected(PacketSkip::cut);
@@ -113,7 +113,7 @@ std::uint64_t sum_of(Bytes bytes) noexcept {
     return sum + word;
 }
 
-/// What is all ones when the checksum among the summed words matches, whatever the machine's byte order.
+/// All ones if the checksum among the summed words matches, whatever the machine's byte order.
 std::uint16_t folded(std::uint64_t sum) noexcept {
     while (sum >> 16U != 0) sum = (sum & 0xFFFFU) + (sum >> 16U);
     return static_cast<std::uint16_t>(sum);

@@ -72,7 +72,7 @@ UdpReceiver::~UdpReceiver() = default;
 
 void UdpReceiver::open_path(const Options& options) {
     const auto what = std::string("path ") + name_of(options.path) + " on " + report_.local.to_string();
-    // A socket can neither do without copies nor choose a VLAN.
+    // A socket can neither avoid copies nor select a VLAN.
     const bool only_special = options.zero_copy == Want::require || options.vlan != 0;
     const auto path_want = only_special ? Want::require : options.path_want;
     const bool special =
@@ -108,7 +108,7 @@ bool UdpReceiver::send(std::span<const std::byte> datagram) noexcept {
     const auto try_send = [&] {
         return ::send(socket_.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
     };
-    // The report that an earlier datagram found no listener took the place of this one's: once more.
+    // The result was the error of an earlier datagram without a listener: try again.
     return try_send() || (errno == ECONNREFUSED && try_send());
 }
 

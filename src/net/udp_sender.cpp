@@ -98,7 +98,7 @@ void UdpSender::set_up(const Options& options) {
     must(::connect(fd, reinterpret_cast<const sockaddr*>(&address), length), "cannot send to " + to.to_string());
 
     if (options.gso != Want::no) {
-        // Probed with the size off again: each train carries its own.
+        // Probed, then off again: each train sets its own size.
         report_.gso = set_option(fd, SOL_UDP, UDP_SEGMENT, 0) == 0;
         if (!report_.gso)
             fall_back(options.gso, "UDP_SEGMENT to " + to.to_string() + ": " + std::generic_category().message(errno));
@@ -143,7 +143,7 @@ std::size_t UdpSender::send(std::span<const std::span<const std::byte>> datagram
         const auto messages = pack(datagrams.subspan(taken));
         const int sent = sendmmsg(socket_.get(), messages_.data(), static_cast<unsigned>(messages), MSG_DONTWAIT);
         if (sent < 0) {
-            // The report of an earlier datagram's fate took the place of this one's: once more.
+            // The result was the error of an earlier datagram: try again.
             if (errno == ECONNREFUSED && !peer_refused) {
                 peer_refused = true;
                 counters_.peer_refused.add();

@@ -33,7 +33,7 @@ std::string join_failure(const UdpReceiver::Options& options, int error) {
 void join(int fd, const UdpReceiver::Options& options, unsigned interface_index) {
     const bool ipv6 = options.local.family() == SocketAddress::Family::ipv6;
     const int level = ipv6 ? IPPROTO_IPV6 : IPPROTO_IP;
-    // Off: deliver only what this socket joined, not what any socket of the machine did.
+    // Off: deliver only groups that this socket joined, not those of any socket of the machine.
     set_option(fd, level, ipv6 ? IPV6_MULTICAST_ALL : IP_MULTICAST_ALL, 0);
     int result = 0;
     if (options.source.empty()) {
@@ -125,7 +125,7 @@ core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceive
 
     sockaddr_storage address;
     const auto length = local.to_kernel(address);
-    // Not bound before: a datagram of another sender that came meanwhile would stay.
+    // Not bound before: a datagram of another sender received meanwhile would stay.
     const int refused = options.peer.empty() ? 0 : connect_udp_socket(fd, local);
     if (refused != 0 && !is_no_route(refused)) throw SocketError(refused, "cannot connect to " + local.to_string());
     if (options.peer.empty() && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), length) != 0)

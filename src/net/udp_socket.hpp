@@ -7,10 +7,10 @@
 
 namespace millpond::net::detail {
 
-/// Opens a socket as the options ask for it, bound and joined, and reports what the kernel gave. Throws SocketError.
+/// Opens a socket with these options, bound and joined, and reports what the kernel granted. Throws SocketError.
 core::Descriptor open_udp_socket(const UdpReceiver::Options& options, UdpReceiver::Report& report);
 
-/// The error number, 0 for none.
+/// An error number, 0 for none.
 [[nodiscard]] int connect_udp_socket(int fd, const SocketAddress& peer) noexcept;
 
 /// Tries to set an option; `enable` returns why it failed, empty when it did not. True when it is set; else the

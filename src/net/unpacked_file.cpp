@@ -70,7 +70,7 @@ void UnpackedFile::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const auto to_page_end = kPageBytes - static_cast<std::size_t>(at % kPageBytes);
         const auto page = bytes.first(std::min(bytes.size(), to_page_end));
-        // Segments are filled with zeros behind their last record.
+        // Segments are filled with zeros after their last record.
         for (auto left = is_zero(page) ? page.last(0) : page; !left.empty();) {
             const auto offset = static_cast<off_t>(at + (page.size() - left.size()));
             const auto wrote = ::pwrite(file_.get(), left.data(), left.size(), offset);

@@ -2,7 +2,7 @@
 
 #include "uring_path.hpp"
 
-// What stands in the place of uring_path.cpp where liburing is missing: no object of this class ever comes to be.
+// Replaces uring_path.cpp in builds without liburing: no object of this class is ever created.
 namespace millpond::net::detail {
 
 class UringPath::Ring {};

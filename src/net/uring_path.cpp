@@ -21,7 +21,7 @@ namespace {
 constexpr unsigned kSubmissions = 4;
 constexpr int kGroup = 0;
 constexpr std::size_t kPage = 4096;
-/// What stands in a buffer before a datagram.
+/// Size of what precedes a datagram in a buffer.
 constexpr std::size_t kInFront = sizeof(io_uring_recvmsg_out) + kControlBytes;
 
 std::size_t up_to(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
@@ -99,7 +99,7 @@ private:
         if (io_uring_register_sync_cancel(&ring_, &all) >= 0) io_uring_get_events(&ring_);
     }
 
-    /// Gives back what the latest poll handed out, but for a train that goes on.
+    /// Returns the buffers of the latest poll, except those of a train that continues.
     void recycle() noexcept {
         const std::size_t kept = list_.in_message() ? 1 : 0;
         if (held_.size() <= kept) return;
@@ -118,7 +118,7 @@ private:
 
     bool arm() noexcept {
         if (!enabled_) {
-            // Not io_uring_enable_rings: liburing 2.3 forgot to export it.
+            // Not io_uring_enable_rings: liburing 2.3 does not export it.
             if (syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) != 0)
                 return failed(errno);
             enabled_ = true;

@@ -10,12 +10,12 @@
 
 namespace millpond::net::detail {
 
-/// Receives by one multishot request of io_uring into buffers that the kernel picks from a ring of ours.
+/// Receives with one multishot request of io_uring into buffers that the kernel picks from a ring of ours.
 ///
-/// Completions run on the polling thread, which is the one that polls first, inside its poll: nothing interrupts it.
+/// Completions run inside poll, on the thread that polls first: nothing interrupts it.
 class UringPath {
 public:
-    /// Throws SocketError where the kernel refuses.
+    /// Throws SocketError if the kernel refuses.
     UringPath(int socket, const UdpReceiver::Options& options, const UdpReceiver::Report& report,
               ReceiveCounters& counters);
     UringPath(const UringPath&) = delete;

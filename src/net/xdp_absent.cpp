@@ -2,7 +2,7 @@
 
 #include "xdp_path.hpp"
 
-// What stands in the place of xdp_path.cpp where libxdp is missing: no object of this class ever comes to be.
+// Replaces xdp_path.cpp in builds without libxdp: no object of this class is ever created.
 namespace millpond::net::detail {
 
 class XdpPath::Queues {};

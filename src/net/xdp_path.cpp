@@ -24,7 +24,7 @@
 namespace millpond::net::detail {
 namespace {
 
-/// What the kernel keeps free in front of a frame, and what stands before the payload of IP.
+/// Headroom that the kernel keeps before a frame, and the headers before the IP payload.
 constexpr std::uint32_t kFrontRoom = 256;
 constexpr std::uint32_t kLinkHeader = 18;
 

@@ -8,10 +8,10 @@
 
 namespace millpond::net::detail {
 
-/// Receives frames by AF_XDP: one socket a receive queue of the interface, and a program that redirects to them.
+/// Receives frames by AF_XDP: one socket for each receive queue of the interface, and a program that redirects to them.
 class XdpPath {
 public:
-    /// Throws SocketError where the kernel, the driver or the lack of a capability forbids it.
+    /// Throws SocketError if the kernel or the driver refuses, or a capability is missing.
     XdpPath(const UdpReceiver::Options& options, UdpReceiver::Report& report, ReceiveCounters& counters);
     XdpPath(const XdpPath&) = delete;
     XdpPath& operator=(const XdpPath&) = delete;

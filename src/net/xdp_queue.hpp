@@ -20,8 +20,8 @@
 
 namespace millpond::net::detail {
 
-/// One receive queue of an interface: an AF_XDP socket with its frames, all of which are lent to the kernel but those
-/// that were taken since the last `give_back`.
+/// One receive queue of an interface: an AF_XDP socket with its frames. The kernel has all frames except those taken
+/// since the last `give_back`.
 ///
 /// Source: Linux Documentation/networking/af_xdp.rst, libxdp's xsk.h.
 class XdpQueue {
@@ -29,7 +29,7 @@ public:
     static constexpr std::uint32_t kFrames = 4096;
 
     /// `memory` holds kFrames frames of `frame_bytes` each; at most `most_taken` are out at a time. Waits up to 1 s for
-    /// a queue that a killed process has left. Throws SocketError.
+    /// the queue of a killed process to go. Throws SocketError.
     XdpQueue(const std::string& interface, std::uint32_t number, std::span<std::byte> memory, std::uint32_t frame_bytes,
              bool zero_copy, std::size_t most_taken)
         : memory_(memory), most_taken_(most_taken) {
@@ -54,7 +54,7 @@ public:
     XdpQueue& operator=(const XdpQueue&) = delete;
     ~XdpQueue() { close(); }
 
-    /// The next frame that has come; it stays until `give_back`.
+    /// The next received frame; valid until `give_back`.
     std::optional<std::span<const std::byte>> take() noexcept {
         std::uint32_t at = 0;
         if (taken_.size() == most_taken_ || xsk_ring_cons__peek(&received_, 1, &at) == 0) return std::nullopt;

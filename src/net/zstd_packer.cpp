@@ -39,7 +39,7 @@ bool can_pack() noexcept { return true; }
 std::error_code detail::pack_zstd(int from, int to, const std::atomic<bool>& stop) {
     const std::unique_ptr<ZSTD_CCtx, Free> stream{ZSTD_createCCtx()};
     if (!stream) return std::make_error_code(std::errc::not_enough_memory);
-    // So that a file whose bytes have changed on the disk is noticed.
+    // So that a file that was damaged on the disk is detected.
     ZSTD_CCtx_setParameter(stream.get(), ZSTD_c_checksumFlag, 1);
     std::vector<std::byte> in(kPieceBytes);
     std::vector<std::byte> out(kPieceBytes);

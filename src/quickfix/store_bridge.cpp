@@ -20,7 +20,7 @@ public:
         store_->mark_written(sequence);
         uncounted_ = true;
         if (file_ == nullptr) return true;
-        static_cast<void>(file_->maintain({}));  // a segment that cannot be made costs history only
+        static_cast<void>(file_->maintain({}));  // a segment that cannot be created costs only history
         return !sync_each_ || !file_->sync_newest();
     }
     void get(std::uint64_t first, std::uint64_t last,

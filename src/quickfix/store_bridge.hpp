@@ -6,11 +6,12 @@
 #include <memory>
 #include <string>
 
-// C++14: what stands between QuickFIX, which cannot be compiled as anything newer, and the room fix, which needs C++23.
+// C++14: the bridge between QuickFIX, which cannot be compiled with a newer standard, and the room fix, which needs
+// C++23.
 namespace millpond {
 namespace quickfix {
 
-/// A millpond::fix::MessageStore as QuickFIX sees one: a message is set first, its number counted on afterwards.
+/// A millpond::fix::MessageStore as QuickFIX uses it: a message is set first, and its number is incremented afterwards.
 class StoreBridge {
 public:
     /// The session that a file belongs to, as QuickFIX names its parts.
@@ -26,7 +27,7 @@ public:
                                              bool sync_each, std::int64_t utc_ns);
     virtual ~StoreBridge() = default;
 
-    /// False when the store refuses it.
+    /// False if the store refuses it.
     virtual bool set(std::uint64_t sequence, const std::string& message) = 0;
     virtual void get(std::uint64_t first, std::uint64_t last,
                      const std::function<void(const char*, std::size_t)>& visit) const = 0;

@@ -28,7 +28,7 @@ public:
     }
     void get(int first, int last, std::vector<std::string>& messages) const throw(FIX::IOException) override {
         messages.clear();
-        if (last < first) return;  // 0 asks for all in millpond, and for nothing here
+        if (last < first) return;  // 0 means all in millpond, and nothing here
         bridge_->get(number(first), number(last),
                      [&messages](const char* bytes, std::size_t size) { messages.emplace_back(bytes, size); });
     }

@@ -20,7 +20,7 @@ constexpr std::string_view kNamespace = "http://fixprotocol.io/2020/orchestra/re
 constexpr std::string_view kBase = "base";
 constexpr std::size_t kMostReferences = 1'000'000;  // components inside of components multiply them
 
-/// Without the prefix of its namespace.
+/// The name without its namespace prefix.
 std::string_view kind_of(const pugi::xml_node& node) {
     const std::string_view name = node.name();
     return name.substr(name.find(':') + 1);  // npos + 1 is 0
@@ -59,12 +59,12 @@ public:
             }
         });
     }
-    /// An empty node where there is none.
+    /// An empty node if there is none.
     [[nodiscard]] pugi::xml_node find(std::string_view key, std::string_view scenario) const {
         const auto at = nodes_.find({std::string{key}, std::string{scenario}});
         return at == nodes_.end() ? pugi::xml_node{} : at->second;
     }
-    /// One for each key: that of the base scenario, else the first by name.
+    /// One element for each key: that of the base scenario, else the first by name.
     [[nodiscard]] std::vector<pugi::xml_node> each() const {
         std::map<std::string_view, pugi::xml_node> chosen;
         for (const auto& [key, node] : nodes_) {
@@ -127,7 +127,7 @@ private:
         const auto type = type_of(codes ? needed(codes, "type") : type_name);
         if (!type) throw DictionaryError("field " + name + " has the unknown type '" + type_name + "'");
         auto& definition = dictionary.define_field(tag_in(field, "id", name), name, *type);
-        // With a second type the codes are some of the values.
+        // With a second type the codes are only some of the values.
         if (!codes || !attribute(field, "unionDataType").empty()) return;
         for_each(codes, "code", [&](const pugi::xml_node& code) {
             definition.values.try_emplace(needed(code, "value"), attribute(code, "name"));

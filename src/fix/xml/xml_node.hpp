@@ -9,16 +9,16 @@
 
 #include <millpond/fix/dictionary.hpp>
 
-/// What the readers of both formats need of an element.
+/// Access to an XML element for the readers of both formats.
 namespace millpond::fix::xml {
 
 /// Components inside of components, and groups inside of groups.
 inline constexpr std::size_t kMostNested = 32;
 
-/// Empty where there is none.
+/// Empty if there is none.
 inline std::string_view attribute(const pugi::xml_node& node, const char* name) { return node.attribute(name).value(); }
 
-/// Throws DictionaryError where there is none.
+/// Throws DictionaryError if there is none.
 inline std::string needed(const pugi::xml_node& node, const char* name) {
     const auto value = attribute(node, name);
     if (value.empty()) throw DictionaryError(std::string{"<"} + node.name() + "> without " + name);
