@@ -10,7 +10,7 @@
 
 namespace millpond::engine::detail {
 
-/// Which of many numbers have been signalled since they were last taken.
+/// The numbers that were signalled since they were last taken.
 ///
 /// Threads: signal on any; take_all on one; any on any.
 /// Memory:  one bit a number, in place.
@@ -18,14 +18,14 @@ class ReadySet {
 public:
     static constexpr std::size_t kNumbers = 1024;
 
-    /// number < kNumbers. What the caller wrote before is seen by who takes the number.
+    /// number < kNumbers. The thread that takes the number sees the caller's earlier writes.
     void signal(std::size_t number) noexcept {
         // sync "signalled": the exchange in take_all. Always the read-modify-write: a bit that is seen set may be taken
         // before the caller's writes are seen.
         words_[number / kBits].fetch_or(std::uint64_t{1} << (number % kBits), std::memory_order_seq_cst);
     }
 
-    /// Takes all numbers and calls visit(number) for each. Whether there were any.
+    /// Takes all numbers and calls visit(number) for each. Returns whether there were any.
     template <class Visit>
     bool take_all(Visit&& visit) {
         bool found = false;

@@ -70,21 +70,21 @@ inline void put_eight(char* out, std::uint64_t digits) noexcept {
     core::store_le(reinterpret_cast<std::byte*>(out), digits | kZeros);
 }
 
-/// Writes eight digits without leading zeros, of zero one digit; returns their end. Scribbles on eight bytes.
+/// Writes eight digits without leading zeros, one digit for zero; returns their end. May overwrite eight bytes.
 inline char* put_up_to_eight(char* out, std::uint64_t digits) noexcept {
     const auto zero_bits = static_cast<unsigned>(std::countr_zero(digits | (std::uint64_t{1} << 56))) & ~7U;
     core::store_le(reinterpret_cast<std::byte*>(out), (digits | kZeros) >> zero_bits);
     return out + (8 - zero_bits / 8);
 }
 
-/// Writes four digits without leading zeros, of zero one digit; returns their end. Scribbles on four bytes.
+/// Writes four digits without leading zeros, one digit for zero; returns their end. May overwrite four bytes.
 inline char* put_up_to_four(char* out, std::uint32_t digits) noexcept {
     const auto zero_bits = static_cast<unsigned>(std::countr_zero(digits | (std::uint32_t{1} << 24))) & ~7U;
     core::store_le(reinterpret_cast<std::byte*>(out), (digits | static_cast<std::uint32_t>(kZeros)) >> zero_bits);
     return out + (4 - zero_bits / 8);
 }
 
-/// Writes eight digits as a number with four decimals; returns its end. Scribbles on eight bytes behind the point.
+/// Writes eight digits as a number with four decimals; returns its end. May overwrite eight bytes after the point.
 inline char* put_four_decimals(char* out, std::uint64_t digits) noexcept {
     out = put_up_to_four(out, static_cast<std::uint32_t>(digits));
     core::store_le(reinterpret_cast<std::byte*>(out), (digits | kZeros) >> 32 << 8 | std::uint64_t{'.'});

@@ -34,7 +34,7 @@ inline void ItchDecoder::prefetch_orders(std::span<const std::span<const std::by
     }
 }
 
-/// A book says where its levels are, and a message or its order which of them it will change.
+/// The book has the place of its levels; the message or its order determines which of them will change.
 inline void ItchDecoder::prefetch_levels(std::span<const std::span<const std::byte>> messages) noexcept {
     namespace at = itch_layout::order_added;
     std::array<OrderBooks::LevelAhead, kAhead> levels;

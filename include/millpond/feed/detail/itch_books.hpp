@@ -15,7 +15,7 @@
 
 namespace millpond::feed {
 
-/// From the stock locate of an ITCH channel to the instrument and its book, and what was last published of it.
+/// Maps the stock locates of an ITCH channel to instruments and their books, with the last published state.
 ///
 /// Threads: one.
 /// Memory:  128 KiB and 64 bytes a book, taken once in the constructor.
@@ -33,7 +33,7 @@ public:
         bool published{false};
         OrderBooks::Top top{};  ///< The last published.
 
-        /// A halt of all markets counts before one of this market only; trading when neither is known.
+        /// A halt of all markets takes precedence over one of this market; trading if neither is known.
         [[nodiscard]] TradingState state() const noexcept {
             switch (action) {
                 case 'H': return TradingState::halted;
@@ -55,11 +55,11 @@ public:
         entries_.reserve(books);
     }
 
-    /// The book's number; kNone when the locate has not been named.
+    /// The book's number; kNone if the locate has no name yet.
     [[nodiscard]] std::uint16_t find(std::uint16_t locate) const noexcept { return of_locate_[locate]; }
 
-    /// The same, named by eight characters of a message when it is new. kNone when the name is not printable, and when
-    /// there is no room for it; a table that is full counts it.
+    /// The same; a new one gets the name in eight characters of a message. kNone if the name is not printable or there
+    /// is no room for it; a full table counts it.
     [[nodiscard]] std::uint16_t find_or_name(std::uint16_t locate, const std::byte* stock) noexcept {
         if (of_locate_[locate] != kNone) return of_locate_[locate];
         const auto symbol = padded_name<Symbol::capacity()>({stock, 8});
@@ -71,17 +71,17 @@ public:
         return of_locate_[locate];
     }
 
-    /// Asks for the memory of a book's entry ahead of its use.
+    /// Prefetches a book's entry.
     void prefetch(std::uint16_t book) const noexcept { __builtin_prefetch(&entries_[book], 1); }
 
     [[nodiscard]] std::span<Entry> entries() noexcept { return entries_; }
 
-    /// The number here of an instrument of `other`; kNoInstrument when there is no room for it.
+    /// The number here of an instrument of `other`; kNoInstrument if there is no room for it.
     [[nodiscard]] InstrumentId translate(const ItchBooks& other, InstrumentId instrument) noexcept {
         return instruments_->find_or_add(venue_, other.instruments_->symbol(instrument));
     }
-    /// Entries and locates change places; instruments keep the numbers that they have in their own tables. Both must
-    /// have been made with the same memory resource. O(1).
+    /// Swaps entries and locates; instruments keep their numbers in their own tables. Both must use the same memory
+    /// resource. O(1).
     void swap_entries(ItchBooks& other) noexcept {
         std::swap(of_locate_, other.of_locate_);
         std::swap(entries_, other.entries_);

@@ -10,7 +10,7 @@ template <EventHandler Handler>
 DecodeResult ItchDecoder::decode(std::span<const std::byte> datagram, const Arrival& arrival, Handler& handler) {
     counters_.datagrams.add();
     counters_.bytes.add(datagram.size());
-    // Orders are scattered over memory: ask for all of the datagram's while its blocks are being checked.
+    // Orders are scattered over memory: prefetch all of a datagram while its blocks are being checked.
     const auto packet = MoldUdp64Packet::read(datagram, [this](std::span<const std::byte> message) {
         constexpr auto kOrderAt = itch_layout::order_added::kOrderAt;
         if (message.size() >= kOrderAt + 8)
@@ -52,7 +52,7 @@ void ItchDecoder::apply(std::span<const std::byte> datagram, const MoldUdp64Pack
 template <class Handler>
 std::uint32_t ItchDecoder::apply_other(const Sessions::Datagram& datagram, const MoldUdp64Packet& packet,
                                        Handler& handler) {
-    // Rubbish must not look like a new session.
+    // Invalid datagrams must not look like a new session.
     switch (packet.error ? Sessions::Verdict::ignored : sessions_.observe(datagram)) {
         case Sessions::Verdict::joined:
             complete_ = complete_ || packet.sequence == 1;
@@ -233,12 +233,12 @@ void ItchDecoder::on_trade(Bytes message, const Context& context, Handler& handl
         trade.price = core::load_be<std::uint32_t>(message + at::kPriceAt);
         trade.trade_id = core::load_be<std::uint64_t>(message + at::kMatchAt);
     }
-    if (trade.size == 0) return counters_.ignored.add();  // a cross in which nothing met
+    if (trade.size == 0) return counters_.ignored.add();  // a cross without trades
     counters_.applied.add();
     emit(counters_, handler, trade);
 }
 
-/// Counts what became of the order and publishes the quote.
+/// Counts the result for the order and publishes the quote.
 template <class Handler>
 void ItchDecoder::settle(OrderBooks::Outcome outcome, std::uint16_t book, Bytes message, const Context& context,
                          Handler& handler) {

@@ -10,7 +10,7 @@ namespace millpond::feed {
 template <class Handler>
 void ItchDecoder::lose(core::Tally& counter, const Context& context, Handler& handler) {
     counter.add();
-    // What was published while the books were incomplete is marked already.
+    // Quotes published while the books were incomplete are already marked.
     if (!std::exchange(complete_, false)) return;
     const auto number = context.sequence;
     emit(counters_, handler, make_gap(context.arrival, number, number, GapReason::rejected));

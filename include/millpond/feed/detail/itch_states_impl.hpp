@@ -12,7 +12,7 @@ inline char ItchDecoder::market_of(const Venue& venue) noexcept {
     return venue.view() == "XPSX" ? at::kPsx : at::kNasdaq;
 }
 
-/// Reports the instrument's state, and its quote when the state changes the quote's flags.
+/// Reports the instrument's state, and its quote if the state changes the quote's flags.
 template <class Handler>
 void ItchDecoder::publish_state(std::uint16_t book, Bytes message, const Context& context, Handler& handler) {
     const auto& entry = books_[book];
@@ -97,8 +97,8 @@ void ItchDecoder::on_system_event(Bytes message, const Context& context, Handler
     emit(counters_, handler, status);
 }
 
-/// A Clear voids quotes only. So that no halt of a past session stays, the state of each halted instrument becomes
-/// unknown, and with a new session the channel's: at the end of a session the channel has said that it is over.
+/// A Clear voids only quotes. So that no halt of a past session remains, the state of each halted instrument becomes
+/// unknown, and with a new session that of the channel, which was closed at the end of the old session.
 template <class Handler>
 void ItchDecoder::forget_states(ClearReason reason, const Arrival& arrival, Handler& handler) {
     Status status;

@@ -20,7 +20,7 @@ struct alignas(core::kCacheLine) LevelChunk {
     std::array<std::uint64_t, kLevels> shares{};
 };
 
-/// The chunks of a side that has several, from the worst to the best.
+/// The chunks of a side with several, from the worst to the best.
 struct LevelDirectory {
     static constexpr std::size_t kChunks = 64;
 
@@ -29,7 +29,7 @@ struct LevelDirectory {
     std::array<std::uint8_t, kChunks> counts{};
 };
 
-/// Slots that are lent out by their index.
+/// Slots that are lent by index.
 ///
 /// Threads: one.
 /// Memory:  sizeof(T) + 4 bytes a slot, taken and touched once in the constructor, and in try_grow.
@@ -43,7 +43,7 @@ public:
         reset();
     }
 
-    /// kNone when all are in use. A slot holds what its last owner left there.
+    /// kNone if all are in use. A slot keeps the contents of its last owner.
     [[nodiscard]] std::uint32_t acquire() noexcept { return free_count_ == 0 ? kNone : free_[--free_count_]; }
     void release(std::uint32_t index) noexcept { free_[free_count_++] = index; }
 
@@ -56,12 +56,12 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] bool is_exhausted() const noexcept { return free_count_ == 0; }
-    /// Room for `slots` in all; throws std::bad_alloc and changes nothing visible without memory.
+    /// Reserves room for `slots` in total; throws std::bad_alloc and changes nothing visible without memory.
     void reserve(std::size_t slots) {
         free_.reserve(slots);
         slots_.reserve(slots);
     }
-    /// Needs that room.
+    /// Requires that reserve.
     void grow(std::size_t slots) noexcept {
         const auto before = slots_.size();
         slots_.resize(slots);
@@ -78,8 +78,8 @@ private:
     std::size_t free_count_{0};
 };
 
-/// The chunks that all sides of all books share, and the directories of sides with several chunks, of which there are
-/// at most half as many.
+/// The chunks, shared by all sides of all books, and the directories of sides with several chunks, at most half as
+/// many.
 ///
 /// Threads: one.
 /// Memory:  1,062 bytes a chunk, taken and touched once in the constructor, and in try_grow.
@@ -93,7 +93,7 @@ public:
     /// kNone when all are in use.
     [[nodiscard]] std::uint32_t acquire() noexcept { return chunks_.acquire(); }
     void release(std::uint32_t index) noexcept { chunks_.release(index); }
-    /// For a side that has acquired its second chunk: there is always one.
+    /// For a side that has acquired its second chunk: there is always a free directory.
     [[nodiscard]] std::uint32_t acquire_directory() noexcept { return directories_.acquire(); }
     void release_directory(std::uint32_t index) noexcept { directories_.release(index); }
 
@@ -105,8 +105,8 @@ public:
 
     [[nodiscard]] std::size_t chunks() const noexcept { return chunks_.size(); }
     [[nodiscard]] bool is_exhausted() const noexcept { return chunks_.is_exhausted(); }
-    /// Makes it a pool of `chunks` in all; references to chunks are void then. False, with nothing changed, when there
-    /// is no memory.
+    /// Grows the pool to `chunks` in total, which invalidates references to chunks. False, with nothing changed, if
+    /// there is no memory.
     [[nodiscard]] bool try_grow(std::size_t chunks) noexcept {
         if (chunks <= chunks_.size()) return true;
         try {

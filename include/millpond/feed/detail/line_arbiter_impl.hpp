@@ -38,7 +38,7 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
         return target.decode(bytes, arrival);
     }
     if (target.next() == 0 || !(numbers->session == target.session())) {
-        // Answers are of the session that was asked about, or of none that matters any more.
+        // Answers are of the session that was asked about, or of one that no longer matters.
         if (which == kAnswers) return line.counters.others.add();
         if (!enter(which, *numbers, bytes, arrival, target)) return;
     } else if (line.sessions.holding()) [[unlikely]] {
@@ -47,14 +47,14 @@ void LineArbiter<Decoder>::take(std::size_t which, std::span<const std::byte> by
     line.epoch = epoch_;
     heard_utc_ns_ = arrival.receive_utc_ns;
     const bool restarted = observe(line, *numbers);
-    // A heartbeat that its line doubts holds nothing up, and no server is asked for what it announces.
+    // A heartbeat that its own line contradicts delays nothing, and no server is asked for what it announces.
     const auto known = line.tracker.next();
     if (numbers->count == 0 && known != 0 && known < numbers->first) [[unlikely]]
         return line.counters.others.add();
     place(which, *numbers, restarted, bytes, arrival, target);
 }
 
-/// True when the line is seen to begin again at a lower number.
+/// True if the line restarts at a lower number.
 template <class Decoder>
 bool LineArbiter<Decoder>::observe(Line& line, const Numbers& numbers) noexcept {
     if (&line == &lines_[kAnswers]) return false;
@@ -65,15 +65,15 @@ bool LineArbiter<Decoder>::observe(Line& line, const Numbers& numbers) noexcept 
     return line.tracker.observe(numbers.first, numbers.count).restarted;
 }
 
-/// A datagram of another session than the decoder's. True when it is the decoder's session now and the datagram is
-/// still to be placed.
+/// A datagram of another session than the decoder's. True if its session is now the decoder's and the datagram
+/// still has to be placed.
 template <class Decoder>
 template <class Target>
 bool LineArbiter<Decoder>::enter(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
                                  const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
     if (target.next() != 0) {
-        // The other line is ahead by a session: what this one still brings of the one before is old.
+        // The other line is a session ahead: datagrams of the previous session are old.
         line.sessions.set_heard(heard_utc_ns_);
         const bool lags = left_ && numbers.session == *left_ && line.epoch < epoch_;
         if (lags && !line.sessions.is_silent(arrival.receive_utc_ns)) {
@@ -113,7 +113,7 @@ bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, st
         target.decode(bytes, arrival);
         return false;
     }
-    // Where another line has changed the session meanwhile, what this one held before that is not its successor.
+    // If another line has changed the session meanwhile, datagrams held on this line before do not follow.
     const bool other_changed = !line.sessions.is_in(target.session());
     if (line.sessions.holding() && (other_changed || !line.sessions.holds(numbers.session))) drop_stray(line);
     if (other_changed) line.sessions.enter(target.session());
@@ -134,7 +134,7 @@ bool LineArbiter<Decoder>::confirm(std::size_t which, const Numbers& numbers, st
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::begin_session(const Numbers& numbers, const Arrival& arrival, Target& target) {
-    // What still waits belongs to the old session.
+    // Waiting datagrams belong to the old session.
     while (waiting_ != 0) give_up(target);
     if (target.next() != 0) left_ = target.session();
     auto first = numbers.first;
@@ -175,13 +175,13 @@ void LineArbiter<Decoder>::place(std::size_t which, const Numbers& numbers, bool
     let_go(target);
 }
 
-/// Everything in it has come before, unless the sender begins again.
+/// All of it was received before, unless the sender restarts.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::pass_by(Line& line, const Numbers& numbers, bool restarted, std::span<const std::byte> bytes,
                                    const Arrival& arrival, Target& target) {
     ++old_run_;
-    // One line that goes back while the other brings new numbers is not believed.
+    // A line that goes back while the other has new numbers is ignored.
     if (restarted && old_run_ > SequenceTracker::kRestartAfter) {
         while (waiting_ != 0) give_up(target);
         old_run_ = 0;
@@ -198,7 +198,7 @@ template <class Target>
 void LineArbiter<Decoder>::hold(std::size_t which, const Numbers& numbers, std::span<const std::byte> bytes,
                                 const Arrival& arrival, Target& target) {
     auto& line = lines_[which];
-    // Most come in order: the place is looked for from the end.
+    // Most arrive in order: the position is searched from the end.
     std::size_t place = waiting_;
     while (place != 0 && slots_[waiting(place - 1)].numbers.first > numbers.first) --place;
     if (place != 0) {
@@ -224,7 +224,7 @@ void LineArbiter<Decoder>::hold(std::size_t which, const Numbers& numbers, std::
     std::memcpy(bytes_of(slot), bytes.data(), bytes.size());
 }
 
-/// Hands the first that waits to the decoder.
+/// Passes the first waiting datagram to the decoder.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::release_front(Target& target) {
@@ -239,7 +239,7 @@ void LineArbiter<Decoder>::release_front(Target& target) {
     target.decode({bytes_of(index), slot.size}, slot.arrival);
 }
 
-/// Hands over what waits for nothing any more.
+/// Passes on datagrams that no longer have to wait.
 template <class Decoder>
 template <class Target>
 void LineArbiter<Decoder>::let_go(Target& target) {

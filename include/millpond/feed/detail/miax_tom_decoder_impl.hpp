@@ -56,7 +56,7 @@ template <class Handler>
 DecodeResult MiaxTomDecoder::apply_other(std::span<const std::byte> datagram, const Arrival& arrival,
                                          Handler& handler) {
     const auto numbers = read_mach_numbers(datagram);
-    // Rubbish must not look like a new session.
+    // Invalid datagrams must not look like a new session.
     if (!numbers || !mach_packets_are_whole(datagram, 0)) return ignore(datagram);
     const Sessions::Datagram other{.numbers = *numbers, .bytes = datagram, .arrival = arrival};
     switch (sessions_.observe(other)) {
@@ -189,7 +189,7 @@ void MiaxTomDecoder::on_trade(const MachPacket& packet, const Arrival& arrival, 
     if (!expect(packet.message.size() == at::kTradeBytes, packet, arrival, handler)) return;
     const auto nanos = core::load_le<std::uint32_t>(packet.message.data() + at::kNanosAt);
     if (!expect(nanos < 1'000'000'000, packet, arrival, handler)) return;
-    if (packet.message[at::kCorrectionAt] != std::byte{0}) return counters_.ignored.add();  // told before
+    if (packet.message[at::kCorrectionAt] != std::byte{0}) return counters_.ignored.add();  // already reported
     const auto slot = find_or_add(core::load_le<std::uint32_t>(packet.message.data() + at::kProductAt));
     if (slot == kNoInstrument) return counters_.refused.add();
     auto trade = start<Trade>(packet, nanos, arrival);

@@ -28,13 +28,13 @@ public:
         std::uint64_t shares{0};
     };
 
-    /// shares: 1 or more. False when there is no room for a new level; nothing has changed then.
+    /// shares: 1 or more. False, with nothing changed, if there is no room for a new level.
     [[nodiscard]] bool add(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
-    /// False when there is no such level. A level without shares goes.
+    /// False if there is no such level. A level without shares is removed.
     bool take(LevelPool& pool, std::uint32_t key, std::uint64_t shares) noexcept;
 
-    /// Without shares and with key 0 when there is no level.
+    /// No shares and key 0 if there is no level.
     [[nodiscard]] Level best() const noexcept { return {best_key_, best_shares_}; }
 
     /// Calls visit(level) from the best to the worst.
@@ -49,9 +49,9 @@ public:
         }
     }
 
-    /// Whether a change of this level touches memory beside the object itself.
+    /// Whether a change of this level accesses memory outside of the object.
     [[nodiscard]] bool is_behind(std::uint32_t key) const noexcept { return used_ != 0 && key != best_key_; }
-    /// Asks for the keys of the best chunk ahead of their use, and then for the shares of a level that is_behind.
+    /// Prefetches the keys of the best chunk, and then the shares of a level that is_behind.
     void prefetch_keys(const LevelPool& pool) const noexcept {
         constexpr std::size_t kKeysEach = core::kCacheLine / sizeof(std::uint32_t);
         const auto& chunk = pool[last_];
@@ -62,13 +62,13 @@ public:
         __builtin_prefetch(&chunk.shares[std::max<std::size_t>(place_of(chunk, count_, key), 1) - 1], 1);
     }
 
-    /// Forgets all levels without giving their chunks back: for LevelPool::reset.
+    /// Drops all levels without returning their chunks: for LevelPool::reset.
     void forget() noexcept { *this = {}; }
 
 private:
     static constexpr std::size_t kLevels = LevelChunk::kLevels;
 
-    /// How many keys of the chunk are not above this one. Without branches: where a key belongs cannot be foreseen.
+    /// Number of keys in the chunk that are not above this one. Without branches, which would be unpredictable.
     [[nodiscard]] static std::size_t place_of(const LevelChunk& chunk, std::size_t count, std::uint32_t key) noexcept {
         const auto* first = chunk.keys.data();
         for (auto rest = count; rest > 1;) {
@@ -81,15 +81,15 @@ private:
     static void insert(LevelChunk& chunk, std::size_t count, std::size_t at, const Level& level) noexcept;
     static void erase(LevelChunk& chunk, std::size_t count, std::size_t at) noexcept;
 
-    /// Puts a level that is worse than the best one into its chunk, or adds its shares there.
+    /// Inserts a level that is worse than the best one into its chunk, or adds its shares there.
     [[nodiscard]] bool add_behind(LevelPool& pool, const Level& level) noexcept;
     [[nodiscard]] bool add_deep(LevelPool& pool, const Level& level) noexcept;
     bool take_behind(LevelPool& pool, const Level& level) noexcept;
     bool take_deep(LevelPool& pool, const Level& level) noexcept;
-    /// The best level has gone: the next one takes its place.
+    /// Replaces the removed best level by the next one.
     void advance(LevelPool& pool) noexcept;
     [[nodiscard]] bool split(LevelPool& pool, std::size_t at) noexcept;
-    /// After a level of chunk `at` has gone.
+    /// After a level of chunk `at` was removed.
     void shrink(LevelPool& pool, std::size_t at) noexcept;
     void shrink_several(LevelPool& pool, std::size_t at) noexcept;
     void merge_if_sparse(LevelPool& pool, LevelDirectory& directory, std::size_t left) noexcept;
@@ -102,8 +102,8 @@ private:
 
     std::uint64_t best_shares_{0};
     std::uint32_t best_key_{0};
-    std::uint32_t last_{0};       // the chunk of the best levels behind the best one
-    std::uint32_t directory_{0};  // of several chunks; of the last one it may hold an old number of levels
+    std::uint32_t last_{0};       // the chunk of the levels after the best one
+    std::uint32_t directory_{0};  // with several chunks; the number of levels of the last one may be old
     std::uint8_t used_{0};        // chunks
     std::uint8_t count_{0};       // levels in the last chunk
 };
@@ -155,7 +155,7 @@ inline bool PriceLevels::add_behind(LevelPool& pool, const Level& level) noexcep
     }
     auto& chunk = pool[last_];
     if (used_ > 1 && level.key < chunk.keys[0]) return add_deep(pool, level);
-    const bool above = count_ == 0 || chunk.keys[count_ - 1U] < level.key;  // as the best one that another has beaten
+    const bool above = count_ == 0 || chunk.keys[count_ - 1U] < level.key;  // the former best level
     const auto at = above ? count_ : place_of(chunk, count_, level.key);
     if (!above && at > 0 && chunk.keys[at - 1] == level.key) {
         chunk.shares[at - 1] += level.shares;

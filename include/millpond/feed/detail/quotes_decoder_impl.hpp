@@ -49,7 +49,7 @@ void QuotesDecoder::apply(std::span<const std::byte> datagram, const Checked& ch
 
 template <class Handler>
 std::uint32_t QuotesDecoder::apply_other(const Sessions::Datagram& datagram, const Checked& checked, Handler& handler) {
-    // Rubbish must not look like a new session.
+    // Invalid datagrams must not look like a new session.
     switch (checked.error ? Sessions::Verdict::ignored : sessions_.observe(datagram)) {
         case Sessions::Verdict::joined:
             apply(datagram.bytes, checked, datagram.arrival, handler);
@@ -72,7 +72,7 @@ std::uint32_t QuotesDecoder::apply_other(const Sessions::Datagram& datagram, con
     return quotes;
 }
 
-/// Which quotes are whole is known before a sequence number is taken, so that the rest counts as missing.
+/// Whole quotes are counted before a sequence number is used, so that the rest counts as missing.
 inline auto QuotesDecoder::check(std::span<const std::byte> datagram) noexcept -> Checked {
     Checked checked;
     checked.error = check_header(datagram, checked.header);
@@ -156,7 +156,7 @@ void QuotesDecoder::apply_quote(const std::byte* bytes, std::uint64_t sequence, 
     const auto symbol_bytes = static_cast<std::size_t>(bytes[at::kSymbolLengthAt]);
     Venue venue;
     Symbol symbol;
-    // In front of the names stand more than the eight bytes that read_name asks for.
+    // More than the eight bytes that read_name needs precede the names.
     if (!read_name(bytes + at::kNamesAt, venue_bytes, venue) ||
         !read_name(bytes + at::kNamesAt + venue_bytes, symbol_bytes, symbol)) {
         counters_.rejected.add();

@@ -9,11 +9,11 @@
 
 namespace millpond::feed {
 
-/// Puts the two sides of each instrument's quote together for feeds that send one side at a time.
+/// Combines the two sides of each instrument's quote for feeds that send one side at a time.
 ///
-/// A side is current when it was seen since the last gap, and the clear before that. A side last seen before a gap
+/// A side is current if it was updated since the last gap, and the clear before that. A side last updated before a gap
 /// keeps its price but makes the quote incomplete; a clear empties all sides. Both cost O(1): each side carries the
-/// generation in which it was seen.
+/// generation in which it was updated.
 ///
 /// Threads: one.
 /// Memory:  72 bytes an instrument, taken once from `memory` in the constructor.
@@ -22,7 +22,7 @@ public:
     struct Side {
         Price price{0};
         std::uint64_t size{0};
-        std::uint16_t flags{0};  ///< kHalted, kNotFirm: one side makes the quote so.
+        std::uint16_t flags{0};  ///< kHalted, kNotFirm: one side is enough to set them for the quote.
     };
 
     explicit TwoSidedQuotes(std::size_t capacity, std::pmr::memory_resource* memory = std::pmr::get_default_resource())
@@ -34,7 +34,7 @@ public:
     /// Sets prices, sizes and flags of the quote.
     void fill(std::size_t slot, Quote& quote) const noexcept;
 
-    /// From now on no side is known to be current.
+    /// From now on no side is current.
     void gap() noexcept { ++generation_; }
     /// From now on all sides are empty.
     void clear() noexcept { cleared_ = ++generation_; }

@@ -11,7 +11,7 @@ namespace millpond::fix::detail {
 /// Bytes of one scan; a longer message is scanned piece by piece.
 inline constexpr std::size_t kScanBytes = 4096;
 
-/// Bit i of word w is for byte 64 * w + i. Words behind the last byte's are not written.
+/// Bit i of word w is for byte 64 * w + i. Words after that of the last byte are not written.
 struct DelimiterMasks {
     std::array<std::uint64_t, kScanBytes / 64> delimiters;
     std::array<std::uint64_t, kScanBytes / 64> equals;
@@ -20,7 +20,7 @@ struct DelimiterMasks {
 /// size: at most kScanBytes. Returns the sum of the bytes.
 using ScanFunction = std::uint32_t (*)(const char* bytes, std::size_t size, DelimiterMasks& masks) noexcept;
 
-/// Where each delimiter stands, by ascending place; what lies behind the last one is undefined.
+/// Positions of the delimiters, ascending; entries after the last one are undefined.
 using DelimiterPlaces = std::array<std::uint16_t, kScanBytes + 64>;
 
 struct Listing {
@@ -52,7 +52,7 @@ enum class InstructionSet : std::uint8_t { scalar, avx2, avx512, avx512_vbmi2 };
 [[nodiscard]] bool supported(InstructionSet set) noexcept;
 [[nodiscard]] InstructionSet best_supported() noexcept;
 
-/// The caller has asked `supported`.
+/// The caller must have checked `supported`.
 [[nodiscard]] ScanFunction scan_function(InstructionSet set) noexcept;
 [[nodiscard]] ListFunction list_function(InstructionSet set) noexcept;
 [[nodiscard]] CountFunction count_function(InstructionSet set) noexcept;

@@ -8,8 +8,8 @@
 
 namespace millpond::fix::detail {
 
-/// Where in a message's list of fields a tag stands first, by the tag modulo a number of slots. Tags of one slot share
-/// it: then it has the first of them.
+/// The first position of a tag in a message's list of fields, by the tag modulo the number of slots. If tags share a
+/// slot, it has the first of them.
 class FieldIndex {
 public:
     static constexpr std::uint32_t kNone = 0xFFFF;
@@ -27,7 +27,7 @@ public:
         auto& slot = slots_[tag % kSlots];
         slot = (slot >> kIndexBits) == epoch_ ? slot : (epoch_ << kIndexBits) | index;
     }
-    /// Index of the first field in the tag's slot; kNone when no field with this tag was added.
+    /// Index of the first field in the tag's slot; kNone if no field with this tag was added.
     [[nodiscard]] std::uint32_t candidate(Tag tag) const noexcept {
         const auto slot = slots_[tag % kSlots];
         return (slot >> kIndexBits) == epoch_ ? slot & kNone : kNone;

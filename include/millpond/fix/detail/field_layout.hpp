@@ -11,13 +11,13 @@
 
 namespace millpond::fix::detail {
 
-/// What the fields of the last message of a type looked like, in their order, so that the next one's tags are compared
-/// instead of read. A guess only: every byte of a tag is compared before it is believed.
+/// The fields of the last message of a type, in order, so that the tags of the next one are compared instead of parsed.
+/// Only a guess: every byte of a tag is compared before it is used.
 class FieldLayout {
 public:
-    static constexpr std::size_t kCapacity = FieldShape::kCapacity;  ///< Fields; a message of more is not remembered.
+    static constexpr std::size_t kCapacity = FieldShape::kCapacity;  ///< Fields; a message with more is not remembered.
 
-    /// "tag=" as the eight bytes of a little-endian word, with the bytes that count.
+    /// "tag=" as the eight bytes of a little-endian word, with a mask of its bytes.
     struct Entry {
         std::uint64_t text{0};
         std::uint64_t mask{0};
@@ -41,7 +41,7 @@ public:
         index_.clear();
         shape_.clear();
     }
-    /// Fewer than kCapacity are there.
+    /// Requires fewer than kCapacity fields.
     void add(const Entry& entry) noexcept {
         index_.add(entry.tag, static_cast<std::uint32_t>(size_));
         entries_[size_++] = entry;

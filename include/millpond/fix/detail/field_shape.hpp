@@ -13,13 +13,13 @@
 
 namespace millpond::fix::detail {
 
-/// The last message of a layout as it lay in its bytes: a next one whose tags, '=' and delimiters stand in the same
-/// places, because its values are as wide, has the same fields. A guess only: all of these bytes are compared, and that
-/// no other is a delimiter.
+/// The bytes of the last message of a layout: a next one with the same tags, '=' and delimiters at the same
+/// positions, because its values have the same width, has the same fields. Only a guess: all of these bytes are
+/// compared, and no other byte may be a delimiter.
 class FieldShape {
 public:
     static constexpr std::size_t kBytes = 1536;    ///< A message with a longer body is not remembered.
-    static constexpr std::size_t kCapacity = 192;  ///< Likewise one of more fields.
+    static constexpr std::size_t kCapacity = 192;  ///< Nor is one with more fields.
 
     /// Bytes of the body; 0: nothing is remembered.
     [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -27,17 +27,17 @@ public:
     /// Of the body. Bytes that must be the same have 255 in the mask, the others 0.
     [[nodiscard]] const char* text() const noexcept { return text_.data(); }
     [[nodiscard]] const char* mask() const noexcept { return mask_.data(); }
-    /// Of the message that is remembered, whose body began at body_offset(); CheckSum last.
+    /// Of the remembered message, whose body began at body_offset(); CheckSum last.
     [[nodiscard]] const Field* fields() const noexcept { return fields_.data(); }
     [[nodiscard]] std::uint32_t body_offset() const noexcept { return body_offset_; }
 
-    /// Whether a message may have it whose body this is: the same fields, or fewer of them. Looks at one place only.
+    /// Whether a message with this body may have this shape: the same fields, or fewer. Compares one position only.
     [[nodiscard]] bool may_fit(const char* body, std::size_t size) const noexcept {
         if (size > size_ || text_[size - 1] != '\x01' || size < 8) return false;
         const auto middle = (size - 8) / 2;
         return ((load_word(body + middle) ^ load_word(text() + middle)) & load_word(mask() + middle)) == 0;
     }
-    /// How many fields lie in front of the body's end, where one of them ends.
+    /// Number of fields before the body's end, if a field ends there.
     [[nodiscard]] std::size_t fields_before(std::size_t size) const noexcept {
         if (size == size_) return count_ - 1;
         const auto* end = std::partition_point(

@@ -5,14 +5,14 @@
 
 namespace millpond::fix::detail {
 
-/// When a guess that was wrong is made again: soon at first, then later and later while none is right twice.
+/// When to repeat a guess that was wrong: soon at first, then less and less often while none is right twice.
 class Patience {
 public:
     void matched() noexcept {
         misses_ = 0;
         patience_ = kLeast;
     }
-    /// The guess was wrong. Whether to make another.
+    /// The guess was wrong. Returns whether to make another.
     [[nodiscard]] bool missed() noexcept {
         if (++misses_ < patience_) return false;
         misses_ = 0;

@@ -8,16 +8,16 @@
 
 namespace millpond::fix::detail {
 
-/// The tags that the texts met last stand for, so that a known one is compared instead of read. Direct-mapped.
+/// The tags of the last texts, so that a known text is compared instead of parsed. Direct-mapped.
 class TagCache {
 public:
     static constexpr std::uint32_t kLongest = 7;  ///< Characters of a text.
 
-    /// A text's characters in the highest bytes of the key, zeros below; longer texts have a key of no use.
+    /// A text's characters in the highest bytes of the key, zeros below; longer texts have no valid key.
     [[nodiscard]] static std::uint64_t key_of(std::uint64_t word, std::uint32_t length) noexcept {
         return word << ((64 - 8 * length) & 63U);
     }
-    /// tag::kInvalid where the text is not known.
+    /// tag::kInvalid if the text is unknown.
     [[nodiscard]] Tag find(std::uint64_t key, std::uint32_t length) const noexcept {
         const auto& entry = entries_[place(key)];
         return entry.key == key && entry.length == length ? entry.tag : tag::kInvalid;

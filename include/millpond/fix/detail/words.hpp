@@ -23,7 +23,7 @@ namespace millpond::fix::detail {
     return word;
 }
 
-/// How many characters stand before the first that is `c`; 8 when none is.
+/// Number of characters before the first `c`; 8 if there is none.
 [[nodiscard]] inline std::size_t chars_before(std::uint64_t word, char c) noexcept {
     const auto differs = word ^ (0x0101010101010101ULL * static_cast<unsigned char>(c));
     const auto zero = (differs - 0x0101010101010101ULL) & ~differs & 0x8080808080808080ULL;
@@ -36,14 +36,14 @@ namespace millpond::fix::detail {
     return ((values | (values + 0x0606060606060606ULL)) & 0xF0F0F0F0F0F0F0F0ULL) == 0;
 }
 
-/// The number that eight bytes of 0 to 9 make, the most significant digit lowest.
+/// The number with eight digits given as bytes of 0 to 9, the most significant digit lowest.
 [[nodiscard]] inline std::uint32_t number_of(std::uint64_t values) noexcept {
     const auto pairs = (values * 10 + (values >> 8)) & 0x00FF00FF00FF00FFULL;
     const auto fours = (pairs * 100 + (pairs >> 16)) & 0x0000FFFF0000FFFFULL;
     return static_cast<std::uint32_t>(fours * 10'000 + (fours >> 32));
 }
 
-/// The last `length` characters (1 to 8) before `end` as a number; false in `ok` when one is no digit. Eight bytes
+/// The last `length` characters (1 to 8) before `end` as a number; `ok` is false if one is not a digit. Eight bytes
 /// before `end` are readable.
 [[nodiscard]] inline std::uint32_t digits_before(const char* end, std::size_t length, bool& ok) noexcept {
     const auto keep = ~std::uint64_t{0} << (8 * (8 - length));
@@ -52,8 +52,8 @@ namespace millpond::fix::detail {
     return number_of(values);
 }
 
-/// "123.45" without its point: the digits that `length` characters (1 to 8) before `end` make, and how many of them
-/// stand behind the point. False in `ok` when that is no decimal of digits and at most one point. Eight bytes before
+/// "123.45" without its point: the digits of the `length` characters (1 to 8) before `end`, and how many of them
+/// follow the point. `ok` is false if these are not digits with at most one point. Eight bytes before
 /// `end` are readable.
 struct ShortDecimal {
     std::uint32_t digits{0};

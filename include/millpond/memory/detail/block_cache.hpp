@@ -15,7 +15,7 @@
 
 namespace millpond::memory::detail {
 
-/// Where the blocks of a pool are, and which pointer is which.
+/// Maps pointers of a pool to block numbers and back.
 ///
 /// Source: exact division by multiplication with the inverse modulo 2^64: Granlund and Montgomery 1994, section 9.
 class BlockGrid {
@@ -37,13 +37,13 @@ public:
     [[nodiscard]] Block block(std::uint32_t index) const noexcept { return first_ + index * stride_; }
     [[nodiscard]] std::uint64_t count() const noexcept { return count_and_shift_ >> kShiftBits; }
 
-    /// The index of the block at `pointer`; count() or more for every pointer that is no block's.
+    /// The index of the block at `pointer`; count() or more for every pointer that is not to a block.
     [[nodiscard]] std::uint64_t index_of(const void* pointer) const noexcept {
         return std::rotr(distance_to(pointer) * inverse_, static_cast<int>(shift()));
     }
     [[nodiscard]] bool holds(const void* pointer) const noexcept { return index_of(pointer) < count(); }
 
-    /// Copies `count` pointers. False when one was no block's.
+    /// Copies `count` pointers. False if one was not to a block.
     [[nodiscard]] bool copy(Block* __restrict to, void* const* __restrict from, std::size_t count) const noexcept;
 
 private:
@@ -70,8 +70,8 @@ inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, 
         }
         return highest < this->count();
     }
-    // The same division modulo 2^32, where no bit of a distance is lost: more of them fit into a register. Of each
-    // product only the half that belongs to the low half of a distance counts.
+    // The same division modulo 2^32, which loses no bit of a distance: more of them fit into a register. Of each
+    // product only the half of the low half of a distance is used.
     using Distances [[gnu::vector_size(kLanes * sizeof(std::uint64_t))]] = std::uint64_t;
     using Halves [[gnu::vector_size(sizeof(Distances))]] = std::uint32_t;
     const auto first = Distances{} + reinterpret_cast<std::uintptr_t>(first_);
@@ -91,7 +91,7 @@ inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, 
         copy_lanes(at);
         copy_lanes(at + kLanes);
     }
-    copy_lanes(count - 2 * kLanes);  // These may have been copied already.
+    copy_lanes(count - 2 * kLanes);  // These may already have been copied.
     copy_lanes(count - kLanes);
     constexpr std::size_t kLow = std::endian::native == std::endian::little ? 0 : 1;
     const auto all = bits[0] | bits[1] | bits[2] | bits[3];
@@ -107,35 +107,35 @@ inline bool BlockGrid::copy(Block* __restrict to, void* const* __restrict from, 
 struct alignas(core::kFalseSharingRange) BlockCache {
     using Block = BlockGrid::Block;
 
-    /// Magazines end at multiples of this, and a null lies below each, so that the address of a place and what is in
-    /// it tell whether a magazine is full or empty. Inside a larger magazine an address may say full that is not.
+    /// Magazines end at multiples of this, and a null is below each, so that the address and the contents of a place
+    /// show whether a magazine is full or empty. Inside a larger magazine an address may look full although it is not.
     static constexpr std::size_t kMagazineUnit = 512;
 
-    /// A release goes to *top, an acquire takes from top[-1]. Where each operation must go the long way, in strict
-    /// pools and without magazines, it stays at a place that looks full and empty.
+    /// A release writes to *top, an acquire takes from top[-1]. If each operation must take the slow path, in strict
+    /// pools and without magazines, it stays at a place that looks both full and empty.
     std::atomic<Block*> top{nullptr};
     BlockGrid grid;
     core::Tally released;
 
     void* pool{nullptr};
     std::atomic<Block*> long_way_top{nullptr};  ///< What `top` is elsewhere.
-    Block* bottom{nullptr};                     ///< Where the loaded magazine begins.
-    Block* end{nullptr};                        ///< Where it ends.
-    Block* magazines{nullptr};                  ///< Where all of them begin: a place that looks full and empty.
-    Block* spare{nullptr};                      ///< Where the spare one begins.
-    std::atomic<std::uint64_t> carried{0};  ///< Blocks that came into the loaded magazine but by releases, less those
-                                            ///< that left it but by acquisitions: what is acquired is not counted.
-    std::int64_t told{0};                   ///< What the depot knows of lent().
+    Block* bottom{nullptr};                     ///< Start of the loaded magazine.
+    Block* end{nullptr};                        ///< Its end.
+    Block* magazines{nullptr};                  ///< Start of all of them: a place that looks both full and empty.
+    Block* spare{nullptr};                      ///< Start of the spare one.
+    std::atomic<std::uint64_t> carried{0};      ///< Net blocks added to the loaded magazine other than by release and
+                                                ///< acquire: acquired blocks are not counted.
+    std::int64_t told{0};                       ///< The part of lent() that the depot has.
     core::Tally refused;
     core::Tally exchanges;
-    std::atomic<std::uint32_t> moves{0};  ///< Odd while one goes on.
+    std::atomic<std::uint32_t> moves{0};  ///< Odd during a move.
     std::uint32_t magazine_blocks{0};
     std::uint32_t magazine_places{0};  ///< From one to the next.
     bool long_way{false};
     bool strict{false};  ///< As the pool.
     bool spare_is_full{false};
     bool taken{false};      ///< Under the pool's mutex.
-    Block single{nullptr};  ///< Stands for the magazine where there are none.
+    Block single{nullptr};  ///< Replaces the magazine if there are none.
 
     void describe(void* its_pool, const BlockGrid& blocks, const PoolLayout& layout, Block* first_magazine) noexcept {
         pool = its_pool;
@@ -148,7 +148,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         if (long_way) top.store(magazines, std::memory_order_relaxed);
     }
 
-    /// Null when the magazine is empty, or the operation must go the long way.
+    /// Null if the magazine is empty, or the operation must take the slow path.
     [[nodiscard]] Block try_pop() noexcept {
         auto* const at = top.load(std::memory_order_relaxed);
         auto* const block = at[-1];
@@ -156,7 +156,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
             top.store(at - 1, std::memory_order_relaxed);
         return block;
     }
-    /// False when the magazine is full, or it may be, or the operation must go the long way.
+    /// False if the magazine is full, or may be, or the operation must take the slow path.
     [[nodiscard]] bool try_push(Block block) noexcept {
         auto* const at = top.load(std::memory_order_relaxed);
         if (reinterpret_cast<std::uintptr_t>(at) % kMagazineUnit == 0) [[unlikely]]
@@ -166,7 +166,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         return true;
     }
 
-    // The long way.
+    // The slow path.
     [[nodiscard]] Block* position() const noexcept {
         return (long_way ? long_way_top : top).load(std::memory_order_relaxed);
     }
@@ -198,7 +198,7 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         (long_way ? long_way_top : top).store(at, std::memory_order_release);
         moves.store(number + 2, std::memory_order_release);
     }
-    /// The first `count` of the magazine's places hold blocks.
+    /// The first `count` places of the magazine hold blocks.
     void load(Block* magazine, std::size_t count) noexcept {
         const auto unloaded = level();
         bottom = magazine;
@@ -222,16 +222,16 @@ struct alignas(core::kFalseSharingRange) BlockCache {
         return true;
     }
 
-    // For any thread, while the owner goes on.
-    /// Blocks in the loaded magazine, told by the address alone.
+    // For any thread, while the owner continues.
+    /// Blocks in the loaded magazine, from the address alone.
     [[nodiscard]] std::uint64_t held() const noexcept {
         const auto* const at = (long_way ? long_way_top : top).load(std::memory_order_acquire);
         if (at == nullptr || magazine_blocks == 0) return 0;
         const auto place = static_cast<std::uint64_t>(at - magazines) % magazine_places;
         return place == 0 ? magazine_blocks : magazine_blocks - (magazine_places - place);
     }
-    /// Acquired less released; less than none, modulo 2^64, where others' blocks are released. It was so during the
-    /// call; up to a magazine less if the owner is preempted in the middle of a move.
+    /// Acquired minus released; negative, modulo 2^64, if blocks of other threads are released. The value at some time
+    /// during the call; up to a magazine less if the owner is preempted in the middle of a move.
     [[nodiscard]] std::uint64_t lent() const noexcept {
         for (int tries = 0; tries < 100; ++tries) {
             const auto number = moves.load(std::memory_order_acquire);

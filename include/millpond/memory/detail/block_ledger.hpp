@@ -14,16 +14,16 @@ namespace millpond::memory::detail {
 void hide(void* begin, std::size_t bytes) noexcept;
 
 enum class Content : std::uint8_t {
-    old,   ///< What was written before counts.
-    none,  ///< Reading it before it is written is a fault, which valgrind reports.
+    old,   ///< Its contents count as written.
+    none,  ///< Reading it before it is written is a fault that valgrind reports.
 };
 /// Ends that.
 void show(void* begin, std::size_t bytes, Content content) noexcept;
 
-/// What a checked pool remembers of its blocks, apart from them.
+/// State of the blocks of a checked pool, apart from the blocks.
 ///
-/// Threads: any, for blocks that they own. Of two releases at the very same moment the second is found when the block
-///          is acquired for the second time.
+/// Threads: any, for blocks that they own. Of two simultaneous releases the second is detected when the block is
+///          acquired for the second time.
 /// Memory:  24 bytes a block in the pool's Region, 16 more after each block.
 class BlockLedger {
 public:
@@ -38,9 +38,9 @@ public:
     BlockLedger(const char* pool, std::byte* records, std::uint32_t blocks, std::size_t block_bytes,
                 bool fill) noexcept;
 
-    /// The block at `index` goes out to a user.
+    /// The block at `index` is acquired.
     void acquired(std::uint32_t index, std::byte* block, Checked::Place place) noexcept;
-    /// The block at `index` comes back. Ends the program, naming the fault, if it was not out or was overrun.
+    /// The block at `index` is released. Terminates the program with the fault if it was not in use or was overrun.
     void released(std::uint32_t index, std::byte* block) noexcept;
 
     [[nodiscard]] bool is_out(std::uint32_t index) const noexcept {
@@ -54,7 +54,7 @@ private:
     static constexpr std::uint64_t kGuard = 0xC0DE'FACE'5AFE'B10C;
     static constexpr unsigned char kReleased = 0xDD;
 
-    // One by one, as they are written: a wider load would wait for the stores.
+    // One by one, as they were written: a wider load would wait for the stores.
     static void put_word(std::byte* at, std::uint64_t word) noexcept { std::memcpy(at, &word, sizeof word); }
     static std::uint64_t word_at(const std::byte* at) noexcept {
         std::uint64_t word = 0;

@@ -6,7 +6,7 @@
 
 #include <millpond/memory/block_pool.hpp>
 
-// Bodies of BasicBlockPool that run once a pool, once a thread, or for threads without a cache.
+// Bodies of BasicBlockPool that run once for each pool or thread, or for threads without a cache.
 namespace millpond::memory {
 
 template <class Policy>
@@ -94,7 +94,7 @@ auto BasicBlockPool<Policy>::cache_of_this_thread() noexcept -> BlockCache* {
     if (cache == nullptr) return nullptr;
     try {
         slot_.remember(cache);
-    } catch (const std::exception&) {  // No memory for the thread's table: it goes without.
+    } catch (const std::exception&) {  // No memory for the thread's table: the thread has no cache.
         detach(*cache);
         return nullptr;
     }
@@ -148,7 +148,7 @@ template <class Policy>
 void BasicBlockPool<Policy>::detach_held(BlockCache& cache) noexcept {
     const std::lock_guard lock(mutex_);
     drain(cache);
-    depot_.count_lent(cache);  // The depot goes on counting what it has lent.
+    depot_.count_lent(cache);  // The depot continues to count its lent blocks.
     gone_.add_counts_of(cache);
     std::erase(held_, &cache);
 }
@@ -188,13 +188,13 @@ PoolStats BasicBlockPool<Policy>::stats() const {
     stats.magazine_blocks = layout_.magazine_blocks;
     stats.strict = layout_.strict || layout_.magazine_blocks == 0;
     const std::lock_guard lock(mutex_);
-    // Releases first: a block that comes back meanwhile is then counted as in use.
+    // Releases first: a block that is released meanwhile is then counted as in use.
     for_each_cache([&](const BlockCache& cache) { stats.released += cache.released.read(); });
     for_each_cache([&](const BlockCache& cache) {
         stats.refused += cache.refused.read();
         stats.exchanges += cache.exchanges.read();
     });
-    // A magazine that is just exchanged may be seen before or after; no count ever runs backwards.
+    // A magazine that is being exchanged may be seen before or after; no count ever decreases.
     const auto lent = static_cast<std::int64_t>(count_in_use());
     stats.in_use = static_cast<std::uint64_t>(std::clamp<std::int64_t>(lent, 0, layout_.owned));
     stats.acquired = most_acquired_ = std::max(most_acquired_, stats.released + stats.in_use);

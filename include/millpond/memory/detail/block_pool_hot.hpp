@@ -99,7 +99,7 @@ bool BasicBlockPool<Policy>::take_credits(std::uint64_t count) noexcept {
 template <class Policy>
 template <class Element>
 bool BasicBlockPool<Policy>::acquire_batch_with(BlockCache& cache, std::span<Element*> blocks, Place place) noexcept {
-    // An empty batch, which may be at null, goes the other way, too: 0 - 1 is above every level.
+    // An empty batch, which may be at null, also takes the other branch: 0 - 1 is above every level.
     if (Policy::kChecked || cache.long_way || blocks.size() - 1 >= cache.level())
         return acquire_batches(cache, blocks, place);
     auto* const from = cache.position() - blocks.size();
@@ -139,7 +139,7 @@ bool BasicBlockPool<Policy>::acquire_batches(BlockCache& cache, std::span<Elemen
         auto* const from = cache.position() - round;
         std::memcpy(static_cast<void*>(&blocks[done]), static_cast<const void*>(from), round * sizeof *from);
         if (done + round < blocks.size()) {
-            cache.move_to(from, 0, round);  // They count as lent when all are here.
+            cache.move_to(from, 0, round);  // They count as lent once all are taken.
         } else {
             cache.carry(done, 0);
             cache.set_position(from);

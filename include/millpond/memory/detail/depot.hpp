@@ -14,9 +14,9 @@
 
 namespace millpond::memory::detail {
 
-/// Where full and empty magazines wait. A magazine is moved whole, by one compare-and-swap.
+/// Holds full and empty magazines. A magazine is moved as a whole, by one compare-and-swap.
 ///
-/// Threads: any, each with a cache of its own.
+/// Threads: any, each with its own cache.
 /// Source:  Bonwick and Adams 2001, "Magazines and Vmem"; its depot is locked, this one is two lock-free stacks.
 template <class Policy>
 class Depot {
@@ -26,25 +26,25 @@ public:
     /// Fills the magazines with all blocks, lowest first. `memory`: the start of the pool's Region.
     Depot(std::byte* memory, const PoolLayout& layout, const BlockGrid& grid);
 
-    /// Exchanges the cache's empty magazine for a full one. False when there is none; nothing has changed then.
+    /// Exchanges the cache's empty magazine for a full one. False, with nothing changed, if there is none.
     /// Only while the cache holds no block.
     [[nodiscard]] bool refill(BlockCache& cache) noexcept;
 
     /// Exchanges one of the cache's two full magazines for an empty one.
     void make_room(BlockCache& cache) noexcept;
 
-    /// Gives the cache its two empty magazines; takes them back.
+    /// Give the cache its two empty magazines; take them back.
     void equip(BlockCache& cache) noexcept;
     void strip(BlockCache& cache) noexcept;
 
-    /// A block goes straight back, in a pool without magazines.
+    /// Returns a block directly, in a pool without magazines.
     void push_block(std::uint32_t index) noexcept {
         full_.push(links_, index);
         lent_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Adds what the cache has lent since it was last here to what all have; exact for this one, and at most a magazine
-    /// away for each other one, because none lends or takes back more without being here.
+    /// Adds the blocks that the cache has lent since the last call to the total; exact for this cache, and off by at
+    /// most a magazine for each other one, because none lends or takes back more without a call.
     void count_lent(BlockCache& cache) noexcept {
         const auto now = static_cast<std::int64_t>(cache.lent());
         if (now == cache.told) return;
@@ -56,12 +56,12 @@ public:
     [[nodiscard]] std::uint64_t most_lent() const noexcept {
         const auto most = static_cast<std::uint64_t>(most_lent_.load(std::memory_order_relaxed));
         if (most <= layout_.capacity) return most;
-        // More than the capacity was in use only where what the caches may hide does not explain it.
+        // Counts more than the capacity as in use only if the error of the caches does not explain it.
         const auto hidden = (layout_.caches + std::uint64_t{1}) * layout_.magazine_blocks;
         return std::max<std::uint64_t>(layout_.capacity, most - std::min(hidden, most));
     }
 
-    /// Begins to count the most from here. Nothing is in use.
+    /// Restarts the maximum. Nothing may be in use.
     void forget_most_lent() noexcept {
         lent_.store(0, std::memory_order_relaxed);
         most_lent_.store(0, std::memory_order_relaxed);
@@ -70,13 +70,13 @@ public:
     /// Calls visit(block) for each block in the depot. The pool must be idle.
     template <class Visit>
     void for_each_block(Visit&& visit) const;
-    /// How many magazines are empty. The pool must be idle.
+    /// Number of empty magazines. The pool must be idle.
     [[nodiscard]] std::size_t count_empty() const noexcept;
 
 private:
     static constexpr std::uint32_t kNone = IndexStack<Policy>::kNone;
 
-    /// It ends where the next one's places begin.
+    /// It ends where the places of the next one begin.
     [[nodiscard]] Block* magazine(std::uint32_t number) const noexcept {
         return magazines_ + (std::size_t{number} + 1) * layout_.magazine_places - layout_.magazine_blocks;
     }
@@ -106,7 +106,7 @@ Depot<Policy>::Depot(std::byte* memory, const PoolLayout& layout, const BlockGri
     std::uninitialized_value_construct_n(links_, std::max(full, layout.magazines));
     for (auto number = layout.magazines; number-- > full;) empty_.push(links_, number);
     for (auto number = full; number-- > 0;) {
-        // A cache pops from the top: the lowest index lies there.
+        // A cache pops from the top, where the lowest index is.
         for (std::uint32_t i = 0; i < size; ++i) magazine(number)[i] = grid.block((number + 1) * size - 1 - i);
         full_.push(links_, number);
     }
@@ -128,7 +128,7 @@ bool Depot<Policy>::refill(BlockCache& cache) noexcept {
     empty_.push(links_, number_of(cache.bottom));
     cache.load(magazine(number), cache.magazine_blocks);
     cache.exchanges.add();
-    // The first blocks are written soon; the lines may lie in the cache of the core that released them.
+    // The first blocks are written soon; their lines may be in the cache of the core that released them.
     for (auto* next = cache.end; next != cache.bottom && cache.end - next < 4;) __builtin_prefetch(*--next, 1);
     return true;
 }

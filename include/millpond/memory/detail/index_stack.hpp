@@ -11,11 +11,11 @@ namespace millpond::memory::detail {
 /// Lock-free stack of the numbers 0..n-1, each of which is on it at most once.
 ///
 /// The head is one word, {index, tag}: every change adds one to the tag, so that a pop which was interrupted between
-/// reading the head and replacing it fails, although the same index may be on top again (ABA). It would have to sleep
-/// through exactly a multiple of 2^32 changes to be fooled.
+/// reading the head and replacing it fails, although the same index may be on top again (ABA). It would have to miss
+/// exactly a multiple of 2^32 changes to succeed wrongly.
 ///
 /// Threads: any.
-/// Memory:  one word; the links stand in an array of the caller, shared by stacks that never hold the same index.
+/// Memory:  one word; the links are in an array of the caller, shared by stacks that never hold the same index.
 /// Source:  Treiber 1986; IBM System/370 Principles of Operation, "compare double and swap", for the tag.
 template <class Policy>
 class IndexStack {
@@ -23,7 +23,7 @@ public:
     using Links = std::atomic<std::uint32_t>*;
     static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-    /// What a pop has read before it decides.
+    /// What a pop has read before its decision.
     struct Look {
         std::uint64_t head;
         std::uint32_t next;
@@ -41,7 +41,7 @@ public:
                                          std::memory_order_relaxed));
     }
 
-    /// kNone when it is empty.
+    /// kNone if it is empty.
     [[nodiscard]] std::uint32_t pop(Links links) noexcept {
         for (auto seen = look(links);;) {
             if (seen.index() == kNone) return kNone;
@@ -55,7 +55,7 @@ public:
         return with_link(links, head_.load(std::memory_order_acquire));  // sync "pushed": the release in push
     }
 
-    /// The second half: false when the stack has changed since `seen`, which then holds the new state.
+    /// The second half: false if the stack has changed since `seen`, which then has the new state.
     [[nodiscard]] bool take(Links links, Look& seen) noexcept {
         if (head_.compare_exchange_weak(seen.head, with_next_tag(seen.next, seen.head),
                                         std::memory_order_acquire,  // sync "pushed": the release in push
@@ -70,7 +70,7 @@ private:
     static std::uint64_t with_next_tag(std::uint32_t index, std::uint64_t head) noexcept {
         return (std::uint64_t{index} << 32) | static_cast<std::uint32_t>(head + 1);
     }
-    /// The link may be stale when another thread takes the index meanwhile; then the tag has changed and take fails.
+    /// The link may be stale if another thread takes the index meanwhile; then the tag has changed and take fails.
     static Look with_link(Links links, std::uint64_t head) noexcept {
         const auto index = static_cast<std::uint32_t>(head >> 32);
         return {head, index == kNone ? kNone : links[index].load(std::memory_order_relaxed)};

@@ -7,7 +7,7 @@
 
 namespace millpond::memory::detail {
 
-/// The sizes of a pool's parts and where each begins in its Region: blocks, then what the pool needs to know of them.
+/// The sizes and offsets of a pool's parts in its Region: blocks, then the pool's data about them.
 ///
 /// With caches of two magazines each, C threads and the shared cache can hold blocks that a further thread needs, so a
 /// pool of N owns N + 2 * C * M blocks. Magazines: one for each M blocks, and two for each cache that are not full.
@@ -19,7 +19,7 @@ struct PoolLayout {
     std::uint32_t capacity{0};
     std::uint32_t owned{0};
     std::uint32_t magazine_blocks{0};  ///< M; 0: the depot hands out single blocks, caches only count.
-    std::uint32_t magazine_places{0};  ///< From one magazine to the next.
+    std::uint32_t magazine_places{0};  ///< Distance between magazines.
     std::uint32_t magazines{0};
     std::uint32_t caches{0};  ///< C, without the shared one.
     bool strict{false};
@@ -31,7 +31,7 @@ struct PoolLayout {
     std::size_t region_bytes{0};
 };
 
-/// record_bytes, guard_bytes: what a checked pool keeps a block, and after a block.
+/// record_bytes, guard_bytes: sizes that a checked pool adds for each block, and after each block.
 /// Throws std::invalid_argument naming the value and its bound.
 [[nodiscard]] PoolLayout plan_pool(std::size_t block_bytes, std::size_t capacity, const PoolOptions& options,
                                    std::size_t record_bytes, std::size_t guard_bytes);

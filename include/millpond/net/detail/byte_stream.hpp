@@ -13,8 +13,8 @@ namespace millpond::net::detail {
 
 class Expander;
 
-/// The bytes of a file from first to last, through a buffer that is refilled when it runs out; or of a stretch of
-/// memory. Works on pipes too. A file that begins as gzip or zstd does is decompressed on the way: offsets then count
+/// The bytes of a file from first to last, through a buffer that is refilled when it is empty; or of a range of
+/// memory. Works on pipes too. A gzip or zstd file, detected by its first bytes, is decompressed: offsets then refer to
 /// its contents.
 class ByteStream {
 public:
@@ -25,19 +25,19 @@ public:
     ByteStream& operator=(ByteStream&&) noexcept;
     ~ByteStream();
 
-    /// The next bytes, without taking them: at least `count` unless the file ends before. Valid until the next peek.
+    /// The next bytes, without consuming them: at least `count` unless the file ends before. Valid until the next peek.
     /// count: at most kLongest.
     [[nodiscard]] std::span<const std::byte> peek(std::size_t count);
-    /// Takes bytes that peek has shown.
+    /// Consumes bytes that peek has returned.
     void take(std::size_t count) noexcept;
 
-    /// Bytes taken so far.
+    /// Bytes consumed so far.
     [[nodiscard]] std::uint64_t offset() const noexcept { return offset_; }
     /// Compressed bytes read so far; 0 for a file that is not compressed.
     [[nodiscard]] std::uint64_t packed_offset() const noexcept { return packed_offset_; }
-    /// errno of a read that failed, after which the stream ends; 0 when none did.
+    /// errno of a failed read, after which the stream ends; 0 if none failed.
     [[nodiscard]] int read_error() const noexcept { return read_error_; }
-    /// Why compressed data ends early and at which of its bytes, once every byte before that has been shown; else
+    /// Why compressed data ends early, and at which byte, once every byte before that has been returned; else
     /// empty.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 

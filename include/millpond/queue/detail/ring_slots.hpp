@@ -18,8 +18,8 @@
 
 namespace millpond::queue::detail {
 
-/// The slots of a ring with one consumer. A slot says itself whether its message is there, so a message and the news of
-/// it cross to the consumer's processor in one cache line. Positions count up from 0; a position's slot is its
+/// The slots of a ring with one consumer. A slot itself shows whether its message is there, so a message and its
+/// announcement move to the consumer's processor in one cache line. Positions count up from 0; a position's slot is its
 /// remainder by the capacity.
 ///
 /// Threads: put and mark on the thread that owns the position, is_filled and take on the consumer's. The ring waits
@@ -29,7 +29,7 @@ namespace millpond::queue::detail {
 template <class T>
 class RingSlots {
 public:
-    /// ring: whose capacity it is, for the message. Throws std::invalid_argument unless it is a power of two.
+    /// ring: the owner of the capacity, for the message. Throws std::invalid_argument unless it is a power of two.
     RingSlots(const char* ring, std::size_t capacity, std::pmr::memory_resource* memory)
         : capacity_(capacity), memory_(memory) {
         if (!std::has_single_bit(capacity)) {
@@ -39,7 +39,7 @@ public:
         slots_ = static_cast<Slot*>(memory_->allocate(capacity_ * sizeof(Slot), kAlignment));
         for (std::size_t i = 0; i < capacity_; ++i) std::construct_at(&slots_[i].filled, 0U);
     }
-    /// Leaves the messages: see destroy_from.
+    /// Does not destroy the messages: see destroy_from.
     ~RingSlots() { memory_->deallocate(slots_, capacity_ * sizeof(Slot), kAlignment); }
     RingSlots(const RingSlots&) = delete;
     RingSlots& operator=(const RingSlots&) = delete;
@@ -66,7 +66,7 @@ public:
         return slots_[position & (capacity_ - 1)].filled.load(std::memory_order_acquire) == position + 1;
     }
     /// Moves the message at `position`, if it is there; the caller then frees the slot. No loop over several: a
-    /// processor that guesses one more turn reads the next slot, whose line the producer is about to write.
+    /// processor that speculates one more iteration reads the next slot, whose line the producer is about to write.
     [[nodiscard]] bool take(std::uint64_t position, T& into) noexcept {
         if (!is_filled(position)) return false;
         auto* const message = slot(position).message();
@@ -80,10 +80,10 @@ public:
 
 private:
     struct Plain {  // NOLINT(cppcoreguidelines-pro-type-member-init): the bytes become a message when one is put
-        std::atomic<std::uint64_t> filled;  // position + 1 of the message inside, from when it is there; older before
+        std::atomic<std::uint64_t> filled;  // position + 1 of the message inside, once it is there; older before
         alignas(T) std::byte bytes[sizeof(T)];
     };
-    // Slots of more than half a line begin on a line, so that neighbours share none.
+    // Slots larger than half a line start on a line, so that neighbours share none.
     static constexpr std::size_t kSlotAlignment =
         std::max(alignof(Plain), sizeof(Plain) > core::kCacheLine / 2 ? core::kCacheLine : 1);
     struct alignas(kSlotAlignment) Slot : Plain {
@@ -91,8 +91,8 @@ private:
     };
     static constexpr std::size_t kAlignment = std::max(kSlotAlignment, core::kFalseSharingRange);
 
-    /// Asks for the lines of a slot to come, which the consumer had last: the stores that will fill it then find them
-    /// here, where the processor's store buffer holds the stores of a few slots only.
+    /// Prefetches the lines of a later slot, which the consumer had last: the stores that will fill it then hit the
+    /// cache, because the processor's store buffer holds the stores of only a few slots.
     void fetch_ahead(std::uint64_t position) noexcept {
         constexpr std::size_t kBytes = 1'024;
         const auto* const ahead = reinterpret_cast<const std::byte*>(&slot(position + kBytes / sizeof(Slot) + 1));
@@ -100,7 +100,7 @@ private:
             __builtin_prefetch(ahead + at, 1);
         }
     }
-    /// A message that was written field by field just now cannot be read wider than that without a stall: no vectors.
+    /// A message that was just written field by field cannot be read in wider loads without a stall: no vectors.
     static void copy_words(std::byte* into, const std::byte* from) noexcept {
 #pragma GCC unroll 32
         for (std::size_t at = 0; at < sizeof(T); at += sizeof(std::uint64_t)) {
