@@ -24,7 +24,7 @@ namespace millpond::gateway {
 struct Totals {
     std::uint64_t packets{0};
     std::uint64_t quotes{0};
-    std::uint64_t missing{0};  ///< Sequence numbers that did not come.
+    std::uint64_t missing{0};  ///< Missing sequence numbers.
     std::uint64_t malformed{0};
     std::uint64_t kernel_drops{0};
     metrics::HistogramSnapshot wire;
@@ -35,10 +35,10 @@ struct Totals {
 /// Threads: one, which calls watch a few times a second; reconfigure on one other.
 class Gateway {
 public:
-    /// config: complete(). Throws exceptions derived from std::exception with one precise sentence; nothing is left
-    /// behind then.
+    /// config: complete(). Throws exceptions derived from std::exception with one precise sentence, and leaves
+    /// nothing open.
     Gateway(const Config& config, service::Log& log);
-    /// Ends everything: receive threads first, then sinks, then the rings, whose names go.
+    /// Stops everything: receive threads first, then sinks, then the rings, whose names it removes.
     ~Gateway();
     Gateway(const Gateway&) = delete;
     Gateway& operator=(const Gateway&) = delete;
@@ -47,16 +47,16 @@ public:
     /// Logs notices of receive threads, sets the date at each exchange, and checks the health of everything.
     void watch();
 
-    /// Replaces the sinks as SinkSet::replace says. The rings and the receive threads are not touched; what of `next`
-    /// needs a restart is refused. Throws ConfigError, with nothing changed, for secrets and certificates that cannot
-    /// be read, and for a configuration that is not one to run.
+    /// Replaces the sinks as SinkSet::replace says. The rings and the receive threads are not touched; changes in
+    /// `next` that need a restart are refused. Throws ConfigError, with nothing changed, for secrets and certificates
+    /// that cannot be read, and for a configuration that cannot run.
     Reloaded reconfigure(const Config& next);
     [[nodiscard]] service::Reloader& reloader() noexcept { return reloader_; }
 
     void read_totals(Totals& totals) const;
     /// /metrics, /health and /api/health; on any thread.
     [[nodiscard]] http::Page page(const http::Request& request) const { return page_.page(request); }
-    /// As watch() saw it last; on any thread.
+    /// As of the last watch(); on any thread.
     [[nodiscard]] std::shared_ptr<const health::State> health() const { return monitor_->state(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& sinks() const noexcept { return sinks_.consumers(); }
     [[nodiscard]] const std::vector<std::unique_ptr<Pipeline>>& pipelines() const noexcept { return pipelines_; }

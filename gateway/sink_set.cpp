@@ -125,7 +125,7 @@ std::set<std::string> SinkSet::gone(const std::vector<SinkConfig>& next, const s
     for (const auto& config : configs_) {
         if (!kept.contains(config.name()) && !contains(next, config)) gone.insert(config.name());
     }
-    // A sink that follows another is behind it: one pass sees all.
+    // A sink that follows another is listed after it: one pass is enough.
     for (const auto& config : configs_) {
         if (gone.contains(config.follows())) gone.insert(config.name());
     }
@@ -249,7 +249,7 @@ void SinkSet::replace(const std::vector<SinkConfig>& next, Reloaded& result) {
                 Candidate former{.config = old->config, .prepared = old->config.prepare(), .replaced = old->stopped};
                 restored = !run(former);
             } catch (const std::exception&) {
-                restored = false;  // a secret that was there when it was opened first is gone
+                restored = false;  // a secret has disappeared since it was first opened
             }
         }
         result.refused.push_back(

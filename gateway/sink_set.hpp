@@ -32,14 +32,14 @@ public:
         std::set<std::string> rings;  ///< That run.
         mode_t file_mode{};           ///< Of files that sinks create.
         http::Pages pages;            ///< For sinks that serve the gateway's pages.
-        /// A sink is there, not yet started, or goes: it is still open then.
+        /// A sink was added, not yet started, or is being removed, still open.
         std::function<void(const Consumer&)> added{};
         std::function<void(const Consumer&)> removed{};
     };
 
     SinkSet(Options options, service::Log& log);
 
-    /// Has each sink take what a dead gateway left in its ring; before the rings are opened.
+    /// Lets each sink read the events that a dead gateway left in its ring; before the rings are opened.
     void rescue(const std::vector<SinkConfig>& sinks);
     /// Opens all of them. Throws for the first that cannot be opened.
     void open(const std::vector<SinkConfig>& sinks);
@@ -49,8 +49,8 @@ public:
 
     /// Closes the sinks that `next` does not have, and opens those that are new or changed. Each takes what it needs
     /// before anything is closed, except for an output that its predecessor holds; a sink that cannot is refused, and
-    /// what runs under its name goes on. Throws ConfigError, with nothing changed, for a secret or certificate that
-    /// cannot be read. Sinks that follow a changed sink close and open with it.
+    /// the running sink of its name continues. Throws ConfigError, with nothing changed, for a secret or certificate
+    /// that cannot be read. Sinks that follow a changed sink close and open with it.
     void replace(const std::vector<SinkConfig>& next, Reloaded& result);
 
     [[nodiscard]] const std::vector<std::unique_ptr<Consumer>>& consumers() const noexcept { return consumers_; }
@@ -64,7 +64,7 @@ private:
         SinkConfig config;
         std::optional<RingPlace> stopped;
     };
-    /// A sink that a reload is to open.
+    /// A sink that a reload will open.
     struct Candidate {
         SinkConfig config;
         std::unique_ptr<PreparedSink> prepared;
@@ -75,11 +75,11 @@ private:
     [[nodiscard]] SinkHost host_of(const std::string& sink);
     [[nodiscard]] JournalSource journal(const std::string& name) const;
     [[nodiscard]] bool runs(std::string_view name) const;
-    /// Joins it and takes it in; not started.
+    /// Joins it and adds it; does not start it.
     void adopt(Candidate& sink);
     /// followed: whether another sink takes its place.
     Closed close(std::size_t place, bool followed);
-    /// goes_on: whether another sink passes on what this one did not.
+    /// goes_on: whether another sink passes on the remaining events.
     void log_account(const Consumer& sink, bool goes_on = false);
     /// Names of running sinks that a reload closes. kept: those whose new settings are refused.
     [[nodiscard]] std::set<std::string> gone(const std::vector<SinkConfig>& next,
@@ -90,7 +90,7 @@ private:
     std::set<std::string> open_early(std::vector<Candidate>& wanted, const std::vector<SinkConfig>& next,
                                      Reloaded& result);
     void refuse(const SinkConfig& sink, std::string_view why, Reloaded& result) const;
-    /// Opens, joins and starts it. Why not, if that fails; nothing is left behind then.
+    /// Opens, joins and starts it. Returns the error if that fails, with everything closed.
     [[nodiscard]] std::optional<std::string> run(Candidate& sink);
 
     Options options_;

@@ -49,18 +49,17 @@ public:
     /// False when it has no such key. Throws ConfigError for a bad value.
     [[nodiscard]] virtual bool assign(std::any& settings, std::string_view key, const settings::Value& value) const = 0;
     [[nodiscard]] virtual bool equal(const std::any& left, const std::any& right) const = 0;
-    /// Fills in what follows from the rest and checks what no single key can; `user` names the feed in messages. Throws
+    /// Fills in derived settings and checks that keys fit together; `user` names the feed in messages. Throws
     /// ConfigError.
     virtual void complete(std::any& settings, FeedConfig& feed, const std::string& user) const = 0;
-    /// For a feed of another format. Throws ConfigError when keys of this format were given whose effect would be
-    /// missed.
+    /// For a feed of another format. Throws ConfigError if it has keys of this format, which would have no effect.
     virtual void check_unused(const std::any& settings, const std::string& user) const = 0;
     /// Opens the feed's sockets. Throws exceptions derived from std::exception.
     [[nodiscard]] virtual std::unique_ptr<Feed> open(const FeedConfig& feed, const std::any& settings,
                                                      const FeedHost& host) const = 0;
 
     using Probe = std::function<feed::DecodeResult(std::span<const std::byte> datagram)>;
-    /// A decoder whose events go nowhere, for diagnosis.
+    /// A decoder whose events are discarded, for diagnosis.
     [[nodiscard]] virtual Probe probe(feed::InstrumentTable& instruments) const = 0;
 };
 

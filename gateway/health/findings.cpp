@@ -99,7 +99,7 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
              fmt::format("{} datagrams had a wrong checksum and were dropped",
                          feed.corrupt.count - feed.corrupt.before));
     }
-    // Both silent is the feed's own silence.
+    // If both are silent, the feed is.
     for (const auto& line : feed.lines) {
         const auto since = std::max(line.last_packet, feed.started);
         if (!watched || now - since <= feed.patience_ns || now - feed.last_packet > feed.patience_ns) continue;

@@ -10,7 +10,7 @@
 
 namespace millpond::gateway::health {
 
-/// Where on a quote's way something is wrong, in the order of that way.
+/// Stages of a quote's path at which a problem can be, in order.
 enum class Stage : std::uint8_t {
     link,               ///< The interface is down.
     group_not_joined,   ///< The kernel does not hold the feed's group on the interface.
@@ -29,11 +29,11 @@ enum class Stage : std::uint8_t {
     table_full,         ///< Instruments or orders did not fit, and their data is missing.
     delay,              ///< Exchange times are implausible: a timezone, a date or a clock is wrong.
     halted,             ///< The venue has halted the channel, or ended its session.
-    receive_thread,     ///< It does not show itself.
+    receive_thread,     ///< It shows no activity.
     capture,            ///< Raw datagrams cannot be written.
     sink_disconnected,  ///< A sink has no connection to its broker.
     sink_behind,        ///< A sink has stopped, or passes on old events.
-    sink_lost,          ///< The ring has overwritten events before a sink came to them.
+    sink_lost,          ///< The ring has overwritten events before a sink read them.
 };
 
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
@@ -50,14 +50,14 @@ struct Finding {
     friend bool operator==(const Finding&, const Finding&) noexcept = default;
 };
 
-/// What is wrong with one feed, ring or sink; the first on the quote's way comes first.
+/// Findings about one feed, ring or sink, in the order of stages.
 [[nodiscard]] std::vector<Finding> findings(const FeedState& feed, std::int64_t now);
 [[nodiscard]] std::vector<Finding> findings(const RingState& ring, std::int64_t now);
 [[nodiscard]] std::vector<Finding> findings(const PoolState& pool);
 [[nodiscard]] std::vector<Finding> findings(const SinkState& sink, std::int64_t now);
 
-/// All of them: errors first, then warnings, then the rest; among equals the first on the way, then the oldest. A
-/// quiet symbol is not one: only the silence of a feed counts.
+/// All findings: errors first, then warnings, then the rest; within each by stage, then by age. A quiet symbol is
+/// not a finding: only the silence of a feed counts.
 [[nodiscard]] std::vector<Finding> findings(const State& state, std::int64_t now);
 
 }  // namespace millpond::gateway::health

@@ -7,14 +7,14 @@
 
 namespace millpond::gateway::health {
 
-/// The newest error of a part, in words.
+/// The last error of a component, as text.
 ///
 /// Threads: any.
 class LastError {
 public:
     struct Said {
         std::string text;
-        core::Moment at;  ///< Zero: nothing was ever said.
+        core::Moment at;  ///< Zero: there was none.
     };
 
     void say(const std::string& text, core::Moment now) {

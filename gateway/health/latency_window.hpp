@@ -10,13 +10,13 @@
 
 namespace millpond::gateway::health {
 
-/// What a histogram has counted in the newest 5 to 10 seconds, and in all.
+/// The values of a histogram in the newest 5 to 10 seconds, and in total.
 class LatencyWindow {
 public:
     [[nodiscard]] LatencyState look(const metrics::LatencyHistogram& histogram, std::int64_t now_ns);
 
 private:
-    // As the histogram was 5 to 10 seconds ago, and up to 5.
+    // The histogram 5 to 10 seconds ago, and up to 5 seconds ago.
     std::unique_ptr<metrics::HistogramSnapshot> base_{std::make_unique<metrics::HistogramSnapshot>()};
     std::unique_ptr<metrics::HistogramSnapshot> next_{std::make_unique<metrics::HistogramSnapshot>()};
     std::int64_t taken_{0};

@@ -75,7 +75,7 @@ std::string interface_of(const net::SocketAddress& address) {
 
 bool holds_group(std::string_view table, const net::SocketAddress& group, std::string_view interface) {
     const auto bytes = bytes_of<4>(group);
-    // The kernel prints the word as the machine reads it.
+    // The kernel prints the word in the byte order of the machine.
     unsigned word = 0;
     std::memcpy(&word, bytes.data(), sizeof word);
     const auto wanted = fmt::format("{:08X}", word);

@@ -6,13 +6,13 @@
 
 #include <millpond/net/socket_address.hpp>
 
-/// What the kernel says of the way into this machine.
+/// Information of the kernel about the path into this machine.
 namespace millpond::gateway::health {
 
 /// Whether the interface is up and has a carrier; empty if there is no such interface. A system call.
 [[nodiscard]] std::optional<bool> link_is_up(const std::string& interface);
 
-/// The interface that has this address; empty when none has. Some system calls.
+/// The interface with this address; empty if there is none. Some system calls.
 [[nodiscard]] std::string interface_of(const net::SocketAddress& address);
 
 /// Whether a table as /proc/net/igmp shows it holds the IPv4 group, on the interface or, when that is empty, on any.

@@ -28,7 +28,7 @@ constexpr std::int64_t kLookEveryNs = kSecondNs / 10;
 constexpr std::int64_t kCountEveryNs = kSecondNs;
 /// What a ring's memory is made of; the kernel walks its pages for it.
 constexpr std::int64_t kAskEveryNs = 10 * kSecondNs;
-/// A receive thread without a sign of life for this long is stuck or dead.
+/// A receive thread without activity for this long is stuck or dead.
 constexpr std::int64_t kSilenceNs = 2 * kSecondNs;
 /// A sink is behind if it lags by this much more than it delays on purpose.
 constexpr std::int64_t kLagNs = kSecondNs * 3 / 4;
@@ -262,17 +262,17 @@ void Monitor::look_at_sink(std::size_t index, std::int64_t now, double span) {
         if (name == "clients_stalled_total") state.stalled.see(tally.read(), now);
     });
     state.disconnected.see(!state.connected.value_or(true), now);
-    // A sink that the ring laps loses what waits: the oldest of that is never old, though nothing is passed on.
+    // A sink that the ring laps loses its oldest waiting events, so they are never old although nothing is passed on.
     const auto passed_on = state.account.delivered + state.account.filtered;
     if (state.account.queued == 0 || passed_on != memory.passed_on || memory.moved == 0) memory.moved = now;
     memory.passed_on = passed_on;
     const auto consumed = state.account.published - state.account.queued;
-    // What waits was published after the newest mark that is all passed on.
+    // Waiting events were published after the newest mark that is completely passed on.
     while (memory.marks.size() > 1 && memory.marks[1].published <= consumed) memory.marks.pop_front();
     state.lag_ns = state.account.queued == 0 || memory.marks.empty() ? 0 : now - memory.marks.front().at;
     state.lag_ns = std::max(state.lag_ns, now - memory.moved);
     memory.marks.push_back({now, state.account.published});
-    // The oldest mark says how long things wait and must stay; those in the middle are only accuracy.
+    // The oldest mark shows how long events wait and must stay; those in the middle only add accuracy.
     if (memory.marks.size() > kMostMarks) memory.marks.erase(memory.marks.begin() + kMostMarks / 2);
     state.behind.see(state.ended || state.lag_ns > state.patience_ns, now);
     if (span == 0) return;

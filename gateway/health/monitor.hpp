@@ -26,7 +26,7 @@ struct WatchedSink {
     std::chrono::nanoseconds holds;  ///< For how long it may hold an event on purpose.
 };
 
-/// Looks at a gateway a few times a second, from outside: the path of a quote does no work for it. It reads
+/// Checks a gateway a few times a second from outside: the path of a quote does no work for it. It reads
 /// counters, the board and kernel tables, and keeps the state for start times and rates.
 ///
 /// Threads: look on one, set_sinks on one other, state on any.
@@ -38,12 +38,12 @@ public:
     /// Replaces the watched sinks; the state of those that stay is kept. None of the
     /// others is used any more when this returns.
     void set_sinks(const std::vector<WatchedSink>& sinks);
-    /// To be called as often as one likes; looks ten times a second.
+    /// May be called at any rate; checks ten times a second.
     void look(core::Moment now);
     [[nodiscard]] std::shared_ptr<const State> state() const;
 
 private:
-    /// How often something was counted, at two moments.
+    /// A count at two times.
     struct Rate {
         std::uint64_t count{0};
         double per_second{0};
@@ -69,12 +69,12 @@ private:
         };
         std::deque<Mark> marks;
         std::uint64_t passed_on{0};
-        std::int64_t moved{0};  // when it passed on an event last, or had none to pass on
+        std::int64_t moved{0};  // when it last passed on an event, or had none to pass on
         Rate delivered;
     };
 
     static void look_at_lines(const Feed& line, FeedState& state, std::int64_t now);
-    /// True when something was lost since the last look.
+    /// True if something was lost since the last check.
     bool look_at_feeds(const Pipeline& pipeline, std::int64_t now, double span, std::size_t& feed);
     void look_at_ways(const Pipeline& pipeline, std::int64_t now, std::size_t& feed);
     void look_at_ring(std::size_t index, std::int64_t now, double span);
@@ -82,14 +82,14 @@ private:
     void look_at_sink(std::size_t index, std::int64_t now, double span);
 
     const std::vector<std::unique_ptr<Pipeline>>& pipelines_;
-    std::mutex looking_;  // sinks_ and all that look writes
+    std::mutex looking_;  // protects sinks_ and everything that look writes
     std::vector<WatchedSink> sinks_;
     State state_;
     std::vector<FeedMemory> feed_memory_;
     std::vector<RingMemory> ring_memory_;
     std::vector<SinkMemory> sink_memory_;
     std::int64_t looked_{0};
-    std::int64_t counted_{0};  // when rates were made last
+    std::int64_t counted_{0};  // when rates were last computed
     mutable std::mutex mutex_;
     std::shared_ptr<const State> shown_;
 };

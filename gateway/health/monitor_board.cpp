@@ -16,7 +16,7 @@
 namespace millpond::gateway::health {
 namespace {
 
-/// Exchange times farther from receive times are nothing that a network or a card makes.
+/// Larger differences between exchange and receive times are not caused by a network or a card.
 constexpr std::int64_t kMostBehindNs = 60'000'000'000;
 constexpr std::int64_t kMostAheadNs = 1'000'000'000;
 
@@ -57,7 +57,7 @@ void Monitor::look_at_board(std::size_t index, std::int64_t now) {
         if (quote.number <= seen.cleared) continue;  // void
         const bool incomplete = (quote.event.flags & feed::kIncomplete) != 0 || quote.number <= seen.gapped;
         seen.incomplete += incomplete ? 1U : 0U;
-        // Quotes of a rebuilt book have one receive time: of equals the newest counts.
+        // Quotes of a rebuilt book have the same receive time: the newest of them counts.
         const auto age_of = [](const feed::Quote& of) { return std::pair{of.receive_utc_ns, of.exchange_utc_ns}; };
         if (age_of(quote.event) > age_of(seen.newest)) seen.newest = quote.event;
         const auto status = board.status(id);

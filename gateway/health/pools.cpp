@@ -14,7 +14,7 @@
 namespace millpond::gateway::health {
 namespace {
 
-/// Refusals count as missing data until a new session empties the table; instruments stay for ever.
+/// Refusals count as missing data until a new session empties the table; instruments stay forever.
 void see(PoolState& pool, std::uint64_t used, std::uint64_t refused, std::uint64_t sessions, std::int64_t now) {
     if (sessions != pool.sessions) {
         pool.sessions = sessions;
@@ -26,7 +26,7 @@ void see(PoolState& pool, std::uint64_t used, std::uint64_t refused, std::uint64
     pool.refused = refused;
 }
 
-/// What a feed's decoder counts of its table.
+/// A decoder's counters of its table.
 struct Filling {
     std::uint64_t live{0};
     std::uint64_t refused{0};

@@ -12,20 +12,20 @@
 
 #include "gateway/sinks/account.hpp"
 
-/// What is known of a gateway's feeds, rings and sinks at one moment. Times are nanoseconds of the monotonic clock,
+/// The state of a gateway's feeds, rings and sinks at one time. Times are nanoseconds of the monotonic clock,
 /// so that setting the system's clock changes no age; 0 is "never".
 namespace millpond::gateway::health {
 
-/// Something that comes in bursts, as one.
+/// Combines events that come in bursts.
 struct Burst {
     static constexpr std::int64_t kBurstNs = 10'000'000'000;
-    std::int64_t pause_ns{kBurstNs};  ///< It is over after this much time without an event.
+    std::int64_t pause_ns{kBurstNs};  ///< The burst ends after this much time without an event.
     std::uint64_t count{0};           ///< Since the start of all.
     std::uint64_t before{0};          ///< `count` when the burst began.
     std::int64_t since{0};
     std::int64_t last{0};
 
-    /// The count as it is seen now.
+    /// Updates it with the current count.
     constexpr void see(std::uint64_t now_count, std::int64_t now) noexcept {
         if (now_count <= count) return;
         if (last == 0 || now - last > pause_ns) {
@@ -40,7 +40,7 @@ struct Burst {
     }
 };
 
-/// Something that is so or not, and since when.
+/// A condition and when it began.
 struct Condition {
     bool holds{false};
     std::int64_t since{0};
@@ -58,7 +58,7 @@ struct LineState {
     std::string listen;
     std::uint64_t packets{0};
     std::uint64_t used{0};     ///< Brought something first.
-    std::uint64_t missing{0};  ///< Sequence numbers that this line did not bring.
+    std::uint64_t missing{0};  ///< Sequence numbers that this line missed.
     std::uint64_t kernel_drops{0};
     std::int64_t last_packet{0};
 };
@@ -73,10 +73,10 @@ struct FeedState {
     std::int64_t patience_ns{0};  ///< It is stale after this much silence; 0: never.
     Condition link_down;
     Condition not_joined;   ///< Holds for a multicast group that the interface has not joined.
-    Condition some_halted;  ///< Instruments of it do not trade, while others may.
+    Condition some_halted;  ///< Some of its instruments do not trade.
     Condition halted;       ///< The whole channel: halted, paused or at its end.
     std::string channel_state;
-    bool session_over{false};  ///< The channel has said that nothing more comes.
+    bool session_over{false};  ///< The channel has announced its end.
     std::uint64_t packets{0};
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};
@@ -117,7 +117,7 @@ struct LatencyState {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> bars;
 };
 
-/// Something of fixed size that fills: what does not fit is refused and counted.
+/// A table of fixed size: entries that do not fit are refused and counted.
 struct PoolState {
     std::string name;  ///< "instruments", "orders"
     std::string of;    ///< "ring 'main'", "feed 'a'"
@@ -141,7 +141,7 @@ struct ReaderState {
 
 struct RingState {
     std::string name;
-    Condition silent;      ///< The receive thread does not show itself.
+    Condition silent;      ///< The receive thread shows no activity.
     Burst capture_errors;  ///< Writes of its capture that the system refused.
     Burst capture_lost;    ///< Datagrams that the capture had no room for meanwhile.
     std::uint64_t published{0};
@@ -172,7 +172,7 @@ struct SinkState {
     Condition behind;
     bool ended{false};
     Burst stalled;  ///< Clients that were disconnected because they took nothing.
-    /// Events that the ring overwrote before the sink came to them; shown for five minutes after the last.
+    /// Events that the ring overwrote before the sink read them; shown for five minutes after the last.
     Burst lost{.pause_ns = 300'000'000'000};
     std::string last_error;
     std::int64_t last_error_at{0};

@@ -8,11 +8,11 @@
 
 namespace millpond::gateway::json_lines {
 
-/// What became of a sink's clients. Written by the sink's thread, read on any.
+/// Counters of a sink's clients. Written by the sink's thread, read on any.
 struct Counters {
     core::Tally clients;  ///< Connected now.
     core::Tally accepted;
-    core::Tally refused;   ///< Turned away because there are max_clients.
+    core::Tally refused;   ///< Refused because there are max_clients.
     core::Tally left;      ///< Closed by the client or the network.
     core::Tally stalled;   ///< Disconnected because they accepted no data for too long.
     core::Tally overlong;  ///< Disconnected because of a request line that did not end.
@@ -42,10 +42,10 @@ struct Counters {
     }
 };
 
-/// What of one client is in the counters already.
+/// The part of one client that is already in the counters.
 class Counted {
 public:
-    /// Adds what has come since the last call.
+    /// Adds the changes since the last call.
     void count(Counters& counters, const Account& now, std::uint64_t bytes_sent) {
         counters.delivered.add(now.delivered - account_.delivered);
         counters.filtered.add(now.filtered - account_.filtered);

@@ -13,18 +13,18 @@
 
 namespace millpond::gateway::json_lines {
 
-/// The content of a line, where clients are treated differently by it.
+/// Kinds of lines that clients treat differently.
 enum class LineKind : std::uint8_t {
     quote,  ///< May be conflated.
     other,  ///< Must not be conflated.
     gap,    ///< Standing quotes are incomplete from here on.
-    loss,   ///< Stands for events that the sink itself missed; standing quotes are incomplete from here on.
+    loss,   ///< Replaces events that the sink itself missed; standing quotes are incomplete from here on.
 };
 
 /// An event encoded once, for all clients.
 struct Line {
-    std::uint64_t events_before{0};  ///< Events of the ring that all earlier lines stand for.
-    std::uint64_t events{1};         ///< Events that this line stands for: 1, or more for a loss.
+    std::uint64_t events_before{0};  ///< Events of the ring in all earlier lines.
+    std::uint64_t events{1};         ///< Events in this line: 1, or more for a loss.
     feed::InstrumentId instrument{feed::kNoInstrument};
     LineKind kind{LineKind::other};
     std::uint16_t length{0};
@@ -33,8 +33,8 @@ struct Line {
     [[nodiscard]] std::string_view view() const noexcept { return {text.data(), length}; }
 };
 
-/// The newest lines, numbered from 0, in a ring that all clients read at their own pace: it bounds what a client may
-/// fall behind, without a buffer for each.
+/// The newest lines, numbered from 0, in a ring that all clients read at their own pace: it bounds the backlog of a
+/// client without a buffer for each.
 ///
 /// Threads: one.
 /// Memory:  capacity lines, taken in the constructor.
@@ -45,7 +45,7 @@ public:
         if (!std::has_single_bit(capacity)) throw std::invalid_argument("line log: capacity must be a power of two");
     }
 
-    /// The next line, in the oldest one's room. The caller writes its text and length.
+    /// The next line, in place of the oldest. The caller writes its text and length.
     Line& append(LineKind kind, feed::InstrumentId instrument, std::uint64_t events = 1) noexcept {
         auto& line = lines_[end_ & (lines_.size() - 1)];
         line.events_before = events_;
@@ -63,7 +63,7 @@ public:
     /// Number of the next line to be appended.
     [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
     [[nodiscard]] std::size_t capacity() const noexcept { return lines_.size(); }
-    /// Events that the lines before `number` stand for; `number` is in the log or its end.
+    /// Events in the lines before `number`; `number` is in the log or its end.
     [[nodiscard]] std::uint64_t events_before(std::uint64_t number) const noexcept {
         return number == end_ ? events_ : (*this)[number].events_before;
     }

@@ -54,7 +54,7 @@ void LineSink::find_slowest() noexcept {
 }
 
 Taken LineSink::on(const feed::Quote& quote, std::uint64_t number) {
-    if (subscribers_.empty()) {  // later clients get it as a current quote
+    if (subscribers_.empty()) {  // later clients get it as a standing quote
         standing_.put(quote, number);
         return Taken::kept;
     }

@@ -13,8 +13,8 @@
 
 namespace millpond::gateway::json_lines {
 
-/// A sink that makes each event one line of JSON, once for all its subscribers. It is never slow itself: its log takes
-/// every event, and a subscriber falls out of it alone.
+/// A sink that encodes each event as one line of JSON, once for all subscribers. It is never slow itself: its log
+/// accepts every event, and a slow subscriber falls behind alone.
 ///
 /// Threads: as Sink says.
 /// Memory:  `backlog` lines, and the newest quote and state of each instrument.
@@ -54,7 +54,7 @@ private:
 
     LineLog log_;
     Standing standing_;
-    std::uint64_t slowest_{0};  // no subscriber stands before this line
+    std::uint64_t slowest_{0};  // no subscriber is before this line
     std::vector<Subscriber*> subscribers_;
 };
 

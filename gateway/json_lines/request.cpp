@@ -17,7 +17,7 @@
 namespace millpond::gateway::json_lines {
 namespace {
 
-constexpr int kDeepest = 3;  ///< The object, a list in it, and the symbols in that.
+constexpr int kDeepest = 3;  ///< Nesting: the object, a list in it, and the symbols in that.
 constexpr std::uint64_t kLongestIntervalMs = 60'000;
 constexpr std::uint64_t kLargestEcho = (std::uint64_t{1} << 53U) - 1;  ///< What JavaScript keeps exactly.
 

@@ -12,17 +12,17 @@
 
 namespace millpond::gateway::json_lines {
 
-/// What a client asked for in one line, a JSON object:
+/// A request of a client, one line with a JSON object:
 /// ```
 /// {"subscribe":["AAPL","MSFT"]}   these too; the first such request ends "everything"; ["*"] is everything
-/// {"unsubscribe":["AAPL"]}        these no more; ["*"] is nothing
+/// {"unsubscribe":["AAPL"]}        removes these; ["*"] removes all
 /// {"mode":"conflate"}             or "every"
 /// {"interval_ms":50}              lines are sent in batches at this interval; 0: at once
 /// {"account":true}                asks for a line with the client's account
 /// {"echo":7}                      {"type":"echo","echo":7} when all that was published before has been sent
 /// {"token":"..."}                 the token; a tcp sink with a token needs it first, and only then
 /// ```
-/// Several keys may stand in one line; they are obeyed in this order.
+/// A line may have several keys; they take effect in this order.
 struct Request {
     std::vector<std::string> subscribe;
     std::vector<std::string> unsubscribe;

@@ -95,7 +95,7 @@ void Subscriber::tell_account() {
 }
 
 void Subscriber::end(std::string_view reason) {
-    // A line of which a part went out is finished, or the reason would be unreadable; what waits behind it is dropped.
+    // A partly sent line is finished, or the reason would be unreadable; what waits after it is dropped.
     const auto line_end = text_sent_ == 0 ? std::string::npos : text_.find('\n', text_sent_ - 1);
     const auto kept = text_sent_ == 0 ? 0 : line_end == std::string::npos ? text_.size() : line_end + 1;
     text_.resize(kept);
@@ -216,7 +216,7 @@ void Subscriber::pass_over(const Gathered::Item& item) {
 void Subscriber::settle(const Gathered& gathered, std::size_t bytes) {
     for (std::size_t i = 0; i < gathered.count; ++i) {
         const auto& item = gathered.items[i];
-        if (bytes == 0) return;  // the skipped part in front of it is checked again
+        if (bytes == 0) return;  // the skipped part before it is checked again
         pass_over(item);
         const auto& line = log_[item.line];
         if (bytes < item.bytes.iov_len) {

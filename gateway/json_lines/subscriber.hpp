@@ -25,8 +25,8 @@ namespace millpond::gateway::json_lines {
 /// {"type":"<type>","text":"<text>"} and a newline.
 [[nodiscard]] std::string text_line(std::string_view type, std::string_view text);
 
-/// One client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket:
-/// who sends takes text() first, then the lines that gather() finds, or has all of it in one text from fill().
+/// One client of a sink with JSON lines: its position in the log, its subscriptions and its account, without a socket.
+/// The sender sends text() first, then the lines of gather(), or everything as one text from fill().
 ///
 /// It reads the log at its own pace. What falls out of the log before it was sent is lost to a client with mode `every`
 /// (and told: {"type":"missed","count":N}); with mode `conflate` the instrument's newest quote is *owed* and sent from
@@ -53,17 +53,17 @@ public:
     /// A new instrument; its id is standing.size() - 1.
     void named(feed::InstrumentId id);
 
-    /// Whether its interval asks that nothing goes out yet.
+    /// Whether its interval does not allow sending yet.
     [[nodiscard]] bool rests(std::int64_t now_ns) const noexcept {
         return interval_.count() != 0 && now_ns < rests_until_ns_;
     }
-    /// All that waited went out: the interval begins.
+    /// Everything was sent: starts the interval.
     void rest_from(std::int64_t now_ns) noexcept { rests_until_ns_ = now_ns + interval_.count(); }
 
     /// Drops complete waiting lines, sends the reason and nothing after it.
     void end(std::string_view reason);
     [[nodiscard]] bool ending() const noexcept { return ending_; }
-    /// The line that it is to be sent next.
+    /// The next line to send to it.
     [[nodiscard]] std::uint64_t next_line() const noexcept { return next_; }
     [[nodiscard]] bool has_lines() const noexcept { return next_ < log_.end(); }
     /// Whether something waits to be sent, the board aside.

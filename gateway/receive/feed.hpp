@@ -29,7 +29,7 @@ struct FeedTable {
     std::string_view bound;  ///< The key of the configuration that limits it.
 };
 
-/// What a feed says of the rebuilding of its books.
+/// State of the rebuilding of a feed's books.
 struct Rebuilding {
     bool wanted{false};                    ///< The books are incomplete.
     health::LastError::Said last_failure;  ///< Its time is 0 when no attempt has failed.
@@ -52,14 +52,14 @@ public:
     Feed& operator=(const Feed&) = delete;
     virtual ~Feed() = default;
 
-    /// Decodes and publishes what has come; how many datagrams that were. capture: where the raw datagrams are kept;
-    /// null: nowhere.
+    /// Decodes and publishes received datagrams; returns their number. capture: stores the raw datagrams; may be
+    /// null.
     virtual std::size_t poll(Publisher& publisher, Notices& notices, Capture* capture) = 0;
-    /// Datagrams wait behind a hole for time to pass.
+    /// Whether datagrams wait behind a gap for a timeout.
     [[nodiscard]] virtual bool holding() const noexcept = 0;
     /// To be called a few times a second: the kernel's drop counter, losses that no number shows, and the day.
     virtual void beat(Publisher& publisher) noexcept = 0;
-    /// Nothing is polled any more.
+    /// Called after the last poll.
     virtual void finish(Capture& capture) noexcept = 0;
     /// Its number in the capture; line B's is the next.
     virtual void set_captured_as(std::uint32_t number) = 0;
@@ -72,17 +72,17 @@ public:
     [[nodiscard]] virtual const feed::DecodeCounters& counters() const noexcept = 0;
     /// All counters of the decoder.
     virtual void visit_counters(const CounterVisitor& visit) const = 0;
-    /// What the lines have in common, and what rebuilds books.
+    /// Counters that the lines share, and those of rebuilding books.
     virtual void visit_line_counters(const CounterVisitor& visit) const = 0;
-    /// What market data comes in by: line "a", and "b" where there is one.
+    /// The inputs of market data: line "a", and "b" if there is one.
     virtual void for_each_line(const LineVisitor& visit) const = 0;
-    /// Each line's counters and sequence counters, where there are two.
+    /// The counters and sequence counters of each line, if there are two.
     virtual void for_each_arbitrated(const ArbitratedVisitor& visit) const = 0;
     /// The server for re-requests, or null.
     [[nodiscard]] virtual const RequestClient* request_server() const noexcept = 0;
-    /// Empty where the decoder keeps no table.
+    /// Empty if the decoder has no table.
     [[nodiscard]] virtual std::optional<FeedTable> table() const noexcept = 0;
-    /// Empty where no books are rebuilt.
+    /// Empty if no books are rebuilt.
     [[nodiscard]] virtual std::optional<Rebuilding> rebuilding() const = 0;
 
     /// Datagrams of another session that was not confirmed.
@@ -95,7 +95,7 @@ public:
         visit_line_counters(add);
         return strays;
     }
-    /// Calls visit(fd) for every descriptor that is readable when something has come.
+    /// Calls visit(fd) for every descriptor that becomes readable with input.
     void for_each_fd(const std::function<void(int)>& visit) const {
         for_each_line([&](std::string_view, const net::UdpReceiver& receiver) { visit(receiver.fd()); });
         if (const auto* server = request_server()) visit(server->fd());

@@ -28,8 +28,8 @@ inline void tell_rejected(std::span<const std::byte> bytes, std::uint16_t channe
     notices.put({.kind = Notice::Kind::rejected, .channel = channel, .bytes = bytes.size(), .error = *result.error});
 }
 
-/// Hands datagrams to a decoder and its events to a handler; the error of a datagram becomes a notice. No virtual call:
-/// the loop over a batch is one with the decoder.
+/// Passes datagrams to a decoder and its events to a handler; the error of a datagram becomes a notice. No virtual
+/// call: the decoder is inlined into the loop over a batch.
 template <class Decoder, class Handler>
 void decode_batch(std::span<const net::Datagram> datagrams, std::uint16_t channel, Decoder& decoder, Handler& handler,
                   Notices& notices) {
@@ -65,7 +65,7 @@ struct LineOptions {
 
 /// The feed of one format.
 ///
-/// Decoder: as of millpond::feed. Rebuild: what rebuilds its books beside the live ones, with the functions of
+/// Decoder: one of millpond::feed. Rebuild: rebuilds its books beside the live ones, with the functions of
 /// NoRebuild.
 template <class Decoder, class Rebuild = NoRebuild>
 class FeedLine final : public Feed {
@@ -87,7 +87,7 @@ public:
         }
     }
 
-    /// Has its books rebuilt while they are incomplete; before the first poll.
+    /// Enables rebuilding of incomplete books; before the first poll.
     void rebuild_with(std::unique_ptr<Rebuild> rebuild) noexcept { rebuild_ = std::move(rebuild); }
 
     std::size_t poll(Publisher& publisher, Notices& notices, Capture* capture) override {
@@ -202,7 +202,7 @@ private:
         return lines_->poll(datagrams, target, channel_);
     }
 
-    /// datagrams: of the only line; where there are two, each was shown to it as it was decoded.
+    /// datagrams: of the only line; with two lines, each was already passed on when it was decoded.
     void look_at_rebuild(std::span<const net::Datagram> datagrams, Publisher& publisher) {
         if (!rebuild_->takes()) return;
         if (!has_lines()) {

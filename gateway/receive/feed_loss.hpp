@@ -12,9 +12,9 @@
 
 namespace millpond::gateway {
 
-/// Publishes a Gap for what a feed lost without a sequence number that says so: datagrams that the kernel dropped, or
-/// that were dropped for a wrong checksum, where the feed has no numbers, and whatever a feed that has been silent for
-/// too long might have sent.
+/// Publishes a Gap for losses that no sequence number shows: for feeds without numbers, datagrams that the kernel
+/// dropped or that had a wrong checksum; and for all feeds, whatever may have been lost during a silence that was too
+/// long.
 ///
 /// If a feed with sequence numbers continues after a silence and none is missing, nothing was lost: its quotes are
 /// published once more, a few at each beat.
@@ -27,7 +27,7 @@ public:
         std::int64_t patience_ns{0};  ///< Silence that counts as loss; 0: none does.
         bool sequenced{false};
     };
-    /// What has been counted of the feed until now.
+    /// Current counts of the feed.
     struct Seen {
         std::uint64_t datagrams{0};
         std::uint64_t dropped{0};  ///< By the kernel, or for a wrong checksum.
@@ -73,7 +73,7 @@ private:
 
     template <class Publisher>
     void note_drops(const Seen& seen, Publisher& publisher) noexcept {
-        // The socket's buffer still holds what came before the drop; by the next beat it has been read too.
+        // The socket's buffer still holds datagrams from before the drop; at the next beat they have been read.
         if (seen.dropped != seen_.dropped) beats_to_mark_ = 2;
         if (beats_to_mark_ == 0) return;
         --beats_to_mark_;
@@ -111,7 +111,7 @@ private:
     int beats_to_mark_{0};
     State state_{State::sound};
     std::uint64_t silence_{0};  // ring number of the last silence's Gap
-    std::uint64_t lost_{0};     // and of the last Gap before it that was none
+    std::uint64_t lost_{0};     // and of the last Gap before it for another reason
     feed::InstrumentId confirmed_{0};
 };
 

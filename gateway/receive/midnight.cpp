@@ -22,7 +22,7 @@ std::int64_t midnight_utc_ns(const std::string& timezone, const std::string& day
         in >> date::parse("%F", local);
         if (in.fail()) throw std::runtime_error("'" + day + "' is not a date like 2020-01-30");
     }
-    // Where the clock is put forward at midnight the day begins an hour later.
+    // If the clock is put forward at midnight, the day begins an hour later.
     const auto begin = zone->to_sys(local, date::choose::latest);
     return std::chrono::duration_cast<std::chrono::nanoseconds>(begin.time_since_epoch()).count();
 }

@@ -10,11 +10,11 @@
 
 namespace millpond::gateway {
 
-/// What a receive thread wants to be logged. It does not log itself: the thread that watches it does.
+/// A log message of a receive thread, which the thread that watches it writes.
 struct Notice {
     enum class Kind : std::uint8_t {
         rejected,  ///< A datagram, or the rest of one, was not decoded: `error`, `bytes`.
-        gap,       ///< Something was lost: `gap`, numbers first..last where they are known.
+        gap,       ///< Something was lost: `gap`, numbers first..last if known.
         clear,     ///< The quotes of the channel are void: `reason`.
     };
     Kind kind{Kind::rejected};

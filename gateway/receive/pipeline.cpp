@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::int64_t kBeatNs = 100'000'000;
 constexpr int kBeatMs = 100;
-/// While datagrams wait behind a hole.
+/// While datagrams wait behind a gap.
 constexpr int kHoldMs = 1;
 /// While datagrams keep coming, the time is read once in this many rounds.
 constexpr std::uint32_t kBusyRounds = 256;

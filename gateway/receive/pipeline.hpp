@@ -23,7 +23,8 @@
 
 namespace millpond::gateway {
 
-/// One receive thread: takes the datagrams of several feeds, decodes them and publishes to one ring. It knows no sink.
+/// One receive thread: receives the datagrams of several feeds, decodes them and publishes to one ring. It does not
+/// know the sinks.
 ///
 /// It makes one indirect call for each poll of a feed; the feed's decoder is in one loop over the batch.
 ///
@@ -34,7 +35,7 @@ public:
     /// Makes the ring and opens the feeds; of `config.feeds` it takes those of this ring. Throws std::runtime_error
     /// that names the ring or feed and the error. say: gets messages of its capture, if there is one.
     Pipeline(const RingConfig& ring, const Config& config, service::Say say = {});
-    /// Stops; the ring is closed and its name gone.
+    /// Stops; closes the ring and removes its name.
     ~Pipeline();
     Pipeline(const Pipeline&) = delete;
     Pipeline& operator=(const Pipeline&) = delete;
@@ -45,7 +46,7 @@ public:
     /// Stops reading the sockets. The ring stays open for readers of its remaining entries.
     void stop();
 
-    /// Gives the exchange's day to feeds whose format needs it; to be called now and then, so that a new day is seen.
+    /// Sets the exchange's day of feeds whose format needs it; call it regularly, so that a new day is noticed.
     void set_midnights(std::int64_t now_utc_ns);
 
     /// Calls visit(feed) for every feed, in the order of the configuration.

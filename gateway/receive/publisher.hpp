@@ -15,13 +15,13 @@
 
 namespace millpond::gateway {
 
-/// How long events took on their way to shared memory.
+/// Latencies of events until they are in shared memory.
 struct Latencies {
     metrics::LatencyHistogram wire;        ///< From the kernel's or the card's receive time to the ring.
     metrics::LatencyHistogram in_process;  ///< From the end of the receive call to the ring.
 };
 
-/// What decoders hand their events to: gives new instruments their names on the board, publishes, and takes the time.
+/// Handler of the decoders: writes names of new instruments to the board, publishes, and records latencies.
 ///
 /// Threads: the receive thread; the latencies may be read on any.
 /// Memory:  none of its own after construction; no system call.
@@ -53,8 +53,8 @@ public:
         notices_.put({.kind = Notice::Kind::clear, .channel = clear.channel, .reason = clear.reason});
     }
 
-    /// Publishes a quote of the board once more: nothing that came since contradicts it. It keeps its times, so no
-    /// latency is taken.
+    /// Publishes a quote of the board once more, since nothing has contradicted it. It keeps its times, so no
+    /// latency is recorded.
     void confirm(const feed::Quote& quote) noexcept {
         if (writer_.publish(quote)) published_.add();
     }

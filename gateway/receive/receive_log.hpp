@@ -21,7 +21,7 @@ class ReceiveLog {
 public:
     explicit ReceiveLog(service::Log& log) : log_(log) {}
 
-    /// What a ring's memory and its feeds' sockets obtained.
+    /// Logs what was obtained for a ring's memory and its feeds' sockets.
     void opened(const Pipeline& pipeline);
     /// Logs the notices, and checks the counters of losses.
     void watch(Pipeline& pipeline);
@@ -32,7 +32,7 @@ private:
     void say_gap(const std::string& feed, const Notice& notice);
     void say_losses(Pipeline& pipeline);
     void say_full(const Feed& feed, const FeedTable& table);
-    /// By how much a count has grown since the last call for it.
+    /// The growth of a count since the last call for it.
     [[nodiscard]] std::uint64_t growth(const std::string& of, std::uint64_t value);
 
     service::Log& log_;

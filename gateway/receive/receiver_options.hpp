@@ -10,13 +10,13 @@
 
 namespace millpond::gateway {
 
-/// The receiver of a feed, as its configuration asks for it.
+/// Options of a feed's receiver, from its configuration.
 [[nodiscard]] net::UdpReceiver::Options receiver_options(const FeedConfig& config);
-/// The receiver of a feed's line B.
+/// Options of the receiver of line B.
 [[nodiscard]] net::UdpReceiver::Options second_receiver_options(const FeedConfig& config);
-/// How long a hole waits for the other line.
+/// How long a gap waits for the other line.
 [[nodiscard]] std::uint64_t reorder_ticks(const FeedConfig& config);
-/// How a feed asks its server for messages, on the line and for its books.
+/// Options for re-requests, of the line and for its books.
 [[nodiscard]] feed::Rerequester::Options rerequester_options(const RerequestSettings& settings);
 
 }  // namespace millpond::gateway

@@ -10,8 +10,8 @@
 
 namespace millpond::gateway {
 
-/// Asks a MoldUDP64 server for messages. The socket is connected: only datagrams of the server's address and port are
-/// answers. While no route leads to the server, nothing is asked, and beat looks for the route again.
+/// Requests messages from a MoldUDP64 server. The socket is connected: only datagrams of the server's address and port
+/// are answers. While there is no route to the server, nothing is requested, and beat tries again.
 ///
 /// Threads: one; is_reachable on any.
 class RequestClient {
@@ -22,7 +22,7 @@ public:
         beat();
     }
 
-    /// A request that the kernel does not take counts as lost: it is sent again.
+    /// A request that the kernel refuses counts as lost: it is sent again.
     void send(const feed::MoldUdp64Request& request) noexcept {
         if (!answers_.send(request.bytes())) reachable_.store(false, std::memory_order_relaxed);
     }
@@ -30,7 +30,7 @@ public:
     void beat() noexcept {
         if (!is_reachable() && answers_.connect()) reachable_.store(true, std::memory_order_relaxed);
     }
-    /// False while the kernel has no way to the server.
+    /// False while the kernel has no route to the server.
     [[nodiscard]] bool is_reachable() const noexcept { return reachable_.load(std::memory_order_relaxed); }
     /// Valid until the next call.
     [[nodiscard]] std::span<const net::Datagram> poll() noexcept { return answers_.poll(); }

@@ -41,7 +41,7 @@ private:
     std::set<std::string> seen_;
 };
 
-// What messages begin with.
+// The start of messages.
 std::string user_of(const RingConfig& ring) { return ring.origin.prefix() + "[[ring]]"; }
 std::string user_of(const FeedConfig& feed) {
     return feed.origin.prefix() + (feed.name.empty() ? "[[feed]]" : fmt::format("[[feed]] '{}'", feed.name));
@@ -178,7 +178,7 @@ void check_paths(const Config& config) {
     }
 }
 
-/// Datagrams that come back to the gateway that sends them would go round for ever.
+/// Datagrams that return to the gateway that sends them would circulate forever.
 void check_loops(const Config& config) {
     const auto reaches = [](const SinkOutput& output, const net::SocketAddress& feed, const std::string& interface) {
         const bool apart = !output.interface.empty() && !interface.empty() && output.interface != interface;

@@ -20,7 +20,7 @@
 #include "service/token.hpp"
 
 /// The configuration of a gateway, from the TOML file and the command line; schema.hpp lists every key, and
-/// complete() below checks what no single key can.
+/// complete() below checks that keys fit together.
 namespace millpond::gateway {
 
 /// How much an optional facility of the machine is wanted: `require` makes its absence an error.
@@ -53,10 +53,10 @@ struct FeedConfig {
     net::SocketAddress line_b;                         ///< The second line of the same feed; none when empty.
     net::SocketAddress source_b;                       ///< Its sender; `source` when empty.
     std::string interface_b;                           ///< Its interface; `interface` when empty.
-    std::uint64_t reorder_us{2'000};     ///< For how long what comes behind a hole waits for it to be closed.
-    std::uint64_t reorder_datagrams{0};  ///< So many wait at most; 0: kHeldForLine, or kHeldForServer.
-    static constexpr std::uint64_t kHeldForLine = 512;      ///< Where the other line may fill a gap.
-    static constexpr std::uint64_t kHeldForServer = 8'192;  ///< Where a server is asked.
+    std::uint64_t reorder_us{2'000};                   ///< How long datagrams behind a gap wait for it to be filled.
+    std::uint64_t reorder_datagrams{0};  ///< Maximum number of waiting datagrams; 0: kHeldForLine, or kHeldForServer.
+    static constexpr std::uint64_t kHeldForLine = 512;      ///< If the other line may fill a gap.
+    static constexpr std::uint64_t kHeldForServer = 8'192;  ///< If a server is asked.
 
     const FeedFormat* format;              ///< How its datagrams are read.
     std::vector<FormatSettings> settings;  ///< Of every format: a format's keys may come before `format`.
@@ -113,8 +113,8 @@ struct Config {
     service::TokenSource admin_token;     ///< Authorizes reloads at `metrics`; empty: none are accepted.
     std::string capture;                  ///< Folder for raw datagrams; none when empty.
     std::uint64_t capture_rotate_bytes{256ULL * 1024 * 1024};  ///< A capture file of this size is full.
-    std::uint64_t capture_keep{0};                             ///< Full files kept a ring; 0: all.
-    std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes a ring that wait for the disk.
+    std::uint64_t capture_keep{0};                             ///< Full files to keep for each ring; 0: all.
+    std::uint64_t capture_buffer{16ULL * 1024 * 1024};         ///< Bytes for each ring that wait for the disk.
     std::uint32_t file_mode{0640};  ///< Permissions of the files that sinks and the capture create.
     std::vector<RingConfig> rings;
     std::vector<FeedConfig> feeds;
@@ -146,11 +146,11 @@ struct Config {
     }
 };
 
-/// Fills in what follows from the rest (names, rings, channels, poll modes) and checks what no single key can: every
-/// named ring exists, names, channels and addresses are not used twice. Throws ConfigError (value.hpp).
+/// Fills in derived settings (names, rings, channels, poll modes) and checks that keys fit together: every named ring
+/// exists; names, channels and addresses are not used twice. Throws ConfigError (value.hpp).
 void complete(Config& config);
 
-/// Throws ConfigError when a complete configuration is not one to run: a gateway needs a feed.
+/// Throws ConfigError if a complete configuration cannot run: a gateway needs a feed.
 void check_runnable(const Config& config);
 
 /// Reads every secret and certificate that the configuration names. Throws ConfigError for the first that is missing or

@@ -7,7 +7,7 @@
 
 namespace millpond::gateway {
 
-/// What of `next` cannot change while the gateway runs, each as a sentence.
+/// Changes in `next` that need a restart, each as a sentence.
 [[nodiscard]] std::vector<std::string> what_needs_a_restart(const Config& now, const Config& next);
 
 }  // namespace millpond::gateway

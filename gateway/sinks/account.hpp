@@ -9,14 +9,14 @@
 
 namespace millpond::gateway {
 
-/// What became of the events published since a consumer joined, in events:
+/// The events published since a consumer joined:
 /// published = delivered + filtered + conflated + missed + queued.
 struct Account {
     std::uint64_t published{0};
     std::uint64_t delivered{0};  ///< Handed to the file, the socket or the client.
     std::uint64_t filtered{0};   ///< Of a kind or an instrument that the consumer does not take.
     std::uint64_t conflated{0};  ///< Replaced by a newer quote of the same instrument before it went out.
-    std::uint64_t missed{0};     ///< Overwritten before the consumer came to them.
+    std::uint64_t missed{0};     ///< Overwritten before the consumer read them.
     std::uint64_t queued{0};     ///< In the ring, or held by the consumer.
     std::uint64_t snapshot{0};  ///< Quotes and states of the board that were passed on at joining: not part of the sum.
 

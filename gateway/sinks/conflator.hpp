@@ -10,7 +10,7 @@
 
 namespace millpond::gateway {
 
-/// The newest quote of each instrument that waits to be passed on; those that waited longest come first.
+/// The newest waiting quote of each instrument; those that have waited longest come first.
 ///
 /// Threads: one.
 /// Memory:  a quote for each instrument that ever waited.
@@ -21,7 +21,7 @@ public:
         std::uint64_t number;  ///< Of its ring entry.
     };
 
-    /// False when it takes the place of an older quote of the instrument.
+    /// False if it replaces an older quote of the instrument.
     bool put(const feed::Quote& quote, std::uint64_t number) {
         if (quote.instrument >= slots_.size()) slots_.resize(quote.instrument + std::size_t{1});
         auto& slot = slots_[quote.instrument];
@@ -33,7 +33,7 @@ public:
         return true;
     }
 
-    /// Takes what waited longest; false when nothing waits.
+    /// Removes the quote that has waited longest; false if there is none.
     bool take(Waiting& into) {
         while (!order_.empty()) {
             auto& slot = slots_[order_.front()];
@@ -47,7 +47,7 @@ public:
         return false;
     }
 
-    /// Drops what the Clear voids and returns how many quotes that were.
+    /// Drops quotes that the Clear voids and returns their number.
     std::uint64_t drop(const feed::Clear& clear) noexcept {
         std::uint64_t dropped = 0;
         for (auto& slot : slots_) {

@@ -12,8 +12,8 @@
 
 namespace millpond::gateway {
 
-/// What the gateway and its health know of whatever passes events on: a sink behind the ring (sink_thread.hpp) or one
-/// that follows the journal.
+/// A consumer as the gateway and its health see it: a sink that reads the ring (sink_thread.hpp) or one that
+/// follows the journal.
 ///
 /// Threads: start and stop on one, the rest on any.
 class Consumer {
@@ -25,7 +25,7 @@ public:
 
     /// Throws std::runtime_error that names it when its thread cannot be as it was asked for.
     virtual void start() = 0;
-    /// Lets it pass on what waits, for a short while and as long as that moves on, and ends it.
+    /// Lets it pass on waiting events, for a short time and while it makes progress, and stops it.
     virtual void stop() = 0;
 
     [[nodiscard]] virtual const std::string& name() const noexcept = 0;
@@ -41,9 +41,9 @@ public:
     virtual void visit_metrics(const MetricVisitor& visit) const = 0;
     /// For how long it may hold an event on purpose.
     [[nodiscard]] virtual std::chrono::nanoseconds holds() const noexcept { return {}; }
-    /// Where clients connect; empty when none do.
+    /// Address for clients; empty if it has none.
     [[nodiscard]] virtual net::SocketAddress address() const { return {}; }
-    /// The journal that it writes; nothing when it writes none.
+    /// The journal that it writes, if any.
     [[nodiscard]] virtual std::optional<JournalSource> journal() const { return std::nullopt; }
     /// After stop: where its replacement continues; empty if that one starts with the board.
     [[nodiscard]] virtual std::optional<RingPlace> stopped_at() const { return std::nullopt; }

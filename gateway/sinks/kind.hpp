@@ -23,7 +23,7 @@
 
 namespace millpond::gateway {
 
-/// What the settings of every kind of sink have; a kind's settings derive from it.
+/// Settings of every kind of sink; a kind's settings derive from it.
 struct SinkBasics {
     std::string name;                       ///< The kind's when empty.
     std::string ring;                       ///< The first ring when empty.
@@ -32,7 +32,7 @@ struct SinkBasics {
     friend bool operator==(const SinkBasics&, const SinkBasics&) = default;
 };
 
-/// What a sink writes to. Two sinks never share one.
+/// A target of a sink. Two sinks never share one.
 struct SinkOutput {
     std::string name;   ///< As messages name it.
     std::string claim;  ///< Outputs of the same claim exclude each other while both are open; empty: they do not.
@@ -44,7 +44,7 @@ struct SinkOutput {
 
 /// What the gateway provides to a sink that opens.
 struct SinkHost {
-    service::Say say;    ///< Logs, and keeps the newest complaint for the sink's health.
+    service::Say say;    ///< Logs, and keeps the last message for the sink's health.
     mode_t file_mode{};  ///< Of files that the sink creates.
     http::Pages pages;   ///< The gateway's own pages: /health, /metrics, /api/health.
     /// The running journal of that name. Throws ConfigError if there is none.
@@ -64,7 +64,7 @@ public:
 
     /// Checks what can be checked while another sink holds the same output. Throws what open would throw.
     virtual void check() {}
-    /// Takes files, sockets and locks. Throws when one of them is not available; nothing is left behind then.
+    /// Opens files, sockets and locks. Throws if one of them is not available, and leaves nothing open.
     virtual void open(const SinkHost& host) = 0;
     /// Joins the ring or the journal; after open. The thread is not started yet.
     [[nodiscard]] virtual std::unique_ptr<Consumer> join(const SinkHost& host) = 0;
@@ -72,7 +72,7 @@ public:
 
 class SinkConfig;
 
-/// What a kind needs to know of the rest of the configuration to complete its settings.
+/// The rest of the configuration, for completing the settings of a kind.
 struct SinkContext {
     std::string user;                      ///< "[[tcp]] 'a'", for messages.
     const std::vector<SinkConfig>& sinks;  ///< All of them; those of earlier kinds are complete.
@@ -101,14 +101,14 @@ public:
                         const settings::Value& value) const = 0;
     [[nodiscard]] virtual bool equal(const std::any& left, const std::any& right) const = 0;
     [[nodiscard]] virtual SinkBasics& basics(std::any& settings) const = 0;
-    /// Fills in what follows from the rest and checks what no single key can. Throws ConfigError.
+    /// Fills in derived settings and checks that keys fit together. Throws ConfigError.
     virtual void complete(std::any& settings, const SinkContext& context) const = 0;
     [[nodiscard]] virtual std::vector<SinkOutput> outputs(const std::any& settings) const = 0;
     /// Name of the sink that it follows: it opens after that one, and closes and opens with it. Empty: none.
     [[nodiscard]] virtual std::string follows(const std::any& settings) const = 0;
     /// Reads secrets and certificates. Throws ConfigError.
     [[nodiscard]] virtual std::unique_ptr<PreparedSink> prepare(const std::any& settings) const = 0;
-    /// Takes what a dead gateway left in the sink's ring, before the ring is taken over.
+    /// Reads the events that a dead gateway left in the sink's ring, before the ring is taken over.
     virtual void rescue(const std::any& settings, const SinkHost& host) const = 0;
 };
 

@@ -4,7 +4,7 @@
 
 namespace millpond::gateway {
 
-/// Whether nothing more comes of a channel in this state: its silence is no loss.
+/// Whether a channel in this state has ended: its silence is not a loss.
 [[nodiscard]] constexpr bool ends_session(feed::TradingState state) noexcept {
     return state == feed::TradingState::end_of_messages || state == feed::TradingState::end_of_system_hours;
 }

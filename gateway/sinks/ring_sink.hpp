@@ -10,7 +10,7 @@
 
 namespace millpond::gateway {
 
-/// Makes a sink; what it needs beyond the host is bound. Throws when a file, an address or a lock is not available.
+/// Creates a sink; arguments beyond the host are bound. Throws if a file, an address or a lock is not available.
 using MakeSink = std::function<std::unique_ptr<Sink>(const SinkHost& host)>;
 
 /// A prepared sink that reads the ring on a SinkThread.
@@ -21,13 +21,13 @@ struct RingSinkOptions {
 };
 [[nodiscard]] std::unique_ptr<PreparedSink> prepare_ring_sink(RingSinkOptions options, MakeSink make);
 
-/// Lets the sink that `make` makes take what a dead gateway left in the ring, for at most two seconds. Does nothing
-/// where there is no ring, or its writer lives.
+/// Lets the sink of `make` read the events that a dead gateway left in the ring, for at most two seconds. Does
+/// nothing if there is no ring, or its writer lives.
 void rescue_ring(const SinkBasics& basics, const MakeSink& make, const SinkHost& host);
 
-/// What an output at this path claims: the path, however it is written.
+/// The claim of an output at this path: its canonical path.
 [[nodiscard]] std::string claim_of(const std::filesystem::path& path);
-/// Absolute, without links and without a slash at the end; what is not there is left as it is.
+/// Absolute, without links and without a slash at the end; components that do not exist are unchanged.
 [[nodiscard]] std::filesystem::path canonical_path(const std::filesystem::path& path);
 /// Throws std::system_error when the folder, or the nearest folder above it that exists, cannot be written to.
 void need_writable_folder(const std::filesystem::path& folder);

@@ -8,7 +8,7 @@
 
 #include <millpond/core/idle.hpp>
 
-/// How long the thread of a sink waits: for events, and at its end for its consumers.
+/// How long a sink's thread waits: for events, and at its end for its consumers.
 namespace millpond::gateway {
 
 /// After this much silence sleeps are long, so that an idle gateway costs almost nothing.
@@ -18,8 +18,8 @@ inline constexpr std::chrono::milliseconds kLongSleep{1};
 inline constexpr std::int64_t kLastPatienceNs = 2'000'000'000;
 inline constexpr std::int64_t kStandstillNs = 300'000'000;
 
-/// The processor is offered to others in nearly every empty poll: a sink must not keep a receive thread, or a
-/// client that it just woke, from running. holds: for how long the sink may hold an event on purpose; it needs no
+/// Nearly every empty poll yields the processor: a sink must not keep a receive thread, or a client that it just
+/// woke, from running. holds: for how long the sink may hold an event on purpose; it needs no
 /// shorter sleeps then, and each sleep's end interrupts a processor.
 [[nodiscard]] inline core::IdleLimits idle_limits(core::Poll poll, std::chrono::nanoseconds holds = {}) {
     using std::chrono::microseconds;

@@ -76,7 +76,7 @@ struct SinkThread::Board {
     void on(const feed::Gap&) {}
     void on(const feed::Clear&) {}
     void on(const queue::MissedRange&) {}
-    /// The board stands for all entries up to this one.
+    /// The board includes all entries up to this one.
     [[nodiscard]] std::uint64_t number() const { return std::max<std::uint64_t>(of.reader_.account().since, 2) - 1; }
 };
 
@@ -136,7 +136,7 @@ void SinkThread::name_up_to(feed::InstrumentId id) {
         const auto* instrument = reader_.instrument(named_);
         if (instrument != nullptr) {
             sink_->name(named_, instrument->venue, instrument->symbol);
-        } else {  // an id that the writer passed over: no event will bear it
+        } else {  // an id that the writer skipped: no event will have it
             sink_->name(named_, feed::Venue{}, feed::Symbol{fmt::format("#{}", named_)});
         }
     }
@@ -203,7 +203,7 @@ void SinkThread::publish_account(std::uint64_t reading) {
 Account SinkThread::account() const noexcept {
     auto progress = progress_.read();
     auto newest = reader_.newest();
-    // What the thread took between the two readings would look overwritten.
+    // Entries read between both loads would look overwritten.
     for (auto after = progress_.read(); after != progress; after = progress_.read()) {
         progress = after;
         newest = reader_.newest();

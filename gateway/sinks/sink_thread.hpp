@@ -25,10 +25,10 @@ namespace millpond::gateway {
 /// Runs a sink: reads the ring for it on a separate thread, holds waiting events as the sink's mode says, and keeps the
 /// account. Whatever the sink does, no other thread waits for it.
 ///
-/// The ring's writer knows no reader and wakes none, so the thread polls the ring. How it spends the
-/// time between is `poll`: `spin` never sleeps; `adaptive` looks without a pause for a short while after an event,
-/// giving its processor to other threads, then sleeps for 20 to 200 microseconds at a time, and a millisecond when
-/// nothing came for long; `block` sleeps for up to a millisecond.
+/// The ring's writer does not know or wake readers, so the thread polls the ring. `poll` determines how it
+/// waits: `spin` never sleeps; `adaptive` polls without a pause for a short time after an event, yielding its
+/// processor, then sleeps for 20 to 200 microseconds at a time, and for a millisecond after a long silence; `block`
+/// sleeps for up to a millisecond.
 ///
 /// Threads: start, stop and account on any; the rest inside.
 class SinkThread final : public Consumer {
@@ -69,7 +69,7 @@ public:
     /// queued, so that `missed` never goes down.
     [[nodiscard]] Account account() const noexcept override;
 
-    /// One round of the thread's work, for tests that have no thread; how many entries it took from the ring.
+    /// One round of the thread's work, for tests without a thread; returns the number of entries read from the ring.
     std::size_t round(std::int64_t monotonic_ns);
 
 private:
@@ -78,11 +78,11 @@ private:
     struct Board;
 
     void run();
-    /// Takes from the ring what the sink has room for.
+    /// Reads entries that the sink has room for.
     std::size_t take();
     /// Lets the sink pass on held events.
     void step(std::int64_t monotonic_ns);
-    /// Waits as `idle` says; how many entries it found meanwhile.
+    /// Waits as configured by `idle`; returns the number of entries found meanwhile.
     std::size_t rest(core::Idle& idle, bool silence);
     void name_up_to(feed::InstrumentId id);
     template <class Event>
@@ -106,8 +106,8 @@ private:
     std::uint64_t conflated_{0};
     struct Progress {
         Account account;
-        std::uint64_t readable{0};  ///< Entry of the ring that the reader comes to next.
-        std::uint64_t reading{0};   ///< How many from there on may be taken already: a poll is going on.
+        std::uint64_t readable{0};  ///< Next entry of the ring for the reader.
+        std::uint64_t reading{0};   ///< How many from there on may already be read by the current poll.
 
         friend constexpr bool operator==(const Progress&, const Progress&) noexcept = default;
     };

@@ -9,13 +9,13 @@
 
 namespace millpond::gateway {
 
-/// Whose rules a topic's name obeys.
+/// Rules for the names of topics.
 enum class TopicRules : std::uint8_t {
-    mqtt,   ///< What means something in a topic ('/', '+', '#', '%'), and all but visible ASCII, becomes %XX.
-    kafka,  ///< What is no letter, digit, '.', '_' or '-' becomes '_'.
+    mqtt,   ///< Special characters ('/', '+', '#', '%'), and all but visible ASCII, become %XX.
+    kafka,  ///< Characters other than letters, digits, '.', '_' and '-' become '_'.
 };
 
-/// The name of a topic with places for what an instrument is called: "bbo/{symbol}", "bbo.{venue}".
+/// The name of a topic with placeholders for the names of an instrument: "bbo/{symbol}", "bbo.{venue}".
 ///
 /// Threads: any number may make names at once.
 class TopicTemplate {
@@ -24,7 +24,7 @@ public:
     /// {venue}.
     TopicTemplate(std::string_view text, TopicRules rules);
 
-    /// An empty name stands as '-'.
+    /// An empty name becomes '-'.
     [[nodiscard]] std::string name(const feed::Venue& venue, const feed::Symbol& symbol) const;
 
 private:

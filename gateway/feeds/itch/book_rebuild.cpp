@@ -19,7 +19,7 @@ namespace {
 constexpr std::chrono::milliseconds kRest{5};
 constexpr int kAnswerMs = 1;
 constexpr std::int64_t kMostPauses = 64;
-/// A file without a session name is trusted once this many messages of the feed have followed it
+/// A file without a session name is trusted after this many messages of the feed have followed it
 /// without a contradiction.
 constexpr std::uint64_t kProof = 1'000;
 
@@ -123,7 +123,7 @@ void BookRebuild::read_files(std::uint64_t until) {
     });
 }
 
-/// Reads what the feed lost meanwhile, up to `last`, in the files. False when they do not have it.
+/// Reads messages that the feed lost meanwhile, up to `last`, from the files. False if they do not have them.
 bool BookRebuild::read_on(std::uint64_t last) {
     if (!files_ || books_.next() == read_on_from_) return false;
     const auto before = books_.next();
@@ -131,7 +131,7 @@ bool BookRebuild::read_on(std::uint64_t last) {
     return books_.next() != before;
 }
 
-/// True when the books stand where the feed does.
+/// True when the books are at the same number as the feed.
 bool BookRebuild::catch_up() {
     while (!stopping_.load(std::memory_order_relaxed)) {
         if (unwanted_.load(std::memory_order_relaxed)) return false;
@@ -153,7 +153,7 @@ bool BookRebuild::catch_up() {
     return false;
 }
 
-/// Takes what waits in the ring, up to the first gap. False when nothing followed.
+/// Reads the ring up to the first gap. False if nothing follows.
 bool BookRebuild::take_live() {
     bool any = false;
     for (auto entry = ring_.front(); entry; entry = ring_.front()) {

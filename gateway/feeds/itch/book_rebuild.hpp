@@ -25,10 +25,10 @@ namespace millpond::gateway::itch {
 
 /// Rebuilds incomplete books of an ITCH feed, separately from the live ones: from the session's message 1
 /// on, from captured files, then by requests to a MoldUDP64 server, then from copies of the feed's messages, until
-/// both stand at the same number. There the receive thread exchanges the books. An attempt that fails is made again
-/// after a pause, which doubles.
+/// both are at the same number. Then the receive thread exchanges the books. A failed attempt is repeated after a
+/// pause, which doubles.
 ///
-/// Threads: set_midnight, live, look and beat on the receive thread; the rest of the work on one of its own;
+/// Threads: set_midnight, live, look and beat on the receive thread; the rest on a separate thread;
 ///          counters and state on any.
 /// Memory:  feed::ItchRebuild's and `buffer_bytes`, all in the constructor. The receive thread copies into a ring, and
 ///          only during an attempt; at its end it exchanges the books and publishes their quotes.
@@ -54,11 +54,11 @@ public:
     /// As ItchDecoder's; from the next attempt on.
     void set_midnight(std::int64_t utc_ns) noexcept { midnight_utc_ns_ = utc_ns; }
 
-    /// Whether live wants to see what the feed's decoder is given, in its order.
+    /// Whether `live` needs the datagrams of the feed's decoder, in order.
     [[nodiscard]] bool takes() const noexcept { return takes_; }
     void live(std::span<const std::byte> datagram) noexcept { ring_.put(0, 0, datagram); }
 
-    /// After what the feed brought was decoded: gives the decoder its books when they are ready.
+    /// After the feed's datagrams were decoded: gives the decoder its books when they are ready.
     template <feed::EventHandler Handler>
     void look(feed::ItchDecoder& decoder, std::uint16_t channel, Handler& handler);
 
@@ -79,7 +79,7 @@ public:
     }
 
 private:
-    /// Who is at work: each hands on to the next, and touches the books and the ring's end only while it is its turn.
+    /// The phase: each passes on to the next, and uses the books and the ring's end only during its phase.
     enum class Turn : std::uint8_t {
         none,     ///< The receive thread may begin an attempt.
         builder,  ///< The thread builds; the receive thread puts copies into the ring.
@@ -128,7 +128,7 @@ private:
     std::uint64_t believed_from_{0};
     bool unnamed_{false};  // the file does not say of which session it is
     std::optional<HistoryReader> files_;
-    std::uint64_t read_on_from_{0};  // number that was wanted when the files were read last
+    std::uint64_t read_on_from_{0};  // required number when the files were last read
     std::thread thread_;
 };
 
@@ -143,7 +143,7 @@ void BookRebuild::look(feed::ItchDecoder& decoder, std::uint16_t channel, Handle
         ring_.pop();
     }
     const bool goes_on = !unwanted_.load(std::memory_order_relaxed);
-    if (goes_on && books_.next() > decoder.sequence().next()) return;  // what was read is ahead of the feed
+    if (goes_on && books_.next() > decoder.sequence().next()) return;  // the files are ahead of the feed
     const feed::Arrival arrival{.receive_utc_ns = core::utc_nanos(), .receive_ticks = 0, .channel = channel};
     const bool done = books_.hand_over(decoder, arrival, handler);
     if (done) rebuilds_.add();

@@ -64,7 +64,7 @@ std::vector<std::filesystem::path> captures_in(const std::filesystem::path& fold
     return paths;
 }
 
-/// False when no more is wanted. Adds to `damage` why the file ends early, unless there is a reason already.
+/// False when stopped. Adds to `damage` why the file ends early, unless there is a reason already.
 bool read_capture(const std::filesystem::path& path, const std::vector<std::uint16_t>& ports, const Take& take,
                   std::string& damage) {
     net::PcapReader reader{path.string()};

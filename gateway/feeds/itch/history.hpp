@@ -14,23 +14,23 @@
 
 namespace millpond::gateway::itch {
 
-/// Where the messages of a session may be read that went by: a capture, a folder of captures, or a file of ITCH
+/// A source of past messages of a session: a capture, a folder of captures, or a file of ITCH
 /// messages.
 struct History {
     std::string path;
     std::vector<std::uint16_t> ports;  ///< Of a capture's datagrams, those that went to one of these.
 };
 
-/// Whether it is a file of ITCH messages, which bears no session's name. Throws std::system_error for what cannot be
+/// Whether it is a file of ITCH messages, which has no session name. Throws std::system_error for what cannot be
 /// read.
 [[nodiscard]] bool has_no_session(const History& history);
 
-/// Reads a history once, or on from where it stopped.
+/// Reads a history once, or continues where it stopped.
 ///
 /// Threads: one.
 class HistoryReader {
 public:
-    /// session: what the messages of a file without sessions are taken for. `history` must live as long.
+    /// session: assumed for the messages of a file without sessions. `history` must outlive this.
     HistoryReader(const History& history, const feed::moldudp64_layout::Session& session);
 
     /// Calls take(datagram) for each MoldUDP64 datagram in it, until that is false: of a folder those of `*.pcap.1`,
@@ -39,7 +39,7 @@ public:
     /// file that is still growing, or is truncated, ends at its last complete datagram.
     void read(std::uint64_t end, const std::function<bool(std::span<const std::byte>)>& take);
 
-    /// Why the first file that is not whole ends early; empty when each is whole.
+    /// Why the first incomplete file ends early; empty if all are complete.
     [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
 
 private:
@@ -48,8 +48,8 @@ private:
     const History& history_;
     std::string damage_;
     std::optional<net::ItchFileReader> messages_;  ///< Of a file of ITCH messages.
-    feed::MoldUdp64Encoder encoder_;               ///< What comes next of it.
-    std::span<const std::byte> waiting_;           ///< Read of it, not in a datagram yet.
+    feed::MoldUdp64Encoder encoder_;               ///< Number of its next message.
+    std::span<const std::byte> waiting_;           ///< Message read, not in a datagram yet.
 };
 
 }  // namespace millpond::gateway::itch

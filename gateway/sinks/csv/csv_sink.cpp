@@ -25,8 +25,8 @@ constexpr std::size_t kWriteBytes = std::size_t{64} * 1024;  ///< So many waitin
 constexpr std::size_t kMostBytes = 4 * kWriteBytes;
 constexpr std::size_t kUsualRowBytes = 32;  ///< At least.
 constexpr std::int64_t kRetryNs = 250'000'000;
-constexpr std::int64_t kPipeRetryNs = 1'000'000;  ///< A pipe is full until its reader comes to it.
-/// What the files of this version and of all earlier ones begin with.
+constexpr std::int64_t kPipeRetryNs = 1'000'000;  ///< A pipe is full until its reader reads.
+/// First bytes of files of this and all earlier versions.
 constexpr std::string_view kBeginsWith = "timestamp,symbol,bid_price,";
 static_assert(feed::kCsvHeader.starts_with(kBeginsWith));
 
@@ -131,7 +131,7 @@ bool CsvSink::refused(std::string_view what, std::int64_t now_ns) {
     return false;
 }
 
-/// Sees to it that what comes next has its file. False when the system refuses.
+/// Prepares the file for the next rows. False if the system refuses.
 bool CsvSink::next_file(std::int64_t now_ns) {
     if (!mid_row_ && file_.close_if_moved()) {
         say_(service::Severity::warning, options_.name + ".moved",

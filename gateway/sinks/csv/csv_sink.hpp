@@ -21,12 +21,12 @@ struct Options {
     std::string path{};
     Delivery mode{Delivery::every};
     std::uint64_t rotate_bytes{256ULL * 1024 * 1024};
-    std::uint64_t keep{0};  ///< Renamed files that are kept, the oldest goes first; 0: all.
+    std::uint64_t keep{0};  ///< Renamed files to keep; the oldest is removed first; 0: all.
     std::chrono::nanoseconds flush{std::chrono::milliseconds{200}};
     mode_t file_mode{core::kFileMode};
 };
 
-/// Throws std::invalid_argument when `path` holds a file that no such sink wrote: opening it would rename it away.
+/// Throws std::invalid_argument if the file at `path` was not written by such a sink: opening would rename it.
 void check_path(const std::string& path);
 
 /// Written by the sink's thread, read on any.
@@ -61,7 +61,7 @@ public:
 
     [[nodiscard]] std::size_t room() const noexcept override;
     [[nodiscard]] Delivery mode() const noexcept override { return options_.mode; }
-    /// Goes on where the sink that it replaces stopped: no row is lost, none is written twice.
+    /// Continues where the sink that it replaces stopped: no row is lost or repeated.
     [[nodiscard]] std::optional<std::uint64_t> resume_at(std::uint64_t, std::optional<std::uint64_t> stopped) override {
         return stopped;
     }
@@ -101,8 +101,8 @@ private:
     std::vector<feed::CsvSymbol> symbols_;
     std::string rows_;                 // not written yet; may start in the middle of a row
     std::vector<std::uint64_t> held_;  // numbers of the events whose rows end in it
-    std::uint64_t not_events_{0};      // lines in front of them: the header and the board
-    std::vector<std::size_t> splits_;  // places in rows_ behind which another session, and so another file, begins
+    std::uint64_t not_events_{0};      // lines before them: the header and the board
+    std::vector<std::size_t> splits_;  // places in rows_ after which another session, and so another file, begins
     bool has_rows_{false};             // the newest of the files that those make
     bool mid_row_{false};              // the file ends in the middle of a row
     bool due_{false};                  // mode conflate: time to take rows

@@ -20,9 +20,9 @@ struct Options {
     millpond::journal::WriterOptions writer{};
 };
 
-/// Every event of the ring in the segment files of a journal (docs/internals/journal.md). It goes on in the ring where
-/// the journal stops, also in one that a dead gateway left. A new session of a channel begins a new segment. While the
-/// disk takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
+/// Every event of the ring in the segment files of a journal (docs/internals/journal.md). It continues in the ring
+/// where the journal stops, also in the ring of a dead gateway. A new session of a channel begins a new segment. While
+/// the disk takes nothing, events wait in the ring; what the ring loses meanwhile is a lost record.
 ///
 /// Threads: like a sink; a separate thread allocates, syncs and removes segments.
 class JournalSink final : public Sink {

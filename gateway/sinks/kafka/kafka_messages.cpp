@@ -1,4 +1,4 @@
-// What a KafkaSink makes of each record.
+// Messages of a KafkaSink for each record.
 #include <fmt/format.h>
 
 #include <cstddef>

@@ -127,7 +127,7 @@ std::size_t KafkaSink::round() {
     std::size_t read = 0;
     if (gone_) on(*std::exchange(gone_, std::nullopt));
     if (failure_.empty() && pending_.size() < options_.window) {
-        // One at a time, so that nothing is read behind a message that is not taken.
+        // One at a time, so that nothing is read after a message that is refused.
         const auto most = std::min(kRecordsPerRound, options_.window - pending_.size());
         while (read < most && failure_.empty() && reader_.poll(*this, 1) == 1) ++read;
         for (const auto& segment : reader_.take_faults()) {
@@ -160,7 +160,7 @@ void KafkaSink::go_to_position() {
 void KafkaSink::begin_anew() {
     say_(service::Severity::error, options_.name + ".failed",
          fmt::format("kafka sink '{}': {}; restarts after record {}", options_.name, failure_, settled_));
-    // What the old producer still has to say concerns messages that will be sent again.
+    // Reports of the old producer concern messages that will be sent again.
     first_pending_ += pending_.size();
     pending_.clear();
     pending_losses_ = 0;
@@ -222,7 +222,7 @@ void KafkaSink::settle() {
             --pending_losses_;
         }
     }
-    // Names behind the last message need no delivery.
+    // Names after the last message need no delivery.
     if (pending_.empty() && reader_.next_record() != 0) settled_ = std::max(settled_, reader_.next_record() - 1);
     counters_.position.set(settled_);
     counters_.in_flight.set(pending_.size());

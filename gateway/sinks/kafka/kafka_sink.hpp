@@ -55,7 +55,7 @@ public:
     void visit_metrics(const MetricVisitor& visit) const override { counters_.visit(visit); }
     [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
-    /// For the reader: a record's turn has come.
+    /// Called by the reader for each record.
     void on(const feed::Quote& quote);
     void on(const feed::Trade& trade);
     void on(const feed::TradeBreak& broken);
@@ -106,7 +106,7 @@ private:
     TopicTemplate topic_;
     PositionFile position_;
     millpond::journal::JournalReader reader_;
-    std::uint64_t start_;             // the account begins behind this record
+    std::uint64_t start_;             // the account begins after this record
     std::uint64_t settled_;           // all up to this record are delivered
     std::uint64_t settled_count_{0};  // of them those that were sent
     std::uint64_t settled_missed_{0};

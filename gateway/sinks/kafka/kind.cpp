@@ -50,7 +50,7 @@ constexpr settings::Key<Settings> kKeys[] = {
     Keys::kPin,
 };
 
-/// Opens when the journal that it follows runs: with that one's folder and ring, whatever the configuration says.
+/// Opens when the journal that it follows runs, with the folder and ring of that journal.
 class Prepared final : public PreparedSink {
 public:
     Prepared(const Settings& settings, Options options) : journal_(settings.journal), options_(std::move(options)) {}

@@ -11,8 +11,8 @@
 
 namespace millpond::gateway::kafka {
 
-/// The number of a journal's record, kept in a file of 64 bytes that holds a whole one whenever the process or the
-/// machine dies: two slots are written in turn, and the newest one whose checksum is right counts.
+/// The number of a journal's record, in a file of 64 bytes that is consistent whenever the process or the machine dies:
+/// two slots are written in turn, and the newest one with a valid checksum counts.
 ///
 ///     slot at 0 and at 32, little-endian:
 ///       0   8   magic "MPPOSN1\0"

@@ -66,7 +66,7 @@ Conf make_conf(const Options& options) {
     set("bootstrap.servers", options.brokers);
     set("compression.codec", options.compression);
     set("enable.idempotence", "true");
-    set("enable.gapless.guarantee", "true");  // nothing goes out behind a message that was refused for good
+    set("enable.gapless.guarantee", "true");  // nothing is sent after a message that was refused permanently
     set("acks", "all");
     set("message.timeout.ms", "0");
     set("queue.buffering.max.messages", std::to_string(options.window + 1));

@@ -19,7 +19,7 @@ using Client = std::unique_ptr<mosquitto, DestroyClient>;
 /// Throws std::runtime_error with libmosquitto's words for settings that it refuses.
 [[nodiscard]] Client make_client(const Options& options, std::string_view will, void* self);
 
-/// What a code of libmosquitto's functions says.
+/// The text for a code of libmosquitto's functions.
 [[nodiscard]] std::string reason(int error);
 
 }  // namespace millpond::gateway::mqtt

@@ -214,7 +214,7 @@ void Link::ask_for_retained(mosquitto* client) {
 void Link::on_message(std::string_view topic, std::string_view payload, bool retained) {
     if (look_ != Look::asked) return;
     if (!retained) {
-        // Ours: the broker has sent all that it retains.
+        // Ours: the broker has sent all retained messages.
         if (topic == options_.state_topic && payload == kStarting) look_ = Look::seen;
         return;
     }

@@ -19,8 +19,8 @@
 
 namespace millpond::gateway::mqtt {
 
-/// The connection to a broker: makes it, makes it again after it ended, with pauses that double, and sends what it is
-/// offered in order. What was not confirmed when a connection ended is sent again on the next one.
+/// The connection to a broker: connects, reconnects after pauses that double, and sends the offered messages in
+/// order. Messages that were not confirmed when a connection ended are sent again on the next one.
 ///
 /// The first connection asks the broker for the retained quotes of the template's topics, which an earlier run has
 /// left, and marks them incomplete before anything else is sent; meanwhile the state topic holds
@@ -29,20 +29,20 @@ namespace millpond::gateway::mqtt {
 /// The state topic holds, retained, {"state":"online"} while the broker has us, {"state":"offline","reason":"stopped"}
 /// after a clean end and, by the will, {"state":"offline","reason":"lost"} after any other.
 ///
-/// Threads: one offers; the connection is kept on a thread of its own. libmosquitto's connect blocks, so a look at the
-///          port goes before it: a broker that does not answer delays neither the sink nor its end. The look-up of a
-///          host's name may take what the system's resolver takes.
+/// Threads: one offers; the connection runs on a separate thread. libmosquitto's connect blocks, so the port is
+///          probed first: a broker that does not answer delays neither the sink nor its end. The lookup of a
+///          host name may take as long as the system's resolver.
 /// Source:  MQTT 3.1.1 and 5 (OASIS); mosquitto.h.
 class Link {
 public:
     /// Begins to connect. Throws std::runtime_error for settings that libmosquitto refuses.
     Link(const Options& options, service::Say say);
-    /// Tells the state topic that we are gone, for at most a second.
+    /// Publishes to the state topic that we are offline, for at most a second.
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
 
-    /// Messages that it can take; none while there is no connection.
+    /// Messages that it accepts now; none without a connection.
     [[nodiscard]] std::size_t room() const noexcept;
     /// Only when there is room.
     void offer(const Message& message) noexcept;
@@ -71,13 +71,13 @@ private:
     /// One connection, from the attempt to its end.
     void serve(const std::stop_token& stop);
     void talk(mosquitto* client, const std::stop_token& stop);
-    /// What is ready on the connection; false when it has ended.
+    /// Handles events of the connection; false when it has ended.
     [[nodiscard]] bool exchange(mosquitto* client);
     void begin(mosquitto* client);
     /// Makes the broker send its retained messages, and a mark after them.
     void ask_for_retained(mosquitto* client);
     void on_message(std::string_view topic, std::string_view payload, bool retained);
-    /// What an earlier run has left is marked, or cannot be.
+    /// Quotes of an earlier run are marked, or cannot be.
     void end_look(mosquitto* client);
     void announce(mosquitto* client);
     void send_waiting(mosquitto* client);

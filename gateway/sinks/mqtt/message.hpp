@@ -12,7 +12,7 @@ namespace millpond::gateway::mqtt {
 
 /// One PUBLISH on its way from the sink's thread to the link's.
 struct Message {
-    const std::string* topic{nullptr};  ///< Lives as long as the sink.
+    const std::string* topic{nullptr};  ///< Valid as long as the sink.
     std::uint16_t length{0};
     bool event{false};  ///< An event of the ring; otherwise a value that is sent again.
     std::array<char, feed::kMaxJsonBytes> payload{};

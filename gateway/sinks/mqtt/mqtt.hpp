@@ -15,8 +15,8 @@ enum class Protocol : std::uint8_t { v3_1_1, v5 };
 /// PEM files; `on` with no authority trusts the system's.
 struct Tls {
     bool on{false};
-    std::string authority{};    ///< Whose signature the broker's certificate must bear.
-    std::string certificate{};  ///< Our own, where the broker asks for one.
+    std::string authority{};    ///< Authorities that must have signed the broker's certificate.
+    std::string certificate{};  ///< Our certificate, if the broker requests one.
     std::string key{};
     friend bool operator==(const Tls&, const Tls&) = default;
 };
@@ -45,8 +45,8 @@ struct Options {
 /// Whether this build has libmosquitto.
 [[nodiscard]] bool is_built() noexcept;
 
-/// The sink of mqtt_sink.hpp. Throws std::runtime_error when it is not built, std::invalid_argument for a topic that
-/// is none, std::runtime_error with libmosquitto's message for settings that it refuses.
+/// The sink of mqtt_sink.hpp. Throws std::runtime_error when it is not built, std::invalid_argument for an invalid
+/// topic, std::runtime_error with libmosquitto's message for settings that it refuses.
 [[nodiscard]] std::unique_ptr<Sink> open(const Options& options, service::Say say);
 
 }  // namespace millpond::gateway::mqtt

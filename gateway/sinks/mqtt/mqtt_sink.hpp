@@ -69,7 +69,7 @@ private:
     std::uint64_t answered_later_{0};     // Clears and Gaps whose quotes are among them
     std::uint64_t told_connections_{0};
     bool offered_{false};
-    std::unique_ptr<Link> link_;  // sends what stands above, so it ends first
+    std::unique_ptr<Link> link_;  // uses the members above, so it ends first
 };
 
 }  // namespace millpond::gateway::mqtt

@@ -23,7 +23,7 @@ struct FreeAddresses {
     void operator()(addrinfo* list) const noexcept { freeaddrinfo(list); }
 };
 
-/// What a connection to it comes to: 0, or an errno.
+/// The result of connecting to it: 0, or an errno.
 int try_connect(const addrinfo& address, const std::stop_token& stop) {
     const core::Descriptor socket{::socket(address.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
     if (!socket) return errno;

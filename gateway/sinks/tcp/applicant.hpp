@@ -23,11 +23,11 @@ public:
 
     /// Does what can be done without blocking. A refused client has been sent the reason, if possible.
     [[nodiscard]] Verdict look(std::int64_t now_ns);
-    /// Why he was refused.
+    /// The reason for the refusal.
     [[nodiscard]] std::string_view reason() const noexcept { return reason_; }
     [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
 
-    /// What an admitted one leaves to his connection: the stream, and what he said behind the token.
+    /// Parts of an admitted client for its connection: the stream, and bytes received after the token.
     [[nodiscard]] std::pair<Stream, std::string> leave();
 
 private:

@@ -24,7 +24,7 @@ constexpr std::size_t kLongestRequest = 4'096;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostRequestsAtOnce = 200;
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
-constexpr std::int64_t kLooksAStall = 8;  // whether the client takes anything, in the time that it may take nothing
+constexpr std::int64_t kLooksAStall = 8;  // checks of progress within the timeout of a client
 
 Flow refused() { return errno == EAGAIN || errno == EWOULDBLOCK ? Flow::blocked : Flow::broken; }
 
@@ -79,12 +79,12 @@ Flow Connection::pump(std::int64_t now_ns) {
         if (flow != Flow::idle || subscriber_.ending()) break;
         if (subscriber_.owes()) continue;
         flow = send_lines();
-        if (flow != Flow::idle || !subscriber_.owes()) break;  // a gap among the lines owes quotes behind it
+        if (flow != Flow::idle || !subscriber_.owes()) break;  // after a gap among the lines, quotes are owed
     }
     if (flow == Flow::idle) flow = stream_.flush();
     if (flow == Flow::idle || bytes_sent_ != before) alive_ns_ = now_ns;
     if (bytes_sent_ != before) sent_since_rest_ = true;
-    // A full socket is no end of what waits: the rest follows as soon as there is room.
+    // The socket is full: the rest follows as soon as there is room.
     if (flow == Flow::idle && std::exchange(sent_since_rest_, false)) subscriber_.rest_from(now_ns);
     return flow;
 }
@@ -127,7 +127,7 @@ void Connection::read_requests(std::int64_t now_ns) {
         input_.append(buffer.data(), static_cast<std::size_t>(got));
         obey_lines(now_ns);
     } else if (got == 0) {
-        deaf_ = true;  // it may still want to listen; a send shows when it is gone
+        deaf_ = true;  // it may still read; a send shows when it is gone
     } else if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
         broken_ = true;
     }

@@ -14,7 +14,7 @@
 
 namespace millpond::gateway::tcp {
 
-/// What every connection of a sink needs, and the sink owns.
+/// Objects of the sink that every connection uses.
 struct Shared {
     const Options& options;
     json_lines::Counters& counters;
@@ -22,13 +22,13 @@ struct Shared {
     int epoll;
 };
 
-/// A client on its socket: reads its requests, sends when the socket takes something, and ends it with a reason when
+/// A client with its socket: reads its requests, sends when the socket is writable, and disconnects it with a reason if
 /// that takes too long.
 ///
 /// Threads: one.
 class Connection : public Watched {
 public:
-    /// Waits for requests. said: what the client has said already.
+    /// Waits for requests. said: bytes already received.
     Connection(const Shared& shared, Stream stream, std::string said, std::string peer, const json_lines::LineLog& log,
                const json_lines::Standing& standing, std::int64_t now_ns);
     ~Connection() = default;
@@ -48,7 +48,7 @@ private:
     [[nodiscard]] bool pass_on(std::int64_t now_ns);
     void read_requests(std::int64_t now_ns);
     void obey_lines(std::int64_t now_ns);
-    /// Sends what the socket takes.
+    /// Sends as much as the socket accepts.
     [[nodiscard]] Flow pump(std::int64_t now_ns);
     [[nodiscard]] Flow send_text();
     [[nodiscard]] Flow send_lines();
@@ -61,7 +61,7 @@ private:
     std::string peer_;
     std::string input_;
     bool deaf_{false};       // it sends no more requests
-    std::int64_t alive_ns_;  // when bytes went out last, or the peer took some, or there was nothing to send
+    std::int64_t alive_ns_;  // when bytes were last sent or acknowledged, or there was nothing to send
     std::uint64_t bytes_sent_{0};
     bool sent_since_rest_{false};
     std::int64_t ending_since_ns_{0};

@@ -12,7 +12,7 @@ namespace millpond::gateway::tcp {
 /// Threads: one.
 class Listener {
 public:
-    /// What a call to accept found.
+    /// Result of a call to accept.
     struct Accepted {
         core::Descriptor socket;  ///< Does not block; empty: no client.
         int error{0};             ///< The error, or 0 if no client is waiting.

@@ -16,27 +16,27 @@ struct ssl_st;  // OpenSSL's SSL
 
 namespace millpond::gateway::tcp {
 
-/// What became of sending.
+/// Result of sending.
 enum class Flow : std::uint8_t {
     idle,     ///< Everything is sent.
-    blocked,  ///< The socket takes no more at the moment.
-    broken,   ///< The connection is gone: drop the client.
+    blocked,  ///< The socket is full.
+    broken,   ///< The connection has ended: drop the client.
 };
 
 /// A client's socket, plain or with TLS. Nothing blocks. With TLS the process ignores SIGPIPE.
 ///
 /// Threads: one.
-/// Memory:  with TLS what OpenSSL takes for a connection, and one record of at most 16 KiB.
+/// Memory:  with TLS that of OpenSSL for a connection, and one record of at most 16 KiB.
 class Stream {
 public:
     /// tls: not on() is plain.
     Stream(core::Descriptor socket, const service::TlsContext& tls);
 
     [[nodiscard]] int socket() const noexcept { return socket_.get(); }
-    /// Continues the handshake: idle when it is over or not needed.
+    /// Continues the handshake: idle when it is complete or not needed.
     [[nodiscard]] Flow shake_hands();
 
-    /// Bytes taken, -1 with errno when none. What was taken is on its way only when flush() is idle.
+    /// Bytes accepted, -1 with errno if none. Accepted bytes are sent only when flush() is idle.
     [[nodiscard]] ssize_t send(const iovec* parts, std::size_t count);
     [[nodiscard]] Flow flush();
     /// As recv(2).

@@ -26,9 +26,9 @@ namespace {
 
 /// Interval for work without an event or socket (timeouts of clients).
 constexpr std::int64_t kLookEveryNs = 10'000'000;
-/// Taken at a time, so that who connects in a loop does not keep lines from going out.
+/// Accepted at a time, so that clients that connect in a loop do not delay lines.
 constexpr int kMostAccepted = 64;
-/// Who have neither shaken hands nor shown a token; when there is one more, the oldest goes.
+/// Maximum number of unauthenticated clients; beyond it the oldest is closed.
 constexpr std::size_t kMostApplicants = 64;
 
 core::Descriptor epoll_with(int listener) {
@@ -190,7 +190,7 @@ void TcpSink::finish() {
         }
     };
     applicants_.clear();
-    served_ns_ = 0;  // whatever is due, all are served once more
+    served_ns_ = 0;  // all are served once more in any case
     step(begin);
     serve_while([this] {
         return std::any_of(connections_.begin(), connections_.end(),

@@ -21,8 +21,8 @@
 
 namespace millpond::gateway::tcp {
 
-/// One JSON line per event to every TCP client; json_lines/request.hpp says what clients may ask for,
-/// json_lines/subscriber.hpp what they get when they are slow.
+/// One JSON line per event to every TCP client; json_lines/request.hpp describes requests,
+/// json_lines/subscriber.hpp slow clients.
 class TcpSink final : public json_lines::LineSink {
 public:
     /// Listens at once. Throws std::system_error that names the address.
@@ -44,11 +44,11 @@ private:
     void look_at_applicants(std::int64_t now_ns);
     void admit(Stream stream, std::string said, const std::string& peer, std::int64_t now_ns);
     void say_refused(std::string_view peer, std::string_view reason);
-    /// Whether another client may come. The oldest client that has closed its side makes room: only a send would show
-    /// whether it still reads.
+    /// Whether another client is accepted. If necessary, closes the oldest client that has closed its side: only a send
+    /// would show whether it still reads.
     [[nodiscard]] bool has_room();
     void part_from(Connection& connection);
-    /// Whether a step would find anything to do.
+    /// Whether a step has work to do.
     [[nodiscard]] bool is_due(std::int64_t now_ns) const noexcept;
 
     Options options_;
@@ -56,7 +56,7 @@ private:
     Listener listener_;
     core::Descriptor epoll_;
     bool somebody_knocks_{false};
-    bool called_{false};         // a client's socket has something to say
+    bool called_{false};         // an event of a client's socket is pending
     std::int64_t served_ns_{0};  // when all clients were last served
     std::uint64_t served_{0};    // up to which line
     json_lines::Counters counters_;

@@ -6,10 +6,10 @@
 
 namespace millpond::gateway::tcp {
 
-/// What an epoll event of a client's socket points to.
+/// Target of the epoll events of a client's socket.
 class Watched {
 public:
-    /// Remembers what epoll said of the socket.
+    /// Records events of the socket.
     void note(std::uint32_t events) noexcept {
         if ((events & EPOLLIN) != 0) readable_ = true;
         if ((events & EPOLLOUT) != 0) writable_ = true;

@@ -111,7 +111,7 @@ Taken UdpSink::on(const feed::Gap& gap, std::uint64_t) {
 void UdpSink::send_due() {
     Conflator::Waiting next;
     for (std::size_t sent = 0; sent < kRound && due_.take(next);) {
-        // A newer one may have gone out meanwhile.
+        // A newer one may have been sent meanwhile.
         if (next.number != instruments_[next.quote.instrument].number) continue;
         add(next.quote, false);
         ++sent;

@@ -31,11 +31,11 @@ struct Options {
 
 /// Quotes as `quotes` datagrams (feed/quotes_layout.hpp), to chain gateways. A Clear empties the receivers' quotes of
 /// the whole channel; a Gap sends the quotes that it makes incomplete once more, a few at a time; trades and states are
-/// filtered. Entries of the ring that the sink missed are sequence numbers that it passes over, so that receivers see a
-/// gap of as many.
+/// filtered. For entries of the ring that the sink missed it skips sequence numbers, so that receivers see a gap of the
+/// same size.
 ///
-/// A datagram is closed when it is full or nothing waits behind it. While the socket takes nothing, quotes wait in the
-/// ring or are conflated, as the mode says.
+/// A datagram is closed when it is full or nothing else waits. While the socket is full, quotes wait in the ring or are
+/// conflated, depending on the mode.
 class UdpSink final : public Sink {
 public:
     /// session: greater than in any earlier run, the UTC time. Throws what net::UdpSender throws.

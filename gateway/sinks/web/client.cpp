@@ -26,7 +26,7 @@ namespace websocket = boost::beast::websocket;
 constexpr std::size_t kLongestRequest = 4'096;
 constexpr double kRequestsPerSecond = 50;
 constexpr double kMostRequestsAtOnce = 200;
-constexpr std::int64_t kLooksAStall = 8;  // whether the client takes anything, in the time that it may take nothing
+constexpr std::int64_t kLooksAStall = 8;  // checks of progress within the timeout of a client
 constexpr std::int64_t kLeastGoodbyeNs = 1'000'000'000;
 constexpr std::size_t kLongestReason = 120;  // RFC 6455 5.5: a control frame holds 125 bytes, 2 of them the code
 

@@ -21,20 +21,19 @@
 
 namespace millpond::gateway::web {
 
-/// What every client of a sink needs, and the sink owns.
+/// Objects of the sink that every client uses.
 struct Shared {
     const Options& options;
     json_lines::Counters& counters;
     const service::Say& say;
-    bool& called;  ///< Set when a client has something to do that no event calls for.
+    bool& called;  ///< Set when a client has work to do without an event.
 };
 
-/// A subscriber behind a WebSocket. One message is on its way at a time: what it holds was copied from the log, and
-/// what comes meanwhile waits there, or is conflated. Requests wait too, so that a client that does not read is not
-/// read.
+/// A subscriber with a WebSocket. One message is in flight at a time, copied from the log; later lines wait in the log
+/// or are conflated. Requests wait too, so that nothing is read from a client that does not read.
 ///
 /// Threads: the sink's.
-/// Memory:  one message of about 64 KiB, one request, and what Subscriber says.
+/// Memory:  one message of about 64 KiB, one request, and that of Subscriber.
 class Client : public std::enable_shared_from_this<Client> {
 public:
     /// The subscriber begins at the log's end.
@@ -48,7 +47,7 @@ public:
     [[nodiscard]] bool serve(std::int64_t now_ns);
     /// Sends the reason and closes, once the message in flight has been sent.
     void end(std::string_view reason);
-    /// Closes the connection at once; nothing happens on it any more.
+    /// Closes the connection at once.
     void close();
 
     [[nodiscard]] json_lines::Subscriber& subscriber() noexcept { return subscriber_; }

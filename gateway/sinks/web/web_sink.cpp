@@ -28,7 +28,7 @@ constexpr std::int64_t kLookEveryNs = 5'000'000;
 /// Maximum number of connections that are not WebSockets, each with one page of at most kMostQuotes quotes or names.
 constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostQuotes = 2'000;
-/// What the network may do at a time, so that who connects in a loop does not keep lines from going out.
+/// Network work at a time, so that clients that connect in a loop do not delay lines.
 constexpr int kMostHandlers = 256;
 
 bool is_socket(std::string_view path) { return path == "/ws"; }

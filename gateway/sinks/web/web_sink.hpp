@@ -16,7 +16,7 @@
 namespace millpond::gateway::web {
 
 /// Lines to WebSocket clients at /ws, standing quotes at /api/quotes, names at /api/symbols, and the page's files.
-/// json_lines/request.hpp says what clients may ask for, json_lines/subscriber.hpp what they get when they are slow.
+/// json_lines/request.hpp describes requests, json_lines/subscriber.hpp slow clients.
 class WebSink final : public json_lines::LineSink {
 public:
     /// Listens at once. pages: what else it serves; called on the sink's thread. Throws std::system_error that names
