@@ -18,8 +18,8 @@
 #include "service/log.hpp"
 #include "service/token.hpp"
 
-/// The settings of a FIX engine, from a TOML file and the command line. engine_keys.cpp lists the keys of the top level,
-/// each section's folder its keys, and complete() below checks what no single key can.
+/// The settings of a FIX engine, from a TOML file and the command line. engine_keys.cpp lists the keys of the top
+/// level, each section's folder its keys, and complete() below checks what no single key can.
 namespace millpond::fixd {
 
 struct EngineConfig {
