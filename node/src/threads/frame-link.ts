@@ -1,10 +1,9 @@
-import { serialize } from "node:v8";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { Deque } from "../pool/deque.js";
 import { FrameRing } from "./frame-ring.js";
-import { valueOf } from "./frame-value.js";
+import { frameOf, type Transfer, valueOf } from "./frame-value.js";
 
-/** Alone in its frame: the frame lies in the port. It is too long for the ring, or has something to transfer. */
+/** Alone in its frame: the frame lies in the port. It is too long for the ring, or comes with what is moved. */
 const BY_PORT = 4;
 /** In the port only: the frame in it does not wait for those in the ring. */
 const AHEAD = 6;
@@ -20,8 +19,8 @@ export interface BridgePort {
   readonly control: MessagePort;
 }
 
-/** What is moved to the other thread instead of copied. */
-export type Transfer = readonly (ArrayBuffer | MessagePort)[];
+/** The bytes of a frame in the port, and what they refer to. */
+type Posted = [typeof BY_PORT, Uint8Array, Transfer];
 
 /** @internal What a link calls. */
 export interface LinkUser {
@@ -50,7 +49,7 @@ export class FrameLink {
   readonly #in: FrameRing;
   readonly #control: MessagePort;
   readonly #unsent = new Deque<Uint8Array>();
-  readonly #fromPort = new Deque<unknown[]>();
+  readonly #fromPort = new Deque<Posted>();
   #aheadSeen = 0;
   #portClosed = false;
   #ended = false;
@@ -68,7 +67,7 @@ export class FrameLink {
     this.port = { send: this.#out.buffer, receive: this.#in.buffer, control: port2 };
     this.transferList = [port2];
     // Also read without a mark in the ring, which an end of the other thread may prevent: its end comes behind its frames.
-    this.#control.on("message", (frame: unknown[]) => this.#takePosted(frame));
+    this.#control.on("message", (posted: unknown[]) => this.#takePosted(posted));
     this.#control.on("close", () => this.#otherSideEnded());
     this.#control.unref();
     this.over = this.#run();
@@ -84,14 +83,14 @@ export class FrameLink {
     return this.#unsent.length;
   }
 
-  /** Throws if it cannot be cloned. A frame that does not fit waits for room; all frames stay in order. */
-  send(frame: unknown[], transfer: Transfer): void {
+  /** Throws if it cannot be copied or moved. A frame that does not fit waits for room; all frames stay in order. */
+  send(frame: unknown[], moved: Transfer): void {
     if (this.#ended) return;
-    let bytes = transfer.length > 0 ? undefined : serialize(frame);
-    if (bytes === undefined || bytes.length > this.#out.longest) {
+    let bytes = frameOf(frame, moved);
+    if (moved.length > 0 || bytes.length > this.#out.longest) {
       // First the port: who finds the mark in the ring finds the frame in the port.
-      this.#control.postMessage(frame, transfer as never);
-      bytes = serialize([BY_PORT]);
+      this.#control.postMessage([BY_PORT, bytes, moved] satisfies Posted, [bytes.buffer, ...moved] as never);
+      bytes = frameOf([BY_PORT], []);
     }
     if (this.#unsent.length > 0 || !this.#out.tryPush(bytes)) {
       this.#unsent.push(bytes);
@@ -132,7 +131,7 @@ export class FrameLink {
     return this.#in.poll((bytes) => {
       this.look();
       if (this.#ended) return;
-      const frame = valueOf(bytes) as unknown[];
+      const frame = valueOf(bytes, []) as unknown[];
       const whole = frame[0] === BY_PORT ? this.#takeFromPort() : frame;
       if (whole !== undefined) this.user.arrived(whole);
     }, TURN);
@@ -157,7 +156,8 @@ export class FrameLink {
   /** The frame of the oldest mark: it is in the port before its mark is in the ring. */
   #takeFromPort(): unknown[] | undefined {
     while (this.#fromPort.length === 0 && this.#readPort());
-    return this.#fromPort.shift();
+    const posted = this.#fromPort.shift();
+    return posted && (valueOf(posted[1], posted[2]) as unknown[]);
   }
 
   /** False when the port holds nothing more. */
@@ -168,8 +168,8 @@ export class FrameLink {
     return got !== undefined;
   }
 
-  #takePosted(frame: unknown[]): void {
-    if (frame[0] === AHEAD) this.user.arrived(frame[1] as unknown[]);
-    else this.#fromPort.push(frame);
+  #takePosted(posted: unknown[]): void {
+    if (posted[0] === AHEAD) this.user.arrived(posted[1] as unknown[]);
+    else this.#fromPort.push(posted as Posted);
   }
 }

@@ -6,8 +6,10 @@ import type { RouteMap } from "../bus/path-types.js";
 import { captureScope, type Scope } from "../bus/platform.js";
 import { unwatchSignal, watchSignal } from "../bus/signals.js";
 import type { Message } from "../pool/message.js";
-import { requireDuration, requireFunction, requireKnown, SettingError } from "../pool/pool-error.js";
-import { type BridgePort, FrameLink, type Transfer } from "./frame-link.js";
+import { requireDuration, requireFunction, requireKnown } from "../pool/pool-error.js";
+import { requireCopyable, requireMovable } from "./copyable.js";
+import { type BridgePort, FrameLink } from "./frame-link.js";
+import type { Transfer } from "./frame-value.js";
 import { RemoteError, textsOf } from "./remote-error.js";
 
 const CALL = 0;
@@ -54,8 +56,8 @@ interface Pending {
 }
 
 /**
- * Joins the message systems of two threads: a route of one may live in the other. Bodies, meta and replies are copied by the
- * structured clone of `node:v8`, or moved; traces and aborts come across. What the other side sends for a call of this side runs in
+ * Joins the message systems of two threads: a route of one may live in the other. Bodies, meta and replies are data, which is copied, or
+ * moved; traces and aborts come across. What the other side sends for a call of this side runs in
  * the context of that call, also while this side's system closes. When the other thread ends, pending and later calls reject at
  * once. `close` lets both sides finish what they have started.
  *
@@ -181,21 +183,19 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
     for (const running of this.#running.values()) running.abort(new RemoteError(why, ""));
   }
 
-  #call(message: Message, transfer: Transfer): Promise<unknown> {
+  #call(message: Message, transfer: unknown): Promise<unknown> {
     const { path, body, meta, traceparent, signal } = message;
     const served = this.#servedCall();
     const over = this.#ended ?? (this.#closing && !this.#mayStillCall(served) ? CLOSED : undefined);
     if (over !== undefined) return Promise.reject(new RemoteError(over, path));
-    if (!Array.isArray(transfer)) {
-      return Promise.reject(
-        new SettingError(`transfer of ${path}`, transfer, "an array of array buffers and message ports"),
-      );
-    }
     // Of handlers that serve a closing bridge, and after middleware that took its time.
     if (this.#full) return Promise.reject(new QueueFullError(path, MOST_UNSENT));
     this.#calls = (this.#calls + 1) | 0;
     const call = this.#calls;
     return new Promise((resolve, reject) => {
+      requireMovable(`transfer of ${path}`, transfer);
+      requireCopyable(`body of ${path}`, body, transfer);
+      requireCopyable(`meta of ${path}`, meta, transfer);
       this.#link.send([CALL, call, path, body, meta, traceparent, served], transfer);
       const abort = (): void => {
         this.#pending.delete(call);
@@ -272,7 +272,10 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       else if (scope === undefined) serve(undefined);
       else scope.runInAsyncScope(() => serve(origins.getStore()), undefined, undefined);
     })
-      .then((reply) => this.#answer(call, [REPLY, call, reply]))
+      .then((reply) => {
+        requireCopyable(`reply of ${path}`, reply, []);
+        this.#answer(call, [REPLY, call, reply]);
+      })
       .catch((error: unknown) => {
         this.#answer(call, [FAILURE, call, ...textsOf(error)]);
       });
