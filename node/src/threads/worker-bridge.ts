@@ -50,6 +50,8 @@ interface Pending {
   readonly path: string;
   /** Of the handler that waits: what comes back for this call belongs to it. */
   readonly scope: Scope | undefined;
+  /** Made while the bridge closed, for a call of the other side. */
+  readonly late: boolean;
   resolve(reply: unknown): void;
   reject(error: unknown): void;
   done(): void;
@@ -165,7 +167,9 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
   }
 
   #otherSideEnded(): void {
-    this.#complete = !this.#cut && this.#pending.size + this.#running.size === 0;
+    // It ends when it waits for nothing: late calls that it has not served are for calls that it has given up.
+    const late = [...this.#pending.values()].every((pending) => pending.late);
+    this.#complete = !this.#cut && this.#running.size === 0 && late;
     this.#end("the other side of the bridge has ended");
   }
 
@@ -206,7 +210,7 @@ export class WorkerBridge<Routes extends RouteMap<Routes>> {
       const done = (): void => unwatchSignal(signal, abort);
       if (signal !== undefined) watchSignal(signal, abort);
       const scope = this.system._marks ? captureScope() : undefined;
-      this.#pending.set(call, { path, scope, resolve, reject, done });
+      this.#pending.set(call, { path, scope, late: this.#closing, resolve, reject, done });
     });
   }
 
