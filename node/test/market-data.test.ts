@@ -132,6 +132,50 @@ test("a reader that is too slow loses events, exactly counted, and is told", asy
   served.stop();
 });
 
+test("what was missed stands where it was missed, and once", async () => {
+  const trades = (first: number, count: number): string =>
+    Array.from({ length: count }, (_, n) => TRADE.replace('"sequence":18', `"sequence":${first + n}`)).join("");
+  const served = await gateway((socket) => socket.write(trades(1, 5)));
+  using market = new MarketData({ port: served.port, buffer: 3 });
+  const came = async (count: number): Promise<void> => {
+    while (market.account().received < count) await turn();
+  };
+  await came(6);
+  assert.deepEqual(await take(market, 1), [{ type: "connected", connections: 1 }]);
+  served.sockets[0]!.write(trades(6, 2));
+  await came(8);
+  const told = (await take(market, 5)).map((event) => (event.type === "trade" ? event.sequence : event));
+  const missed = (count: number): unknown => ({ type: "missed", count, here: true });
+  assert.deepEqual(told, [1, 2, missed(3), 6, missed(1)]);
+  served.sockets[0]!.write(trades(8, 1));
+  assert.equal(((await take(market, 1))[0] as { readonly sequence: number }).sequence, 8);
+  const { received, delivered, missedHere, waiting } = market.account();
+  assert.deepEqual([received, delivered, missedHere, waiting], [9, 5, 4, 0]);
+  served.stop();
+});
+
+test("the end of an iterator ends each next that waits, and closes the client", async () => {
+  for (const end of ["return", "throw", "close", "dispose"] as const) {
+    const served = await gateway((socket) => socket.write(TRADE));
+    const market = new MarketData({ port: served.port, reconnectMs: 1 });
+    const [one, other] = [market[Symbol.asyncIterator](), market[Symbol.asyncIterator]()];
+    assert.deepEqual([(await one.next()).done, (await other.next()).done], [false, false]);
+    const waiting = Promise.all([one.next(), one.next(), other.next()]);
+    const gone = once(served.sockets[0]!, "close");
+    if (end === "return") assert.deepEqual(await one.return(), { value: undefined, done: true });
+    else if (end === "throw") await assert.rejects(one.throw(new Error("as asked")), /as asked/);
+    else if (end === "dispose") await one[Symbol.asyncDispose]();
+    else market.close();
+    assert.deepEqual(
+      (await waiting).map(({ done }) => done),
+      [true, true, true],
+    );
+    await gone;
+    assert.equal((await one.next()).done, true);
+    served.stop();
+  }
+});
+
 test("what the gateway reports for refusals, and lines without end, are errors and no crash", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end('{"type":"bye","text":"2 clients are connected already"}\n');

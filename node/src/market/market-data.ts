@@ -1,9 +1,9 @@
 import type { ConnectionOptions } from "node:tls";
+import { EventBuffer, EventIterator } from "./event-buffer.js";
 import { type LineConnection, LineFeed, type LineReader } from "./line-feed.js";
 import { type MarketEvent, pathOf } from "./market-event.js";
 import type { MarketFeed, MarketFeedOwner, MarketSelection } from "./market-feed.js";
 import type { MessageSystem } from "../bus/message-system.js";
-import { Deque } from "../pool/deque.js";
 import { requireInteger, requireKnown, SettingError } from "../pool/pool-error.js";
 import { MarketRing } from "./market-ring.js";
 import { RingFeed, type RingWake } from "./ring-feed.js";
@@ -70,7 +70,7 @@ export interface MarketAccount {
   readonly missedHere: number;
   readonly waiting: number;
   readonly badLines: number;
-  /** Events whose handlers in the system threw, rejected or refused. */
+  /** Events whose handlers in the system threw or rejected, or whose queues refused or dropped them. */
   readonly failedHandlers: number;
   /** The last error of the gateway or the network. */
   readonly lastError: string | undefined;
@@ -82,27 +82,22 @@ export interface MarketAccount {
  * ring and a network address, the network is used while the ring cannot be read.
  *
  * Threads: one.
- * Memory:  a bounded buffer; an object an event. MarketRing does without the objects.
+ * Memory:  a bounded buffer; an object an event, which MarketRing does without; events that wait for a queue of overflow `wait` in
+ *          the system are not bounded.
  */
 export class MarketData implements AsyncIterable<MarketEvent> {
   readonly #options: MarketDataOptions;
-  readonly #capacity: number;
   readonly #selection: MarketSelection;
   readonly #owner: MarketFeedOwner;
   #feed: MarketFeed;
   #closed = false;
-  #reading = false;
-  readonly #events = new Deque<MarketEvent>();
-  #untold = 0;
-  /** Of each iterator that waits. */
-  #waiters: (() => void)[] = [];
+  readonly #buffer: EventBuffer;
   #looking: NodeJS.Timeout | undefined;
   #connections = 0;
   #received = 0;
   #delivered = 0;
   #undelivered = 0;
   #missedThere = 0;
-  #missedHere = 0;
   #badLines = 0;
   #failedHandlers = 0;
   #lastError: string | undefined;
@@ -118,7 +113,7 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     if (port === undefined && url === undefined && ring === undefined) {
       throw new SettingError("port", port, "given, or a url, or the name of a ring");
     }
-    this.#capacity = requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24);
+    this.#buffer = new EventBuffer(requireInteger("buffer", options.buffer ?? 65_536, 1, 2 ** 24));
     const symbols = options.subscribe === undefined ? undefined : new Set(options.subscribe);
     this.#selection = { mode: options.mode ?? "every", symbols };
     this.#owner = {
@@ -152,11 +147,11 @@ export class MarketData implements AsyncIterable<MarketEvent> {
       by: this.#feed.by,
       connections: this.#connections,
       received: this.#received,
-      delivered: this.#delivered,
+      delivered: this.#delivered + this.#buffer.delivered,
       undelivered: this.#undelivered,
       missedThere: this.#missedThere,
-      missedHere: this.#missedHere,
-      waiting: this.#events.length,
+      missedHere: this.#buffer.missed,
+      waiting: this.#buffer.waiting,
       badLines: this.#badLines,
       failedHandlers: this.#failedHandlers,
       lastError: this.#lastError,
@@ -168,38 +163,19 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     this.#closed = true;
     clearTimeout(this.#looking);
     this.#feed.close();
-    this.#wake();
+    this.#buffer.close();
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
 
-  /** Events from now on. There is one reader: a second iterator shares with the first. The end of a loop closes the client. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<MarketEvent, void, void> {
-    this.#reading = true;
-    try {
-      for (;;) {
-        const event = this.#events.shift();
-        if (event !== undefined) {
-          this.#delivered++;
-          yield event;
-        } else if (this.#untold > 0) {
-          const count = this.#untold;
-          this.#untold = 0;
-          yield { type: "missed", count, here: true };
-        } else if (this.#closed) return;
-        else {
-          await new Promise<void>((resolve) => this.#waiters.push(resolve));
-        }
-      }
-    } finally {
-      this.close();
-    }
-  }
-
-  #wake(): void {
-    for (const waiter of this.#waiters.splice(0)) waiter();
+  /**
+   * Events from now on. There is one reader: a second iterator shares with the first. The end of a loop, and `return` of an iterator,
+   * close the client and end each `next` that waits.
+   */
+  [Symbol.asyncIterator](): AsyncGenerator<MarketEvent, void, void> {
+    return new EventIterator(this.#buffer, () => this.close());
   }
 
   #lines(): MarketFeed {
@@ -246,19 +222,13 @@ export class MarketData implements AsyncIterable<MarketEvent> {
     const { system } = this.#options;
     if (system !== undefined) {
       const taken = this.#emit(system, pathOf(event), event);
-      if (!this.#reading) {
+      if (!this.#buffer.reading) {
         if (taken) this.#delivered++;
         else this.#undelivered++;
         return;
       }
     }
-    if (this.#events.length >= this.#capacity) {
-      this.#missedHere++;
-      this.#untold++;
-      return;
-    }
-    this.#events.push(event);
-    if (this.#waiters.length > 0) this.#wake();
+    this.#buffer.put(event);
   }
 
   /** False when nothing in the system takes it. A handler that throws must not end the connection. */
