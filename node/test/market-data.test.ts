@@ -176,6 +176,25 @@ test("the end of an iterator ends each next that waits, and closes the client", 
   }
 });
 
+test("trade ids above 2^53 are exact: a break is of one trade only", async () => {
+  const ids = ["9007199254740992", "9007199254740993", "18446744073709551615", "7"];
+  const broken = TRADE.replace('"trade"', '"trade_break"').replace(/"price".*"trade_id"/, '"trade_id"');
+  const lines = ids.flatMap((id) => [TRADE, broken].map((line) => line.replace("4711", id)));
+  const served = await gateway((socket) => socket.write(lines.join("")));
+  using market = new MarketData({ port: served.port });
+  const events = (await take(market, 9)).slice(1) as { readonly trade_id: number; readonly trade_id_exact: bigint }[];
+  assert.deepEqual(
+    events.map(({ trade_id_exact }) => trade_id_exact),
+    ids.flatMap((id) => [BigInt(id), BigInt(id)]),
+  );
+  assert.deepEqual(
+    events.map(({ trade_id }) => trade_id),
+    ids.flatMap((id) => [Number(id), Number(id)]),
+  );
+  assert.equal(market.account().badLines, 0);
+  served.stop();
+});
+
 test("what the gateway reports for refusals, and lines without end, are errors and no crash", async () => {
   const served = await gateway((socket, connection) => {
     if (connection === 1) socket.end('{"type":"bye","text":"2 clients are connected already"}\n');

@@ -62,6 +62,27 @@ test("every event of a ring is read as it was written, with its number and its i
   balanced(ring);
 });
 
+test("trade ids above 2^53 are exact in the views of a ring", () => {
+  const writer = new RingWriter(64, 1);
+  const ring = new MarketRing(writer.bytes.buffer);
+  const ids = [2n ** 53n, 2n ** 53n + 1n, 2n ** 64n - 1n, 7n];
+  for (const id of ids) {
+    writer.trade(0, id);
+    writer.tradeBreak(0, id);
+  }
+  const seen: [number, bigint][] = [];
+  const note = ({ tradeId, tradeIdExact }: { tradeId: number; tradeIdExact: bigint }): void =>
+    void seen.push([tradeId, tradeIdExact]);
+  assert.equal(ring.poll({ trade: note, tradeBreak: note }), 2 * ids.length);
+  assert.deepEqual(
+    seen,
+    ids.flatMap((id) => [
+      [Number(id), id],
+      [Number(id), id],
+    ]),
+  );
+});
+
 test("an entry that is being written is not read, and one that is overwritten in the copy counts as missed", () => {
   const writer = new RingWriter(8, 1);
   const ring = new MarketRing(writer.bytes.buffer);

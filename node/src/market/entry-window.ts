@@ -14,6 +14,7 @@ import {
   type TradeBreakView,
   type TradeView,
 } from "./market-layout.js";
+import type { RecordLayout, RecordView, Schema } from "../pool/record.js";
 
 /** What a ring hands its events to. A view is good until the function returns; numbers are the ring's. */
 export interface MarketRingHandler {
@@ -35,8 +36,8 @@ export interface MarketRingHandler {
 export class EntryWindow {
   readonly words = new Int32Array(RING.payloadWords);
   readonly quote: QuoteView = QUOTE.view(this.words.buffer);
-  readonly trade: TradeView = TRADE.view(this.words.buffer);
-  readonly tradeBreak: TradeBreakView = TRADE_BREAK.view(this.words.buffer);
+  readonly trade: TradeView = this.#withExactId(TRADE);
+  readonly tradeBreak: TradeBreakView = this.#withExactId(TRADE_BREAK);
   readonly status: StatusView = STATUS.view(this.words.buffer);
   readonly gap: GapView = GAP.view(this.words.buffer);
   readonly clear: ClearView = CLEAR.view(this.words.buffer);
@@ -51,6 +52,13 @@ export class EntryWindow {
     else if (kind === KIND.clear && bytes === CLEAR.bytes) handler.clear?.(this.clear, number);
     else return false;
     return true;
+  }
+
+  #withExactId<Fields extends Schema>(layout: RecordLayout<Fields>): RecordView<Fields> & { tradeIdExact: bigint } {
+    const numbers = new BigUint64Array(this.words.buffer);
+    const place = layout.fields.find(({ name }) => name === "tradeId")!.offset >> 3;
+    const exact = { get: () => numbers[place]!, enumerable: true };
+    return Object.defineProperty(layout.view(this.words.buffer), "tradeIdExact", exact) as never;
   }
 
   /** The quote in the copy becomes one of no prices. */

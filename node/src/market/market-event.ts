@@ -25,17 +25,22 @@ export interface MarketQuote extends Stamped {
   readonly firm?: false;
 }
 
-export interface MarketTrade extends Stamped {
+/** The venue's number of a trade, a whole number of 64 bits. */
+interface Numbered {
+  /** Rounded above 2^53, where two trades may have the same. */
+  readonly trade_id: number;
+  readonly trade_id_exact: bigint;
+}
+
+export interface MarketTrade extends Stamped, Numbered {
   readonly type: "trade";
   readonly price: number;
   readonly shares: number;
-  readonly trade_id: number;
 }
 
 /** The trade with this number is void. */
-export interface MarketTradeBreak extends Stamped {
+export interface MarketTradeBreak extends Stamped, Numbered {
   readonly type: "trade_break";
-  readonly trade_id: number;
 }
 
 /** `symbol` null: the whole channel. */
@@ -106,8 +111,8 @@ export const MARKET_ROUTES = new Map([
   ["connected", "connected"],
 ]);
 
-/** Times of 19 digits do not fit a double: they travel through JSON.parse as text. */
-const LONG_TIME = /("(?:exchange_)?timestamp":)(\d+)/g;
+/** Times and trade ids do not fit a double: they travel through JSON.parse as text. */
+const LONG_NUMBER = /("(?:(?:exchange_)?timestamp|trade_id)":)(\d+)/g;
 
 /** @internal A line of the gateway's TCP sink; undefined when it is no JSON object with a type, or an event without an address. */
 export function parseMarketLine(
@@ -115,7 +120,7 @@ export function parseMarketLine(
 ): (MarketEvent | { readonly type: string; readonly text?: string }) | undefined {
   let parsed: Record<string, unknown>;
   try {
-    parsed = JSON.parse(line.replace(LONG_TIME, '$1"$2"'));
+    parsed = JSON.parse(line.replace(LONG_NUMBER, '$1"$2"'));
   } catch {
     return undefined;
   }
@@ -123,6 +128,11 @@ export function parseMarketLine(
   for (const name of ["timestamp", "exchange_timestamp"]) {
     const time = parsed[name];
     if (typeof time === "string" && /^\d+$/.test(time)) parsed[name] = BigInt(time);
+  }
+  const id = parsed["trade_id"];
+  if (typeof id === "string" && /^\d+$/.test(id)) {
+    parsed["trade_id"] = Number(id);
+    parsed["trade_id_exact"] = BigInt(id);
   }
   if (parsed["type"] === "missed") parsed["here"] = false;
   if (!isAddressed(parsed)) return undefined;

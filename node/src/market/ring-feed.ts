@@ -61,6 +61,7 @@ export class RingFeed implements MarketFeed {
         price: trade.price / PRICE_SCALE,
         shares: trade.size,
         trade_id: trade.tradeId,
+        trade_id_exact: trade.tradeIdExact,
       });
     },
     tradeBreak: (broken, number) => {
@@ -72,6 +73,7 @@ export class RingFeed implements MarketFeed {
         exchange_timestamp: broken.exchangeTime,
         sequence: number,
         trade_id: broken.tradeId,
+        trade_id_exact: broken.tradeIdExact,
       });
     },
     status: (status, number) => {

@@ -82,17 +82,17 @@ export class RingWriter {
     });
   }
 
-  trade(instrument: number): void {
+  trade(instrument: number, id: number | bigint = 4_711): void {
     this.publish(2, 64, (at) => {
       this.u32(at, instrument, 0);
-      this.u64(at + 8, 1_892_500, 100, 4_711, 0, 1_580_398_200_000_000_001n, 0, 0);
+      this.u64(at + 8, 1_892_500, 100, id, 0, 1_580_398_200_000_000_001n, 0, 0);
     });
   }
 
-  tradeBreak(instrument: number): void {
+  tradeBreak(instrument: number, id: number | bigint = 4_711): void {
     this.publish(6, 48, (at) => {
       this.u32(at, instrument, 0);
-      this.u64(at + 8, 4_711, 3, 1_580_398_200_000_000_001n, 0, 0);
+      this.u64(at + 8, id, 3, 1_580_398_200_000_000_001n, 0, 0);
     });
   }
 
