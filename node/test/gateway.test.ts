@@ -2,10 +2,14 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, type MarketQuote, MarketRing } from "millpond";
+import { selfSigned } from "./support/certificate.js";
+import { turn } from "./support/gate.js";
 
 const program = process.env["MILLPOND_PROGRAM"] ?? "";
 const addon = await import("millpond-shm-linux-x64" as string).then(
@@ -195,3 +199,76 @@ test("a new writer of a ring is a connected event, after a kill as after an end"
     sweep(name);
   }
 });
+
+test(
+  "by TLS a reload that changes the token ends the client, which is not connected again before its token counts again",
+  { skip },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "millpond-token-"));
+    const name = `node-token-${process.pid}`;
+    const port = await freePort();
+    const { key, cert } = selfSigned();
+    const write = (file: string, text: string): void => writeFileSync(join(folder, file), text, { mode: 0o600 });
+    write("key.pem", key);
+    write("cert.pem", cert);
+    write("first.token", "first-token-0123456789\n");
+    write("second.token", "second-token-0123456789\n");
+    const require = (token: string): void =>
+      write(
+        "gateway.toml",
+        `[[tcp]]\nname = "t"\nlisten = "127.0.0.1:${port}"\ntoken_file = "${join(folder, token)}"\n` +
+          `tls_certificate = "${join(folder, "cert.pem")}"\ntls_key = "${join(folder, "key.pem")}"\n`,
+      );
+    require("first.token");
+    const feed = `127.0.0.1:${await freePort()}`;
+    // The demo's gateway ends with its terminal instead of reading its settings again.
+    const settings = ["--config", join(folder, "gateway.toml"), "--feed", `name=f,format=quotes,listen=${feed}`];
+    const given = ["--ring", `name=${name}`, "--metrics", "off", "--quiet", ...settings];
+    const gateway = spawn(program, ["gateway", ...given], { stdio: "ignore" });
+    const sender = spawn(program, ["generate", "--rate", "1000", "--to", feed, "--quiet"], { stdio: "ignore" });
+    const client = (token: string): MarketData => {
+      return new MarketData({ port, tls: { ca: cert }, token: `${token}-token-0123456789`, reconnectMs: 20 });
+    };
+    using first = client("first");
+    using second = client("second");
+    const clients = [first, second];
+    /** Reads until one client has events of a new connection and the other has been refused. */
+    const only = async (reads: MarketData, refused: MarketData): Promise<void> => {
+      const { connections } = reads.account();
+      const events = reads[Symbol.asyncIterator]();
+      for (let current = 0; current <= connections;) {
+        const { value } = (await events.next()) as { readonly value: MarketEvent };
+        if (value.type === "connected") current = value.connections;
+      }
+      assert.notEqual(((await events.next()) as { readonly value: MarketEvent }).value.type, "connected");
+      while (refused.account().lastError?.startsWith("a token is required") !== true) await turn();
+      const before = refused.account();
+      const { received } = reads.account();
+      while (reads.account().received < received + 100) await turn();
+      assert.equal(refused.account().connections, before.connections);
+    };
+    try {
+      await only(first, second);
+      require("second.token");
+      gateway.kill("SIGHUP");
+      await only(second, first);
+      require("first.token");
+      gateway.kill("SIGHUP");
+      await only(first, second);
+      assert.deepEqual(
+        clients.map((market) => market.account().connections),
+        [2, 1],
+      );
+      for (const market of clients) {
+        const { received, delivered, undelivered, missedHere, waiting, badLines, by } = market.account();
+        assert.equal(received, delivered + undelivered + missedHere + waiting);
+        assert.deepEqual([badLines, by], [0, "tcp"]);
+      }
+    } finally {
+      await end(sender, "SIGKILL");
+      await end(gateway, "SIGKILL");
+      sweep(name);
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { createServer as createTlsServer } from "node:tls";
 import { type HandleTrace, MarketData, type MarketEvent, type MarketQuote, MessageSystem } from "millpond";
 import { selfSigned } from "./support/certificate.js";
-import { turn } from "./support/gate.js";
+import { gate, turn } from "./support/gate.js";
 
 // The lines that feed/quote_json.hpp, feed/event_json.hpp and gateway/sinks/tcp document.
 const QUOTE =
@@ -405,6 +405,72 @@ test("each receiver of an event is traced and counted for itself", async (t) => 
   const { received, delivered, undelivered, failedHandlers } = market.account();
   assert.deepEqual([received, delivered, undelivered, failedHandlers], [4, 3, 1, 0]);
 });
+
+for (const statistics of ["counters", "latency", "diagnostics"] as const) {
+  for (const overflow of ["reject", "drop-newest", "drop-oldest", "coalesce"] as const) {
+    test(`an event that overflows is counted once, under its receiver's name: ${overflow}, ${statistics}`, async (t) => {
+      const count = 50;
+      const served = await gateway((socket) => socket.write(QUOTE + TRADE.repeat(count)));
+      t.after(served.stop);
+      const letters: string[] = [];
+      const errors: unknown[] = [];
+      const system = new MessageSystem({
+        statistics,
+        onDeadLetter: ({ path, reason, receiver, error }) =>
+          letters.push(`${receiver} ${path} ${reason} ${(error as Error).name}`),
+        onError: (error) => errors.push(error),
+      });
+      const runs: string[] = [];
+      const watching = { start: (run: unknown) => void runs.push((run as HandleTrace).receiver) } as never;
+      const channel = tracingChannel("millpond.handle");
+      channel.subscribe(watching);
+      t.after(() => channel.unsubscribe(watching));
+      const { opened, open } = gate();
+      const key = overflow === "coalesce" ? { key: () => "one" } : {};
+      const queue = { capacity: 4, overflow, ...key };
+      system.on("trade://{symbol}", () => opened, { name: "tape", queue });
+      system.subscribe("trade://*", () => opened, { name: "audit", queue: { capacity: 3 } });
+      using market = new MarketData({ port: served.port, system, buffer: 8 });
+      const iterator = market[Symbol.asyncIterator]();
+      await iterator.next();
+      while (market.account().received < count + 2) await turn();
+      open();
+      while (!system.idle) await turn();
+      const receivers = new Map(system.stats().receivers.map((receiver) => [receiver.name, receiver]));
+      const { sent, handled, failed, refused, dropped } = receivers.get("tape")!;
+      const lost = overflow === "reject" ? refused : dropped;
+      assert.deepEqual([sent, handled + lost, failed, refused + dropped], [count, count, 0, lost]);
+      assert.ok(lost > 0);
+      const [reason, error] =
+        overflow === "reject" ? ["refused", "QueueFullError"] : ["dropped", "MessageDroppedError"];
+      assert.deepEqual(
+        letters.filter((letter) => letter.startsWith("tape")),
+        new Array(lost).fill(`tape trade://AAPL ${reason} ${error}`),
+      );
+      const audit = receivers.get("audit")!;
+      assert.deepEqual([audit.handled + audit.dropped, audit.failed, audit.refused], [audit.sent, 0, 0]);
+      assert.deepEqual(errors, []);
+      const traced = (name: string): number => runs.filter((run) => run === name).length;
+      const expected = statistics === "diagnostics" ? [handled, audit.handled] : [0, 0];
+      assert.deepEqual([traced("tape"), traced("audit")], expected);
+      const series = system
+        .prometheus()
+        .split("\n")
+        .filter((line) => line !== "" && !line.startsWith("#"));
+      const names = series.map((line) => line.slice(0, line.lastIndexOf(" ")));
+      assert.equal(new Set(names).size, names.length);
+      assert.ok(
+        series.some((line) => /queue_(refused|dropped).*receiver="tape"/.test(line) && line.endsWith(` ${lost}`)),
+      );
+      const account = market.account();
+      assert.equal(account.failedHandlers, lost);
+      assert.deepEqual(
+        [account.received, account.delivered, account.undelivered, account.missedHere, account.waiting],
+        [count + 2, 1, 0, count + 1 - 8, 8],
+      );
+    });
+  }
+}
 
 test("an iterator that is always a little behind keeps the memory of what waits, not of what passed", async (t) => {
   const BEHIND = 501;
