@@ -1,6 +1,8 @@
 #include <millpond/net/unpacked_file.hpp>
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +15,11 @@ namespace {
 
 constexpr std::size_t kPageBytes = 4'096;
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+/// Reading a hole through a mapping allocates a page there, and where there is none, ends the process.
+bool is_tmpfs(const core::Descriptor& file) noexcept {
+    struct statfs facts{};
+    return ::fstatfs(file.get(), &facts) == 0 && facts.f_type == TMPFS_MAGIC;
+}
 
 bool is_zero(std::span<const std::byte> bytes) noexcept {
     return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
@@ -28,25 +34,44 @@ bool is_packed(const std::string& path) {
 }
 
 UnpackedFile::UnpackedFile(const std::string& path, const std::filesystem::path& folder, std::uint64_t most_bytes)
-    : packed_(path), most_bytes_(most_bytes), stream_(path) {
+    : packed_(path), most_bytes_(most_bytes), stream_(path), parent_(folder) {
+    const auto what = "cannot unpack '" + packed_ + "' into '" + parent_.string() + "'";
     auto name = (folder / "millpond.XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) fail("cannot create a folder in '" + folder.string() + "'");
+    if (::mkdtemp(name.data()) == nullptr) fail(what);
     folder_ = name;
     unpacked_ = folder_ / std::filesystem::path{path}.stem();
     file_ = core::Descriptor{::open(unpacked_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
-    if (file_) return;
-    const int error = errno;
-    ::rmdir(folder_.c_str());
-    errno = error;
-    fail("cannot create '" + unpacked_.string() + "'");
+    if (!file_) fail(what);
 }
 
-UnpackedFile::~UnpackedFile() {
+UnpackedFile::~UnpackedFile() { remove(); }
+
+void UnpackedFile::remove() noexcept {
+    if (folder_.empty()) return;
     ::unlink(unpacked_.c_str());
     ::rmdir(folder_.c_str());
+    folder_.clear();
+}
+
+/// With errno of what failed.
+void UnpackedFile::fail(const std::string& what) {
+    error_ = errno;
+    failure_ = what;
+    if (error_ == ENOSPC || error_ == EDQUOT) {
+        failure_ += "; free space there, or choose another folder for temporary files (TMPDIR)";
+    }
+    file_ = core::Descriptor{};
+    remove();
+    throw std::system_error(error_, std::generic_category(), failure_);
+}
+
+void UnpackedFile::fail_to_write(std::uint64_t at) {
+    fail("cannot unpack '" + packed_ + "' into '" + parent_.string() + "': cannot write byte " + std::to_string(at) +
+         " of its contents");
 }
 
 bool UnpackedFile::step() {
+    if (error_ != 0) throw std::system_error(error_, std::generic_category(), failure_);
     if (!file_) return false;
     const auto bytes = stream_.peek(1);
     if (bytes.empty()) {
@@ -75,7 +100,7 @@ void UnpackedFile::write(std::span<const std::byte> bytes) {
             const auto offset = static_cast<off_t>(at + (page.size() - left.size()));
             const auto wrote = ::pwrite(file_.get(), left.data(), left.size(), offset);
             if (wrote < 0 && errno == EINTR) continue;
-            if (wrote < 0) fail("cannot write '" + unpacked_.string() + "'");
+            if (wrote < 0) fail_to_write(static_cast<std::uint64_t>(offset));
             left = left.subspan(static_cast<std::size_t>(wrote));
         }
         at += page.size();
@@ -84,12 +109,28 @@ void UnpackedFile::write(std::span<const std::byte> bytes) {
 }
 
 void UnpackedFile::finish() {
-    if (::ftruncate(file_.get(), static_cast<off_t>(stream_.offset())) != 0)
-        fail("cannot write '" + unpacked_.string() + "'");
+    const auto bytes = stream_.offset();
+    if (stream_.read_error() != 0) {
+        errno = stream_.read_error();
+        fail("cannot read '" + packed_ + "'");
+    }
+    if (::ftruncate(file_.get(), static_cast<off_t>(bytes)) != 0) fail_to_write(bytes);
+    if (is_tmpfs(file_)) allocate(bytes);
     file_ = core::Descriptor{};
-    if (stream_.read_error() != 0)
-        throw std::system_error(stream_.read_error(), std::generic_category(), "cannot read '" + packed_ + "'");
     if (damage_.empty() && !stream_.damage().empty()) damage_ = "'" + packed_ + "', " + stream_.damage();
+}
+
+/// In pieces, since a signal undoes the whole call.
+void UnpackedFile::allocate(std::uint64_t bytes) {
+    constexpr std::uint64_t kPieceBytes = std::uint64_t{16} << 20U;
+    for (std::uint64_t at = 0; at < bytes;) {
+        const auto piece = std::min(kPieceBytes, bytes - at);
+        if (::fallocate(file_.get(), 0, static_cast<off_t>(at), static_cast<off_t>(piece)) == 0) {
+            at += piece;
+        } else if (errno != EINTR) {
+            fail_to_write(at);
+        }
+    }
 }
 
 }  // namespace millpond::net

@@ -1,14 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include <millpond/net/unpacked_file.hpp>
 
@@ -141,6 +145,58 @@ TEST_F(UnpackedFiles, AMissingFolderIsNamed) {
     } catch (const std::system_error& error) {
         EXPECT_THAT(error.what(), HasSubstr((folder_ / "missing").string()));
     }
+}
+
+/// A disk of this size, where this process may make one.
+class SmallDisk {
+public:
+    SmallDisk(std::filesystem::path folder, const std::string& size) : folder_(std::move(folder)) {
+        is_there_ = mount("tmpfs", folder_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
+    }
+    ~SmallDisk() {
+        if (is_there_) umount(folder_.c_str());
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+    [[nodiscard]] bool is_there() const noexcept { return is_there_; }
+
+private:
+    std::filesystem::path folder_;
+    bool is_there_;
+};
+
+TEST_F(UnpackedFiles, OfAFolderWithoutSpaceBothPathsTheByteAndWhatToDoAreNamedAndNothingStaysThere) {
+    const SmallDisk disk{folder_, "64k"};
+    if (!disk.is_there()) GTEST_SKIP() << "may not mount a tmpfs (root needed)";
+    const auto expect_failure = [&](const std::string& contents) {
+        const ScratchFile file{scratch_name("0001.mpj.gz"), packed(contents)};
+        UnpackedFile unpacked{file.path(), folder_, kAny};
+        for (int again = 0; again < 2; ++again) {
+            try {
+                while (unpacked.step()) {
+                }
+                FAIL() << "it fits";
+            } catch (const std::system_error& error) {
+                EXPECT_EQ(error.code().value(), ENOSPC);
+                const std::string said{error.what()};
+                EXPECT_THAT(said, HasSubstr("cannot unpack '" + file.path() + "' into '" + folder_.string() +
+                                            "': cannot write byte "));
+                EXPECT_THAT(said, HasSubstr("choose another folder for temporary files (TMPDIR)"));
+            }
+            EXPECT_TRUE(std::filesystem::is_empty(folder_));
+        }
+    };
+    expect_failure(std::string(200'000, 'x'));
+    // What a mapping reads must be there, too: without a page for it the process would end.
+    expect_failure("begin" + std::string(200'000, '\0'));
+    const ScratchFile file{scratch_name("fits.gz"), packed("begin" + std::string(30'000, '\0'))};
+    UnpackedFile unpacked{file.path(), folder_, kAny};
+    while (unpacked.step()) {
+    }
+    struct stat facts{};
+    ASSERT_EQ(stat(unpacked.path().c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_size, 30'005);
+    EXPECT_GE(facts.st_blocks * 512, 30'005);
 }
 
 }  // namespace
