@@ -5,11 +5,6 @@
 #include <millpond/net/itch_file_reader.hpp>
 
 namespace millpond::net {
-namespace {
-
-constexpr std::size_t kLengthBytes = 2;
-
-}  // namespace
 
 ItchFileReader::ItchFileReader(const std::string& path) : stream_(path), name_(path) {}
 
@@ -39,6 +34,7 @@ bool ItchFileReader::next(std::span<const std::byte>& message) {
                     std::to_string(length) + " bytes");
     shown_ = kLengthBytes + length;
     ++messages_;
+    first_ = bytes.data();
     message = bytes.subspan(kLengthBytes, length);
     return true;
 }

@@ -52,6 +52,18 @@ TEST(ItchFileReader, ReadsEachMessageBehindItsLength) {
     EXPECT_FALSE(all.complete);
 }
 
+TEST(ItchFileReader, SaysAtWhichByteAMessageBegins) {
+    for (const std::size_t at_once : {1U, 2U, 8U}) {
+        ItchFileReader reader{bytes_of("\0\5hello\0\1!\0\2ok"sv), "test.itch"};
+        std::vector<std::span<const std::byte>> messages(at_once);
+        std::vector<std::uint64_t> places;
+        while (const auto count = reader.next(std::span{messages})) {
+            for (const auto message : std::span{messages}.first(count)) places.push_back(reader.byte_of(message));
+        }
+        EXPECT_THAT(places, ElementsAre(0U, 7U, 10U));
+    }
+}
+
 TEST(ItchFileReader, ALengthOfZeroEndsTheSession) {
     const auto all = read("\0\5hello\0\0"sv);
     EXPECT_THAT(all.messages, ElementsAre("hello"));

@@ -32,6 +32,11 @@ public:
     /// Empty, or where the file ends within a message.
     [[nodiscard]] const std::string& error() const noexcept { return error_; }
     [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
+    /// Byte of the file at which a message of the last next() begins with its length; of a compressed file, byte of the
+    /// contents.
+    [[nodiscard]] std::uint64_t byte_of(std::span<const std::byte> message) const noexcept {
+        return stream_.offset() + static_cast<std::uint64_t>(message.data() - first_) - kLengthBytes;
+    }
     /// Whether the end of the session was found.
     [[nodiscard]] bool complete() const noexcept { return complete_; }
     /// Bytes of the file read so far; of a compressed file, compressed ones.
@@ -40,11 +45,14 @@ public:
     }
 
 private:
+    static constexpr std::size_t kLengthBytes = 2;
+
     [[nodiscard]] bool fail(const std::string& what);
 
     detail::ByteStream stream_;
     std::string name_;
-    std::size_t shown_{0};  // bytes of the stream that belong to the messages handed out last
+    const std::byte* first_{nullptr};  // length of the first message handed out last
+    std::size_t shown_{0};             // bytes of the stream that belong to the messages handed out last
     std::uint64_t messages_{0};
     bool complete_{false};
     std::string error_;
