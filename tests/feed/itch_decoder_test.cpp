@@ -525,6 +525,50 @@ TEST_F(Itch, AChannelsStateWithImpossibleContentsIsAGap) {
     }
 }
 
+/// Also keeps what could not be applied.
+struct FaultRecorder : Recorder {
+    void on_fault(std::span<const std::byte> message, std::uint64_t sequence, ItchFault fault) {
+        faults.push_back({static_cast<char>(message[0]), sequence, fault, order.size()});
+    }
+    struct Seen {
+        char type;
+        std::uint64_t sequence;
+        ItchFault fault;
+        std::size_t events;
+        bool operator==(const Seen&) const = default;
+    };
+    std::vector<Seen> faults;
+};
+
+TEST_F(Itch, AHandlerThatAsksIsToldOfEachMessageThatWasNotAppliedInFull) {
+    using enum ItchFault;
+    constexpr std::string_view kUnknown = "?23";
+    FaultRecorder seen;
+    std::uint64_t sequence = 0;
+    const auto say = [&](std::span<const std::byte> message) {
+        decoder_.decode_message(message, ++sequence, {}, seen);
+    };
+    decoder_.begin_complete();
+    say(itch_.order_added(1, 'B', 100, "AAPL", 1'000'000));
+    say(itch_.order_added(1, 'B', 100, "AAPL", 1'000'000));
+    say(itch_.order_added(2, 'B', 0, "AAPL", 1'000'000));
+    say(itch_.order_deleted(99));
+    itch_.set_head(14, 0);
+    say(itch_.order_added(3, 'B', 100, "caf\xE9", 1'000'000));
+    say(itch_.order_deleted(3));
+    say(itch_.broken_trade(5));
+    itch_.set_head(13, 0);
+    say(itch_.order_executed(1, 101, 7));
+    say(std::as_bytes(std::span{kUnknown}));
+    say(itch_.other('Y').first(5));
+    say(itch_.system_event('S'));
+    const std::vector<FaultRecorder::Seen> expected{
+        {'A', 2, inconsistent, 2}, {'A', 3, invalid, 2},       {'D', 4, unknown_order, 2},
+        {'A', 5, refused, 2},      {'D', 6, unknown_order, 2}, {'B', 7, refused, 2},
+        {'E', 8, inconsistent, 4}, {'?', 9, invalid, 5},       {'Y', 10, invalid, 5}};
+    EXPECT_EQ(seen.faults, expected);
+}
+
 TEST_F(Itch, ATruncatedDatagramGivesItsWholeMessagesAndTheRestIsMissing) {
     const auto bytes = datagram(bid(1, 100, 1'000'000), bid(2, 100, 1'000'100));
     for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -15,6 +15,7 @@
 #include <millpond/feed/detail/itch_books.hpp>
 #include <millpond/feed/event.hpp>
 #include <millpond/feed/instrument_table.hpp>
+#include <millpond/feed/itch_fault.hpp>
 #include <millpond/feed/itch_layout.hpp>
 #include <millpond/feed/moldudp64_layout.hpp>
 #include <millpond/feed/moldudp64_packet.hpp>
@@ -39,6 +40,9 @@ namespace millpond::feed {
 /// wrong length counts as missed and makes a Gap. A change of an order that is not known, an order without room and one
 /// with impossible contents make their own book incomplete. A new session empties everything, once it is confirmed
 /// (ConfirmedSession).
+///
+/// A handler may also have on_fault(message, sequence, ItchFault): it is called for each message that was not applied,
+/// or not in full, after the events of the message.
 ///
 /// Threads: one; counters() and sequence() may be read on any.
 /// Memory:  OrderBooks and ItchBooks, taken and touched once in the constructor.
@@ -142,6 +146,16 @@ private:
     };
     using Bytes = const std::byte*;
 
+    /// Messages so far with each fault; one that is counted twice has the first of these.
+    struct Faults {
+        std::uint64_t unknown_order, inconsistent, refused, invalid;
+    };
+    [[nodiscard]] Faults faults() const noexcept {
+        return {unknown_orders_.read(), inconsistent_.read(), counters_.refused.read(),
+                counters_.unknown.read() + counters_.rejected.read()};
+    }
+    [[nodiscard]] std::optional<ItchFault> fault_since(const Faults& before) const noexcept;
+
     using Sessions = ConfirmedSession<moldudp64_layout::Session>;
 
     void prefetch_orders(std::span<const std::span<const std::byte>> messages) const noexcept;
@@ -159,6 +173,8 @@ private:
     [[nodiscard]] std::uint64_t follow(const MoldUdp64Packet& packet, const Arrival& arrival, Handler& handler);
     template <class Handler>
     void clear(ClearReason reason, const Arrival& arrival, Handler& handler);
+    template <class Handler>
+    void apply_message(std::span<const std::byte> message, const Context& context, Handler& handler);
     template <class Handler>
     void on_order_added(Bytes message, const Context& context, Handler& handler);
     template <class Handler>

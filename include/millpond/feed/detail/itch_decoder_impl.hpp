@@ -108,10 +108,21 @@ void ItchDecoder::clear(ClearReason reason, const Arrival& arrival, Handler& han
 template <EventHandler Handler>
 void ItchDecoder::decode_message(std::span<const std::byte> message, std::uint64_t sequence, const Arrival& arrival,
                                  Handler& handler) {
+    const Context context{sequence, arrival};
+    if constexpr (requires { handler.on_fault(message, sequence, ItchFault{}); }) {
+        const auto before = faults();
+        apply_message(message, context, handler);
+        if (const auto fault = fault_since(before)) handler.on_fault(message, sequence, *fault);
+    } else {
+        apply_message(message, context, handler);
+    }
+}
+
+template <class Handler>
+void ItchDecoder::apply_message(std::span<const std::byte> message, const Context& context, Handler& handler) {
     counters_.messages.add();
     const char type = message.empty() ? '\0' : static_cast<char>(message[0]);
     const auto expected = itch_layout::message_bytes(type);
-    const Context context{sequence, arrival};
     if (expected == 0) return lose(counters_.unknown, context, handler);
     if (message.size() != expected) return lose(counters_.rejected, context, handler);
     const auto* const bytes = message.data();

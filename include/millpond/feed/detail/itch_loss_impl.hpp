@@ -1,11 +1,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include <millpond/feed/itch_decoder.hpp>
 
 namespace millpond::feed {
+
+inline std::optional<ItchFault> ItchDecoder::fault_since(const Faults& before) const noexcept {
+    const auto now = faults();
+    if (now.unknown_order != before.unknown_order) return ItchFault::unknown_order;
+    if (now.inconsistent != before.inconsistent) return ItchFault::inconsistent;
+    if (now.refused != before.refused) return ItchFault::refused;
+    if (now.invalid != before.invalid) return ItchFault::invalid;
+    return std::nullopt;
+}
 
 template <class Handler>
 void ItchDecoder::lose(core::Tally& counter, const Context& context, Handler& handler) {
