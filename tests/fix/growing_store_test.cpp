@@ -377,7 +377,9 @@ TEST_F(FileStoreTest, AnotherThreadMaintainsWhileMessagesAreStoredSyncedResentAn
         const auto oldest = store.next_kept(number > 60 ? number - 60 : 1);
         EXPECT_EQ(store.retrieve(oldest), order(oldest));
         if (i % 97 == 0) store.trim();
-        if (i % 997 == 0) EXPECT_FALSE(store.sync());
+        if (i % 997 == 0) {
+            EXPECT_FALSE(store.sync());
+        }
         if (i % 5'000 == 0) {
             store.reset(i);
             number = 0;
