@@ -511,19 +511,37 @@ TEST_F(FileStoreTest, AMessageWhoseBytesLookLikeRecordsAddsNone) {
     }
 }
 
-TEST_F(FileStoreTest, TheRecordedStoreIsReadAndContinued) {
+/// One is older than the words of the header for the session's other machine, which are 0 in it.
+TEST_F(FileStoreTest, TheRecordedStoresAreReadAndContinued) {
     constexpr std::uint64_t kOldest = 24;  // those before went with their segment
-    for (const auto& entry : std::filesystem::directory_iterator{MILLPOND_STORE_LAYOUT3})
-        std::filesystem::copy_file(entry.path(), folder_ / entry.path().filename());
-    FileStore store{folder_ / "session.store", 99, {.data_bytes = 16'384, .segments = 4}};
-    EXPECT_TRUE(store.recovered());
-    EXPECT_EQ(store.creation_utc_ns(), 42);
-    EXPECT_EQ(store.next_sender(), 101U);
-    EXPECT_EQ(store.next_target(), 12U);
-    EXPECT_EQ(store.retrieve(kOldest - 1), std::nullopt);
-    for (auto number = kOldest; number <= 100; ++number) EXPECT_EQ(store.retrieve(number), order(number));
-    ASSERT_TRUE(store.store(order(101)));
-    EXPECT_EQ(store.retrieve(101), order(101));
+    constexpr StoreStanding kOfPair{.role = StoreRole::promoted,
+                                    .epoch = 3,
+                                    .epoch_first = 90,
+                                    .superseded_by = 2,
+                                    .replica_next = 95,
+                                    .lineage = 0x0123'4567'89AB'CDEF,
+                                    .copied_epoch = 1};
+    const FileStore::Options options{.data_bytes = 16'384, .segments = 4};
+    for (const auto& [recorded, standing] :
+         {std::pair{MILLPOND_STORE_LAYOUT3, StoreStanding{}}, std::pair{MILLPOND_STORE_OF_PAIR, kOfPair}}) {
+        const auto folder = folder_ / std::filesystem::path{recorded}.filename();
+        std::filesystem::copy(recorded, folder);
+        {
+            FileStore store{folder / "session.store", 99, options};
+            EXPECT_TRUE(store.recovered());
+            EXPECT_EQ(store.creation_utc_ns(), 42);
+            EXPECT_EQ(store.next_sender(), 101U);
+            EXPECT_EQ(store.next_target(), 12U);
+            EXPECT_EQ(store.standing(), standing);
+            EXPECT_EQ(store.retrieve(kOldest - 1), std::nullopt);
+            for (auto number = kOldest; number <= 100; ++number) EXPECT_EQ(store.retrieve(number), order(number));
+            store_up_to(store, 200);  // through all segments
+        }
+        const FileStore store{folder / "session.store", 99, options};
+        EXPECT_EQ(store.next_sender(), 201U);
+        EXPECT_EQ(store.retrieve(200), order(200));
+        EXPECT_EQ(store.standing(), standing);
+    }
 }
 
 /// What `recorded` of layout 2 holds: orders 1 to 100, of which the newest found room.

@@ -5,9 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -58,6 +61,40 @@ TEST_F(JournalReaderTest, AFolderWithoutSegmentsIsEmptyAndNoFolderIsAnError) {
     Delivered delivered{reader};
     EXPECT_EQ(delivered.drain(), 0U);
     EXPECT_TRUE(reader.ring().empty());
+}
+
+TEST_F(JournalReaderTest, TheRecordedSegmentIsReadAsItWasWritten) {
+    std::filesystem::create_directories(folder_);
+    const auto unpack = "gzip -dc '" MILLPOND_SEGMENT_V3 "' > '" + (folder_ / "0000000001.mpj").string() + "'";
+    ASSERT_EQ(std::system(unpack.c_str()), 0);  // NOLINT(concurrency-mt-unsafe): one thread
+    JournalReader reader{folder_};
+    Delivered delivered{reader};
+    delivered.drain();
+    EXPECT_TRUE(reader.take_faults().empty());
+    const auto quotes = delivered.all<feed::Quote>();
+    EXPECT_EQ(quotes.size(), 131U);
+    std::uint64_t lost = 0;
+    for (const auto& each : delivered.all<LostRecord>()) lost += each.count();
+    EXPECT_EQ(lost, 69U);
+    struct Last {
+        feed::Price bid;
+        std::uint64_t ask_size;
+        std::int64_t received;
+        bool operator==(const Last&) const = default;
+    };
+    std::map<std::string, Last> last;
+    for (const auto& each : quotes) {
+        ASSERT_NE(reader.instrument(each.instrument), nullptr);
+        last[std::string{reader.instrument(each.instrument)->symbol.view()}] = {each.bid_price, each.ask_size,
+                                                                                each.receive_utc_ns};
+    }
+    const std::map<std::string, Last> expected{{"AAPL", {1'892'200, 600, 1'795'404'483'541'638'187}},
+                                               {"NVDA", {8'753'600, 1'200, 1'795'404'483'541'432'311}},
+                                               {"AMZN", {1'788'800, 1'400, 1'795'404'483'540'440'038}},
+                                               {"GOOG", {1'411'900, 300, 1'795'404'483'541'837'864}},
+                                               {"MSFT", {4'150'800, 1'500, 1'795'404'483'542'032'773}}};
+    EXPECT_EQ(last.size(), expected.size());
+    for (const auto& [symbol, found] : last) EXPECT_TRUE(found == expected.at(symbol)) << symbol;
 }
 
 TEST_F(JournalReaderTest, RecordsComeAsSoonAsTheyAreAppended) {
