@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 import { MarketData, type MarketEvent, MarketRing, MarketRingError, type MarketRingHandler } from "millpond";
@@ -202,6 +202,34 @@ test("what the board's copy stands for is not delivered again from the ring", ()
   assert.deepEqual(seen[2]!.slice(0, 2), ["trade", 3]);
   assert.equal(ring.account().filtered, 2);
   balanced(ring);
+});
+
+test("the recorded ring is read as it was written", () => {
+  const golden = new URL("../../../tests/golden/ring_v1_board_v2", import.meta.url);
+  const latest = [
+    ["AAPL", 1_892_200, 1_500, 1_892_600, 600, 1_795_404_483_541_638_187n],
+    ["AMZN", 1_788_800, 200, 1_789_300, 1_400, 1_795_404_483_540_440_038n],
+    ["GOOG", 1_411_900, 1_700, 1_412_600, 300, 1_795_404_483_541_837_864n],
+    ["MSFT", 4_150_800, 1_900, 4_151_100, 1_500, 1_795_404_483_542_032_773n],
+    ["NVDA", 8_753_600, 1_600, 8_754_100, 1_200, 1_795_404_483_541_432_311n],
+  ];
+  for (const start of ["board", "ring"]) {
+    const ring = new MarketRing(Uint8Array.from(readFileSync(golden)).buffer);
+    const seen = new Map<string, unknown[]>();
+    let quotes = 0;
+    const handler: MarketRingHandler = {
+      quote: ({ instrument, bidPrice, bidSize, askPrice, askSize, receiveTime }) => {
+        quotes++;
+        const symbol = ring.symbol(instrument)!;
+        seen.set(symbol, [symbol, bidPrice, bidSize, askPrice, askSize, receiveTime]);
+      },
+    };
+    if (start === "board") ring.join(handler);
+    else ring.seek(ring.newest - 62);
+    while (ring.poll(handler) > 0);
+    assert.deepEqual([...seen.values()].sort(), latest, start);
+    assert.equal(quotes, start === "board" ? 5 : 63);
+  }
 });
 
 test("a gap makes the older quotes of its channel incomplete for a late reader, whichever way they come", () => {
