@@ -115,11 +115,9 @@ export const CLEAR = new RecordLayout({
 type ViewOf<Layout> = Layout extends RecordLayout<infer Fields> ? RecordView<Fields> : never;
 export type QuoteView = ViewOf<typeof QUOTE>;
 /** `tradeId` is rounded above 2^53. */
-interface ExactId {
-  readonly tradeIdExact: bigint;
-}
-export type TradeView = ViewOf<typeof TRADE> & ExactId;
-export type TradeBreakView = ViewOf<typeof TRADE_BREAK> & ExactId;
+export type TradeView = ViewOf<typeof TRADE> & { readonly tradeIdExact: bigint };
+/** `tradeId` is rounded above 2^53. */
+export type TradeBreakView = ViewOf<typeof TRADE_BREAK> & { readonly tradeIdExact: bigint };
 export type StatusView = ViewOf<typeof STATUS>;
 export type GapView = ViewOf<typeof GAP>;
 export type ClearView = ViewOf<typeof CLEAR>;
