@@ -164,9 +164,9 @@ int main() {
                                           .why = "a writer opens and maps each of the 256 MiB segments to read its "
                                                  "header when it starts and when it looks for segments to remove, so "
                                                  "that from here on its lines rise with the number of segments; larger "
-                                                 "segments make them flatter. A reader lists the folder, bisects the "
-                                                 "segments and opens few of them: the segment that is read and its "
-                                                 "names cost most"}}},
+                                                 "segments make them flatter. A reader lists the folder's names and "
+                                                 "opens one segment more for each doubling, so that its lines rise "
+                                                 "slowly"}}},
          .measured = "processor time; segments of 256 MiB whose pages are in the page cache; from opening the folder "
                      "until the first "
                      "quote is delivered, or until the writer is done",

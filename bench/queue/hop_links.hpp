@@ -17,7 +17,8 @@
 #include "bench/rivals/cursor_ring.hpp"
 
 /// One-way links between two threads with one face: send(message), and receive(message), false when nothing is there.
-/// All carry 112 bytes, but the line, which carries 8: the bare limits are these two, one line and one entry.
+/// All carry 112 bytes, SpscRing any number, but the line, which carries 8: the bare limits are these two, one line and
+/// one entry.
 namespace millpond::bench {
 
 using Message = std::array<std::uint64_t, queue::kBroadcastPayloadWords>;
@@ -77,13 +78,14 @@ private:
     alignas(core::kFalseSharingRange) queue::BroadcastReader reader_{region_.bytes(), 1};
 };
 
+template <class Sent = Message>
 class SpscLink {
 public:
-    void send(const Message& message) noexcept { (void)ring_.try_push(message); }
-    bool receive(Message& into) noexcept { return ring_.try_pop(into); }
+    void send(const Sent& message) noexcept { (void)ring_.try_push(message); }
+    bool receive(Sent& into) noexcept { return ring_.try_pop(into); }
 
 private:
-    queue::SpscRing<Message> ring_{kLinkCapacity};
+    queue::SpscRing<Sent> ring_{kLinkCapacity};
 };
 
 class CursorLink {

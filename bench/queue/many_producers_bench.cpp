@@ -104,7 +104,12 @@ int main() {
          .curve = bench::Curve{.axis = "producers",
                                .knees = {{.at = 2,
                                           .why = "the producers share one processor here: a second one adds switches "
-                                                 "between them, and no message more is made at a time"}}},
+                                                 "between them, and no message more is made at a time"},
+                                         {.at = 16,
+                                          .why = "a producer that loses its processor between claiming a slot of "
+                                                 "MpscRing and filling it holds up the consumer until its next turn; "
+                                                 "ConcurrentQueue has a queue for each producer, and the consumer "
+                                                 "looks into more of them"}}},
          .measured = "112 bytes a message; the producers share one processor, the consumer has the other and checks "
                      "that each producer's messages come in order; at most 4,096 are queued",
          .not_measured = "construction, waking a sleeping consumer"},

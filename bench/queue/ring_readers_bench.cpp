@@ -156,7 +156,7 @@ int main() {
                                           .why = "from here on most reads find the entry in this processor's cache: "
                                                  "only the first reader fetches its lines from the writer's, so that "
                                                  "the cost of a fetch is divided by the readers"},
-                                         {.at = 32,
+                                         {.at = 8,
                                           .why = "from here on copying 112 bytes from the cache costs more than a "
                                                  "reader's part of the fetch, and more readers save little"}}},
          .measured = "112 bytes a message; one thread polls all readers in turn, each takes up to 32 messages and "
