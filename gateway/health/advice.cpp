@@ -5,56 +5,66 @@ namespace millpond::gateway::health {
 Advice advice(Stage stage) noexcept {
     switch (stage) {
         case Stage::link:
-            return {"No packet can arrive on this interface.", "Check the cable, the switch port and `ip link`."};
+            return {"No datagram can arrive on this interface.",
+                    "Check the cable and the switch port (`ip -s link`, `ethtool DEVICE`)."};
         case Stage::group_not_joined:
             return {"The kernel does not receive the feed's multicast group.",
-                    "Check the `interface` key of the feed and `ip maddr`; restart the gateway to join again."};
+                    "Check the `interface` key of the feed and `ip maddr`; `systemctl restart millpond` joins again."};
         case Stage::no_packets:
             return {"The feed has delivered nothing since the start, so it has no quotes.",
-                    "Check address, port and interface; `millpond doctor` tests each step of the path."};
+                    "Check address, port and interface with `millpond doctor`; if it finds no other fault, restart the "
+                    "gateway."};
         case Stage::stale:
             return {"The newest quotes of this feed may be out of date.",
-                    "Check the sender and the network; `millpond doctor` tests each step of the path."};
+                    "Check the sender, and the network with `millpond doctor`; if it finds no other fault, restart the "
+                    "gateway."};
         case Stage::kernel_drops:
-            return {
-                "Datagrams were lost on this machine, before the gateway read them.",
-                "Raise `receive_buffer` and net.core.rmem_max, pin the receive thread, or choose `poll = \"spin\"`."};
+            return {"Datagrams were lost on this machine, before the gateway read them.",
+                    "Raise `receive_buffer` and its limit (`sysctl -w net.core.rmem_max=67108864`), pin the receive "
+                    "thread, or choose `poll = \"spin\"`."};
         case Stage::checksum:
-            return {
-                "Damaged datagrams were dropped, and their contents are lost.",
-                "Check cables and network cards (`ethtool -S`); a sender on veth needs `ethtool -K DEVICE tx off`."};
+            return {"Damaged datagrams were dropped, and their contents are lost.",
+                    "Check cables and network cards (`ethtool -S DEVICE`); a sender on veth needs `ethtool -K DEVICE "
+                    "tx off`."};
         case Stage::line:
             return {"The feed has no redundancy: losses of the other line are final.",
-                    "Check the silent line's group, interface and sender."};
+                    "Check the silent line's group, interface and sender (`ip -s link`, `ip maddr`)."};
         case Stage::undecodable:
             return {"Messages were rejected, so their changes are missing from the quotes.",
-                    "Check `format` and the port; `millpond gateway --capture` keeps the datagrams for analysis."};
+                    "Check `format`, the port and the decoder's error in the log; `millpond gateway --capture` keeps "
+                    "the datagrams for analysis."};
         case Stage::rejected:
             return {"The changes in these messages are missing from the quotes, which are marked incomplete.",
-                    "Check `format` and the version of the protocol; `--capture` keeps the datagrams for analysis."};
+                    "Check `format` and the version of the protocol; `millpond gateway --capture` keeps the datagrams "
+                    "for analysis."};
         case Stage::other_session:
             return {"A sender with another session uses this address; its datagrams are ignored.",
-                    "Find the sender, or set `source`. Configure two simultaneous senders as two feeds."};
+                    "Find the sender with `tcpdump`, or set `source` to accept only one. Configure two simultaneous "
+                    "senders as two feeds."};
         case Stage::request_server:
             return {"Messages that no line delivers stay missing until the server can be reached.",
                     "Check `rerequest`, the interface and the routes (`ip route get ADDRESS`)."};
         case Stage::gap:
             return {"Messages are missing; the quotes they may have changed are marked incomplete.",
-                    "Look for drops (`millpond doctor`); a second line, `rerequest` or `rebuild` closes gaps."};
+                    "Look for drops (`nstat -az UdpRcvbufErrors`, `ethtool -S DEVICE`), then at the sender and the "
+                    "network; a second line, `rerequest` or `rebuild` closes gaps."};
         case Stage::incomplete:
             return {
                 "These quotes may have changed without the gateway's knowledge; every output marks them incomplete.",
-                "Each is complete again when a newer one replaces it; ITCH books need `rebuild` or a new session."};
+                "Each is complete again when a newer one replaces it; ITCH books need `rebuild`, `rebuild_from` or a "
+                "new session."};
         case Stage::books_incomplete:
             return {
                 "A better price than the one shown may exist.",
                 "Wait for the rebuild, or configure `rerequest` or `rebuild_from`; a new session completes the books."};
         case Stage::table_full:
             return {"Instruments or orders are missing, and with them quotes.",
-                    "Raise the key that the finding names and restart the gateway."};
+                    "Raise the key that the finding names (`max_instruments` of the ring, `max_orders` of the feed) "
+                    "and restart the gateway."};
         case Stage::delay:
-            return {"Exchange times and the delays computed from them are wrong, or the quotes are old.",
-                    "Check `timezone` and `date` of the feed, the clock of this machine and the sender."};
+            return {
+                "Exchange times and the delays computed from them are wrong, or the quotes are old.",
+                "Check `timezone` and `date` of the feed, the clock of this machine (`timedatectl`) and the sender."};
         case Stage::halted:
             return {"The venue has stopped trading; the last quotes do not change.", "Wait for the venue."};
         case Stage::receive_thread:
@@ -65,13 +75,16 @@ Advice advice(Stage stage) noexcept {
                     "Check the disk of the capture's folder (`df -h`), and the log for the error."};
         case Stage::sink_disconnected:
             return {"The broker gets no quotes from this sink; other sinks are not affected.",
-                    "Check that the broker runs, its address and port, the password and the certificates."};
+                    "Check that the broker runs, its address and port (`ss -tn`), the password and the certificates; "
+                    "the log has the error."};
         case Stage::sink_behind:
             return {"Consumers of this sink get quotes late or not at all; other sinks are not affected.",
-                    "Check the sink's last error, its disk, its broker or its clients."};
+                    "Check the sink's last error, its disk (`df -h`), its broker or its clients (`ss -tn`); `mode = "
+                    "\"conflate\"` keeps only the newest quotes."};
         case Stage::sink_lost:
             return {"Consumers of this sink have missed events; it marks the quotes before them incomplete.",
-                    "Find out why the sink was slow, raise the ring's `capacity`, or use `mode = \"conflate\"`."};
+                    "Find out why the sink was slow (a full disk: `df -h`), raise the ring's `capacity`, or use `mode "
+                    "= \"conflate\"`."};
     }
     return {};
 }

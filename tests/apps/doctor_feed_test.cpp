@@ -115,9 +115,12 @@ TEST(DoctorFeed, WhatTheGatewaySaysStandsBehindAWayThatIsWell) {
 }
 
 constexpr const char* kHealth = R"({"now":5000000000,"findings":[
-    {"stage":"sink behind","severity":"error","of":"sink 'csv'","since":3000000000,"text":"9 events queued"},
-    {"stage":"gap","severity":"warning","of":"feed 'other'","since":1,"text":"3 sequence numbers are missing"},
-    {"stage":"halted","severity":"info","of":"feed 'f'","since":4000000000,"text":"the venue says: halted"}],
+    {"stage":"sink behind","severity":"error","of":"sink 'csv'","since":3000000000,"text":"9 events queued",
+     "meaning":"late","advice":"Check its disk (`df -h`)."},
+    {"stage":"gap","severity":"warning","of":"feed 'other'","since":1,"text":"3 sequence numbers are missing",
+     "meaning":"missing","advice":"Look for drops."},
+    {"stage":"halted","severity":"info","of":"feed 'f'","since":4000000000,"text":"the venue says: halted",
+     "meaning":"halted","advice":"Wait for the venue."}],
     "feeds":[{"name":"other","ring":"main","packets":1},{"name":"f","ring":"main","packets":7}],
     "sinks":[{"name":"csv","ring":"main"},{"name":"tcp","ring":"second"}]})";
 
@@ -128,7 +131,7 @@ TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
     ASSERT_EQ(word->findings.size(), 2U);
     EXPECT_EQ(word->findings[0].level, Level::bad);
     EXPECT_EQ(word->findings[0].what, "the gateway reports for sink 'csv': 9 events queued (for 2.0 s)");
-    EXPECT_THAT(word->findings[0].fix, HasSubstr("df -h"));
+    EXPECT_EQ(word->findings[0].fix, "Check its disk (`df -h`).");
     EXPECT_EQ(word->findings[1], (Finding{"halted", Level::good,
                                           "the gateway reports for feed 'f': the venue says: halted (for 1.0 s)", ""}));
     EXPECT_EQ(word_of(kHealth, "none"), std::nullopt);
