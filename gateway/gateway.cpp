@@ -107,7 +107,7 @@ void Gateway::read_totals(Totals& totals) const {
         totals.wire.merge(wire);
         pipeline->for_each_feed([&](const auto& line) {
             line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
-                totals.packets += receiver.counters().datagrams.read();
+                totals.datagrams += receiver.counters().datagrams.read();
                 totals.kernel_drops += receiver.counters().kernel_drops.read();
             });
             totals.quotes += line.counters().quotes.read();

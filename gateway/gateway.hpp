@@ -22,7 +22,7 @@ namespace millpond::gateway {
 
 /// Sums over all feeds and rings, for the status line.
 struct Totals {
-    std::uint64_t packets{0};
+    std::uint64_t datagrams{0};
     std::uint64_t quotes{0};
     std::uint64_t missing{0};  ///< Missing sequence numbers.
     std::uint64_t malformed{0};

@@ -30,7 +30,7 @@ function table(first, columns, rows) {
 }
 
 function feeds(report) {
-  const columns = ["Last packet", "Packets/s", "Quotes/s", "Exchange delay", "Missing", "Decode errors", "Kernel drops", "Halted", "Incomplete"];
+  const columns = ["Last datagram", "Datagrams/s", "Quotes/s", "Exchange delay", "Missing", "Decode errors", "Kernel drops", "Halted", "Incomplete"];
   return table("Feed", columns, report.feeds.map((feed) => row(feed.name, `${feed.format} on ${feed.listen}`, stateOf(report, `feed '${feed.name}'`), columns, [
     ago(feed.last_packet, report.now), short(feed.packets_per_second), short(feed.quotes_per_second), span(feed.delay_ns),
     bad(feed.missing), bad(feed.undecodable), bad(feed.kernel_drops), count(feed.instruments_halted),

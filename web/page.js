@@ -162,7 +162,7 @@ function showReport() {
   const ring = report.rings.find(({ name }) => name === at("latency-ring").value) ?? report.rings[0];
   if (ring) showLatency(ring[at("latency-which").value], at("latency"));
   const sum = (list, key) => list.reduce((total, one) => total + one[key], 0);
-  setText(at("totals"), `${short(sum(report.feeds, "packets_per_second"))} packets/s, ${short(sum(report.feeds, "quotes_per_second"))} quotes/s`);
+  setText(at("totals"), `${short(sum(report.feeds, "packets_per_second"))} datagrams/s, ${short(sum(report.feeds, "quotes_per_second"))} quotes/s`);
 }
 
 /** One choice for each ring; hidden while there is only one. */

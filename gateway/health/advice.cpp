@@ -10,7 +10,7 @@ Advice advice(Stage stage) noexcept {
         case Stage::group_not_joined:
             return {"The kernel does not receive the feed's multicast group.",
                     "Check the `interface` key of the feed and `ip maddr`; `systemctl restart millpond` joins again."};
-        case Stage::no_packets:
+        case Stage::no_datagrams:
             return {"The feed has delivered nothing since the start, so it has no quotes.",
                     "Check address, port and interface with `millpond doctor`; if it finds no other fault, restart the "
                     "gateway."};

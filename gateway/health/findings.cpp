@@ -33,7 +33,7 @@ std::string_view to_string(Stage stage) noexcept {
     switch (stage) {
         case Stage::link: return "link";
         case Stage::group_not_joined: return "group not joined";
-        case Stage::no_packets: return "no packets";
+        case Stage::no_datagrams: return "no datagrams";
         case Stage::stale: return "stale";
         case Stage::kernel_drops: return "kernel drops";
         case Stage::checksum: return "checksum errors";
@@ -81,13 +81,13 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
              fmt::format("the group of {} is not joined{}", feed.listen, on_interface(feed)));
     }
     const bool watched = feed.patience_ns != 0 && !feed.session_over;
-    if (watched && feed.last_packet == 0 && now - feed.started > feed.patience_ns) {
-        tell(Stage::no_packets, service::Severity::error, feed.started,
+    if (watched && feed.last_datagram == 0 && now - feed.started > feed.patience_ns) {
+        tell(Stage::no_datagrams, service::Severity::error, feed.started,
              fmt::format("nothing received at {}{} since startup", feed.listen, on_interface(feed)));
     }
-    if (watched && feed.last_packet != 0 && now - feed.last_packet > feed.patience_ns) {
-        tell(Stage::stale, service::Severity::error, feed.last_packet,
-             fmt::format("nothing received for {}", seconds(now - feed.last_packet)));
+    if (watched && feed.last_datagram != 0 && now - feed.last_datagram > feed.patience_ns) {
+        tell(Stage::stale, service::Severity::error, feed.last_datagram,
+             fmt::format("nothing received for {}", seconds(now - feed.last_datagram)));
     }
     if (feed.dropped.goes_on(now)) {
         tell(Stage::kernel_drops, service::Severity::warning, feed.dropped.since,
@@ -101,8 +101,8 @@ std::vector<Finding> findings(const FeedState& feed, std::int64_t now) {
     }
     // If both are silent, the feed is.
     for (const auto& line : feed.lines) {
-        const auto since = std::max(line.last_packet, feed.started);
-        if (!watched || now - since <= feed.patience_ns || now - feed.last_packet > feed.patience_ns) continue;
+        const auto since = std::max(line.last_datagram, feed.started);
+        if (!watched || now - since <= feed.patience_ns || now - feed.last_datagram > feed.patience_ns) continue;
         tell(Stage::line, service::Severity::warning, since,
              fmt::format("line {} ({}) is silent: losses of the other line are final", line.name, line.listen));
     }

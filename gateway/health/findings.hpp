@@ -14,7 +14,7 @@ namespace millpond::gateway::health {
 enum class Stage : std::uint8_t {
     link,               ///< The interface is down.
     group_not_joined,   ///< The kernel does not hold the feed's group on the interface.
-    no_packets,         ///< Nothing received since startup.
+    no_datagrams,       ///< Nothing received since startup.
     stale,              ///< Nothing received, not even heartbeats, for longer than the feed's limit.
     kernel_drops,       ///< The socket's buffer was full.
     checksum,           ///< AF_XDP: a checksum did not match.

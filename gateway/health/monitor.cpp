@@ -131,21 +131,21 @@ void Monitor::look(core::Moment moment) {
 }
 
 void Monitor::look_at_lines(const Feed& line, FeedState& state, std::int64_t now) {
-    state.packets = state.bytes = 0;
+    state.datagrams = state.bytes = 0;
     std::uint64_t dropped = 0;
     std::uint64_t corrupt = 0;
     std::size_t index = 0;
     line.for_each_line([&](std::string_view, const net::UdpReceiver& receiver) {
         const auto& counts = receiver.counters();
-        const auto packets = counts.datagrams.read();
-        state.packets += packets;
+        const auto datagrams = counts.datagrams.read();
+        state.datagrams += datagrams;
         state.bytes += counts.bytes.read();
         dropped += counts.kernel_drops.read();
         corrupt += counts.checksum_errors.read();
         if (index == state.lines.size()) return;
         auto& one = state.lines[index++];
-        if (packets != one.packets) one.last_packet = now;
-        one.packets = packets;
+        if (datagrams != one.datagrams) one.last_datagram = now;
+        one.datagrams = datagrams;
         one.kernel_drops = counts.kernel_drops.read();
     });
     state.dropped.see(dropped, now);
@@ -166,8 +166,8 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         auto& memory = feed_memory_[feed++];
         look_at_lines(line, state, now);
         state.quotes = line.counters().quotes.read();
-        if (state.packets != memory.packets) state.last_packet = now;
-        memory.packets = state.packets;
+        if (state.datagrams != memory.datagrams) state.last_datagram = now;
+        memory.datagrams = state.datagrams;
         if (auto rebuilding = line.rebuilding()) {
             state.incomplete.see(rebuilding->wanted, now);
             auto& failure = rebuilding->last_failure;
@@ -188,9 +188,9 @@ bool Monitor::look_at_feeds(const Pipeline& pipeline, std::int64_t now, double s
         const auto gapped = board.gapped(*line.config().channel);
         lost = lost || gapped != std::exchange(memory.gapped, gapped);
         if (span == 0) return;
-        memory.packet_rate.see(state.packets, span);
+        memory.datagram_rate.see(state.datagrams, span);
         memory.quote_rate.see(state.quotes, span);
-        state.packets_per_second = memory.packet_rate.per_second;
+        state.datagrams_per_second = memory.datagram_rate.per_second;
         state.quotes_per_second = memory.quote_rate.per_second;
     });
     return lost;

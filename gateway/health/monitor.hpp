@@ -50,8 +50,8 @@ private:
         void see(std::uint64_t now_count, double span_seconds) noexcept;
     };
     struct FeedMemory {
-        std::uint64_t packets{0};
-        Rate packet_rate;
+        std::uint64_t datagrams{0};
+        Rate datagram_rate;
         Rate quote_rate;
         std::uint64_t gapped{0};  // the board's number of the newest loss
     };

@@ -41,8 +41,8 @@ std::string json_of(const Finding& finding, Utc utc) {
 std::string json_of(const LineState& line, Utc utc) {
     return fmt::format(
         R"({{"name":"{}","listen":{},"packets":{},"used":{},"missing":{},"kernel_drops":{},"last_packet":{}}})",
-        line.name, json_string(line.listen), line.packets, line.used, line.missing, line.kernel_drops,
-        utc.or_null(line.last_packet));
+        line.name, json_string(line.listen), line.datagrams, line.used, line.missing, line.kernel_drops,
+        utc.or_null(line.last_datagram));
 }
 
 template <class Part, class... More>
@@ -55,8 +55,8 @@ std::string json_of(const FeedState& feed, Utc utc) {
         R"("undecodable":{},"kernel_drops":{},"channel_state":{},"instruments_halted":{},"instruments_incomplete":{},)"
         R"("lines":{}}})",
         json_string(feed.name), json_string(feed.ring), feed.format, json_string(feed.listen),
-        json_string(feed.interface), feed.packets, feed.bytes, feed.quotes, feed.packets_per_second,
-        feed.quotes_per_second, utc.or_null(feed.last_packet),
+        json_string(feed.interface), feed.datagrams, feed.bytes, feed.quotes, feed.datagrams_per_second,
+        feed.quotes_per_second, utc.or_null(feed.last_datagram),
         feed.delay_ns ? fmt::format("{}", *feed.delay_ns) : "null", feed.missing.count, feed.undecodable.count,
         feed.dropped.count, json_string(feed.channel_state), feed.instruments_halted, feed.instruments_incomplete,
         list_of(feed.lines, utc));

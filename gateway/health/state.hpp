@@ -56,11 +56,11 @@ struct Condition {
 struct LineState {
     std::string name;  ///< "a" or "b".
     std::string listen;
-    std::uint64_t packets{0};
+    std::uint64_t datagrams{0};
     std::uint64_t used{0};     ///< Brought something first.
     std::uint64_t missing{0};  ///< Sequence numbers that this line missed.
     std::uint64_t kernel_drops{0};
-    std::int64_t last_packet{0};
+    std::int64_t last_datagram{0};
 };
 
 struct FeedState {
@@ -77,11 +77,11 @@ struct FeedState {
     Condition halted;       ///< The whole channel: halted, paused or at its end.
     std::string channel_state;
     bool session_over{false};  ///< The channel has announced its end.
-    std::uint64_t packets{0};
+    std::uint64_t datagrams{0};
     std::uint64_t bytes{0};
     std::uint64_t quotes{0};
-    std::int64_t last_packet{0};
-    double packets_per_second{0};
+    std::int64_t last_datagram{0};
+    double datagrams_per_second{0};
     double quotes_per_second{0};
     std::optional<std::int64_t> delay_ns;  ///< From the exchange's time of the newest quote to its receive time.
     Burst dropped;                         ///< By the kernel, in front of the feed's socket.

@@ -209,14 +209,14 @@ TEST_F(Demo, OnATerminalOneStatusLineIsUpdatedInPlace) {
         terminals[columns] = on_terminal(columns, demo(fmt::format("demo-terminal-{}", columns)));
     }
     for (const auto& [columns, terminal] : terminals) {
-        EXPECT_TRUE(terminal->says("packets/s", 3)) << terminal->said();
+        EXPECT_TRUE(terminal->says("datagrams/s", 3)) << terminal->said();
         kill(std::stoi(terminal->word_behind("process ")), SIGTERM);
         EXPECT_EQ(terminal->wait().exit_code, 0);
         std::istringstream updates{terminal->said()};
         int seen = 0;
         for (std::string update; std::getline(updates, update, '\r');) {
             constexpr std::string_view kErase = "\033[K";
-            if (!update.starts_with(kErase) || update.find("packets/s") == std::string::npos) continue;
+            if (!update.starts_with(kErase) || update.find("datagrams/s") == std::string::npos) continue;
             const auto text = update.substr(kErase.size());
             EXPECT_LT(text.size(), static_cast<std::size_t>(std::min(columns, 80))) << text;
             EXPECT_EQ(text.find('\n'), std::string::npos) << text;

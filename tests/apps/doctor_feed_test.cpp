@@ -63,7 +63,7 @@ TEST(DoctorFeed, NamesTheStageWhereDatagramsStopAndTheCommandThatFixesIt) {
     expect([](auto& f) { f.joined_on = {}; }, "IGMP", "no process has joined", "restart");
     expect([](auto& f) { f.joined_on = {"eth0"}; }, "IGMP", "joined on eth0, not on eth1", "interface = \"eth1\"");
     expect([](auto& f) { f.vlan = 42; }, "VLAN", "tag 42", "type vlan id 42");
-    expect([](auto& f) { f.on_link = 0; }, "packets", "no datagram", "IGMP snooping");
+    expect([](auto& f) { f.on_link = 0; }, "datagrams", "no datagram", "IGMP snooping");
     expect([](auto& f) { f.on_link = 0, f.on_other_link = 5, f.other_interface = "eth2"; }, "IGMP", "arrive on eth2",
            "interface = \"eth2\"");
     expect([](auto& f) { f.at_socket = 0, f.rp_filter = 1, f.route_to_sender = "eth0"; }, "rp_filter", "leave by eth0",
@@ -127,7 +127,7 @@ constexpr const char* kHealth = R"({"now":5000000000,"findings":[
 TEST(DoctorGatewayWord, HoldsWhatConcernsTheFeedItsRingAndTheSinksOfThat) {
     const auto word = word_of(kHealth, "f");
     ASSERT_TRUE(word.has_value());
-    EXPECT_EQ(word->packets, 7U);
+    EXPECT_EQ(word->datagrams, 7U);
     ASSERT_EQ(word->findings.size(), 2U);
     EXPECT_EQ(word->findings[0].level, Level::bad);
     EXPECT_EQ(word->findings[0].what, "the gateway reports for sink 'csv': 9 events queued (for 2.0 s)");

@@ -42,7 +42,7 @@ TEST_F(DoctorNetwork, AnInterfaceThatIsDownIsNamed) {
 
 TEST_F(DoctorNetwork, ASilentFeedIsNamed) {
     configure(kGroup, "near0");
-    expect("packets", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping", "0.2");
+    expect("datagrams", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping", "0.2");
 }
 
 TEST_F(DoctorNetwork, AGroupJoinedOnTheWrongInterfaceIsNamed) {

@@ -83,8 +83,8 @@ TEST_F(PlantedFailure, AGroupThatTheKernelHasForgotten) {
 TEST_F(PlantedFailure, AFeedThatIsSilent) {
     configure(kGroup, "near0");
     const auto gateway = start_gateway();
-    expect_named({kError, "no packets: feed 'f': ", "nothing received at 239.1.1.1:14000 on near0"},
-                 {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
+    expect_named({kError, "no datagrams: feed 'f': ", "nothing received at 239.1.1.1:14000 on near0"},
+                 {"datagrams", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
 }
 
 TEST_F(PlantedFailure, AFeedThatFallsSilent) {
@@ -92,17 +92,17 @@ TEST_F(PlantedFailure, AFeedThatFallsSilent) {
     const auto gateway = start_gateway();
     {
         const auto sender = send(kGroup);
-        wait_for_packets();
+        wait_for_datagrams();
     }
     expect_named({kError, "stale: feed 'f': ", "nothing received for"},
-                 {"packets", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
+                 {"datagrams", "bad", "no datagram to 239.1.1.1:14000 reached near0", "IGMP snooping"});
 }
 
 TEST_F(PlantedFailure, OneOfTwoLinesThatFallsSilent) {
     configure(kHost, "near0", "line_b = '10.99.0.1:14001'\n");
     const auto gateway = start_gateway();
     const auto line_a = send_quotes_with(0);
-    wait_for_packets();
+    wait_for_datagrams();
     {
         const auto line_b = send_quotes_with(0, "10.99.0.1:14001");
         const std::string twice = "millpond_feed_line_duplicates_total{feed=\"f\",line=\"b\"} 1";
@@ -120,7 +120,7 @@ TEST_F(PlantedFailure, ARuleOfNftablesThatDropsTheFeed) {
     if (!drop_by_nft()) GTEST_SKIP() << "needs nft and the kernel's nf_tables";
     const auto sender = send(kHost);
     expect_named(
-        {kError, "no packets: feed 'f': ", "nothing received at 10.99.0.1:14000"},
+        {kError, "no datagrams: feed 'f': ", "nothing received at 10.99.0.1:14000"},
         {"firewall", "bad", "udp dport 14000 drop", "nft insert rule inet guard entry udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule inet guard entry udp dport 14000 accept"));
     EXPECT_THAT(health_with("good\n"), HasSubstr("200 OK")) << "the command fixes it";
@@ -132,7 +132,7 @@ TEST_F(PlantedFailure, ARuleOfIptablesThatDropsTheFeed) {
     configure(kHost, "near0");
     const auto gateway = start_gateway();
     const auto sender = send(kHost);
-    expect_named({kError, "no packets: feed 'f': ", "nothing received at 10.99.0.1:14000"},
+    expect_named({kError, "no datagrams: feed 'f': ", "nothing received at 10.99.0.1:14000"},
                  {"firewall", "bad", "ip filter / INPUT: udp dport 14000 counter packets",
                   "nft insert rule ip filter INPUT udp dport 14000 accept"});
     ASSERT_TRUE(shell("nft insert rule ip filter INPUT udp dport 14000 accept"));
@@ -202,7 +202,7 @@ TEST_F(PlantedFailure, AFullSocketBuffer) {
     configure(kHost, "near0", "receive_buffer = '64KiB'\n");
     const auto gateway = start_gateway();
     const auto sender = send(kHost, "quotes", {"--speed", "10"});
-    wait_for_packets();
+    wait_for_datagrams();
     const auto drops = [] {
         std::ostringstream sockets;
         sockets << std::ifstream{"/proc/thread-self/net/udp"}.rdbuf();

@@ -156,7 +156,7 @@ std::string PlantedNetwork::page_with(const std::string& path, const std::string
     return shown;
 }
 
-void PlantedNetwork::wait_for_packets() {
+void PlantedNetwork::wait_for_datagrams() {
     const std::regex some{R"(\nmillpond_feed_packets_total\{[^}]*\} [1-9])"};
     const auto deadline = core::monotonic_nanos() + kPatienceNs;
     while (!std::regex_search(page_of(kHealthPort, "/metrics"), some)) {

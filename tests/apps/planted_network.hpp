@@ -55,7 +55,7 @@ protected:
     static std::string page_with(const std::string& path, const std::string& text);
     static std::string health_with(const std::string& text) { return page_with("/health", text); }
     /// Waits until the gateway has received something.
-    static void wait_for_packets();
+    static void wait_for_datagrams();
     [[nodiscard]] const std::string& config() const { return config_; }
     [[nodiscard]] net::test::NetworkPair& pair() const { return *pair_; }
 

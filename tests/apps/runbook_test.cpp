@@ -118,7 +118,7 @@ TEST_F(Runbook, TheGatewayAnswersOrIsNotThere) {
     configure(kHost, "near0");
     EXPECT_THAT(says("curl"), HasSubstr("Failed to connect"));
     const auto gateway = start_gateway();
-    EXPECT_THAT(comes_to_say("curl", "since"), HasSubstr("no packets: feed 'f': "));
+    EXPECT_THAT(comes_to_say("curl", "since"), HasSubstr("no datagrams: feed 'f': "));
     const auto sender = send(kHost);
     EXPECT_EQ(comes_to_say("curl", "good"), "good\n");
 }

@@ -86,7 +86,7 @@ private:
 
     bool on_the_link() {
         if (!facts_.link_watched) {
-            findings_.push_back({"packets", Level::advice, "frames cannot be inspected without CAP_NET_RAW",
+            findings_.push_back({"datagrams", Level::advice, "frames cannot be inspected without CAP_NET_RAW",
                                  "run millpond doctor as root"});
             return true;
         }
@@ -104,14 +104,14 @@ private:
                                       facts_.other_interface, facts_.feed));
         }
         if (facts_.on_link == 0) {
-            return broken("packets",
+            return broken("datagrams",
                           fmt::format("no datagram to {} reached {} in {:.1f} s", to_,
                                       facts_.interface.empty() ? "this machine" : facts_.interface, facts_.seconds),
                           facts_.listen.is_multicast() ? "check: the sender, IGMP snooping and the querier on the "
                                                          "switch, the group in the feed's specification"
                                                        : "check: the sender and its destination address");
         }
-        return good("packets",
+        return good("datagrams",
                     fmt::format("{} datagrams on the link from {}", facts_.on_link, facts_.sender.to_string()));
     }
 
@@ -124,7 +124,7 @@ private:
         }
         if (facts_.at_socket != 0) return good("socket", fmt::format("{} datagrams at the socket", facts_.at_socket));
         if (!facts_.link_watched) {
-            return broken("packets", fmt::format("no datagram to {} in {:.1f} s", to_, facts_.seconds),
+            return broken("datagrams", fmt::format("no datagram to {} in {:.1f} s", to_, facts_.seconds),
                           "run millpond doctor as root to inspect the link itself");
         }
         const bool strict = facts_.rp_filter == 1 && facts_.route_to_sender != facts_.interface;

@@ -38,11 +38,11 @@ Finding finding_of(const Tree& said, double now) {
 
 std::optional<GatewayWord> word_of(const std::string& health_json, const std::string& feed) try {
     const auto page = service::parse_json(health_json);
-    GatewayWord word{.now_utc_ns = member(page, "now").asInt64(), .packets = 0, .findings = {}};
+    GatewayWord word{.now_utc_ns = member(page, "now").asInt64(), .datagrams = 0, .findings = {}};
     std::set<std::string> ours;
     for (const auto& one : member(page, "feeds")) {
         if (text(one, "name") != feed) continue;
-        word.packets = member(one, "packets").asUInt64();
+        word.datagrams = member(one, "packets").asUInt64();
         const auto ring = text(one, "ring");
         ours = {fmt::format("feed '{}'", feed), fmt::format("ring '{}'", ring)};
         for (const auto& sink : member(page, "sinks")) {

@@ -14,7 +14,7 @@ namespace millpond::app::doctor {
 /// The findings of a running gateway for a feed, its ring and the sinks that read it.
 struct GatewayWord {
     std::int64_t now_utc_ns{0};     ///< When it looked.
-    std::uint64_t packets{0};       ///< Datagrams that it has received of the feed.
+    std::uint64_t datagrams{0};     ///< Received of the feed.
     std::vector<Finding> findings;  ///< Errors first.
 };
 

@@ -219,7 +219,7 @@ FeedFacts observe(const gateway::FeedConfig& feed, std::chrono::milliseconds lon
     facts.kernel_drops = drops_of_port(sockets(), feed.listen.port()).value_or(0) - drops_before.value_or(0);
     if (word_before) {
         if (auto word = ear.ask(core::utc_nanos(), facts.gateway_silence)) {
-            facts.gateway_took = word->packets - std::min(word->packets, word_before->packets);
+            facts.gateway_took = word->datagrams - std::min(word->datagrams, word_before->datagrams);
             facts.gateway_findings = std::move(word->findings);
         }
     }

@@ -27,7 +27,7 @@ StatusLine::Numbers StatusLine::take(const gateway::Gateway& gateway, std::int64
     auto wire = std::make_unique<metrics::HistogramSnapshot>(now_->wire);
     wire->subtract(before_->wire);
     Numbers numbers{
-        .counts = {fmt::format("{:.0f} packets/s", per_second(now_->packets - before_->packets, interval_ns)),
+        .counts = {fmt::format("{:.0f} datagrams/s", per_second(now_->datagrams - before_->datagrams, interval_ns)),
                    fmt::format("{:.0f} quotes/s", per_second(now_->quotes - before_->quotes, interval_ns)),
                    fmt::format("gaps {}", now_->missing)},
         .latency =

@@ -218,7 +218,7 @@ private:
 
     [[nodiscard]] TextTable feeds() const {
         TextTable table{{{"FEED", true, 9},
-                         {"PACKETS/S", false, 5},
+                         {"DATAGRAMS/S", false, 5},
                          {"QUOTES/S", false, 8},
                          {"LAST", false, 7},
                          {"DELAY", false, 4},

@@ -38,7 +38,7 @@ TEST_P(HealthClock, AStepIsNoSilence) {
 TEST_P(HealthClock, SilenceIsStillFoundAfterAStepAndItsTimesFollowTheNewClock) {
     RunningGateway gateway{"clock-stale", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
     gateway.send_quote();
-    ASSERT_TRUE(gateway.watch_until([](const State& state) { return state.feeds[0].last_packet != 0; }));
+    ASSERT_TRUE(gateway.watch_until([](const State& state) { return state.feeds[0].last_datagram != 0; }));
     const millpond::test::ClockStep step{GetParam()};
     EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing received for 1"));
     const auto json = report_json(*gateway.gateway().health());

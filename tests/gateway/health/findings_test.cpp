@@ -38,7 +38,7 @@ FeedState good_feed() {
     feed.interface = "eth1";
     feed.started = kNow - 100 * kSecond;
     feed.patience_ns = 10 * kSecond;
-    feed.last_packet = kNow;
+    feed.last_datagram = kNow;
     return feed;
 }
 
@@ -83,7 +83,7 @@ TEST(Findings, AFullTableIsAnErrorThatNamesItsKey) {
     EXPECT_EQ(found[0].text, "the table of 16 orders is full: 4 messages did not fit; raise max_orders");
 }
 
-TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastPacket) {
+TEST(Findings, SilenceBeyondAFeedsPatienceIsStaleSinceItsLastDatagram) {
     auto feed = good_feed();
     EXPECT_THAT(findings(feed, kNow + 10 * kSecond + 1), ElementsAre(is(Stage::stale, service::Severity::error, kNow)));
     feed.patience_ns = 0;
@@ -100,14 +100,14 @@ TEST(Findings, AfterTheEndOfASessionSilenceIsNoFault) {
 
 TEST(Findings, AFeedThatNeverReceivedIsToldApartFromAStaleOne) {
     auto feed = good_feed();
-    feed.last_packet = 0;
-    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_packets, service::Severity::error, feed.started)));
+    feed.last_datagram = 0;
+    EXPECT_THAT(findings(feed, kNow), ElementsAre(is(Stage::no_datagrams, service::Severity::error, feed.started)));
     EXPECT_THAT(findings(feed, feed.started + kSecond), IsEmpty());
 }
 
 TEST(Findings, TheFirstBrokenStageOfAFeedComesFirst) {
     auto feed = good_feed();
-    feed.last_packet = kNow - 50 * kSecond;
+    feed.last_datagram = kNow - 50 * kSecond;
     feed.link_down = {true, kNow - 51 * kSecond};
     feed.not_joined = {true, kNow - 52 * kSecond};
     feed.undecodable.see(3, kNow - kSecond);
@@ -129,7 +129,7 @@ TEST(Findings, WhatIsRejectedIgnoredOrDamagedIsToldForTenSeconds) {
     feed.strays.see(4, kNow);
     feed.no_request_server.see(true, kNow);
     feed.request_server = "10.0.0.9:26400";
-    feed.last_packet = kNow + 10 * kSecond;
+    feed.last_datagram = kNow + 10 * kSecond;
     const auto found = findings(feed, kNow + 10 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::checksum, service::Severity::warning, kNow),
                                    is(Stage::rejected, service::Severity::warning, kNow),
@@ -147,13 +147,13 @@ TEST(Findings, AGapIsToldForTenSecondsAndABurstOfThemAsOne) {
     auto feed = good_feed();
     feed.missing.see(2, kNow);
     feed.missing.see(5, kNow + 4 * kSecond);
-    feed.last_packet = kNow + 14 * kSecond;
+    feed.last_datagram = kNow + 14 * kSecond;
     const auto found = findings(feed, kNow + 14 * kSecond);
     ASSERT_THAT(found, ElementsAre(is(Stage::gap, service::Severity::warning, kNow)));
     EXPECT_THAT(found[0].text, StartsWith("5 sequence numbers"));
     EXPECT_THAT(findings(feed, kNow + 14 * kSecond + 1), IsEmpty());
     feed.missing.see(6, kNow + 100 * kSecond);
-    feed.last_packet = kNow + 100 * kSecond;
+    feed.last_datagram = kNow + 100 * kSecond;
     EXPECT_THAT(findings(feed, kNow + 100 * kSecond)[0].text, StartsWith("1 sequence numbers"));
 }
 
@@ -270,7 +270,7 @@ TEST(Findings, ErrorsComeBeforeWarningsAndThenTheFirstOnTheWay) {
     state.now = kNow;
     state.feeds = {good_feed(), good_feed()};
     state.feeds[0].missing.see(1, kNow);
-    state.feeds[1].last_packet = kNow - 60 * kSecond;
+    state.feeds[1].last_datagram = kNow - 60 * kSecond;
     state.rings.emplace_back().silent = {true, kNow};
     state.sinks = {good_sink()};
     state.sinks[0].ended = true;

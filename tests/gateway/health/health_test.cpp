@@ -51,7 +51,7 @@ using test::RunningGateway;
 
 TEST(Health, AFeedThatNeverSendsAndOneThatStopsAreToldApart) {
     RunningGateway gateway{"silent", [](Config& config) { config.feeds[0].stale_seconds = 1; }};
-    EXPECT_EQ(gateway.found(Stage::no_packets).of, "feed 'f'");
+    EXPECT_EQ(gateway.found(Stage::no_datagrams).of, "feed 'f'");
     gateway.send_quote();
     EXPECT_TRUE(gateway.becomes_good());
     EXPECT_THAT(gateway.found(Stage::stale).text, HasSubstr("nothing received for"));
@@ -114,7 +114,7 @@ TEST(Health, TheEndOfASessionIsNoFaultAndIsTold) {
     EXPECT_EQ(found.text, "the venue says: end_of_messages");
     EXPECT_EQ(found.severity, service::Severity::info);
     EXPECT_TRUE(gateway.watch_until(
-        [](const State& state) { return state.now - state.feeds[0].last_packet > 2 * state.feeds[0].patience_ns; }));
+        [](const State& state) { return state.now - state.feeds[0].last_datagram > 2 * state.feeds[0].patience_ns; }));
     EXPECT_EQ(gateway.found(Stage::halted).stage, Stage::halted);
     EXPECT_TRUE(gateway.watch_until([](const State& state) { return is_good(state); }));
 }
