@@ -47,7 +47,7 @@ npm:
 check: format-check layers words test headers docs lint soak-minute asan tsan callgrind fuzz aarch64 ## run the tests and all other checks: formatting, words, lint, layers, headers, documentation, sanitizers, counts, a short soak
 
 check-all: check dev python-each wheel-test ## everything in check, the wheels, and comparisons with other packages at full size: about twenty minutes more
-	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py
+	MILLPOND_LONG_TESTS=1 python/run_tests test_peers.py test_fix.py test_scan.py
 
 bench: deps-bench build-bench ## run all benches: bench/results/*.json, the HTML report, docs/reference/benchmarks.md [QUICK=1]
 	bench/run --build build/bench $(if $(QUICK),--quick)

@@ -1,6 +1,12 @@
 """Live market data from a millpond gateway, and its journals and capture files, as numpy arrays and DataFrames."""
 
+import sys as _sys
 from typing import TYPE_CHECKING
+
+from . import _core as _core  # on a free-threaded interpreter this turns the GIL on
+
+if not getattr(_sys, "_is_gil_enabled", lambda: True)():
+    raise ImportError("millpond needs the GIL, which PYTHON_GIL=0 or -X gil=0 keeps off; leave that setting out")
 
 from .batch import (
     NO_INSTRUMENT,

@@ -55,7 +55,8 @@ def _export(options: argparse.Namespace) -> int:
     if options.format == "parquet" and not options.partition_by:
         from .parquet import write_tables
 
-        write_tables(source, {name: str(place) for name, place in places.items()})
+        with source._following():
+            write_tables(source, {name: str(place) for name, place in places.items()})
         return _report(source, *places.values())
     code = 0
     for name, place in places.items():

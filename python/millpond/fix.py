@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 from . import _core
 from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
+from .paths import checked_path
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +31,7 @@ class FixReport:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """lines, bytes, messages, faulty stretches, masked messages, remarks of the log, and messages not wanted."""
     errors: list[str] = field(default_factory=list[str])
-    """What is no message: file, line and reason. The first 100."""
+    """What is no message: file, line, its byte, and reason. The first 100."""
 
     @property
     def ok(self) -> bool:
@@ -153,7 +154,7 @@ def scan(
     Raises OSError, DamagedFile, and ValueError for an unknown tag.
     """
     names = Names() if dictionary is None else Names.load(dictionary)
-    name = os.fspath(path)
+    name = checked_path(path)
     if not Path(name).is_file():
         open(name, "rb").close()  # the system's own error
     columns = [(*_column(tag, names), False) for tag in tags] + [(*_column(tag, names), True) for tag in groups]

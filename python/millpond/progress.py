@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 
 class Progress:
@@ -24,6 +26,30 @@ class Progress:
         share = min(done / self._total, 1.0)
         bar = "#" * int(share * 40)
         print(f"\r{self._what} [{bar:<40}] {share:4.0%}", end="", file=sys.stderr, flush=True)
+
+    @contextmanager
+    def following(self, done: Callable[[], int]) -> Generator[None, None, None]:
+        """Shows the progress from another thread, and at the end if it was asked for."""
+        if not self._show:
+            yield
+            return
+        import threading
+
+        ended = threading.Event()
+
+        def follow() -> None:
+            while not ended.wait(0.2):
+                self.at(done())
+
+        thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            self.at(done())
+            self.end()
 
     def end(self) -> None:
         if self._shown:

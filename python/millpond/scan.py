@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
@@ -23,6 +24,7 @@ from .errors import DamagedFile, MillpondWarning
 from .interrupt import interruptible
 from .itch import ItchTable, Messages
 from .names import Names, NameTable
+from .paths import checked_path
 from .progress import Progress
 from .ring import checked_rows, checked_symbols
 from .tables import TABLES, mask_of
@@ -57,7 +59,7 @@ class Report:
     counts: dict[str, int] = field(default_factory=dict[str, int])
     """The decoder's counters, and the file's frames, records or messages."""
     errors: list[str] = field(default_factory=list[str])
-    """What is damaged: file, place, what was found and the bound. The first 100."""
+    """What is damaged or could not be applied: file, place, what was found and the bound. The first 100."""
     error_count: int = 0
     outside: int = 0
     """Events before `start` or from `end` on."""
@@ -112,7 +114,7 @@ class Table:
     def to_arrow(self) -> pyarrow.Table:
         import pyarrow
 
-        with interruptible():
+        with interruptible(), self._scan._following():
             table = pyarrow.RecordBatchReader.from_stream(self).read_all()  # pyarrow.table imports pandas
         self._scan._warn()
         return table
@@ -120,7 +122,7 @@ class Table:
     def to_polars(self) -> polars.DataFrame:
         import polars
 
-        with interruptible():
+        with interruptible(), self._scan._following():
             frame = polars.DataFrame(self)
         self._scan._warn()
         return frame
@@ -131,14 +133,13 @@ class Table:
 
     def to_parquet(self, path: str | os.PathLike[str], *, partition_by: str | list[str] | None = None) -> None:
         """Writes the rows to a Parquet file, or with `partition_by` columns to a folder, in bounded memory."""
-        if partition_by:
-            from .parquet import write
+        from .parquet import write, write_tables
 
-            write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
-        else:
-            from .parquet import write_tables
-
-            write_tables(self._scan, {self.name: os.fspath(path)})
+        with self._scan._following():
+            if partition_by:
+                write(self, os.fspath(path), [partition_by] if isinstance(partition_by, str) else partition_by)
+            else:
+                write_tables(self._scan, {self.name: os.fspath(path)})
         self._scan._warn()
 
 
@@ -308,6 +309,13 @@ class Scan:
         self._names = NameTable(opened.names)
         return opened
 
+    @contextmanager
+    def _following(self) -> Generator[None, None, None]:
+        """Shows the progress of a reading that another package drives."""
+        progress = Progress(f"millpond: {self.path}", _size(self.path), self._progress)
+        with progress.following(lambda: self._opened.done() if self._opened is not None else 0):
+            yield
+
     def _arrow(self, table: str, max_rows: int) -> object:
         which = TABLES.index(table)
         return _core.arrow_stream(self._open(1 << which).tables, which, max_rows)
@@ -410,8 +418,7 @@ class _Opened:
 
     def done(self) -> int:
         """Number of bytes read from the file; for a compressed file, compressed bytes."""
-        offset: int = self._core.report()["offset"]
-        return offset
+        return self._core.offset
 
     def report(self, date: datetime.date | None) -> Report:
         found = self._core.report()
@@ -452,7 +459,7 @@ def scan(
     Raises OSError for a file that cannot be read, DamagedFile for one of another format. Later damage is reported in
     `Scan.report`, with a MillpondWarning; the good data around it is delivered.
     """
-    name = _checked_path(path)
+    name = checked_path(path)
     kind, form, first = _kind_of(name, format)
     if only and kind != "capture":
         raise ValueError(f"only: found {only!r}, but {name!r} is not a capture and has no addresses")
@@ -472,17 +479,6 @@ def scan(
         only=only,
         progress=progress,
     )
-
-
-def _checked_path(path: str | os.PathLike[str]) -> str:
-    name = os.fspath(path)
-    if "\0" in name:
-        raise ValueError(f"path: {name!r} has a character of code 0")
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"path: {name!r} is not UTF-8; rename the file, or make a link to it") from None
-    return name
 
 
 def time_ns(name: str, time: Time) -> int:

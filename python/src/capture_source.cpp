@@ -24,7 +24,7 @@ public:
         net::CapturedDatagram datagram;
         for (std::size_t taken = 0; taken < max; ++taken) {
             if (!reader_.next(datagram)) {
-                if (!reader_.error().empty()) note(reader_.error());
+                if (!reader_.error().empty()) errors_.add(reader_.error());
                 return false;
             }
             if (only_ && !(datagram.destination == *only_)) {
@@ -33,10 +33,15 @@ public:
             }
             auto* channel = channel_of(datagram.destination);
             if (channel == nullptr) continue;
+            const auto before = unapplied(channel->decoder);
             const auto result = channel->decoder.decode(
                 datagram.payload, {.receive_utc_ns = datagram.utc_ns, .receive_ticks = 0, .channel = channel->number},
                 *this);
-            if (result.error) note_error(*result.error);
+            if (result.error) {
+                note_error(*result.error);
+            } else if (const auto messages = unapplied(channel->decoder) - before; messages != 0) {
+                note_unapplied(messages);
+            }
         }
         return true;
     }
@@ -50,6 +55,11 @@ public:
         return counts;
     }
     std::uint64_t offset() const noexcept override { return reader_.offset(); }
+
+    /// As a handler of a decoder that names such messages.
+    void on_fault(std::span<const std::byte> message, std::uint64_t number, feed::ItchFault fault) {
+        errors_.add([&] { return frame() + ", message " + std::to_string(number) + ": " + to_text(fault, message); });
+    }
 
 private:
     struct Channel {
@@ -77,16 +87,38 @@ private:
         }
         if (channels_.size() == kMostChannels) {
             if (refused_++ == 0)
-                note("'" + options_.path + "': datagrams to more than " + std::to_string(kMostChannels) +
-                     " addresses; choose with only=ADDRESS:PORT");
+                errors_.add("'" + options_.path + "': datagrams to more than " + std::to_string(kMostChannels) +
+                            " addresses; choose with only=ADDRESS:PORT");
             return nullptr;
         }
         return &channels_.emplace_back(address, static_cast<std::uint16_t>(channels_.size()), instruments_, options_);
     }
+    [[nodiscard]] std::string frame() const {
+        return "'" + options_.path + "', frame " + std::to_string(reader_.counts().frames);
+    }
     void note_error(const feed::DecodeError& error) {
-        note("'" + options_.path + "', frame " + std::to_string(reader_.counts().frames) + ", byte " +
-             std::to_string(error.offset) + " of its datagram: " + std::string{feed::to_string(error.kind)} +
-             ", found " + std::to_string(error.found) + ", bound " + std::to_string(error.bound));
+        errors_.add([&] {
+            return frame() + ", byte " + std::to_string(error.offset) +
+                   " of its datagram: " + std::string{feed::to_string(error.kind)} + ", found " +
+                   std::to_string(error.found) + ", bound " + std::to_string(error.bound);
+        });
+    }
+    void note_unapplied(std::uint64_t messages) {
+        errors_.add([&] {
+            return frame() + ": " + std::to_string(messages) +
+                   " messages not applied: of an unknown type, with contents that the format does not allow, with a "
+                   "name that is not printable ASCII, or of more than " +
+                   std::to_string(kMostInstruments) + " instruments";
+        });
+    }
+    /// Messages that were not applied and for which on_fault is not called.
+    [[nodiscard]] static std::uint64_t unapplied(const Decoder& decoder) noexcept {
+        if constexpr (std::is_same_v<Decoder, feed::ItchDecoder>) {
+            return 0;
+        } else {
+            const auto& counters = decoder.counters();
+            return counters.unknown.read() + counters.refused.read() + counters.rejected.read();
+        }
     }
 
     static constexpr std::size_t kMostChannels = 64;

@@ -6,6 +6,7 @@
 #include <millpond/feed/instrument_table.hpp>
 #include <millpond/feed/itch_decoder.hpp>
 
+#include "itch_fault.hpp"
 #include "source.hpp"
 
 namespace millpond::python {
@@ -37,12 +38,11 @@ protected:
     /// the memory does not depend on the file's size. A small file, compressed or not, names fewer stocks.
     [[nodiscard]] static feed::ItchDecoder::Options itch_options(const Options& options) {
         constexpr std::uint64_t kLeastBooks = 64;
-        constexpr std::uint64_t kMostBooks = 20'000;
         feed::ItchDecoder::Options itch;
-        itch.order_books.books = std::clamp(options.bytes, kLeastBooks, kMostBooks);
+        itch.order_books.books = std::clamp<std::uint64_t>(options.bytes, kLeastBooks, kMostStocks);
         itch.order_books.orders = 4'096;
         itch.order_books.level_chunks = 128;
-        itch.order_books.growth = 2'048;
+        itch.order_books.growth = kMostOrders / itch.order_books.orders;
         return itch;
     }
     template <class Decoder>

@@ -134,6 +134,7 @@ std::pair<std::vector<ArrowColumn>, std::size_t> FixLog::read(std::size_t max_ro
 bool FixLog::next_line(std::string_view& line, void (*pause)()) {
     using Outcome = net::LineReader::Outcome;
     for (;;) {
+        const auto begin = lines_.offset();
         const auto outcome = lines_.next(line);
         counts_.bytes = lines_.offset();
         if (outcome == Outcome::end) return false;
@@ -141,6 +142,7 @@ bool FixLog::next_line(std::string_view& line, void (*pause)()) {
             pause();
             continue;
         }
+        line_at_ = begin;
         if (++counts_.lines % kPauseEvery == 0) pause();
         if (outcome == Outcome::line) return true;
         fault("a line of more than " + std::to_string(net::LineReader::kLongestLine) + " bytes");
@@ -266,10 +268,11 @@ void FixLog::add_row(const fix::Message& message, const Heading& heading, bool m
 }
 
 void FixLog::fault(std::string_view what) {
-    constexpr std::size_t kMostErrors = 100;
     ++counts_.faulty;
-    if (errors_.size() >= kMostErrors) return;
-    errors_.push_back("'" + options_.path + "', line " + std::to_string(counts_.lines) + ": " + std::string{what});
+    errors_.add([&] {
+        return "'" + options_.path + "', line " + std::to_string(counts_.lines) + " at byte " +
+               std::to_string(line_at_) + ": " + std::string{what};
+    });
 }
 
 }  // namespace millpond::python

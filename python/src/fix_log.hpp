@@ -15,6 +15,7 @@
 #include <millpond/net/line_reader.hpp>
 
 #include "arrow_columns.hpp"
+#include "error_list.hpp"
 
 namespace millpond::python {
 
@@ -59,7 +60,7 @@ public:
     [[nodiscard]] std::vector<ArrowColumn> empty_columns() const;
 
     [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
-    [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
+    [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }
 
 private:
     static constexpr std::size_t kMostPending = std::size_t{1} << 20U;
@@ -88,7 +89,8 @@ private:
     std::vector<ArrowColumn> columns_;
     std::size_t rows_{0};
     Counts counts_;
-    std::vector<std::string> errors_;
+    std::uint64_t line_at_{0};  // byte of the contents
+    ErrorList errors_;
 };
 
 }  // namespace millpond::python

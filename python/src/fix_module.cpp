@@ -52,7 +52,7 @@ nb::dict report(OpenedLog& opened) {
     counts["unwanted"] = from.unwanted;
     nb::dict all;
     all["counts"] = counts;
-    all["errors"] = opened.log.errors();
+    all["errors"] = opened.log.errors().texts();
     return all;
 }
 

@@ -15,10 +15,6 @@ std::variant<net::ItchFileReader, net::PcapReader> open(const std::string& path,
                    : Reader{std::in_place_type<net::ItchFileReader>, path};
 }
 
-bool is_whole(std::span<const std::byte> message) noexcept {
-    return !message.empty() && message.size() == feed::itch_layout::message_bytes(static_cast<char>(message[0]));
-}
-
 }  // namespace
 
 ItchMessages::ItchMessages(const Source::Options& options, bool capture)
@@ -35,10 +31,10 @@ bool ItchMessages::next(ItchMessage& message) {
         ++messages_;
         message.number = file->messages();
         if (is_whole(message.bytes)) return true;
-        reject(message.bytes, "byte " + std::to_string(file->offset() - message.bytes.size()));
+        reject(message);
         message.follows_loss = true;
     }
-    if (!file->error().empty()) note(file->error());
+    if (!file->error().empty()) errors_.add(file->error());
     return false;
 }
 
@@ -49,7 +45,7 @@ bool ItchMessages::next_of_capture(ItchMessage& message) {
         ready_.clear();
         given_ = 0;
         if (!file.next(datagram)) {
-            if (!file.error().empty()) note(file.error());
+            if (!file.error().empty()) errors_.add(file.error());
             return false;
         }
         if (!only_ || datagram.destination == *only_) take_datagram(datagram);
@@ -61,14 +57,15 @@ bool ItchMessages::next_of_capture(ItchMessage& message) {
 void ItchMessages::take_datagram(const net::CapturedDatagram& datagram) {
     auto* const channel = channel_of(datagram.destination);
     if (channel == nullptr) return;
-    const auto frame = [&] { return "frame " + std::to_string(std::get<net::PcapReader>(reader_).counts().frames); };
     std::vector<std::span<const std::byte>> messages;
     const auto packet = feed::MoldUdp64Packet::read(
         datagram.payload, [&](std::span<const std::byte> message) { messages.push_back(message); });
     if (packet.error) {
-        note("'" + name_ + "', " + frame() + ", byte " + std::to_string(packet.error->offset) +
-             " of its datagram: " + std::string{feed::to_string(packet.error->kind)} + ", found " +
-             std::to_string(packet.error->found) + ", bound " + std::to_string(packet.error->bound));
+        errors_.add([&] {
+            return frame() + ", byte " + std::to_string(packet.error->offset) +
+                   " of its datagram: " + std::string{feed::to_string(packet.error->kind)} + ", found " +
+                   std::to_string(packet.error->found) + ", bound " + std::to_string(packet.error->bound);
+        });
     }
     if (!packet.has_header()) return;
     if (channel->next == 0 || packet.session != channel->session) {
@@ -92,7 +89,7 @@ void ItchMessages::take_datagram(const net::CapturedDatagram& datagram) {
         channel->next = mine + 1;
         ++messages_;
         if (!is_whole(message)) {
-            reject(message, frame());
+            reject({.bytes = message, .number = mine});
             channel->follows_loss = true;
             continue;
         }
@@ -106,28 +103,32 @@ ItchMessages::Channel* ItchMessages::channel_of(const net::SocketAddress& addres
     if (place != channels_.end()) return &*place;
     if (channels_.size() == kMostChannels) {
         if (rejected_++ == 0)
-            note("'" + name_ + "': datagrams to more than " + std::to_string(kMostChannels) +
-                 " addresses; choose with only=ADDRESS:PORT");
+            errors_.add("'" + name_ + "': datagrams to more than " + std::to_string(kMostChannels) +
+                        " addresses; choose with only=ADDRESS:PORT");
         return nullptr;
     }
     channels_.push_back({.address = address});
     return &channels_.back();
 }
 
-void ItchMessages::reject(std::span<const std::byte> message, const std::string& place) {
-    const auto type = message.empty() ? '\0' : static_cast<char>(message[0]);
-    const auto bytes = feed::itch_layout::message_bytes(type);
+void ItchMessages::reject(const ItchMessage& message) {
     ++rejected_;
-    note("'" + name_ + "', " + place + ": " +
-         (bytes == 0 ? "a message of the unknown type " + std::to_string(static_cast<unsigned char>(type))
-                     : std::string{"a message of type "} + type + " has " + std::to_string(message.size()) +
-                           " bytes, bound " + std::to_string(bytes)));
+    note(message, feed::ItchFault::invalid);
 }
 
-void ItchMessages::note(std::string error) {
-    constexpr std::size_t kMostErrors = 100;
-    ++error_count_;
-    if (errors_.size() < kMostErrors) errors_.push_back(std::move(error));
+std::string ItchMessages::frame() const {
+    return "'" + name_ + "', frame " + std::to_string(std::get<net::PcapReader>(reader_).counts().frames);
+}
+
+void ItchMessages::note(const ItchMessage& message, feed::ItchFault fault) {
+    errors_.add([&] {
+        const auto number = ", message " + std::to_string(message.number);
+        const auto* const file = std::get_if<net::ItchFileReader>(&reader_);
+        const auto place =
+            file == nullptr ? frame() + number
+                            : "'" + name_ + "'" + number + " at byte " + std::to_string(file->byte_of(message.bytes));
+        return place + ": " + to_text(fault, message.bytes);
+    });
 }
 
 Source::Counts ItchMessages::counts() const {

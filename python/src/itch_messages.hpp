@@ -12,6 +12,7 @@
 #include <millpond/net/itch_file_reader.hpp>
 #include <millpond/net/pcap_reader.hpp>
 
+#include "itch_fault.hpp"
 #include "source.hpp"
 
 namespace millpond::python {
@@ -41,8 +42,9 @@ public:
 
     [[nodiscard]] Source::Counts counts() const;
     [[nodiscard]] std::uint64_t offset() const noexcept;
-    [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
-    [[nodiscard]] std::uint64_t error_count() const noexcept { return error_count_; }
+    [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }
+    /// Notes that the message which was read last could not be applied.
+    void note(const ItchMessage& message, feed::ItchFault fault);
 
 private:
     struct Channel {
@@ -56,8 +58,8 @@ private:
     [[nodiscard]] bool next_of_capture(ItchMessage& message);
     void take_datagram(const net::CapturedDatagram& datagram);
     [[nodiscard]] Channel* channel_of(const net::SocketAddress& address);
-    void reject(std::span<const std::byte> message, const std::string& place);
-    void note(std::string error);
+    void reject(const ItchMessage& message);
+    [[nodiscard]] std::string frame() const;
 
     static constexpr std::size_t kMostChannels = 64;
     std::string name_;
@@ -70,8 +72,7 @@ private:
     std::uint64_t repeated_{0};
     std::uint64_t lost_{0};
     std::uint64_t rejected_{0};
-    std::vector<std::string> errors_;
-    std::uint64_t error_count_{0};
+    ErrorList errors_;
 };
 
 }  // namespace millpond::python

@@ -75,8 +75,12 @@ nb::list names(ItchRows& file, std::size_t first) {
 
 nb::dict report(ItchRows& file) {
     const InUse guard{file.in_use()};
-    return to_report(file.counts(), file.messages().errors(), file.messages().error_count(), file.outside(),
-                     file.messages().offset(), file.ended());
+    return to_report(file.counts(), file.messages().errors(), file.outside(), file.ended());
+}
+
+std::uint64_t offset(ItchRows& file) {
+    const InUse guard{file.in_use()};
+    return file.messages().offset();
 }
 
 }  // namespace
@@ -85,7 +89,8 @@ void add_itch_rows(nb::module_& module) {
     nb::class_<ItchRows>(module, "OpenedRows")
         .def("read", &read, nb::arg("max_rows"))
         .def("names", &names, nb::arg("first"))
-        .def("report", &report);
+        .def("report", &report)
+        .def_prop_ro("offset", &offset);
     module.def("open_itch_rows", &open, nb::arg("kind"), nb::arg("path"), nb::arg("type"), nb::arg("only"),
                nb::arg("symbols").none(), nb::arg("mantissa"), nb::arg("start").none(), nb::arg("end").none(),
                nb::arg("midnight_utc_ns").none(), nb::arg("bytes"));

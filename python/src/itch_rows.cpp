@@ -13,31 +13,9 @@ namespace {
 namespace at = feed::itch_layout;
 using core::load_be;
 
-/// Where a message of that type names its stock; 0: nowhere.
-std::size_t stock_at(char type) noexcept {
-    switch (type) {
-        case 'A':
-        case 'F': return at::order_added::kStockAt;
-        case 'P': return at::hidden_trade::kStockAt;
-        case 'Q': return at::cross::kStockAt;
-        case 'R':
-        case 'H':
-        case 'h':
-        case 'Y':
-        case 'K':
-        case 'J':
-        case 'N':
-        case 'O': return at::directory::kStockAt;
-        case 'L': return 15;
-        case 'I': return 28;
-        default: return 0;
-    }
-}
-
 bool concerns_every_stock(char type) noexcept { return type == 'S' || type == 'V' || type == 'W'; }
 
 constexpr std::size_t kFirstOrders = 4'096;
-constexpr std::size_t kMostOrders = std::size_t{1} << 23U;
 
 std::uint32_t u32(const std::byte* place) noexcept { return load_be<std::uint32_t>(place); }
 std::uint64_t u64(const std::byte* place) noexcept { return load_be<std::uint64_t>(place); }
@@ -137,15 +115,12 @@ void ItchRows::take_order_message(Channel& channel, const ItchMessage& message, 
     }
     switch (type) {
         case 'A':
-        case 'F':
-            return add_order(channel, bytes, head, u64(bytes + at::order_added::kOrderAt),
-                             static_cast<char>(bytes[at::order_added::kSideAt]) == 'B',
-                             u32(bytes + at::order_added::kSharesAt), u32(bytes + at::order_added::kPriceAt));
+        case 'F': return add_order(channel, message, head);
         case 'E':
         case 'C':
         case 'X':
         case 'D':
-        case 'U': return take_from_order(channel, bytes, head);
+        case 'U': return take_from_order(channel, message, head);
         case 'P':
             return put(channel, head,
                        {'T', 'N', 0, u32(bytes + at::hidden_trade::kSharesAt), u32(bytes + at::hidden_trade::kPriceAt)},
@@ -159,43 +134,55 @@ void ItchRows::take_order_message(Channel& channel, const ItchMessage& message, 
     }
 }
 
-void ItchRows::add_order(Channel& channel, const std::byte* bytes, const MessageHead& head, std::uint64_t number,
-                         bool is_bid, std::uint32_t shares, std::uint32_t price) {
-    if (shares == 0 || channel.orders->find(number) != nullptr) {
-        ++inconsistent_;
-        channel.incomplete = true;
-        return;
-    }
-    const auto locate = load_be<std::uint16_t>(bytes + at::kLocateAt);
-    keep(channel, {number, price, shares, 0, locate, is_bid});
-    put(channel, head, {'A', side_of(is_bid), number, shares, price}, true);
+void ItchRows::add_order(Channel& channel, const ItchMessage& message, const MessageHead& head) {
+    const auto* const bytes = message.bytes.data();
+    const auto side = static_cast<char>(bytes[at::order_added::kSideAt]);
+    if (side != 'B' && side != 'S') return note(channel, message, feed::ItchFault::invalid);
+    const feed::OrderStore::Order order{
+        u64(bytes + at::order_added::kOrderAt),        u32(bytes + at::order_added::kPriceAt),
+        u32(bytes + at::order_added::kSharesAt),       0,
+        load_be<std::uint16_t>(bytes + at::kLocateAt), side == 'B'};
+    if (!keep(channel, message, order)) return;
+    put(channel, head, {'A', side_of(order.is_bid), order.number, order.shares, order.price}, true);
 }
 
-void ItchRows::keep(Channel& channel, const feed::OrderStore::Order& order) {
+bool ItchRows::keep(Channel& channel, const ItchMessage& message, const feed::OrderStore::Order& order) {
     auto& orders = *channel.orders;
+    if (order.shares == 0) {
+        note(channel, message, feed::ItchFault::invalid);
+        return false;
+    }
+    if (orders.find(order.number) != nullptr) {
+        note(channel, message, feed::ItchFault::inconsistent);
+        return false;
+    }
     const bool full = orders.size() == orders.capacity();
     const bool grown = !full || (orders.capacity() < kMostOrders && orders.try_grow(2 * orders.capacity()));
-    if (grown && orders.put(order)) return;
-    ++refused_;
-    channel.incomplete = true;
+    if (!grown || !orders.put(order)) note(channel, message, feed::ItchFault::refused);
+    return true;
 }
 
-void ItchRows::take_from_order(Channel& channel, const std::byte* bytes, MessageHead& head) {
+void ItchRows::note(Channel& channel, const ItchMessage& message, feed::ItchFault fault) {
+    channel.incomplete = true;
+    switch (fault) {
+        case feed::ItchFault::unknown_order: ++unknown_; break;
+        case feed::ItchFault::refused: ++refused_; break;
+        case feed::ItchFault::invalid:
+        case feed::ItchFault::inconsistent: ++inconsistent_;
+    }
+    messages_.note(message, fault);
+}
+
+void ItchRows::take_from_order(Channel& channel, const ItchMessage& message, MessageHead& head) {
+    const auto* const bytes = message.bytes.data();
     const auto type = static_cast<char>(bytes[0]);
     const auto number = u64(bytes + at::order_added::kOrderAt);
     auto* const order = channel.orders->find(number);
-    if (order == nullptr) {
-        ++unknown_;
-        channel.incomplete = true;
-        return;
-    }
+    if (order == nullptr) return note(channel, message, feed::ItchFault::unknown_order);
     const bool executed = type == 'E' || type == 'C';
     const bool partly = executed || type == 'X';
     const auto asked = partly ? u32(bytes + at::order_executed::kSharesAt) : order->shares;
-    if (asked > order->shares) {
-        ++inconsistent_;
-        channel.incomplete = true;
-    }
+    if (asked > order->shares) note(channel, message, feed::ItchFault::inconsistent);
     const auto taken = std::min(asked, order->shares);
     const auto is_bid = order->is_bid;
     const auto price = order->price;
@@ -213,15 +200,14 @@ void ItchRows::take_from_order(Channel& channel, const std::byte* bytes, Message
     }
     put(channel, head, {'C', side_of(is_bid), number, taken, price}, type != 'U');
     if (type != 'U') return;
-    const auto shares = u32(bytes + at::order_replaced::kSharesAt);
-    const auto next = u64(bytes + at::order_replaced::kNewOrderAt);
-    if (shares == 0 || channel.orders->find(next) != nullptr) {
-        ++inconsistent_;
-        channel.incomplete = true;
-        return;
-    }
-    keep(channel, {next, u32(bytes + at::order_replaced::kPriceAt), shares, 0, locate, is_bid});
-    put(channel, head, {'A', side_of(is_bid), next, shares, u32(bytes + at::order_replaced::kPriceAt)}, true);
+    const feed::OrderStore::Order next{u64(bytes + at::order_replaced::kNewOrderAt),
+                                       u32(bytes + at::order_replaced::kPriceAt),
+                                       u32(bytes + at::order_replaced::kSharesAt),
+                                       0,
+                                       locate,
+                                       is_bid};
+    if (!keep(channel, message, next)) return;
+    put(channel, head, {'A', side_of(is_bid), next.number, next.shares, next.price}, true);
 }
 
 void ItchRows::put(const Channel& channel, const MessageHead& head, const Step& step, bool last) {

@@ -107,11 +107,11 @@ private:
     void take(const ItchMessage& message);
     [[nodiscard]] feed::InstrumentId instrument_of(Channel& channel, const std::byte* message);
     void take_order_message(Channel& channel, const ItchMessage& message, MessageHead& head);
-    void take_from_order(Channel& channel, const std::byte* bytes, MessageHead& head);
-    void add_order(Channel& channel, const std::byte* bytes, const MessageHead& head, std::uint64_t number, bool is_bid,
-                   std::uint32_t shares, std::uint32_t price);
-    /// Puts an order where later messages find it; counts one for which there is no room.
-    void keep(Channel& channel, const feed::OrderStore::Order& order);
+    void take_from_order(Channel& channel, const ItchMessage& message, MessageHead& head);
+    void add_order(Channel& channel, const ItchMessage& message, const MessageHead& head);
+    /// What `message` leaves of an order: puts it where later messages find it. False if the message cannot mean that.
+    [[nodiscard]] bool keep(Channel& channel, const ItchMessage& message, const feed::OrderStore::Order& order);
+    void note(Channel& channel, const ItchMessage& message, feed::ItchFault fault);
     void put(const Channel& channel, const MessageHead& head, const Step& step, bool last);
     [[nodiscard]] bool admits(const MessageHead& head);
 

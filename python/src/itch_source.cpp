@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 
 #include <millpond/net/itch_file_reader.hpp>
 
 #include "feed_source.hpp"
+#include "itch_fault.hpp"
 #include "pages.hpp"
 
 namespace millpond::python {
@@ -15,7 +18,10 @@ namespace {
 class ItchSource final : public FeedSource {
 public:
     explicit ItchSource(const Options& options)
-        : FeedSource(options), reader_(options.path), decoder_(instruments_, itch_options(options), page_resource()) {
+        : FeedSource(options),
+          path_(options.path),
+          reader_(options.path),
+          decoder_(instruments_, itch_options(options), page_resource()) {
         decoder_.set_midnight(options.midnight_utc_ns);
         decoder_.begin_complete();
     }
@@ -26,7 +32,7 @@ public:
         for (std::size_t taken = 0; taken < max;) {
             const auto count = reader_.next(std::span{messages}.first(std::min(max - taken, kAtOnce)));
             if (count == 0) {
-                if (!reader_.error().empty()) note(reader_.error());
+                if (!reader_.error().empty()) errors_.add(reader_.error());
                 return false;
             }
             decoder_.decode_messages(std::span{messages.data(), count}, reader_.messages() - count + 1, {}, *this);
@@ -41,8 +47,17 @@ public:
     }
     std::uint64_t offset() const noexcept override { return reader_.offset(); }
 
+    /// As a handler of the decoder.
+    void on_fault(std::span<const std::byte> message, std::uint64_t number, feed::ItchFault fault) {
+        errors_.add([&] {
+            return "'" + path_ + "', message " + std::to_string(number) + " at byte " +
+                   std::to_string(reader_.byte_of(message)) + ": " + to_text(fault, message);
+        });
+    }
+
 private:
     static constexpr std::size_t kAtOnce = 256;  // messages
+    std::string path_;
     net::ItchFileReader reader_;
     feed::ItchDecoder decoder_;
 };

@@ -28,13 +28,13 @@ public:
     bool read(Collector& rows, std::size_t max) override {
         if (!reader_) {
             if (unpacked_->step()) return true;
-            if (!unpacked_->damage().empty()) note(unpacked_->damage());
+            if (!unpacked_->damage().empty()) errors_.add(unpacked_->damage());
             begin(unpacked_->path());
         }
         rows_ = &rows;
         const auto taken = reader_->poll(*this, max);
         records_ += taken;
-        for (auto& fault : reader_->take_faults()) note(with_own_path(std::move(fault)));
+        for (auto& fault : reader_->take_faults()) errors_.add(with_own_path(std::move(fault)));
         return taken == max;
     }
     bool unpacks() const noexcept override { return !reader_; }
@@ -62,8 +62,8 @@ public:
         lost_ += lost.count();
         rows_->add_lost(lost.first, lost.last, static_cast<std::uint16_t>(lost.reason), lost.utc_ns);
         if (lost.reason == journal::LostReason::damaged) {
-            note("journal '" + std::string{reader_->ring()} + "', records " + std::to_string(lost.first) + " to " +
-                 std::to_string(lost.last) + ": damaged");
+            errors_.add("journal '" + std::string{reader_->ring()} + "', records " + std::to_string(lost.first) +
+                        " to " + std::to_string(lost.last) + ": damaged");
         }
     }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace millpond::python {
 
 /// A source that is being read, and the rows of the batch that is being made.
 ///
-/// Threads: one at a time.
+/// Threads: one at a time; offset() on any.
 class OpenedScan {
 public:
     OpenedScan(std::unique_ptr<Source> source, const Collector::Options& options)
@@ -35,6 +36,7 @@ public:
         constexpr std::size_t kPauseEvery = 65'536;
         const bool unpacks = source_->unpacks();
         ended_ = !source_->read(collector_, std::max<std::size_t>(max, 1));
+        offset_.store(source_->offset(), std::memory_order_relaxed);
         since_pause_ += unpacks ? kPauseEvery / 8 : max;
         if (since_pause_ >= kPauseEvery) {
             since_pause_ = 0;
@@ -44,6 +46,8 @@ public:
     }
 
     [[nodiscard]] bool ended() const noexcept { return ended_; }
+    /// As Source::offset; on any thread, also while another one reads.
+    [[nodiscard]] std::uint64_t offset() const noexcept { return offset_.load(std::memory_order_relaxed); }
     [[nodiscard]] const Source& source() const noexcept { return *source_; }
     [[nodiscard]] const Collector& collector() const noexcept { return collector_; }
     [[nodiscard]] std::atomic<bool>& in_use() noexcept { return in_use_; }
@@ -53,6 +57,7 @@ private:
     Collector collector_;
     bool ended_{false};
     std::size_t since_pause_{0};
+    std::atomic<std::uint64_t> offset_{0};
     std::atomic<bool> in_use_{false};
 };
 

@@ -3,30 +3,27 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "source.hpp"
 
 namespace millpond::python {
 
 /// What was met in a file, up to where it was read, as Python gets it.
-inline nanobind::dict to_report(const Source::Counts& counts, const std::vector<std::string>& errors,
-                                std::uint64_t error_count, std::uint64_t outside, std::uint64_t offset, bool ended) {
+inline nanobind::dict to_report(const Source::Counts& counts, const ErrorList& errors, std::uint64_t outside,
+                                bool ended) {
     nanobind::dict named;
     for (const auto& [name, count] : counts) named[name.c_str()] = count;
     nanobind::list texts;
     // Names in a file may be any bytes.
-    for (const auto& error : errors) {
+    for (const auto& error : errors.texts()) {
         texts.append(nanobind::steal(
             PyUnicode_DecodeUTF8(error.data(), static_cast<Py_ssize_t>(error.size()), "backslashreplace")));
     }
     nanobind::dict all;
     all["counts"] = named;
     all["errors"] = texts;
-    all["error_count"] = error_count;
+    all["error_count"] = errors.count();
     all["outside"] = outside;
-    all["offset"] = offset;
     all["ended"] = ended;
     return all;
 }

@@ -102,8 +102,7 @@ nb::list names(OpenedScan& scan, std::size_t first) {
 nb::dict report(OpenedScan& scan) {
     const InUse guard{scan.in_use()};
     const auto& source = scan.source();
-    return to_report(source.counts(), source.errors(), source.error_count(), scan.collector().outside(),
-                     source.offset(), scan.ended());
+    return to_report(source.counts(), source.errors(), scan.collector().outside(), scan.ended());
 }
 
 }  // namespace
@@ -125,7 +124,8 @@ void add_scan(nb::module_& module) {
     nb::class_<OpenedScan>(module, "OpenedScan")
         .def("read", &read, nb::arg("max_rows"))
         .def("names", &names, nb::arg("first"))
-        .def("report", &report);
+        .def("report", &report)
+        .def_prop_ro("offset", &OpenedScan::offset);
     module.def("file_kind", &file_kind_of, nb::arg("path"));
     module.def("look_at_capture", &look_at_capture_of, nb::arg("path"));
     module.def("open_scan", &open, nb::arg("kind"), nb::arg("path"), nb::arg("format"), nb::arg("only"),

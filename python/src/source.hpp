@@ -12,6 +12,7 @@
 #include <millpond/market/quote_board.hpp>
 
 #include "collector.hpp"
+#include "error_list.hpp"
 
 namespace millpond::python {
 
@@ -49,20 +50,10 @@ public:
     /// Bytes of the file, as it lies there, behind what was read; of a journal about that.
     [[nodiscard]] virtual std::uint64_t offset() const noexcept = 0;
 
-    /// What is wrong with the file, where, and the bound that was broken; the first ones of many.
-    [[nodiscard]] const std::vector<std::string>& errors() const noexcept { return errors_; }
-    [[nodiscard]] std::uint64_t error_count() const noexcept { return error_count_; }
+    [[nodiscard]] const ErrorList& errors() const noexcept { return errors_; }
 
 protected:
-    void note(std::string error) {
-        constexpr std::size_t kMostErrors = 100;
-        ++error_count_;
-        if (errors_.size() < kMostErrors) errors_.push_back(std::move(error));
-    }
-
-private:
-    std::vector<std::string> errors_;
-    std::uint64_t error_count_{0};
+    ErrorList errors_;
 };
 
 [[nodiscard]] std::unique_ptr<Source> open_journal(const Source::Options& options);

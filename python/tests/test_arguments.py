@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +62,17 @@ def test_a_folder_without_segments_is_not_an_empty_journal(tmp_path: Path) -> No
             millpond.scan(tmp_path, format=form)
 
 
+def test_an_interpreter_whose_gil_is_kept_off_is_refused() -> None:
+    code = "import sys; sys._is_gil_enabled = lambda: False; import millpond"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "ImportError: millpond needs the GIL" in done.stderr
+
+
 def test_file_names_that_cannot_be_told_are_refused(day: Path) -> None:
     odd = Path(os.fsdecode(bytes(day.parent) + b"/\xff.itch"))
     odd.write_bytes(day.read_bytes())
-    with pytest.raises(ValueError, match="not UTF-8"):
-        millpond.scan(odd)
-    with pytest.raises(ValueError, match="code 0"):
-        millpond.scan(f"{day}\0.gz")
+    for scan in (millpond.scan, millpond.fix.scan):
+        with pytest.raises(ValueError, match="not UTF-8"):
+            scan(odd)
+        with pytest.raises(ValueError, match="code 0"):
+            scan(f"{day}\0.gz")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
 import tempfile
 import warnings
 from pathlib import Path
 
 import millpond
 import pytest
+from captures import HEADER, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from itch_file import made_up_day
@@ -16,7 +18,6 @@ from itch_file import made_up_day
 DAY, _ = made_up_day(300, 3)
 GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
 SEGMENT = gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes())
-PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
 
 
 def read_all(path: Path, form: str | None) -> None:
@@ -52,7 +53,7 @@ def test_any_bytes(data: bytes, form: str | None) -> None:
 @many
 @given(st.binary(max_size=600), st.sampled_from([None, "itch", "quotes", "bbo28", "miax-tom"]))
 def test_any_bytes_behind_a_capture_s_header(data: bytes, form: str | None) -> None:
-    check(PCAP + data, form)
+    check(HEADER + data, form)
 
 
 @many
@@ -81,11 +82,65 @@ def test_a_segment_with_changed_bytes(changes: list[tuple[int, int]], cut: int, 
         check(gzip.compress(data[:cut], 1) if packed else bytes(data[: cut or len(data)]), None)
 
 
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Inputs of the fuzz targets, a folder for each."""
+    program = Path(millpond.__file__).with_name("_write_corpus")
+    if not program.exists():
+        pytest.skip("built without MILLPOND_PYTHON_TESTS")
+    folder = tmp_path_factory.mktemp("corpora")
+    subprocess.run([program, folder], check=True)
+    return folder
+
+
+def changed(data: bytes, seed: int) -> bytes:
+    """As it is for seed 0, otherwise with a few other bytes."""
+    result = bytearray(data)
+    for step in range(30 if seed else 0):
+        result[(seed * 7919 + step * 104_729) % len(result)] ^= 1 + (seed + step) % 255
+    return bytes(result)
+
+
+def in_capture(datagrams: bytes) -> bytes:
+    """Datagrams, each behind its length, as a capture."""
+    capture, at = HEADER, 0
+    while at + 2 <= len(datagrams):
+        size = int.from_bytes(datagrams[at : at + 2], "little")
+        capture += record(at, datagrams[at + 2 : at + 2 + size])
+        at += 2 + size
+    return capture
+
+
+@pytest.mark.parametrize("name", ["bbo28", "quotes", "miax_tom", "itch"])
+def test_the_corpora_of_datagrams(corpora: Path, name: str) -> None:
+    form = name.replace("_", "-")
+    (folder,) = (each for each in corpora.iterdir() if each.name.replace("_", "-") == form)
+    inputs = [path.read_bytes() for path in sorted(folder.iterdir())]
+    assert len(inputs) == 16
+    for data in inputs:
+        for seed in range(20):
+            check(in_capture(changed(data, seed)), form)
+
+
+@pytest.mark.parametrize("name", ["pcap", "itch_file"])
+def test_the_corpora_of_files(corpora: Path, name: str) -> None:
+    for path in (corpora / name).iterdir():
+        for seed in range(200):
+            check(changed(path.read_bytes(), seed), "itch" if seed % 2 else None)
+
+
+@pytest.mark.parametrize("name", ["fix_framing", "fix_parse", "fix_group", "fix_session"])
+def test_the_corpora_of_fix_messages(corpora: Path, tmp_path: Path, name: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    log = tmp_path / "raw.log"
+    for path in (corpora / name).iterdir():
+        for seed in range(50):
+            log.write_bytes(b"20261121-18:12:03.123456789 < A->B " + changed(path.read_bytes(), seed) + b"\n")
+            pyarrow.table(millpond.fix.scan(log, tags=[58], groups=[270])).validate(full=True)
+
+
 @pytest.mark.parametrize("name", ["Miax.Tom.Mach.v1.9.Example.pcap", "Multiple.Packets.pcap"])
 def test_a_real_capture_with_changed_bytes(data: Path, name: str) -> None:
     original = (data / name).read_bytes()[:50_000]
     for seed in range(20):
-        changed = bytearray(original)
-        for step in range(30):
-            changed[(seed * 7919 + step * 104_729) % len(changed)] ^= 1 + (seed + step) % 255
-        check(bytes(changed), None)
+        check(changed(original, seed), None)

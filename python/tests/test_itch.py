@@ -13,6 +13,7 @@ import databento_dbn as databento
 import millpond
 import numpy as np
 import pytest
+from captures import HEADER, mold, record
 from itch_file import add, broken, delete, execute, framed, made_up_day
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -150,8 +151,8 @@ def test_damage_names_the_byte_and_the_bound_and_keeps_the_rest(tmp_path: Path) 
         rows = scan.messages["A"].to_numpy()
     assert rows["number"].tolist() == [1, 4]
     errors = scan.report.errors
-    assert "byte 40" in errors[0] and "unknown type 122" in errors[0]
-    assert "byte 78" in errors[1] and "35 bytes, bound 36" in errors[1]
+    assert "message 2 at byte 38" in errors[0] and "unknown type 122" in errors[0]
+    assert "byte 76" in errors[1] and "35 bytes, bound 36" in errors[1]
     assert str(path) in errors[2] and scan.report.error_count == 3
 
 
@@ -208,7 +209,8 @@ def test_each_kind_of_change_has_its_rows(tmp_path: Path) -> None:
         message("X", locate=5),
     )
     scan = millpond.scan(path)
-    rows = scan.orders.to_numpy()
+    with pytest.warns(millpond.MillpondWarning, match="2 errors"):
+        rows = scan.orders.to_numpy()
     assert rows[["number", "action", "side", "order_id", "size"]].tolist() == [
         (1, b"R", b"N", 0, 0),
         (3, b"A", b"B", 1, 100),
@@ -255,20 +257,14 @@ def test_databento_reads_our_orders(tmp_path: Path) -> None:
 
 def datagram(number: int, sequence: int, *messages: bytes, session: bytes = b"0000000001", port: int = 26400) -> bytes:
     """A pcap record of a MoldUDP64 datagram."""
-    payload = session + struct.pack(">QH", sequence, len(messages)) + framed(*messages)
-    udp = struct.pack(">HHHH", 1000, port, 8 + len(payload), 0) + payload
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 9, 17, 0, b"\x0a\0\0\1", b"\xe0\0\0\1") + udp
-    frame = bytes(12) + b"\x08\x00" + ip
-    seconds = 1_580_400_000  # 2020-01-30 16:00 UTC
-    return struct.pack("<IIII", seconds, number, len(frame), len(frame)) + frame
+    return record(number, mold(sequence, framed(*messages), len(messages), session), port)
 
 
 def test_a_capture_s_messages_come_once_and_losses_are_marked(tmp_path: Path) -> None:
     orders = [add(1, NOON + number, number, "B", 100, "AAPL", 10_000 + number) for number in range(1, 8)]
     path = tmp_path / "day.pcap"
-    head = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
     path.write_bytes(
-        head
+        HEADER
         + datagram(1, 1, *orders[:3])
         + datagram(2, 2, *orders[1:4])  # two of them again
         + datagram(3, 6, orders[5])  # 5 is lost
@@ -288,6 +284,38 @@ def test_a_capture_s_messages_come_once_and_losses_are_marked(tmp_path: Path) ->
     incomplete = (steps["flags"] & millpond.Flag.INCOMPLETE) != 0
     assert steps["action"].tolist() == [b"A"] * 7 + [b"R", b"A"]
     assert incomplete.tolist() == [False] * 4 + [True] + [False] * 4
+
+
+@pytest.mark.parametrize("table", ["quotes", "orders"])
+def test_a_capture_s_messages_that_cannot_be_applied_are_named_by_frame(table: str, tmp_path: Path) -> None:
+    path = tmp_path / "day.pcap"
+    good = [add(1, NOON, 1, "B", 100, "AAPL", 10_000), add(1, NOON, 2, "S", 100, "AAPL", 20_000)]
+    path.write_bytes(HEADER + datagram(1, 1, good[0]) + datagram(2, 2, delete(1, NOON, 9), good[1]))
+    scan = millpond.scan(path)
+    with pytest.warns(millpond.MillpondWarning, match="1 errors"):
+        rows = getattr(scan, table).to_numpy()
+    assert scan.symbols_of(rows).tolist()[-1] == "AAPL" and len(rows) >= 2
+    assert scan.report.errors == [f"'{path}', frame 2, message 2: order 9 is not known"]
+
+
+def test_quotes_in_a_capture_without_a_printable_name_are_counted_by_frame(tmp_path: Path) -> None:
+    def quote(symbol: bytes) -> bytes:
+        return struct.pack("<BBHqqQQq", len(symbol), 4, 0, 10_000, 20_000, 5, 6, 0) + b"XNAS" + symbol
+
+    def quotes(sequence: int, *symbols: bytes) -> bytes:
+        body = b"".join(map(quote, symbols))
+        head = (b"MPQT", 1, 0, 0, 1, sequence, 0, 0, len(symbols), 40 + len(body))
+        return struct.pack("<4sBBHQQQIHH", *head) + body
+
+    path = tmp_path / "quotes.pcap"
+    path.write_bytes(
+        HEADER + record(1, quotes(1, b"AAPL")) + record(2, quotes(2, b"A\xff", b"MSFT", b"\x01")) + record(3, quotes(5, b"IBM"))
+    )
+    scan = millpond.scan(path)
+    with pytest.warns(millpond.MillpondWarning, match="1 errors, 0 events lost; 2 messages refused; .*frame 2: 2 messages"):
+        rows = scan.to_numpy()
+    assert scan.symbols_of(rows).tolist() == ["AAPL", "MSFT", "IBM"]
+    assert len(scan.report.errors) == 1 and "not printable ASCII" in scan.report.errors[0]
 
 
 def test_polars_and_parquet_take_orders_and_messages(tmp_path: Path) -> None:

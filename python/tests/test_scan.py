@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import gzip
 import os
 import signal
@@ -11,15 +12,17 @@ import subprocess
 import threading
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import millpond
 import numpy as np
 import pytest
 import zstandard
-from conftest import Gateway
+from captures import HEADER, mold, record
+from conftest import LONG, Gateway
 from itch_file import add, broken, delete, execute, framed, made_up_day
+from millpond.__main__ import main
 
 duckdb = pytest.importorskip("duckdb")
 polars = pytest.importorskip("polars")
@@ -239,19 +242,69 @@ def test_damage_keeps_the_good_rows_and_names_the_place(day, tmp_path: Path) -> 
     assert f"'{path}'" in report.errors[0] and "at byte" in report.errors[0]
 
 
-@pytest.mark.parametrize("name", ["AB\x01C", "caf\xe9"])
-def test_messages_about_a_stock_without_a_printable_name_are_refused(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["", ".gz"])
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("AB\x01C", "stock at its byte 26: found 0x01, must be printable ASCII, 0x20 to 0x7E"),
+        ("caf\xe9", "stock at its byte 27: found 0xE9, must be printable ASCII, 0x20 to 0x7E"),
+        ("    ", "stock at its byte 24 is blank"),
+    ],
+)
+def test_messages_about_a_stock_without_a_printable_name_are_refused(
+    name: str, says: str, ending: str, tmp_path: Path
+) -> None:
     good = [add(1, 10, 1, "B", 100, "AAPL", 1_892_400), delete(1, 40, 1)]
     bad = add(9, 20, 2, "B", 100, "????", 1_000).replace(b"????", name.encode("latin-1"))
-    path = tmp_path / "day_20200130.itch"
-    path.write_bytes(framed(good[0], bad, good[1]))
+    path = tmp_path / f"day_20200130.itch{ending}"
+    data = framed(good[0], bad, good[1])
+    path.write_bytes(gzip.compress(data) if ending else data)
     scan = millpond.scan(path, prices="int64")
-    with pytest.warns(millpond.MillpondWarning, match="0 errors, 0 events lost; 1 messages refused"):
+    with pytest.warns(millpond.MillpondWarning, match="1 errors, 0 events lost; 1 messages refused; .*stock at its byte"):
         rows = scan.to_numpy()
     assert rows["bid_px_00"].tolist() == [1_892_400, millpond.UNDEF_PRICE]
     assert scan.symbols_of(rows).tolist() == ["AAPL", "AAPL"]
     report = scan.report
-    assert (report.ok, report.refused, report.error_count, report.complete) == (False, 1, 0, True)
+    assert (report.ok, report.refused, report.error_count, report.complete) == (False, 1, 1, True)
+    assert report.errors == [f"'{path}', message 2 at byte 38: {says}"]
+
+
+ODD = add(1, 20, 9, "B", 100, "AAPL", 1_000)
+FAULTS: dict[str, tuple[bytes, str]] = {
+    "side": (ODD[:19] + b"X" + ODD[20:], "side at its byte 19: found 0x58, must be one of BS"),
+    "no shares": (add(1, 20, 9, "B", 0, "AAPL", 1_000), "shares at its byte 20: found 0, must be 1 or more"),
+    "added twice": (add(1, 20, 1, "B", 100, "AAPL", 1_000), "order 1 exists already"),
+    "unknown order": (delete(1, 20, 77), "order 77 is not known"),
+    "too many shares": (execute(1, 20, 1, 101, 5), "shares at its byte 19: found 101, more than order 1 has"),
+    "cut": (ODD[:35], "type A with 35 bytes, bound 36"),
+    "unknown type": (b"z23", "unknown type 122"),
+}
+
+
+@pytest.mark.parametrize(("bad", "says"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize("table", ["quotes", "orders"])
+def test_what_cannot_be_applied_is_named_and_the_rest_is_kept(
+    table: str, bad: bytes, says: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(framed(add(1, 10, 1, "B", 100, "AAPL", 1_892_400), bad, add(2, 30, 2, "S", 5, "MSFT", 1_000)))
+    scan = millpond.scan(path)
+    with pytest.warns(millpond.MillpondWarning, match="1 errors"):
+        rows = getattr(scan, table).to_numpy()
+    symbols = scan.symbols_of(rows).tolist()
+    assert symbols[0] == "AAPL" and symbols[-1] == "MSFT"
+    assert scan.report.errors == [f"'{path}', message 2 at byte 38: {says}"]
+    assert not scan.report.ok and scan.report.complete
+
+
+def test_many_faults_are_counted_and_the_first_hundred_named(tmp_path: Path) -> None:
+    path = tmp_path / "day_20200130.itch"
+    path.write_bytes(framed(*(delete(1, 20, order) for order in range(5_000))))
+    scan = millpond.scan(path)
+    for table in (scan.quotes, scan.orders):
+        with pytest.warns(millpond.MillpondWarning, match="5000 errors"):
+            assert len(table.to_numpy()) == 0
+        assert scan.report.error_count == 5_000 and len(scan.report.errors) == 100
 
 
 @pytest.mark.parametrize("read", ["to_numpy", "to_arrow", "to_polars", "to_pandas", "to_parquet"])
@@ -337,9 +390,35 @@ def test_ctrl_c_ends_a_scan(day, tmp_path: Path, read: Callable[[millpond.Scan],
         assert len(scan.trades.to_numpy()) > 0 and scan.report.complete
 
 
-def test_scans_leak_neither_memory_nor_descriptors(tmp_path: Path) -> None:
-    path = tmp_path / "x.itch"
-    path.write_bytes(framed(add(1, NOON, 1, "B", 100, "AAPL", 1_000_000)))
+@pytest.mark.parametrize("progress", [True, None])
+def test_progress_is_shown_for_every_way_to_read(  # type: ignore[no-untyped-def]
+    day, tmp_path: Path, capfd: pytest.CaptureFixture[str], progress: bool | None
+) -> None:
+    scan = millpond.scan(day[0], progress=progress)
+    reads = {
+        "numpy": scan.to_numpy,
+        "arrow": scan.to_arrow,
+        "polars": scan.to_polars,
+        "orders": scan.orders.to_polars,
+        "file": lambda: scan.to_parquet(tmp_path / "day.parquet"),
+        "partitions": lambda: scan.to_parquet(tmp_path / "parts", partition_by="symbol"),
+    }
+    for name, read in reads.items():
+        read()
+        said = capfd.readouterr().err
+        assert (f"millpond: {day[0]} [" in said and "%" in said) == bool(progress), name
+
+
+@pytest.mark.parametrize("kind", ["itch", "itch.gz", "pcap", "mpj", "mpj.gz"])
+def test_scans_leak_neither_memory_nor_descriptors(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"0000000001.{kind}"
+    data = framed(add(1, NOON, 1, "B", 100, "AAPL", 1_000_000))
+    if kind.startswith("mpj"):
+        data = gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes())
+    elif kind == "pcap":
+        data = HEADER + record(0, mold(1, data, 1))
+    path.write_bytes(gzip.compress(data) if kind.endswith(".gz") else data)
+    rows = 131 if kind.startswith("mpj") else 1
 
     def rss() -> int:
         with open("/proc/self/statm") as file:
@@ -347,13 +426,22 @@ def test_scans_leak_neither_memory_nor_descriptors(tmp_path: Path) -> None:
 
     def scan_many(count: int) -> None:
         for _ in range(count):
-            assert len(millpond.scan(path).to_numpy()) == 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", millpond.MillpondWarning)  # the recorded journal has losses
+                assert len(millpond.scan(path).to_numpy()) == rows
 
-    scan_many(100)
+    scan_many(200)
     before, descriptors = rss(), len(os.listdir("/proc/self/fd"))
-    scan_many(1_000)
+    scan_many(10_000 if LONG or kind in ("itch", "mpj") else 1_000)
     assert len(os.listdir("/proc/self/fd")) == descriptors
     assert rss() - before < 16 << 20
+    tracemalloc.start()
+    scan_many(100)
+    begin, _ = tracemalloc.get_traced_memory()
+    scan_many(500)
+    end, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert end - begin < 64 << 10
 
 
 def test_a_journal_holds_what_the_ring_brought(program: str, ring_name: str, tmp_path: Path) -> None:
@@ -436,6 +524,59 @@ def test_an_unpacked_segment_is_gone_after_the_scan(temporary: Path, tmp_path: P
     assert list(temporary.iterdir()) == []
 
 
+@pytest.fixture
+def small_disk(temporary: Path) -> Iterator[Path]:
+    """The folder for temporary files on a disk of 64 KiB."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", temporary], capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("may not mount a tmpfs (root needed)")
+    yield temporary
+    subprocess.run(["umount", temporary], check=True)
+
+
+SCANS: dict[str, Callable[[millpond.Scan], object]] = {
+    "numpy": lambda scan: scan.to_numpy(),
+    "arrow": lambda scan: scan.to_arrow(),
+    "polars": lambda scan: scan.to_polars(),
+    "parquet": lambda scan: scan.to_parquet(scan.path + ".parquet"),
+    "partitions": lambda scan: scan.to_parquet(scan.path + ".parts", partition_by="symbol"),
+}
+
+
+# Records that do not fit, and zeros behind the last record that a mapping would read.
+@pytest.mark.parametrize("noise", [0, 100_000])
+@pytest.mark.parametrize("read", SCANS.values(), ids=SCANS)
+def test_a_full_folder_for_temporary_files_is_named(
+    small_disk: Path, tmp_path: Path, read: Callable[[millpond.Scan], object], noise: int
+) -> None:
+    segment = bytearray(gzip.decompress((GOLDEN / "journal_v3.mpj.gz").read_bytes()))
+    segment[len(segment) - noise :] = os.urandom(noise)
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "0000000001.mpj.gz"
+    path.write_bytes(gzip.compress(segment))
+    scan = millpond.scan(path)
+    for _ in range(2):
+        with pytest.raises(Exception) as caught:
+            read(scan)
+        said = str(caught.value)
+        assert f"cannot unpack '{path}' into '{small_disk}': cannot write byte " in said, said
+        assert "choose another folder for temporary files (TMPDIR)" in said and "No space left on device" in said
+        assert list(small_disk.iterdir()) == []
+        assert list(path.parent.iterdir()) == [path]
+    with pytest.raises(OSError) as failed:
+        scan.to_numpy()
+    assert failed.value.errno == errno.ENOSPC
+    assert not scan.report.complete
+
+
+def test_export_tells_of_a_full_folder(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "0000000001.mpj.gz"
+    path.write_bytes((GOLDEN / "journal_v3.mpj.gz").read_bytes())
+    assert main(["export", str(path), str(tmp_path / "out")]) == 1
+    assert str(path) in (said := capsys.readouterr().err) and "TMPDIR" in said
+    assert list((tmp_path / "out").iterdir()) == [] and list(small_disk.iterdir()) == []
+
+
 def test_a_folder_with_compressed_segments_is_refused(tmp_path: Path) -> None:
     golden = (GOLDEN / "journal_v3.mpj.gz").read_bytes()
     (tmp_path / "0000000001.mpj.gz").write_bytes(golden)
@@ -453,7 +594,8 @@ def test_a_real_capture_gives_every_quote(data: Path) -> None:
     assert rows["ts_recv"][0] >= np.datetime64("2016-10-18T19:39:00")
     two = millpond.scan(data / "Multiple.Packets.pcap")
     assert two.report.date == datetime.date(2023, 8, 22)
-    list(two.batches())
+    with pytest.warns(millpond.MillpondWarning, match="frame 1, message [0-9]+: order [0-9]+ is not known"):
+        list(two.batches())
     assert two.report.counts["datagrams"] == 2
 
 
