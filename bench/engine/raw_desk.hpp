@@ -29,11 +29,7 @@ class RawDesk {
 public:
     /// port: of loopback. Tries again for up to ten seconds while HOUSE is not ready.
     explicit RawDesk(int port) {
-        spin_until([&] {
-            if (try_logon(port)) return true;
-            ::usleep(20'000);
-            return false;
-        });
+        wait_until([&] { return try_logon(port); });
     }
     RawDesk(const RawDesk&) = delete;
     RawDesk& operator=(const RawDesk&) = delete;

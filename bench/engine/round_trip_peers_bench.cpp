@@ -1,6 +1,7 @@
 // Measured:     from before a raw client writes an order until it has checked the report of the peer, one at a time,
 //               over TCP on loopback. Client and peer have a processor each, on which all threads of the peer run; the
-//               client spins. All peers keep sent messages in memory, if at all, and have no message dictionary.
+//               client spins. All peers keep sent messages in memory, if at all, and have no message dictionary. The
+//               limit is a bare socket in the peer's place.
 // Not measured: logon, several orders at a time, stores in files, logs.
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include <millpond/core/clock.hpp>
+
+#include "bench/engine/bare_house.hpp"
 #include "bench/engine/raw_desk.hpp"
 #include "bench/engine/round_trip.hpp"
 #include "bench/harness/compare.hpp"
@@ -25,6 +29,12 @@ bench::Finding trade_with(int port, std::size_t count) {
     bench::run_on(bench::two_cores().first);
     bench::RawDesk desk(port);
     return bench::round_trips(desk, count);
+}
+
+template <bool kSpins>
+bench::Finding with_bare_socket(std::size_t count) {
+    const bench::BareHouse<kSpins> house;
+    return trade_with(house.port(), count);
 }
 
 template <core::Poll kPoll>
@@ -56,7 +66,8 @@ bench::Finding with_quickfix(std::size_t count) {
 #endif
 
 #ifdef MILLPOND_RIVAL_JVM_FIX
-/// A warm acceptor in a process of its own.
+/// A warm acceptor in a process of its own: its code is compiled when a few thousand orders have come, on a busy
+/// machine after a longer time.
 bench::Contender jvm_peer(const std::string& name, const std::string& kind, std::size_t count) {
     const auto port = bench::free_port();
     bench::run_on(bench::two_cores().second);
@@ -66,7 +77,10 @@ bench::Contender jvm_peer(const std::string& name, const std::string& kind, std:
     std::string said;
     int one = 0;
     peer->read(said, one);
-    for (int warm = 0; warm < 3; ++warm) (void)trade_with(port, bench::scaled(10'000));
+    constexpr std::int64_t kWarmNanos = 4'000'000'000;
+    for (const auto end = core::monotonic_nanos() + kWarmNanos; core::monotonic_nanos() < end;) {
+        (void)trade_with(port, bench::scaled(2'000));
+    }
     return {name, [peer, port, count] { return trade_with(port, count); }};
 }
 #endif
@@ -74,8 +88,10 @@ bench::Contender jvm_peer(const std::string& name, const std::string& kind, std:
 }  // namespace
 
 int main() {
-    const auto count = bench::scaled(3'000);
+    const auto count = bench::scaled(2'000);
     std::vector<bench::Contender> contenders{
+        {"limit: bare socket, spinning", [count] { return with_bare_socket<true>(count); }},
+        {"limit: bare socket, sleeping", [count] { return with_bare_socket<false>(count); }},
         {"millpond, spinning", [count] { return with_ours<core::Poll::spin>(count); }},
         {"millpond, sleeping", [count] { return with_ours<core::Poll::block>(count); }}};
     std::string missing;
@@ -102,9 +118,10 @@ int main() {
         {.question = "How long does a FIX peer take for an order?",
          .unit = "us",
          .goals = goals,
-         .measured = "NewOrderSingle to ExecutionReport between a raw client that spins and the peer, TCP on loopback, "
-                     "one at a time; Java in a warm process of its own. Philadelphia keeps no sent messages and can "
-                     "resend none; the others do",
+         .measured =
+             "NewOrderSingle to ExecutionReport between a raw client that spins and the peer, TCP on loopback, "
+             "one at a time; the limit writes the order's id into a finished report; Java in a warm process of its "
+             "own. Philadelphia keeps no sent messages and can resend none; the others do",
          .not_measured = "logon, several orders at a time, stores in files, logs" + missing},
         contenders);
 }

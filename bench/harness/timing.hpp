@@ -10,6 +10,7 @@
 
 #include <sched.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include <millpond/core/clock.hpp>
 #include <millpond/core/idle.hpp>
@@ -81,12 +82,13 @@ inline void run_on(std::initializer_list<int> cores, pid_t thread = 0) {
 }
 inline void run_on(int core) { run_on({core}); }
 
+inline constexpr std::int64_t kPatienceNanos = 10'000'000'000;
+
 /// Spins until `ready()` is true, and gives its processor away now and then, so that a partner on the same one can run.
 /// Throws std::runtime_error after ten seconds: what it waits for was lost.
 template <class Ready>
 void spin_until(Ready&& ready) {
     constexpr std::uint32_t kSpins = 20'000;
-    constexpr std::int64_t kPatienceNanos = 10'000'000'000;
     std::int64_t start = 0;
     for (std::uint32_t spins = 0; !ready();) {
         core::cpu_relax();
@@ -95,6 +97,15 @@ void spin_until(Ready&& ready) {
         const auto now = core::monotonic_nanos();
         if (start == 0) start = now;
         if (now - start > kPatienceNanos) throw std::runtime_error("waited ten seconds for something that was lost");
+    }
+}
+
+/// Asks again every ten milliseconds until `ready()` is true: what another process does takes its time. Throws
+/// std::runtime_error after ten seconds and one more question.
+template <class Ready>
+void wait_until(Ready&& ready) {
+    for (const auto end = core::monotonic_nanos() + kPatienceNanos; !ready(); ::usleep(10'000)) {
+        if (core::monotonic_nanos() > end) throw std::runtime_error("waited ten seconds for another process");
     }
 }
 
