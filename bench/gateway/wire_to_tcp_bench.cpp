@@ -108,7 +108,9 @@ private:
     std::thread thread_;
 };
 
-// The classic chain with a third thread that prints lines and writes them to the client, blocking.
+// The classic chain with a third thread that prints lines and writes them to the client, blocking. That one runs where
+// the kernel puts it.
+template <bench::Placing kPlacing>
 class AsioPath {
 public:
     AsioPath()
@@ -126,7 +128,9 @@ public:
     [[nodiscard]] bench::TcpSocket& client() { return client_; }
 
 private:
-    bench::AsioChain chain_{[] {}};
+    bench::AsioChain chain_{[] {
+        if constexpr (kPlacing == bench::Placing::on_one_core) bench::run_on(bench::two_cores().second);
+    }};
     bench::TcpListener listener_;
     bench::TcpSocket client_{bench::TcpSocket::connect_to(listener_.port())};
     std::thread thread_;
@@ -149,5 +153,7 @@ int main() {
          {"bare path that spins on the other processor", bench::one_way<BarePath<Waits::spinning_apart>>},
          {"bare path that sleeps where the kernel puts it", bench::one_way<BarePath<Waits::sleeping_anywhere>>},
          {"millpond gateway, adaptive", bench::one_way<bench::TcpSinkPath>},
-         {"Asio chain with a writer thread", bench::one_way<AsioPath>}});
+         {"Asio chain with a writer thread", bench::one_way<AsioPath<bench::Placing::anywhere>>},
+         {"Asio chain with a writer thread, receiver and parser on one processor",
+          bench::one_way<AsioPath<bench::Placing::on_one_core>>}});
 }
