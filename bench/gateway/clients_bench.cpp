@@ -3,23 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include <millpond/core/tally.hpp>
-#include <millpond/net/socket_address.hpp>
-#include <millpond/net/udp_sender.hpp>
-
-#include "bench/gateway/datagram.hpp"
+#include "bench/gateway/line_sink.hpp"
 #include "bench/gateway/many_clients.hpp"
-#include "bench/gateway/running_gateway.hpp"
+#include "bench/gateway/one_way.hpp"
 #include "bench/harness/compare.hpp"
 #include "bench/harness/curve.hpp"
 #include "bench/harness/timing.hpp"
-#include "gateway/sinks/tcp/settings.hpp"
-#include "gateway/sinks/web/settings.hpp"
 
 namespace {
 
@@ -35,56 +27,14 @@ std::uint64_t lines_for(std::size_t clients) {
     return std::max<std::uint64_t>(bench::scaled(std::min(kMostLines, 200'000 / clients)) / kBurst, 1) * kBurst;
 }
 
-/// Waits until the sink has taken them all: the kernel connects before it does.
-void wait_for_clients(const bench::RunningGateway& running, std::size_t count) {
-    bench::spin_until([&] {
-        std::uint64_t clients = 0;
-        running.sinks().front()->visit_metrics([&](std::string_view name, std::string_view, const core::Tally& tally) {
-            if (name == "clients") clients = tally.read();
-        });
-        return clients == count;
-    });
-}
-
 bench::Finding all_clients(bench::ManyClients& clients, ClientKind kind, std::size_t count) {
-    const auto cores = bench::two_cores();
-    bench::run_on({cores.first, cores.second});
-    bench::RunningGateway running(
-        {.receive_core = cores.second, .poll = core::Poll::adaptive, .also = [&](gateway::Config& config) {
-             const auto set = [&](auto& settings) {
-                 settings.listen = net::SocketAddress::parse("127.0.0.1:0");
-                 settings.mode = gateway::Delivery::every;
-                 settings.max_clients = count;
-             };
-             kind == ClientKind::tcp ? set(config.add<gateway::tcp::Settings>())
-                                     : set(config.add<gateway::web::Settings>());
-         }});
-    const auto port = kind == ClientKind::tcp ? running.tcp_address().port() : running.web_address().port();
-    clients.connect(kind, port, count);
-    wait_for_clients(running, count);
-    net::UdpSender sender({.to = net::SocketAddress::parse("127.0.0.1:" + std::to_string(running.feed_port()))});
-    std::uint32_t price = 100'000;
-    const auto send_burst = [&] {
-        for (std::uint64_t i = 0; i < kBurst; ++i) {
-            const auto bytes = bench::datagram_of(++price);
-            bench::spin_until([&] { return sender.send(bytes); });
-        }
-    };
-    const auto read_until = [&](std::uint64_t lines) {
-        if (clients.read_until(lines) < lines) throw std::runtime_error("a client of the bench lacks lines");
-    };
-    // What was on the board comes first; what counts begins when each client has the first burst.
-    send_burst();
-    read_until(count * kBurst);
-    const auto first = clients.read_rest();
+    bench::roam();
+    bench::LineSink sink(kind, count);
+    // What counts begins when each client has the first burst.
+    const auto first = bench::join(clients, sink, count);
     const auto lines = lines_for(count);
-    const auto nanos = bench::nanos_each(lines * count, [&] {
-        for (std::uint64_t sent = 0; sent < lines;) {
-            send_burst();
-            sent += kBurst;
-            read_until(first + sent * count);
-        }
-    });
+    const auto nanos =
+        bench::nanos_each(lines * count, [&] { bench::send_bursts(clients, sink, count, lines, kBurst, first); });
     const auto last = clients.read_rest();
     clients.disconnect();
     return {.value = nanos, .answer = last - first};
@@ -93,14 +43,10 @@ bench::Finding all_clients(bench::ManyClients& clients, ClientKind kind, std::si
 /// What a connected client takes of this machine: descriptors and the kernel's memory.
 std::string cost_of_clients(bench::ManyClients& clients, std::size_t count) {
     const auto before = bench::memory_kilobytes("MemAvailable");
-    bench::RunningGateway running({.poll = core::Poll::adaptive, .also = [&](gateway::Config& config) {
-                                       auto& tcp = config.add<gateway::tcp::Settings>();
-                                       tcp.listen = net::SocketAddress::parse("127.0.0.1:0");
-                                       tcp.max_clients = count;
-                                   }});
+    const bench::LineSink sink(ClientKind::tcp, count);
     const auto slab = bench::memory_kilobytes("Slab");
-    clients.connect(ClientKind::tcp, running.tcp_address().port(), count);
-    wait_for_clients(running, count);
+    clients.connect(sink.kind(), sink.port(), count);
+    sink.wait_for_clients(count);
     const auto kernel = bench::memory_kilobytes("Slab") - slab;
     const auto all = before - bench::memory_kilobytes("MemAvailable");
     clients.disconnect();

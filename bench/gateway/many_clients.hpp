@@ -22,6 +22,8 @@
 
 #include <millpond/core/clock.hpp>
 
+#include "bench/gateway/line_delays.hpp"
+#include "bench/gateway/nats_server.hpp"
 #include "bench/gateway/tcp_socket.hpp"
 #include "bench/gateway/web_socket.hpp"
 
@@ -49,10 +51,10 @@ inline double memory_kilobytes(const std::string& name) {
     throw std::runtime_error("/proc/meminfo has no " + name);
 }
 
-/// Connections of loopback that are read on one thread; counts the lines that came.
+/// Connections of loopback that are read on one thread; counts the lines that came, and notes how late they are.
 class Connections {
 public:
-    Connections() : epoll_(epoll_create1(0)) {}
+    explicit Connections(LineDelays* delays) : epoll_(epoll_create1(0)), delays_(delays) {}
     Connections(const Connections&) = delete;
     Connections& operator=(const Connections&) = delete;
     ~Connections() { close(epoll_); }
@@ -74,47 +76,69 @@ public:
         for (int i = 0; i < ready; ++i) {
             auto& client = clients_[events[static_cast<std::size_t>(i)].data.u64];
             const auto size = recv(client.socket.descriptor(), buffer_->data(), buffer_->size(), MSG_DONTWAIT);
-            if (size == 0) throw std::runtime_error("the gateway closed a client's connection");
+            if (size == 0) throw std::runtime_error("a client's connection was closed");
             if (size > 0) count(client, {buffer_->data(), static_cast<std::size_t>(size)});
         }
     }
 
     [[nodiscard]] std::uint64_t lines() const { return lines_; }
+    /// The next line of each client is number 0 of the delays.
+    void note_delays() {
+        noting_ = true;
+        for (auto& client : clients_) client.noted = 0;
+    }
 
 private:
     struct Client {
         TcpSocket socket;
         char last{0};
+        std::size_t noted{0};
     };
 
     /// A line ends with a brace and a newline: a newline alone may be a byte of the length of a WebSocket frame.
     void count(Client& client, std::string_view bytes) {
+        const auto now = noting_ ? core::monotonic_nanos() : 0;
         for (auto at = bytes.find('\n'); at != std::string_view::npos; at = bytes.find('\n', at + 1)) {
-            if ((at == 0 ? client.last : bytes[at - 1]) == '}') ++lines_;
+            if ((at == 0 ? client.last : bytes[at - 1]) != '}') continue;
+            ++lines_;
+            if (noting_) delays_->received(client.noted++, now);
         }
         client.last = bytes.back();
     }
 
     int epoll_;
+    LineDelays* delays_;
+    bool noting_{false};
     std::vector<Client> clients_;
     std::unique_ptr<std::array<char, 1U << 18U>> buffer_{std::make_unique<std::array<char, 1U << 18U>>()};
     std::uint64_t lines_{0};
 };
 
-enum class ClientKind : std::uint8_t { tcp, web };
+enum class ClientKind : std::uint8_t { tcp, web, nats };
+
+/// A client of that kind to which lines come from now on.
+inline TcpSocket connect_client(ClientKind kind, std::uint16_t port) {
+    switch (kind) {
+        case ClientKind::tcp: break;
+        case ClientKind::web: return WebSocket(port).release();
+        case ClientKind::nats: return subscribe_to_nats(port);
+    }
+    return TcpSocket::connect_to(port);
+}
 
 /// Clients in a process of their own, so that each end of a connection counts against the limit of one process only.
 ///
 /// Threads: made while this process has one thread; used on one.
 class ManyClients {
 public:
-    ManyClients() {
+    /// delays: for note_delays; lives longer than this.
+    explicit ManyClients(LineDelays* delays = nullptr) : delays_(delays) {
         std::array<int, 2> ends{};
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) throw std::runtime_error("no pair of sockets");
         child_ = fork();
         if (child_ == 0) {
             close(ends[0]);
-            _exit(serve(ends[1]));
+            _exit(serve(ends[1], delays));
         }
         close(ends[1]);
         pipe_ = ends[0];
@@ -131,13 +155,28 @@ public:
         (void)ask({.what = What::connect, .kind = kind, .port = port, .number = count});
     }
     /// Reads until all together have so many lines, at most 20 seconds; how many there are.
-    std::uint64_t read_until(std::uint64_t lines) { return ask({.what = What::read_until, .number = lines}); }
+    std::uint64_t read_until(std::uint64_t lines) {
+        start_reading_until(lines);
+        return answer();
+    }
+    /// The same, while this process goes on; the next call is answer(), for the number.
+    void start_reading_until(std::uint64_t lines) { say({.what = What::read_until, .number = lines}); }
+    std::uint64_t answer() {
+        std::uint64_t lines = 0;
+        if (read(pipe_, &lines, sizeof lines) != sizeof lines) throw ended();
+        return lines;
+    }
+    /// From here on the delay of each line at each client is noted; the next line is number 0.
+    void note_delays() {
+        delays_->clear();
+        (void)ask({.what = What::note_delays});
+    }
     /// Reads until nothing comes for a moment; how many lines there are.
     std::uint64_t read_rest() { return ask({.what = What::read_rest}); }
     void disconnect() { (void)ask({.what = What::disconnect}); }
 
 private:
-    enum class What : std::uint8_t { connect, read_until, read_rest, disconnect };
+    enum class What : std::uint8_t { connect, read_until, read_rest, note_delays, disconnect };
     struct Order {
         What what{};
         ClientKind kind{};
@@ -145,20 +184,20 @@ private:
         std::uint64_t number{0};
     };
 
+    static std::runtime_error ended() { return std::runtime_error("the process of the clients ended"); }
+    void say(const Order& order) const {
+        if (write(pipe_, &order, sizeof order) != sizeof order) throw ended();
+    }
     std::uint64_t ask(const Order& order) {
-        std::uint64_t answer = 0;
-        if (write(pipe_, &order, sizeof order) != sizeof order ||
-            read(pipe_, &answer, sizeof answer) != sizeof answer) {
-            throw std::runtime_error("the process of the clients ended");
-        }
-        return answer;
+        say(order);
+        return answer();
     }
 
-    static int serve(int pipe) {
+    static int serve(int pipe, LineDelays* delays) {
         try {
-            auto all = std::make_unique<Connections>();
+            auto all = std::make_unique<Connections>(delays);
             for (Order order; read(pipe, &order, sizeof order) == sizeof order;) {
-                obey(order, all);
+                obey(order, all, delays);
                 const auto lines = all->lines();
                 if (write(pipe, &lines, sizeof lines) != sizeof lines) return 1;
             }
@@ -168,14 +207,12 @@ private:
             return 1;
         }
     }
-    static void obey(const Order& order, std::unique_ptr<Connections>& all) {
-        if (order.what == What::connect || order.what == What::disconnect) all = std::make_unique<Connections>();
+    static void obey(const Order& order, std::unique_ptr<Connections>& all, LineDelays* delays) {
+        if (order.what == What::connect || order.what == What::disconnect) all = std::make_unique<Connections>(delays);
         if (order.what == What::connect) {
-            for (std::uint64_t i = 0; i < order.number; ++i) {
-                all->add(order.kind == ClientKind::tcp ? TcpSocket::connect_to(order.port)
-                                                       : WebSocket(order.port).release());
-            }
+            for (std::uint64_t i = 0; i < order.number; ++i) all->add(connect_client(order.kind, order.port));
         }
+        if (order.what == What::note_delays) all->note_delays();
         if (order.what == What::read_until) {
             const auto end = core::monotonic_nanos() + 20'000'000'000;
             while (all->lines() < order.number && core::monotonic_nanos() < end) all->read_some();
@@ -188,6 +225,7 @@ private:
         }
     }
 
+    LineDelays* delays_;
     pid_t child_{-1};
     int pipe_{-1};
 };

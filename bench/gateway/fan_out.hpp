@@ -1,0 +1,111 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <millpond/feed/event.hpp>
+#include <millpond/feed/json_text.hpp>
+#include <millpond/feed/quote_json.hpp>
+
+#include "bench/gateway/line_delays.hpp"
+#include "bench/gateway/line_sink.hpp"
+#include "bench/gateway/many_clients.hpp"
+#include "bench/gateway/nats_server.hpp"
+#include "bench/gateway/one_way.hpp"
+#include "bench/harness/compare.hpp"
+#include "bench/harness/curve.hpp"
+
+namespace millpond::bench {
+
+inline const std::vector<std::size_t> kSubscribers{1, 100, 1'000};
+
+/// A line as the tcp sink writes it, with its end.
+inline std::string finished_line() {
+    const feed::Quote quote{.bid_price = 100'000,
+                            .ask_price = 100'100,
+                            .bid_size = 200,
+                            .ask_size = 300,
+                            .receive_utc_ns = 1'580'398'200'000'000'000};
+    std::array<char, feed::kMaxJsonBytes> buffer;
+    return std::string{feed::quote_json(buffer, quote, feed::JsonSymbol{feed::Symbol{"MILLPOND"}}, 100'000)} + '\n';
+}
+
+/// Publishes finished lines through nats-server.
+class NatsLines {
+public:
+    explicit NatsLines(const NatsServer& server) : server_(server), publisher_(server.port(), finished_line()) {}
+
+    [[nodiscard]] static ClientKind kind() { return ClientKind::nats; }
+    [[nodiscard]] std::uint16_t port() const { return server_.port(); }
+    /// The server has answered each of them behind its subscription.
+    static void wait_for_clients(std::size_t) {}
+    void send(std::uint64_t lines) { publisher_.publish(lines); }
+    [[nodiscard]] std::int64_t processor_nanos() const { return server_.processor_nanos(); }
+
+private:
+    const NatsServer& server_;
+    NatsPublisher publisher_;
+};
+
+/// The tcp sink and, if it is installed, nats-server, each with 1, 100 and 1,000 subscribers; all threads but the
+/// gateway's receiving one run where the kernel puts them.
+class FanOut {
+public:
+    /// Made while this process has one thread.
+    explicit FanOut(LineDelays* delays = nullptr) : clients_(enough_descriptors(delays)) {
+        if (NatsServer::is_installed()) server_.emplace();
+    }
+
+    /// run(source, clients, count) measures with so many subscribers.
+    template <class Run>
+    [[nodiscard]] std::vector<Contender> contenders(Run run) {
+        std::vector<Contender> all;
+        add_sink(all, ClientKind::tcp, run);
+        if (server_) {
+            add_line(all, "nats-server", kSubscribers, [this, run](std::size_t count) {
+                roam();
+                NatsLines source(*server_);
+                return run(source, clients_, count);
+            });
+        }
+        return all;
+    }
+    /// Adds one of our sinks.
+    template <class Run>
+    void add_sink(std::vector<Contender>& all, ClientKind kind, Run run) {
+        add_line(all, kind == ClientKind::tcp ? "millpond tcp sink" : "millpond web sink", kSubscribers,
+                 [this, kind, run](std::size_t count) {
+                     roam();
+                     LineSink source(kind, count);
+                     return run(source, clients_, count);
+                 });
+    }
+    /// `goal` of the tcp sink to nats-server, for each number of subscribers.
+    [[nodiscard]] std::vector<Goal> goals(const Goal& goal) const {
+        std::vector<Goal> all;
+        for (const auto count : kSubscribers) {
+            if (!server_) break;
+            auto& one = all.emplace_back(goal);
+            one.contender = "millpond tcp sink, " + std::to_string(count);
+            one.to = "nats-server, " + std::to_string(count);
+        }
+        return all;
+    }
+    /// For not_measured.
+    [[nodiscard]] std::string missing() const { return server_ ? "" : "; nats-server, which is not installed here"; }
+
+private:
+    static LineDelays* enough_descriptors(LineDelays* delays) {
+        if (!allow_descriptors(kSubscribers.back())) throw Refused("the limit of open files is too low");
+        return delays;
+    }
+
+    ManyClients clients_;
+    std::optional<NatsServer> server_{};
+};
+
+}  // namespace millpond::bench
