@@ -50,7 +50,6 @@ class SessionHost final : public fix::SessionHandler,
                           public SessionLink,
                           public detail::Participant,
                           public ConnectionOwner,
-                          public StandbyOwner,
                           public std::enable_shared_from_this<SessionHost> {
 public:
     /// Throws as SessionOptions' users say.
@@ -110,9 +109,6 @@ public:
     [[nodiscard]] StandbyStatus standby_status() const;
     void add_standby_metrics(metrics::Registry& registry, std::vector<metrics::Registration>& list) const;
 
-    // StandbyOwner
-    void on_standby(core::Moment now) override;
-
     // SessionLink
     fix::Session& session() noexcept override { return session_; }
     SessionHandle& handle() noexcept override { return handle_; }
@@ -168,7 +164,8 @@ private:
     void warm_up(core::Moment now) noexcept;
     void set_enabled(bool enabled) noexcept;
     void open_standby(const SessionOptions& options);
-    /// Whether its standby lets the session have a connection.
+    void on_standby(core::Moment now);
+    /// Whether its standby permits a connection.
     [[nodiscard]] bool standby_permits() const noexcept;
     void settle_standby(core::Moment now);
     [[nodiscard]] bool waits_for_standby(core::Moment now) noexcept;

@@ -28,7 +28,8 @@ void SessionHost::open_standby(const SessionOptions& options) {
     superseded_ = standing.is_superseded();
     if (options.standby) {
         standby_ = std::make_unique<StandbyLink>(*options.standby, *file_, identity_of(config()).text(),
-                                                 config().max_message_bytes, *io_, *this);
+                                                 config().max_message_bytes, *io_,
+                                                 [this](core::Moment now) { on_standby(now); });
         output_.set_holding(standby_->holds());
     }
     was_permitted_ = standby_permits();

@@ -40,11 +40,11 @@ std::string_view name(StandbyStatus::State state) noexcept {
 }
 
 StandbyLink::StandbyLink(StandbyOptions options, fix::FileStore& store, std::string identity, std::size_t most_message,
-                         IoThread& io, StandbyOwner& owner)
+                         IoThread& io, OnChange on_change)
     : options_(std::move(options)),
       store_(&store),
       io_(&io),
-      owner_(&owner),
+      on_change_(std::move(on_change)),
       tls_(options_.tls ? std::make_unique<TlsContext>(TlsRole::client, *options_.tls) : nullptr),
       output_(kPieces, std::max(kCopiedBytes, kMessagesCopied * most_message)),
       input_(kInputBytes),
@@ -186,7 +186,7 @@ void StandbyLink::lose(core::Moment now) {
     if (was_connected && source_.state() == ReplicaSource::State::attached) {
         drop("no acknowledgement in time", now);
     } else {
-        owner_->on_standby(now);
+        on_change_(now);
     }
 }
 
@@ -304,7 +304,7 @@ void StandbyLink::follow(core::Moment now) {
         default: return;
     }
     show();
-    owner_->on_standby(now);
+    on_change_(now);
 }
 
 /// The standby has all: from now on the session stops without it, where that is asked.
@@ -351,7 +351,7 @@ void StandbyLink::drop(std::string_view why, core::Moment now) {
     }
     show();
     io_->wants_timer(slot_, next_deadline_ns());
-    owner_->on_standby(now);
+    on_change_(now);
 }
 
 }  // namespace millpond::engine

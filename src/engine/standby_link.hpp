@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,25 +25,18 @@
 
 namespace millpond::engine {
 
-/// Who has a standby.
-class StandbyOwner {
-public:
-    /// The standby has more, or was lost, or is there again.
-    virtual void on_standby(core::Moment now) = 0;
-
-protected:
-    ~StandbyOwner() = default;
-};
-
-/// The connection of a session to its standby, on the session's I/O thread: made, kept and made again. It never waits.
+/// Keeps a session connected to its standby, on the session's I/O thread. It never blocks.
 ///
 /// Threads: the I/O thread's; status on any.
 /// Memory:  both buffers, taken in the constructor.
 class StandbyLink final : public detail::Participant, public detail::Watcher, public ConnectionOwner {
 public:
-    /// store, owner: outlive it. Throws as TlsContext does.
+    /// Called when the standby has acknowledged more, was lost, or is back.
+    using OnChange = std::function<void(core::Moment now)>;
+
+    /// store: outlives it. Throws as TlsContext does.
     StandbyLink(StandbyOptions options, fix::FileStore& store, std::string identity, std::size_t most_message,
-                IoThread& io, StandbyOwner& owner);
+                IoThread& io, OnChange on_change);
     ~StandbyLink() override = default;
 
     void begin();
@@ -89,7 +83,7 @@ private:
     StandbyOptions options_;
     fix::FileStore* store_;
     IoThread* io_;
-    StandbyOwner* owner_;
+    OnChange on_change_;
     std::unique_ptr<TlsContext> tls_;
     std::size_t slot_{0};
     OutputQueue output_;
