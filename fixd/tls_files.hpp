@@ -7,7 +7,7 @@
 
 namespace millpond::fixd {
 
-/// Files of a TLS connection; none when both are empty.
+/// PEM files of a TLS connection, and how the peer is verified.
 struct TlsFiles {
     std::string certificate{};
     std::string key{};
@@ -17,7 +17,8 @@ struct TlsFiles {
     friend bool operator==(const TlsFiles&, const TlsFiles&) = default;
 };
 
-/// Throws ConfigError: a certificate without its key, or the reverse. user: whose they are, for messages.
+/// Throws ConfigError for a certificate without its key, or a key without its certificate. user: the section, for
+/// messages.
 void check_tls(const TlsFiles& tls, std::string_view user);
 
 [[nodiscard]] engine::TlsOptions tls_options(const TlsFiles& files);

@@ -23,7 +23,7 @@ struct AcceptorConfig {
     friend bool operator==(const AcceptorConfig&, const AcceptorConfig&) = default;
 };
 
-/// What no single key can check. Throws ConfigError.
+/// Checks that involve several keys or acceptors. Throws ConfigError.
 void check_acceptors(const std::vector<AcceptorConfig>& acceptors);
 
 }  // namespace millpond::fixd

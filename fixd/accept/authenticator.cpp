@@ -19,7 +19,7 @@ constexpr std::size_t kMostUnknown = 256;  // waiting, of all lines
 constexpr std::size_t kMostKnown = 10'000;
 constexpr std::size_t kLongestShown = 64;
 
-/// Who waits after a failure.
+/// Key of the wait after a failure.
 std::string who(const engine::LogonAttempt& attempt, const std::string& session) {
     return source_of(attempt.peer) + " " + session;
 }
@@ -147,7 +147,7 @@ void Authenticator::run() {
             waiting_.wait(lock, [this] { return stopping_ || jobs_.size() != 0; });
             if (stopping_) return;
             job = jobs_.pop();
-            refusal = delayed(job);  // one in front of it may have failed
+            refusal = delayed(job);  // an earlier attempt may have failed
         }
         if (refusal.empty()) refusal = wrong_in(job);
         const bool changed = refusal.empty() && !job.attempt.new_password.empty();

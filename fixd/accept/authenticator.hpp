@@ -33,7 +33,7 @@ public:
     Authenticator(const Authenticator&) = delete;
     Authenticator& operator=(const Authenticator&) = delete;
 
-    /// Null for a session without a guard. takes_new_password: whether its Logon may have NewPassword(925).
+    /// Null for a session without requirements. takes_new_password: whether its Logon may have NewPassword(925).
     [[nodiscard]] std::shared_ptr<engine::LogonGuard> guard_of(const SessionSettings& session, bool takes_new_password);
     [[nodiscard]] std::vector<metrics::Registration> add_metrics(metrics::Registry& registry) const;
 
@@ -52,13 +52,14 @@ private:
         engine::LogonGuard::Answer answer;
         std::shared_ptr<const Rules> rules;
     };
-    /// Where a Logon waits: who has logged on at the session before, since the start, is not behind those who have not.
+    /// Key of a queue of waiting Logons: each session has one for addresses that have logged on since startup, and one
+    /// for all others.
     struct Line {
         const Rules* rules;
         bool is_known;
         friend bool operator==(const Line&, const Line&) = default;
     };
-    /// Attempts by how they ended; under the lock.
+    /// Attempts by outcome; under the lock.
     struct Counters {
         core::Tally admitted;
         core::Tally certificate;
@@ -70,7 +71,7 @@ private:
     };
 
     void count(core::Tally& tally);
-    /// Takes an attempt into the queue, or answers why not.
+    /// Queues an attempt, or answers it with the reason for the refusal.
     void enqueue(Job job);
     /// Under the lock. Empty: there is room.
     [[nodiscard]] std::string full_for(const Line& line);
@@ -82,9 +83,9 @@ private:
     [[nodiscard]] std::string wrong_in_change(const Job& job, const service::PasswordHash& former);
 
     service::Log* log_;
-    std::optional<service::PasswordHash> decoy_;  // compared where there is no such user, so that it takes as long
+    std::optional<service::PasswordHash> decoy_;  // compared for unknown users, so that their attempts take as long
     Counters counters_;
-    mutable std::mutex lock_;  // of all below, and of writing the counters
+    mutable std::mutex lock_;  // protects everything below, and writes of the counters
     std::condition_variable waiting_;
     TurnQueue<Line, Job> jobs_;
     FailedLogons failures_;
@@ -93,7 +94,7 @@ private:
     std::thread thread_;  // from the first session with users on
 };
 
-/// Reads the user_file, if there is one. Gives a sentence for each user of a session that has no line in it, and throws
+/// Reads the user_file, if there is one. Returns a sentence for each user of a session that has no line in it. Throws
 /// as UserFile::check.
 [[nodiscard]] std::vector<std::string> check_users(const EngineConfig& config);
 

@@ -11,8 +11,8 @@
 namespace millpond::fixd {
 namespace {
 
-/// Whether it could be a subject in the form of RFC 2253: "CN=desk,O=Broker", without the blanks and the other
-/// separators of openssl's own forms.
+/// Whether it has the form of an RFC 2253 subject: "CN=desk,O=Broker", without the blanks and the other separators of
+/// openssl's own forms.
 bool is_subject(std::string_view text) {
     const auto is_of_type = [](char c) {
         return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '-';

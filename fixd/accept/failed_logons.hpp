@@ -11,8 +11,8 @@
 
 namespace millpond::fixd {
 
-/// Who failed to log on, and how long it has to wait: 1 s, then twice as long each time up to 64 s. An hour without a
-/// failure forgives; a success does not, for it may be another's behind the same address.
+/// Addresses that failed to log on, and how long each must wait: 1 s, then twice as long each time up to 64 s. An hour
+/// without a failure ends the wait; a success does not, because another client behind the same address may have had it.
 ///
 /// Threads: one at a time. Memory: bounded; if it is full, the entry that expires first is dropped.
 class FailedLogons {
@@ -26,7 +26,7 @@ public:
     /// What `who` has to wait for; nothing: it may try.
     [[nodiscard]] std::optional<Wait> wait(const std::string& who, Clock::time_point now) const;
     void failed(const std::string& who, Clock::time_point now);
-    /// How many are remembered.
+    /// Number of entries.
     [[nodiscard]] std::size_t size() const noexcept { return records_.size(); }
 
 private:

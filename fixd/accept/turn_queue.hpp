@@ -8,8 +8,8 @@
 
 namespace millpond::fixd {
 
-/// Items that wait in lines, by key: each line in the order of arrival, and the lines take turns. So a line that is
-/// always full delays an item of another queue by one item.
+/// One queue for each key: first in, first out within a queue, and the queues take turns. A queue that is always full
+/// delays the items of another by one item each.
 ///
 /// Threads: one at a time.
 template <class Key, class Item>

@@ -70,7 +70,8 @@ void write_all(int file, std::string_view bytes) {
     }
 }
 
-/// The file, locked: other processes that change it wait for this one. Bounded, for any of its readers may lock it.
+/// The file, locked: other processes that change it wait for this one. The wait is bounded, because every process that
+/// may read the file can lock it.
 core::Descriptor locked(const std::string& path) {
     for (int tries = 0; tries < kMostLockTries; ++tries) {
         core::Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
@@ -88,7 +89,7 @@ core::Descriptor locked(const std::string& path) {
     throw std::runtime_error("another process keeps it locked");
 }
 
-/// A file with this text takes the place of the one at `path`, with its owner and permissions.
+/// Replaces the file at `path` by one with this text, and the same owner and permissions.
 void replace_file(const std::string& path, std::string_view text) {
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) fail("stat");
@@ -98,7 +99,7 @@ void replace_file(const std::string& path, std::string_view text) {
         const core::Descriptor file{::open(next.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
         if (!file) fail("create '" + next + "'");
         write_all(file.get(), text);
-        // Users that could read the old one can read the new one. An owner is kept where we may.
+        // Users that could read the old file can read the new one. The owner is kept if we are allowed to.
         if (::fchown(file.get(), facts.st_uid, facts.st_gid) != 0 && errno != EPERM) fail("owner");
         if (::fchmod(file.get(), facts.st_mode & 07777U) != 0) fail("permissions");
         if (::fsync(file.get()) != 0) fail("fsync");
@@ -141,7 +142,7 @@ std::optional<PasswordHash> find_in(std::string_view text, std::string_view name
     return found;
 }
 
-/// Writes a user's line in place of the one that `may_replace` accepts.
+/// Replaces a user's line if `may_replace` accepts the old one.
 template <class MayReplace>
 void write_line(const std::string& path, std::string_view name, const PasswordHash& hash, MayReplace&& may_replace) {
     try {

@@ -11,9 +11,8 @@
 namespace millpond::fixd {
 
 /// The users that may log on, with the hashes of their passwords: a file with a line NAME:HASH for each, as
-/// `millpond fix passwd` writes it; blank lines and lines that begin with '#' are left alone. Nothing of it is kept:
-/// each call reads what the file says by then, through symbolic links. It must be readable and writable by no one
-/// beside its owner and group.
+/// `millpond fix passwd` writes it; blank lines and lines that begin with '#' are skipped. Nothing is cached: each call
+/// reads the file again, through symbolic links. Only its owner and group may have access to it.
 ///
 /// Threads: any. Processes: changes wait for each other by a lock of the file (flock).
 /// Errors:  settings::ConfigError with file and line.
@@ -38,7 +37,7 @@ private:
     std::string path_;
 };
 
-/// Whether it can stand in such a file: 1 to 128 visible characters without ':', and no '#' in front.
+/// Whether it is a valid user name: 1 to 128 visible characters without ':', and no '#' in front.
 [[nodiscard]] bool is_user_name(std::string_view name) noexcept;
 
 }  // namespace millpond::fixd

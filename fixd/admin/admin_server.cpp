@@ -42,7 +42,7 @@ core::Descriptor connected(const std::string& path) {
     return socket;
 }
 
-/// Reads up to a line's end; what was read when the other side is silent or gone.
+/// Reads up to a line's end, or what arrived before the peer fell silent or closed.
 std::string read_line(int socket, std::size_t longest) {
     std::string line;
     std::array<char, 4096> buffer;

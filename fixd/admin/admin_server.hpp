@@ -17,8 +17,8 @@ class AdminServer {
 public:
     using Answer = std::function<std::string(std::string_view request)>;
 
-    /// Listens at `path`; a socket that a dead engine left there is replaced. Throws std::system_error that names the
-    /// path: another engine is there, or it cannot be made.
+    /// Listens at `path`; replaces the socket of a dead engine. Throws std::system_error with the path: another engine
+    /// listens there, or the socket cannot be created.
     AdminServer(std::string path, Answer answer);
     ~AdminServer();
     AdminServer(const AdminServer&) = delete;

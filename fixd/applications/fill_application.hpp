@@ -9,10 +9,10 @@
 namespace millpond::fixd {
 
 /// A venue for tests: answers each NewOrderSingle with an ExecutionReport that it is filled, whole and at its price;
-/// market orders at 100. Other messages it does not support. OrderID and ExecID begin with the time at which it was
-/// made, so they are new after a restart.
+/// market orders at 100. It rejects other messages. OrderID and ExecID begin with the time of construction, so they are
+/// unique across restarts.
 ///
-/// Threads: one an I/O thread; may serve sessions of several.
+/// Threads: any; one object may serve sessions of several I/O threads.
 class FillApplication final : public engine::Application {
 public:
     FillApplication();

@@ -13,9 +13,9 @@
 
 namespace millpond::fixd {
 
-/// Which messages of a session, or of those by a template, are copied where.
+/// Where the messages of a session, or of the sessions of a template, are copied to.
 ///
-/// Threads: the I/O thread's of the sessions, once they are there.
+/// Threads: the I/O thread of the sessions, once they exist.
 class CopyRoutes {
 public:
     struct Route {

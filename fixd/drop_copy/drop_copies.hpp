@@ -17,7 +17,7 @@
 
 namespace millpond::fixd {
 
-/// The drop copies of an engine: which sessions are copied where, and the accounts.
+/// The drop copies of an engine: which sessions are copied to which, and the accounts.
 ///
 /// Threads: reports and watch on any; the rest on one at a time.
 class DropCopies {
@@ -27,14 +27,14 @@ public:
         std::shared_ptr<engine::DropCopy> copy;
         std::vector<metrics::Registration> registrations;
         const engine::SessionHandle* attached{nullptr};
-        std::uint64_t lost_said{0};  // that the log knows of
+        std::uint64_t lost_said{0};  // already logged
     };
     using Entries = std::vector<std::shared_ptr<Entry>>;
     struct Report {
         DropCopyConfig config;
         engine::DropCopy::Status status;
     };
-    /// A session by its name; null handle: it is not there.
+    /// A session by its name; a null handle if there is none.
     struct Target {
         engine::SessionHandle* session{nullptr};
         engine::DropCopy::Terms terms{};
@@ -45,21 +45,22 @@ public:
     DropCopies(std::size_t producers, metrics::Registry& registry, service::Log& log)
         : producers_(producers), registry_(&registry), log_(&log) {}
 
-    /// What is to be, where nothing changes the entries that are there; else new ones. Throws std::bad_alloc.
+    /// Entries for this configuration: the existing ones if they do not change, otherwise new ones. Throws
+    /// std::bad_alloc.
     [[nodiscard]] Entries prepare(const std::vector<DropCopyConfig>& configs) const;
-    /// From now on routes lead there. Gives the former ones, which go on until `finish`.
+    /// Puts these entries in force. Returns the former ones, which continue until `finish`.
     [[nodiscard]] Entries replace(Entries next);
     /// The routes of a session, or of a template.
     [[nodiscard]] std::vector<CopyRoutes::Route> routes_of(std::string_view session) const;
-    /// Ends those of `former` that are gone, once what waits there is copied, and says what became of them.
+    /// Ends the entries of `former` that no longer exist, after their queues are empty, and logs their accounts.
     [[nodiscard]] std::vector<std::string> finish(const Entries& former);
-    /// Attaches what is not attached.
+    /// Attaches all entries that are not attached.
     void attach(const FindTarget& find);
-    /// The session is about to go.
+    /// The session is about to be removed.
     void release(const engine::SessionHandle& session);
-    /// Those that copy from any of these sessions are attached again by the next `attach`: they have other fields.
+    /// The next `attach` attaches entries that copy from any of these sessions again: they have other fields.
     void release_copies_of(const std::vector<std::string>& sources);
-    /// Waits until nothing waits, for a second at most.
+    /// Waits until all queues are empty, for a second at most.
     void settle() const;
     void release_all();
 

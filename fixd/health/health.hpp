@@ -37,11 +37,11 @@ struct Finding {
         standby_stopped,  ///< A session has stopped because its standby is lost.
         standby_lost,     ///< A session goes on without its standby.
         standby_gaps,     ///< A standby's copy lacks messages that the counterparty may have.
-        no_primary,       ///< A standby's copy gets nothing: its primary is not connected.
-        standby_filling,  ///< A standby gets what it lacks.
-        slow_consumer,    ///< A counterparty leaves much output unread.
+        no_primary,       ///< A standby's copy receives nothing: its primary is not connected.
+        standby_filling,  ///< A standby receives messages that it lacks.
+        slow_consumer,    ///< A counterparty reads too slowly: much output is queued.
         resend,           ///< A resend is in progress.
-        disabled,         ///< An operator or the configuration keeps the session out.
+        disabled,         ///< The session is disabled, by an operator or in the configuration.
     };
     Kind kind;
     std::string of;  ///< "session 'FIX.4.4:HOUSE->DESK'"
@@ -62,7 +62,7 @@ struct RawLogLosses {
 /// Threads: any.
 class Findings {
 public:
-    /// The findings of this moment: errors first, then warnings, then the rest; among equals the oldest.
+    /// The current findings: errors first, then warnings, then the rest; oldest first within each.
     [[nodiscard]] std::vector<Finding> look(const std::vector<SessionReport>& sessions, const RawLogLosses& raw_log,
                                             std::int64_t utc_ns,
                                             const std::vector<engine::ReplicaStatus>& replicas = {});
@@ -72,11 +72,11 @@ private:
     std::map<std::string, std::int64_t> since_;  // by kind and subject
 };
 
-/// What /health answers, with a line's end: "good", or the first finding.
+/// The body of /health, with a line end: "good", or the first finding.
 [[nodiscard]] std::string health_line(const std::vector<Finding>& findings);
-/// Whether none of them is an error.
+/// Whether there is no error among them.
 [[nodiscard]] bool is_good(const std::vector<Finding>& findings);
-/// What /api/health answers.
+/// The body of /api/health.
 [[nodiscard]] std::string health_json(const std::vector<SessionReport>& sessions, const std::vector<Finding>& findings,
                                       const std::vector<std::string>& listening, std::int64_t started_utc_ns,
                                       std::int64_t utc_ns, const std::vector<engine::ReplicaStatus>& replicas = {});

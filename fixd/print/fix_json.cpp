@@ -14,7 +14,7 @@
 namespace millpond::fixd {
 namespace {
 
-/// An object whose names come in any order and, outside of known groups, more than once.
+/// An object whose names have no fixed order and may repeat outside of known groups.
 class Object {
 public:
     /// json: a value as JSON.
@@ -98,7 +98,7 @@ private:
         into.add(std::move(name), is_group ? take_group(*member->group) : core::json_string(message_->value(field)));
     }
 
-    /// An instance ends where a field comes that it has already, or that no instance has.
+    /// An instance ends before a field that it already has, or that is not part of the group.
     std::string take_group(const fix::FieldSet& group) {
         std::vector<std::string> instances;
         while (!left_.empty() && group.has(left_.front().tag)) {

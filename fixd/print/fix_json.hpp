@@ -9,11 +9,12 @@
 
 namespace millpond::fixd {
 
-/// What knows of fields and groups when a message is written as JSON.
+/// Dictionaries for writing a message as JSON.
 struct JsonNames {
-    const fix::Dictionary* session;                          ///< Header, trailer and session messages.
-    const fix::Dictionary* application;                      ///< Null if there is none.
-    std::function<std::string_view(fix::Tag)> field_name{};  ///< Empty for an unknown field: its tag is its name.
+    const fix::Dictionary* session;      ///< Header, trailer and session messages.
+    const fix::Dictionary* application;  ///< Null if there is none.
+    std::function<std::string_view(fix::Tag)>
+        field_name{};  ///< Empty for an unknown field, which is then called by its tag.
 };
 
 /// A message in the JSON encoding of FIX: `{"Header":{...},"Body":{...},"Trailer":{...}}` on one line. Every value is a

@@ -10,10 +10,10 @@ namespace millpond::fixd {
 /// The field's name, for common fields of orders, executions and market data; otherwise empty.
 [[nodiscard]] std::string_view common_field_name(fix::Tag tag) noexcept;
 
-/// The name of an application message's type; empty when it is not known.
+/// Name of the type of an application message; empty if unknown.
 [[nodiscard]] std::string_view common_message_name(std::string_view type) noexcept;
 
-/// What a value of an enumerated field means; empty when it is not known.
+/// Meaning of a value of an enumerated field; empty if unknown.
 [[nodiscard]] std::string_view common_value_name(fix::Tag tag, std::string_view value) noexcept;
 
 }  // namespace millpond::fixd

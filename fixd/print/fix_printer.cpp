@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kLeastFieldBytes = 3;
 
-/// How deep in repeating groups a field stands, field by field.
+/// Nesting depth in repeating groups, field by field.
 class GroupDepth {
 public:
     explicit GroupDepth(const fix::FieldSet* body) : sets_{body} {}
@@ -110,7 +110,7 @@ std::optional<fix::Message> FixPrinter::parse(std::string_view bytes) {
         message = parse_whole(repaired_);
         masked_ = message.has_value();
     }
-    // A Logon counts for the messages behind it, whether it is printed or not.
+    // A Logon applies to later messages, whether it is printed or not.
     if (message) dictionary_ = dictionary_of(*message);
     return message;
 }
@@ -236,7 +236,7 @@ std::string FixPrinter::one_line(const fix::Message& message) {
                             name.empty() ? message.msg_type() : name);
     for (const auto& field : message.fields()) {
         switch (field.tag) {
-            // What every line would repeat.
+            // Fields that every line would repeat.
             case fix::tag::kBeginString:
             case fix::tag::kBodyLength:
             case fix::tag::kMsgType:

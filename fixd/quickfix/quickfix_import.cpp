@@ -26,7 +26,7 @@ using quickfix::Entry;
 using quickfix::Section;
 using settings::ConfigError;
 
-/// As a string of TOML.
+/// As a TOML string.
 std::string toml_text(std::string_view text) {
     std::string out{'"'};
     for (const char c : text) {
@@ -179,7 +179,7 @@ private:
         if (hosts.empty()) fail(section_.line(), "the session has no SocketConnectHost");
         add("hosts", "[" + hosts + "]");
         if (const auto* pause = take("ReconnectInterval")) {
-            // QuickFIX waits as long each time; here the pause doubles up to the longest.
+            // QuickFIX always waits the same time; here the pause doubles up to the longest.
             const auto milliseconds = fmt::format("{}", std::max<std::uint64_t>(number(*pause), 1) * 1'000);
             add("reconnect_ms", milliseconds);
             add("reconnect_longest_ms", milliseconds);
@@ -234,7 +234,7 @@ private:
         const auto* key = take(key_key);
         const auto* authorities = take("CertificationAuthoritiesFile");
         if (certificate != nullptr) {
-            // QuickFIX takes the key from the certificate's file where no other is named.
+            // QuickFIX reads the key from the certificate file unless another is named.
             table += fmt::format("tls_certificate = {}\ntls_key = {}\n", toml_text(certificate->value),
                                  toml_text(key == nullptr ? certificate->value : key->value));
         }

@@ -7,17 +7,17 @@
 
 namespace millpond::fixd {
 
-/// A setting of QuickFIX that has no counterpart here, or whose value has none.
+/// A QuickFIX setting without a counterpart here, or with a value without one.
 struct LeftOut {
     std::size_t line{0};
     std::string key{};
     std::string reason{};
 };
 
-/// QuickFIX's settings as settings of this engine.
+/// The result of converting QuickFIX's settings.
 struct QuickfixImport {
     std::string toml{};
-    std::vector<LeftOut> left_out{};  ///< In the order of the file; a default that several sessions use is there once.
+    std::vector<LeftOut> left_out{};  ///< In file order; a default of several sessions is listed once.
 };
 
 /// text: a settings file of QuickFIX or QuickFIX/J, with [DEFAULT] and [SESSION]; name: the file's, for messages. The

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-/// QuickFIX's settings, and what they are here.
+/// QuickFIX's settings and their counterparts.
 namespace millpond::fixd::quickfix {
 
 enum class Kind : std::uint8_t {
@@ -72,7 +72,7 @@ inline constexpr auto kPrecisions = std::to_array<std::pair<std::string_view, st
                                                                                                   {"MICROS", "us"},
                                                                                                   {"NANOS", "ns"}});
 
-/// A setting without a counterpart. Where its value is the usual one nothing is lost.
+/// A setting without a counterpart. With its usual value, nothing is lost.
 struct WithoutCounterpart {
     std::string_view quickfix;
     std::string_view usual;  ///< Empty: any value is a loss.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-/// The form of QuickFIX's settings files.
+/// The syntax of QuickFIX's settings files.
 namespace millpond::fixd::quickfix {
 
 struct Entry {
@@ -24,7 +24,7 @@ public:
 
     [[nodiscard]] std::size_t line() const noexcept { return line_; }
     [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
-    /// Null where it has none of that name.
+    /// Null if there is none of that name.
     [[nodiscard]] const Entry* find(std::string_view key) const noexcept;
 
 private:
@@ -32,14 +32,14 @@ private:
     std::vector<Entry> entries_;
 };
 
-/// Whether they differ in upper and lower case only, as QuickFIX compares keys.
+/// Compares as QuickFIX does with keys: without regard to case.
 [[nodiscard]] bool same_key(std::string_view left, std::string_view right) noexcept;
 [[nodiscard]] std::optional<std::uint64_t> number_of(std::string_view text) noexcept;
 /// The parts between separators, without spaces around them.
 [[nodiscard]] std::vector<std::string> split(std::string_view text, char separator);
 
 /// The sessions of a file. Throws settings::ConfigError with file and line: text that is neither a section, a setting
-/// nor a comment, another section than [DEFAULT] and [SESSION], or a key that is there twice.
+/// nor a comment, an unknown section, or a repeated key.
 [[nodiscard]] std::vector<Section> read_settings(std::string_view text, std::string_view name);
 
 }  // namespace millpond::fixd::quickfix

@@ -124,7 +124,7 @@ void check_versions(const SessionSettings& session, const std::string& user) {
 constexpr std::uint64_t kLeastKeepBytes = 4ULL << 20U;
 constexpr std::uint64_t kMostKeepBytes = 64ULL << 30U;
 
-/// A part of a file's name: what may surprise there is written as %XX.
+/// A part of a file name: other characters than letters, digits, '.' and '_' are written as %XX.
 std::string file_text(std::string_view id) {
     std::string text;
     for (const auto c : id) {

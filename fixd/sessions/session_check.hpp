@@ -4,8 +4,8 @@
 
 namespace millpond::fixd {
 
-/// Fills in what follows from the engine's settings and checks what no single key can. config: its acceptors are
-/// complete. Throws ConfigError.
+/// Fills in settings that follow from the engine's, and checks that settings fit together. config: with complete
+/// acceptors. Throws ConfigError.
 void complete_session(const EngineConfig& config, SessionSettings& session);
 
 }  // namespace millpond::fixd

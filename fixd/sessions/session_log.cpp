@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kLongestDetail = 160;
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-/// What a peer has sent, fit for a line of the log.
+/// Text from a peer, made safe for the log.
 std::string printable(std::string_view text) {
     std::string line{text.substr(0, kLongestDetail)};
     for (auto& c : line) {
@@ -126,7 +126,7 @@ bool SessionLog::is_too_old(const fix::Message& message, std::int64_t now_ns) co
 }
 
 void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject) {
-    // Before the logon, on_refused says it.
+    // Before the logon, on_refused logs it.
     if (link.session().state() != fix::Session::State::awaiting_logon) {
         const auto text = printable(reject.text(fix::tag::kText).value_or(""));
         say(service::Severity::warning, link, "rejected by the peer", text);
@@ -138,7 +138,7 @@ void SessionLog::on_reject(engine::SessionLink& link, const fix::Message& reject
 void SessionLog::on_history_lost(engine::SessionLink& link, const fix::LostHistory& lost) {
     const auto& session = link.handle().name();
     const auto& all = link.session().counters();
-    // With the totals, so that a line that the rate limit leaves out hides nothing.
+    // With totals, so that no loss is hidden when the rate limit suppresses a line.
     log_->say(service::Severity::warning, session + ".history lost",
               fmt::format("{}: history lost: of the messages {} to {}, {} are not in the store; the counterparty "
                           "got {} in their place (since the start: {} messages, {} gap fills, {} ResendRequests)",

@@ -38,12 +38,12 @@ private:
     bool quiet_;
 };
 
-/// An application with a log of what its session goes through, its last error and how long its messages took; copies
-/// its messages to drop copies.
+/// Wraps an application: logs the events of its sessions, records their last error and latencies, and copies their
+/// messages to drop copies.
 class SessionLog final : public engine::Application, public engine::SentObserver {
 public:
-    /// quiet: of logons, logouts and closed connections only what is wrong. tap: null, or set for sessions that come by
-    /// template.
+    /// quiet: log only errors of logons, logouts and closed connections. tap: null, or set for sessions that a template
+    /// creates.
     /// records: outlives this.
     SessionLog(engine::Application& inner, service::Log& log, SessionRecords& records, bool quiet, engine::WireTap* tap,
                const SessionSettings& settings)
@@ -55,7 +55,7 @@ public:
           max_age_seconds_(static_cast<std::int64_t>(settings.resend_max_age_seconds)),
           max_age_types_(settings.resend_max_age_types) {}
 
-    /// From now on messages are copied there. On the I/O thread of the sessions, once they are there.
+    /// Sets where messages are copied to. On the I/O thread of the sessions, once they exist.
     void set_copies(std::vector<CopyRoutes::Route> routes, std::size_t producer) {
         copies_.set(std::move(routes), producer);
     }
@@ -87,9 +87,9 @@ private:
     SessionRecords* records_;
     bool quiet_;
     engine::WireTap* tap_;
-    std::int64_t max_age_seconds_;  // of a message that is resent; 0: any
+    std::int64_t max_age_seconds_;  // of a resent message; 0: any
     std::vector<std::string> max_age_types_;
-    std::int64_t said_ns_{0};  // of the I/O thread: when the log last heard of messages that are too old
+    std::int64_t said_ns_{0};  // of the I/O thread: when messages that are too old were last logged
     std::unordered_map<const engine::SessionLink*, std::shared_ptr<SessionRecord>> logged_on_;  // of the I/O thread
     std::mutex lock_;
     std::set<const engine::SessionLink*> refused_;  // on_closed follows

@@ -13,7 +13,7 @@
 
 namespace millpond::fixd {
 
-/// How long the last thousand messages took.
+/// Latencies of the last thousand messages.
 ///
 /// Threads: add on one; read on any.
 class LastLatencies {
@@ -40,7 +40,7 @@ private:
     std::array<std::atomic<std::int64_t>, kMessages> nanos_{};
 };
 
-/// What is known of a session besides its status.
+/// The last error and the latencies of a session.
 ///
 /// Threads: any; the latencies as LastLatencies says.
 class SessionRecord {

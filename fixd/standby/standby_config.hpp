@@ -12,7 +12,7 @@
 #include "service/settings/schema.hpp"
 #include "service/token.hpp"
 
-/// A session's standby: what `[session.standby]` and `[standby]` hold.
+/// Settings of `[session.standby]` and `[standby]`.
 namespace millpond::fixd {
 
 /// PEM files of one side. Each side verifies the other's certificate by `authorities`.
@@ -35,9 +35,9 @@ struct StandbySettings {
     friend bool operator==(const StandbySettings&, const StandbySettings&) = default;
 };
 
-/// That this engine is the standby of its sessions: `[standby]`.
+/// Makes this engine the standby of its sessions: `[standby]`.
 struct StandbyConfig {
-    net::SocketAddress listen{};  ///< Empty: it is not.
+    net::SocketAddress listen{};  ///< Empty: not a standby.
     std::vector<std::string> allow{};
     StandbyTls tls{};
     service::TokenSource token{};
@@ -54,11 +54,11 @@ inline constexpr std::string_view kStandbyTable = "standby";
 /// The keys of `[standby]`.
 [[nodiscard]] std::vector<settings::KeyText> standby_config_texts();
 
-/// What no single key can check. user: whose they are, for messages. Throw ConfigError.
+/// Check that the keys fit together. user: the section, for messages. Throw ConfigError.
 void check(const StandbySettings& standby, const std::string& user);
 void check(const StandbyConfig& standby);
 
-/// For the engine. Throw ConfigError: a token that cannot be read.
+/// The options of the engine. Throw ConfigError if a token cannot be read.
 [[nodiscard]] engine::StandbyOptions standby_options(const StandbySettings& standby);
 [[nodiscard]] engine::ReplicaServer::Options replica_options(const StandbyConfig& standby);
 
