@@ -12,7 +12,7 @@ Acceptor::Acceptor(IoThread& io, const Options& options) : listener_(std::make_s
 }
 
 Acceptor::~Acceptor() {
-    // The listener first: it hands connections to the sessions, some of which live on other threads.
+    // The listener first: it hands connections to the sessions, some of which run on other threads.
     listener_->io().call([&] { listener_->end(); });
     for (const auto& host : listener_->roster().all()) host->io().call([&] { listener_->end(*host); });
 }

@@ -12,7 +12,7 @@
 namespace millpond::engine {
 namespace {
 
-constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, in which IPv4 addresses lie
+constexpr unsigned kMappedBits = 96;  // of ::ffff:0:0/96, which holds IPv4 addresses
 
 }  // namespace
 

@@ -26,7 +26,7 @@ bool Connection::receive(InputBuffer& input) noexcept {
         const auto moved = transport_->receive(room);
         input.add(moved.bytes);
         if (moved.over) return false;
-        // Less than there was room for: there was no more, and epoll reports later data.
+        // Less than the free space: nothing else is available, and epoll reports later data.
         if (moved.bytes < room.size() && !transport_->holds_input()) break;
     } while (true);
     if (transport_->wants_writable() != writes_) watch_writable(transport_->wants_writable() || writes_);

@@ -18,7 +18,7 @@ namespace millpond::engine {
 
 class Connection;
 
-/// Who is told what happens on a connection.
+/// Callbacks of a connection.
 class ConnectionOwner {
 public:
     /// There may be bytes to read, or room to write, or an end.
@@ -28,22 +28,22 @@ protected:
     ~ConnectionOwner() = default;
 };
 
-/// A socket that an I/O thread watches for its owner of the moment.
+/// A socket that an I/O thread watches for its current owner.
 class Connection final : public detail::Watcher {
 public:
     Connection(std::unique_ptr<Transport> transport, const net::SocketAddress& peer, core::Moment now)
         : transport_(std::move(transport)), peer_(peer), since_ns_(now.monotonic_ns) {}
     ~Connection() override { unwatch(); }
 
-    /// From now on on this thread, for this owner.
+    /// Starts to watch it on this thread, for this owner.
     void watch(IoThread& io, ConnectionOwner& owner);
     void unwatch() noexcept;
     void hand_to(ConnectionOwner& owner) noexcept { owner_ = &owner; }
 
-    /// Reads what there is into `input`, up to its room. False when the connection is over.
+    /// Reads what is available into `input`, up to its free space. False when the connection has ended.
     [[nodiscard]] bool receive(InputBuffer& input) noexcept;
-    /// Writes what the socket takes of `output`; `written(sequence)` is called for written messages. False when
-    /// the connection is over.
+    /// Writes as much of `output` as the socket accepts; calls `written(sequence)` for written messages. False when the
+    /// connection has ended.
     template <class Written>
     [[nodiscard]] bool send(OutputQueue& output, Written&& written) {
         constexpr std::size_t kPiecesAtOnce = 64;
@@ -60,7 +60,7 @@ public:
         watch_writable(output.is_ready() || transport_->wants_writable());
         return true;
     }
-    /// Whether the owner wants to be notified of input. Without that the peer fills the socket and then waits.
+    /// Whether the owner is notified of input. If not, the peer fills the socket and then waits.
     void watch_readable(bool wanted) noexcept;
 
     [[nodiscard]] Transport& transport() noexcept { return *transport_; }

@@ -154,7 +154,7 @@ void Initiator::Dialer::on_ready(std::uint32_t events, core::Moment now) {
     }
 }
 
-/// Sends and reads what the proxy's protocol wants until the socket has to be waited for.
+/// Sends and reads for the proxy's protocol until the socket is not ready.
 void Initiator::Dialer::continue_handshake(core::Moment now) {
     std::array<char, kHandshakeBytes> bytes;
     while (handshake_->state() == ProxyHandshake::State::going_on) {
@@ -233,7 +233,7 @@ void Initiator::Dialer::on_host_closed(Closed reason, core::Moment now) {
         host_failed(now);
         return;
     }
-    // A good host is tried again at once, unless it lets us in only to throw us out.
+    // After a good session the host is tried again at once, unless it accepts connections only to close them.
     phase_ = Phase::waiting;
     failed_hosts_ = 0;
     backoff_ns_ = nanos(options_.reconnect.first);

@@ -44,7 +44,7 @@ private:
 
     void look_up(core::Moment now);
     void connect_next(core::Moment now);
-    /// What is looked up and connected to: the proxy, where there is one.
+    /// Target of the name lookup and of the connection: the proxy, if there is one.
     [[nodiscard]] const Host& next_hop() const noexcept;
     [[nodiscard]] bool open_socket();
     void continue_handshake(core::Moment now);
@@ -61,7 +61,7 @@ private:
     std::unique_ptr<TlsContext> tls_;
     std::shared_ptr<SessionHost> host_;
     Phase phase_{Phase::waiting};
-    std::int64_t next_ns_{0};  // when the phase is to be looked at
+    std::int64_t next_ns_{0};  // when the phase is checked next
     std::size_t at_host_{0};
     std::size_t failed_hosts_{0};  // in a row
     std::int64_t backoff_ns_;

@@ -21,7 +21,7 @@ constexpr std::string_view kExecutionReport = "8";
 constexpr std::size_t kInFlight = 16'384;  // more than an OutputQueue holds
 constexpr std::size_t kSpilledFields = 16'384;
 
-/// In front of each message in a ring.
+/// Header of each message in a ring.
 struct Head {
     Direction direction;
     fix::ApplicationVersion version;
@@ -33,7 +33,7 @@ fix::ApplicationVersion usual_version(const fix::Session& session) noexcept {
                                            : fix::application_version_of(version);
 }
 
-/// Which fields are not of the body: those of the standard in any version, and of dictionaries.
+/// Fields outside of the body: those of the standard in any version, and of dictionaries.
 class FrameFields {
 public:
     explicit FrameFields(std::span<const fix::Dictionary* const> dictionaries) {
@@ -109,7 +109,7 @@ public:
     }
 
 private:
-    // Participant: a producer signals it, whichever session is the target by then.
+    // Participant: producers signal it, whichever session is the current target.
     void on_signal(core::Moment) override { signal(); }
     std::int64_t on_timer(core::Moment) override { return detail::kNever; }
 
@@ -184,7 +184,7 @@ bool DropCopy::Pump::takes_indicator(const fix::Session& session, fix::Applicati
     return definition != nullptr && definition->fields.has(kCopyMsgIndicator);
 }
 
-/// All but the fields of header and trailer, wherever they are, in as few pieces as they allow.
+/// The message without the fields of header and trailer, wherever they are, in as few pieces as possible.
 void DropCopy::Pump::add_body(fix::Writer& writer, const fix::Message& message) const noexcept {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -240,7 +240,7 @@ void DropCopy::Pump::tell_sent(const Sent& sent) noexcept {
     copy_->last_unsent_ = std::max(copy_->last_unsent_, sent.sequence);
 }
 
-/// Copies that the counterparty has not been sent are in the store, unless its numbers were reset meanwhile.
+/// Copies not yet sent to the counterparty are in the store, unless its numbers were reset meanwhile.
 void DropCopy::Pump::settle_unsent(const fix::Session& session, bool is_logged_on) noexcept {
     const auto unsent = copy_->counters_.unsent.read();
     if (unsent == 0) return;
@@ -284,7 +284,7 @@ void DropCopy::detach() noexcept {
     pump_.reset();
 }
 
-/// Afterwards the slot may be another's, whom a signal too many does not harm.
+/// Afterwards the slot may belong to another participant, which an extra signal does not harm.
 void DropCopy::wake() noexcept {
     auto* const io = io_.load(std::memory_order_acquire);  // sync "target known": attach
     if (io != nullptr) io->signal(slot_.load(std::memory_order_relaxed));

@@ -13,10 +13,10 @@
 
 namespace millpond::engine {
 
-/// Connections whose session is done with them: what is left is written, our side is closed, and the peer gets a moment
-/// to read it and to close its own. Closing at once would make the kernel throw away what the peer has not read.
+/// Connections that their session has released: writes the remaining output, closes our side, and gives the peer a
+/// moment to read and to close its side. Closing at once would make the kernel discard what the peer has not read.
 ///
-/// Threads: the I/O thread's. Memory: a copy of what is left; bounded in connections.
+/// Threads: the I/O thread's. Memory: a copy of the remaining output; bounded in connections.
 class Farewell final : public ConnectionOwner {
 public:
     Farewell(IoThread& io, std::size_t most) : io_(&io), most_(most) {}
@@ -24,10 +24,10 @@ public:
     Farewell(const Farewell&) = delete;
     Farewell& operator=(const Farewell&) = delete;
 
-    /// The oldest makes room where there are too many.
+    /// If there are too many, the oldest is closed.
     void add(std::unique_ptr<Connection> connection, const OutputQueue& left, core::Moment now);
     void add(std::unique_ptr<Connection> connection, core::Moment now);
-    /// Ends those whose time is over.
+    /// Closes those that have timed out.
     void run(core::Moment now);
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept;
     void clear() noexcept { leaving_.clear(); }
@@ -42,7 +42,7 @@ private:
         bool shut;
     };
     void begin(Leaving leaving);
-    /// False when it is over.
+    /// False when it has ended.
     [[nodiscard]] static bool write(Leaving& leaving);
 
     IoThread* io_;

@@ -12,23 +12,23 @@
 
 namespace millpond::engine {
 
-/// What guards have answered, on its way to the acceptor that asked.
+/// Answers of guards on their way to the acceptor that asked.
 ///
 /// Threads: any.
 class GuardAnswers {
 public:
     struct Given {
-        std::uint64_t connection{0};  ///< As it was asked for.
+        std::uint64_t connection{0};  ///< As in the question.
         LogonAnswer answer{};
     };
 
-    /// From here until `close` the participant is signalled for each answer.
+    /// From now until `close`, each answer signals the participant.
     void open(IoThread& io, std::size_t slot) {
         const std::lock_guard guard{lock_};
         io_ = &io;
         slot_ = slot;
     }
-    /// What comes later is forgotten.
+    /// Later answers are ignored.
     void close() {
         const std::lock_guard guard{lock_};
         io_ = nullptr;

@@ -10,7 +10,7 @@
 
 namespace millpond::engine {
 
-/// The connection of a session while it has one, and how it is going to end.
+/// The current connection of a session, and how it will end.
 ///
 /// Threads: the I/O thread's.
 class HostConnection {
@@ -21,7 +21,7 @@ public:
         broken_ = false;
         cut_for_ = Closed::none;
     }
-    /// Gives it away; from then on there is none.
+    /// Releases the connection; from then on there is none.
     [[nodiscard]] std::unique_ptr<Connection> release() noexcept {
         peer_ = {};
         broken_ = false;

@@ -13,7 +13,7 @@ namespace millpond::engine {
 
 class SessionHost;
 
-/// A session for other threads: hands what they ask for to its I/O thread.
+/// The handle of a session for other threads: passes their requests to its I/O thread.
 ///
 /// Threads: any.
 class HostHandle final : public SessionHandle {
@@ -42,7 +42,7 @@ public:
     void signal() noexcept override { io_->signal(slot_); }
 
 private:
-    /// Has `work` done on the I/O thread if the session is still there then.
+    /// Runs `work` on the I/O thread if the session still exists then.
     void post(std::function<void(SessionHost&)> work);
 
     SessionHost* host_;

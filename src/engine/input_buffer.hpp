@@ -7,7 +7,7 @@
 
 namespace millpond::engine {
 
-/// Bytes that have come and are no whole message yet.
+/// Received bytes that are not a complete message yet.
 ///
 /// Threads: one. Memory: taken in the constructor.
 class InputBuffer {
@@ -15,7 +15,7 @@ public:
     explicit InputBuffer(std::size_t bytes) : bytes_(bytes) {}
 
     [[nodiscard]] std::span<const std::byte> filled() const noexcept { return {bytes_.data() + begin_, end_ - begin_}; }
-    /// Room behind them; moves them to the front where it is short.
+    /// Free space after them; moves them to the start if it is too small.
     [[nodiscard]] std::span<std::byte> room() noexcept {
         if (begin_ != 0 && bytes_.size() - end_ < bytes_.size() / 2) {
             std::memmove(bytes_.data(), bytes_.data() + begin_, end_ - begin_);

@@ -60,7 +60,7 @@ void InputPath::hand_over(core::Moment now) {
         tap_->on_bytes(*name_, Direction::in, {reinterpret_cast<const char*>(bytes.data()) + begin, end - begin},
                        now.utc_ns);
     };
-    // In front of what they bring about.
+    // Before their effects.
     const auto whole = tap_ != nullptr ? whole_messages(bytes, session_->config().max_message_bytes) : 0;
     if (tap_ != nullptr) tap(0, whole);
     const auto done = session_->on_bytes(bytes, now);

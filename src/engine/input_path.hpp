@@ -15,7 +15,8 @@
 
 namespace millpond::engine {
 
-/// What a peer sends: read into a buffer, shown to the tap and handed to the session, no faster than its rate.
+/// Input from the peer: reads it into a buffer, shows it to the tap and passes it to the session, no faster than its
+/// rate.
 ///
 /// Threads: the I/O thread's.
 /// Memory:  the buffer, taken in the constructor.
@@ -25,21 +26,21 @@ public:
     InputPath(HostConnection& connection, fix::Session& session, const std::string& name, const SessionLimits& limits,
               SessionGauges& gauges);
 
-    /// A connection begins; `read` has come already.
+    /// A connection begins; `read` was received already.
     void begin(const InputBuffer& read, core::Moment now);
     void clear() noexcept { buffer_.clear(); }
-    /// Reads some buffers full. True: there may be more, and the socket does not say so.
+    /// Reads up to a few full buffers. True: there may be more, which the socket does not report.
     [[nodiscard]] bool read(core::Moment now);
-    /// Hands over what is in the buffer.
+    /// Passes the contents of the buffer to the session.
     void hand_over(core::Moment now);
 
-    /// Whether it is not read: the peer has sent more than its rate, or the standby is waited for.
+    /// Whether reading is paused: the peer has exceeded its rate, or the session waits for the standby.
     [[nodiscard]] bool is_paused() const noexcept { return paused_ || stopped_; }
-    /// Whether nothing is to be read, because of what is held back for the standby. True: reading begins again.
+    /// Stops or resumes reading, because of output held back for the standby. True: reading resumes.
     bool set_stopped(bool stopped);
     /// Ends a pause that lasted long enough.
     void end_pause(core::Moment now);
-    /// When the pause is over; kNever: there is none.
+    /// When the pause ends; kNever: there is none.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept {
         return paused_ ? rate_.free_at_ns() : detail::kNever;
     }

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kEventsAtOnce = 64;
 constexpr std::int64_t kLongestWaitNanos = 60'000'000'000;
-// A spinning thread with few connections reads them without asking epoll first; that is asked now and then.
+// A spinning thread with few connections reads them directly and calls epoll only now and then.
 constexpr std::size_t kReadDirectlyUpTo = 4;
 constexpr std::uint64_t kRoundsBetweenEpoll = 64;
 
@@ -108,7 +108,7 @@ void IoThread::call(const std::function<void()>& work) {
 
 bool IoThread::drain(std::chrono::milliseconds bound) {
     const auto deadline = core::monotonic_nanos() + std::chrono::nanoseconds{bound}.count();
-    // A little later than the participants give up by themselves.
+    // A little later than the participants give up on their own.
     const auto patience = deadline + std::chrono::nanoseconds{std::chrono::milliseconds{100}}.count();
     bool finished = false;
     call([&] {
@@ -183,7 +183,7 @@ void IoThread::warm_up_socket(core::Moment now) noexcept {
 void IoThread::retire(std::unique_ptr<detail::Watcher> watcher) { retired_.push_back(std::move(watcher)); }
 
 void IoThread::wake_if_asleep() noexcept {
-    // The thread that changes it makes the call; the others' work is seen in the same round.
+    // The thread that changes it makes the system call; work of other threads is seen in the same round.
     if (!asleep_.load(std::memory_order_seq_cst) || !asleep_.exchange(false, std::memory_order_seq_cst)) return;
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(event_.get(), &one, sizeof one);
@@ -217,7 +217,7 @@ bool IoThread::run_posted() {
         running_.swap(posted_);
         has_posted_.store(false, std::memory_order_relaxed);
     }
-    // What throws is done with; the rest of them is left for the next round.
+    // Work that throws is done; the rest is left for the next round.
     while (ran_ < running_.size()) {
         const auto work = std::move(running_[ran_++]);
         work();
@@ -231,14 +231,14 @@ bool IoThread::run_ready(core::Moment now) {
             if (slot < participants_.size() && participants_[slot] != nullptr) participants_[slot]->on_signal(now);
         });
     } catch (...) {
-        // Which of them are left is not known; a signal too many does no harm.
+        // It is unknown which are left; extra signals do no harm.
         for (std::size_t slot = 0; slot < participants_.size(); ++slot) ready_.signal(slot);
         throw;
     }
 }
 
 void IoThread::run_timers(core::Moment now) {
-    // What on_timer calls may ask for an earlier time meanwhile.
+    // on_timer may request an earlier time meanwhile.
     next_deadline_ = detail::kNever;
     try {
         for (std::size_t slot = 0; slot < participants_.size(); ++slot) {
@@ -253,7 +253,7 @@ void IoThread::run_timers(core::Moment now) {
 }
 
 void IoThread::read_directly(core::Moment now) {
-    // A watcher may leave the list when it is told.
+    // A watcher may leave the list during its call.
     for (std::size_t i = 0; i < direct_.size(); ++i) direct_[i]->on_ready(EPOLLIN, now);
 }
 
@@ -262,11 +262,11 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
     int timeout_ms = 0;
     if (wait_ns > 0) {
         asleep_.store(true, std::memory_order_seq_cst);
-        // What came before that was not followed by a wake; what comes later is.
+        // Earlier work came without a wake-up; later work comes with one.
         if (ready_.any() || has_posted_.load(std::memory_order_seq_cst)) {
             asleep_.store(false, std::memory_order_seq_cst);
         } else {
-            // Rounded up: a wait that ends before the deadline would be followed by one of nothing.
+            // Rounded up: a wait that ends before the deadline would be followed by an empty round.
             timeout_ms = static_cast<int>((wait_ns + 999'999) / 1'000'000);
             counters_.sleeps.add();
         }
@@ -286,7 +286,7 @@ bool IoThread::wait_for_events(std::int64_t wait_ns) {
         [[maybe_unused]] const auto got = ::read(event_.get(), &count, sizeof count);
         counters_.wakes.add();
     }
-    // Whatever was signalled while it slept, without another round's delay.
+    // Work that was signalled while it slept, without the delay of another round.
     run_ready(now);
     return true;
 }

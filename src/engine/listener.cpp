@@ -59,7 +59,7 @@ SessionHandle& Acceptor::Listener::add(SessionOptions session, Application& appl
     auto host = std::make_shared<SessionHost>(std::move(session), application, thread);
     thread.call([&] { begin(*host, nullptr); });
     io_->call([&] {
-        make_way(identity);  // its peer may have come back meanwhile
+        make_way(identity);  // its peer may have reconnected meanwhile
         roster_.add(host);
     });
     return host->handle();
@@ -86,7 +86,7 @@ void Acceptor::Listener::end(SessionHost& host) {
 
 void Acceptor::Listener::remove(SessionHost& host) {
     end(host);
-    // The files of a session that never came about.
+    // The files of a session that never logged on.
     if (host.file() != nullptr && !host.has_logged_on()) host.file()->remove_new_files();
     roster_.remove(host);
 }
@@ -101,7 +101,7 @@ void Acceptor::Listener::remove(const SessionHandle& session) {
     const auto found = std::ranges::find_if(all, [&](const auto& one) { return &one->handle() == &session; });
     if (found == all.end()) return;
     const auto& host = *found;
-    // Connections find it no more; one that was handed to it is in its thread's queue in front of the end.
+    // New connections no longer find it; one that was handed to it precedes the end in the queue of its thread.
     io_->call([&] {
         roster_.remove(*host);
         for (auto& from : templates_) std::erase(from.made, host);
@@ -151,7 +151,7 @@ void Acceptor::Listener::make_room(const net::SocketAddress& peer, core::Moment 
     const auto any = [](const std::unique_ptr<Stranger>&) { return true; };
     const auto close_oldest = [&](const auto& among, std::string_view bound) {
         auto& oldest = **std::ranges::find_if(strangers_, among);
-        look_at(oldest, now);  // its Logon may have come
+        look_at(oldest, now);  // its Logon may have been received
         if (oldest.connection != nullptr) turn_away(oldest, {.reason = RefusalReason::full, .detail = bound}, now);
         forget_strangers();
     };
@@ -229,7 +229,7 @@ void Acceptor::Listener::on_host_closed(Closed reason, core::Moment now) {
     io_->signal(slot_);  // the session is still on the stack
 }
 
-/// Takes away connections that have found their session or gone, and sessions by template whose peer never logged on.
+/// Removes connections that have found their session or ended, and sessions of templates whose peer never logged on.
 void Acceptor::Listener::forget_strangers() {
     std::erase_if(strangers_, [](const auto& one) { return one->connection == nullptr; });
     for (auto& from : templates_) {
@@ -269,7 +269,7 @@ std::int64_t Acceptor::Listener::next_deadline_ns() const noexcept {
 
 void Acceptor::Listener::on_drain(core::Moment now, std::int64_t deadline_ns) {
     static_cast<void>(deadline_ns);
-    // No further peer is let in.
+    // Accepts no further peer.
     io_->unwatch(socket_.get(), *this);
     for (const auto& stranger : strangers_) farewell_.add(std::move(stranger->connection), now);
     strangers_.clear();

@@ -18,8 +18,8 @@
 
 namespace millpond::engine {
 
-/// The acceptor's part on its I/O thread: takes connections, reads their first message and hands each to its session,
-/// which may live on another I/O thread.
+/// The acceptor's part on its I/O thread: accepts connections, reads their first message and hands each to its session,
+/// which may run on another I/O thread.
 class Acceptor::Listener final : public detail::Participant,
                                  public detail::Watcher,
                                  public ConnectionOwner,
@@ -55,7 +55,7 @@ private:
     struct Stranger {
         std::unique_ptr<Connection> connection;
         InputBuffer input;
-        std::uint64_t number{0};              // by which a guard's answer finds it
+        std::uint64_t number{0};              // to match the answer of a guard
         std::shared_ptr<LogonGuard> guard{};  // that was asked, and admits it where `asked` is false
         bool asked{false};                    // it has not answered
         bool password_changed{false};         // it says
@@ -67,37 +67,37 @@ private:
         std::vector<std::shared_ptr<SessionHost>> made;
     };
 
-    /// Closes the oldest connections without a Logon where `peer` would be one too many.
+    /// Closes the oldest connections without a Logon if the one of `peer` exceeds a limit.
     void make_room(const net::SocketAddress& peer, core::Moment now);
     void take(core::Descriptor socket, const net::SocketAddress& peer, core::Moment now);
-    /// Reads what has come. The stranger may have found its session, or be gone, afterwards.
+    /// Reads its input. Afterwards the stranger may have found its session, or have ended.
     void look_at(Stranger& stranger, core::Moment now);
     /// Finds the session of the first message.
     void identify(Stranger& stranger, core::Moment now);
-    /// Of the session that a Logon asks for, or would be made for it.
+    /// Of the session that a Logon names, or that would be created for it.
     struct Gate {
-        std::shared_ptr<LogonGuard> guard{};  // null: nothing is asked
+        std::shared_ptr<LogonGuard> guard{};  // null: there is no guard
         bool is_allowed{true};                // the peer's address
     };
     [[nodiscard]] Gate gate_of(const fix::Message& logon, const net::SocketAddress& peer) const;
     void ask(Stranger& stranger, const std::shared_ptr<LogonGuard>& guard, const fix::Message& logon);
     void take_answers(core::Moment now);
-    /// Whether a template lets in who asks.
+    /// Whether a template accepts it.
     [[nodiscard]] static bool serves(const Template& from, const fix::Message& logon);
     /// The field of a Logon that finds no session: as Roster::fault_of, with the templates.
     [[nodiscard]] fix::Tag fault_of(const fix::Message& logon) const;
-    /// Ends a session by template; of one that never logged on no file stays behind.
+    /// Ends a session of a template; removes the files of one that never logged on.
     void remove(SessionHost& host);
-    /// A session for a peer that a template lets in; else why there is none.
+    /// A new session for a peer that a template accepts; otherwise the reason why there is none.
     [[nodiscard]] std::expected<void, Refusal> make_by_template(const fix::Message& message, core::Moment now);
     /// Ends the session with this identity if a template made it.
     void make_way(const fix::SessionConfig& identity);
-    /// Takes a disconnected session of the template away that loses nothing. False: there is none.
+    /// Removes a disconnected session of the template that loses nothing by it. False: there is none.
     bool reclaim(Template& from, core::Moment now);
     /// On the thread of the session, which is claimed.
     static void connect(Stranger& stranger, SessionHost& host, core::Moment now);
     void hand_over(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
-    /// Gives the stranger to a session that seems to be connected, if that finds that it is not.
+    /// Hands the stranger to a session that seems to be connected, if its connection turns out to have ended.
     void hand_to_busy(Stranger& stranger, const std::shared_ptr<SessionHost>& host, core::Moment now);
     void turn_away(Stranger& stranger, const Refusal& why, core::Moment now);
     void count_refusal(const Refusal& why, const net::SocketAddress& peer);

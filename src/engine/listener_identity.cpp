@@ -1,4 +1,4 @@
-// Which session a new connection is for, and whether it may have it.
+// Which session a new connection is for, and whether it may log on to it.
 
 #include <algorithm>
 #include <array>
@@ -20,8 +20,8 @@ bool is_plain(std::string_view id) {
     });
 }
 
-/// A field by which a guard decides that is there more than once; kInvalid where none is. A session rejects such a
-/// Logon, but the guard would have acted on it.
+/// A field that a guard decides by and that is repeated; kInvalid if there is none. The session would reject such a
+/// Logon, but only after the guard has acted on it.
 fix::Tag repeated_credential(const fix::Message& logon) {
     for (const auto tag : {fix::tag::kUsername, fix::tag::kPassword, fix::tag::kNewPassword}) {
         if (std::ranges::count(logon.fields(), tag, &fix::Field::tag) > 1) return tag;
@@ -55,7 +55,7 @@ void Acceptor::Listener::identify(Stranger& stranger, core::Moment now) {
                 stranger, {.reason = RefusalReason::invalid_logon, .tag = twice, .detail = "the field is there twice"},
                 now);
         }
-        // Another guard may stand there since one was asked.
+        // The guard may have been replaced since it was asked.
         if (stranger.guard != gate.guard) return ask(stranger, gate.guard, *message);
     }
     auto host = roster_.claim(*message);
@@ -82,7 +82,7 @@ void Acceptor::Listener::ask(Stranger& stranger, const std::shared_ptr<LogonGuar
     stranger.number = ++asked_;
     stranger.asked = true;
     stranger.guard = guard;
-    // What comes behind the Logon waits in the socket.
+    // Bytes after the Logon wait in the socket.
     stranger.connection->watch_readable(false);
     guard->check({.comp_id = text(fix::tag::kSenderCompId),
                   .username = text(fix::tag::kUsername),
@@ -100,7 +100,7 @@ void Acceptor::Listener::take_answers(core::Moment now) {
     for (const auto& [number, answer] : answers_->take()) {
         const auto found = std::ranges::find_if(
             strangers_, [&](const auto& one) { return one->asked && one->number == number && one->connection; });
-        if (found == strangers_.end()) continue;  // it has gone meanwhile
+        if (found == strangers_.end()) continue;  // it has ended meanwhile
         auto& stranger = **found;
         stranger.asked = false;
         stranger.password_changed = stranger.password_changed || answer.password_changed;

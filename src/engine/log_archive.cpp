@@ -47,7 +47,7 @@ void LogArchive::run() {
         lock.unlock();
         try {
             work();
-        } catch (const std::exception&) {  // memory is short: the next file is a new attempt
+        } catch (const std::exception&) {  // out of memory: the next file is a new attempt
             failures_->add();
         }
         lock.lock();

@@ -13,21 +13,21 @@
 
 namespace millpond::engine {
 
-/// Compresses the files that a RotatedFile has renamed, and removes the oldest, on a thread of its own with low
-/// priority. What it finds at the start, from an earlier run, is compressed too.
+/// Compresses the files that a RotatedFile has renamed, and removes the oldest, on a separate thread with low priority.
+/// At the start it also compresses files of an earlier run.
 ///
-/// Threads: any. Memory: what compressing takes, while it does.
+/// Threads: any. Memory: what compressing needs, while it runs.
 class LogArchive {
 public:
     struct Options {
-        std::uint64_t keep{0};  ///< Files that may stay; 0: all.
+        std::uint64_t keep{0};  ///< Number of files to keep; 0: all.
         bool compress{false};
         mode_t file_mode{core::kFileMode};
     };
 
     /// file: outlives it; another thread may use it. compressed, failures: of files, written here.
     LogArchive(const core::RotatedFile& file, const Options& options, core::Tally& compressed, core::Tally& failures);
-    /// Stops in the middle of a file, which then stays as it was.
+    /// Stops even in the middle of a file, which is then left uncompressed.
     ~LogArchive();
     LogArchive(const LogArchive&) = delete;
     LogArchive& operator=(const LogArchive&) = delete;

@@ -163,7 +163,7 @@ void LogonSigner::sign(fix::AdminDraft& logon, std::int64_t utc_ns) {
     const auto sender = text(fix::tag::kSenderCompId);
     const auto target = text(fix::tag::kTargetCompId);
     constexpr std::string_view kSoh{&kDelimiter, 1};
-    // It only goes up, whatever the clock does.
+    // It only grows, whatever the clock does.
     const auto millis = last_millis_ = std::max(utc_ns / kMillisecond, last_millis_ + 1);
     auto place = kRawData;
     std::string signature;

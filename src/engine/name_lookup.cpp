@@ -37,7 +37,7 @@ NameLookup::Result look_up(const std::string& name, std::uint16_t port) {
     return found;
 }
 
-/// Empty when it is a name that must be looked up.
+/// Empty if it is a name that must be looked up.
 std::optional<net::SocketAddress> written_out(const std::string& name) {
     try {
         return net::SocketAddress::parse_host(name);

@@ -10,20 +10,20 @@
 
 namespace millpond::engine {
 
-/// Addresses of a host's name. A look-up may take as long as the resolver likes, so it runs on a thread of its own, and
-/// is abandoned once no caller waits for it.
+/// Addresses of a host name. A lookup may block for an unbounded time in the resolver, so it runs on a separate thread
+/// and is abandoned if no caller waits for it any more.
 ///
 /// Threads: one. Source: getaddrinfo(3).
 class NameLookup {
 public:
-    /// An address needs no look-up.
+    /// An address needs no lookup.
     NameLookup(const std::string& name, std::uint16_t port);
 
     struct Result {
         std::vector<net::SocketAddress> addresses;
         std::string error;  ///< Why there are none.
     };
-    /// Nothing while it lasts.
+    /// Nothing while it is running.
     [[nodiscard]] std::optional<Result> result() const;
 
 private:

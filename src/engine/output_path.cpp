@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::size_t kOutputPieces = 8192;
 constexpr std::size_t kMessagesCopied = 4;  // of the longest, where that is more than may wait
-constexpr std::size_t kMostSealed = 1024;   // beyond it the newest share a serial
+constexpr std::size_t kMostSealed = 1024;   // beyond this number the newest messages share a serial
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void OutputPath::make_durable() noexcept {
     if (durable_->sync_newest()) connection_->cut(Closed::store_failed);
 }
 
-/// What waits lay in a store that was reset and may overwrite it. False: it is lost.
+/// Queued messages are in a store that was reset and may overwrite them. False: they are lost.
 bool OutputPath::survive_reset() {
     const auto held_before = queue_.held();
     resets_seen_ = store_->counters().resets.read();
@@ -84,7 +84,7 @@ bool OutputPath::survive_reset() {
     };
     if (!add(left) || !add(held)) return false;
     if (held.empty()) return true;
-    // They wait for the newest of their serials; what was added in this action is sealed with it.
+    // They wait for the newest of their serials; messages added in this action are sealed with it.
     queue_.hold_newest();
     const bool all_sealed = !sealed_.empty() && sealed_pieces_ == held_before;
     const auto newest = sealed_.empty() ? 0 : sealed_.back().serial;

@@ -17,39 +17,39 @@
 
 namespace millpond::engine {
 
-/// What a session sends, on its way from the store, or as a copy, through a queue to the socket.
+/// Output of a session: from the store, or as a copy, through a queue to the socket.
 ///
 /// Threads: the I/O thread's.
 /// Memory:  the queue, taken in the constructor.
 class OutputPath {
 public:
-    /// All must outlive it. file: the store where it is in files, else null. stamp: the newest time known.
+    /// All must outlive it. file: the store if it is in files, else null. stamp: the latest known time.
     OutputPath(HostConnection& connection, fix::MessageStore& store, fix::FileStore* file, const std::string& name,
                const SessionLimits& limits, std::size_t longest_message, const core::Moment& stamp);
 
     /// A connection begins, or has ended.
     void clear() noexcept;
-    /// Takes whole messages: one of the store, by its number, or with 0 a copy. False: there is no room, and the
-    /// connection cannot go on.
+    /// Adds whole messages: one in the store by its number, or, with number 0, a copy. False: there is no room, and the
+    /// connection cannot continue.
     [[nodiscard]] bool add(std::uint64_t sequence, std::string_view bytes);
 
-    // Of a session with a standby.
-    /// Whether what is added from now on is held back; false releases all.
+    // For sessions with a standby:
+    /// Whether messages added from now on are held back; false releases all.
     void set_holding(bool holding) noexcept;
-    /// What was added since the last call waits for this serial.
+    /// Messages added since the last call wait for this serial.
     void seal(std::uint64_t serial) noexcept;
-    /// What waits for serials up to this one may be written.
+    /// Releases messages that wait for serials up to this one.
     void release(std::uint64_t serial) noexcept;
-    /// Whether anything is held back; whether so much that the peer must not be read.
+    /// Whether anything is held back; whether so much that reading from the peer must stop.
     [[nodiscard]] bool is_holding() const noexcept { return queue_.held() != 0; }
     [[nodiscard]] bool holds_much() const noexcept {
         return queue_.held_bytes() > pending_bytes_ / 4 || queue_.held() > queue_.most_pieces() / 4;
     }
-    /// Writes what the socket takes; calls written(sequence) with the newest message that it took.
+    /// Writes as much as the socket accepts; calls written(sequence) with the newest written message.
     template <class Written>
     void flush(Written&& written);
 
-    /// Whether so much waits that it is written before the end of the action.
+    /// Whether so much is queued that it is written before the end of the action.
     [[nodiscard]] bool is_due() const noexcept {
         return queue_.pieces() - queue_.held() >= kWriteAtOnce || is_too_much();
     }
@@ -58,25 +58,25 @@ public:
         return queue_.bytes() > pending_bytes_ / 2 || queue_.pieces() > queue_.most_pieces() / 2 ||
                queue_.copies_are_half_full() || connection_->is_broken();
     }
-    /// When the socket has taken nothing for too long; kNever: nothing waits.
+    /// When the output counts as stalled; kNever: nothing is queued.
     [[nodiscard]] std::int64_t stalled_at_ns() const noexcept {
         return moved_ns_ == 0 ? detail::kNever : moved_ns_ + stalled_ns_;
     }
     [[nodiscard]] const OutputQueue& queue() const noexcept { return queue_; }
-    /// An action ended by an exception, maybe within `flush`.
+    /// An action ended with an exception, possibly within `flush`.
     void abandon_flush() noexcept { flushing_ = false; }
     /// Null: none.
     void set_tap(WireTap* tap) noexcept { tap_ = tap; }
 
 private:
-    static constexpr std::size_t kWriteAtOnce = 16;  // messages that wait for the end of an action at most
+    static constexpr std::size_t kWriteAtOnce = 16;  // maximum number of messages that wait for the end of an action
 
     void make_durable() noexcept;
     [[nodiscard]] bool survive_reset();
 
     HostConnection* connection_;
     fix::MessageStore* store_;
-    fix::FileStore* durable_;  // null: the disk is not waited for
+    fix::FileStore* durable_;  // null: without waiting for the disk
     const std::string* name_;
     const core::Moment* stamp_;
     WireTap* tap_{nullptr};
@@ -92,7 +92,7 @@ private:
     std::vector<Sealed> sealed_;  // the oldest first; empty unless there is a standby
     std::size_t sealed_pieces_{0};
     std::uint64_t resets_seen_{0};  // of the store, when the queue began to hold its messages
-    std::int64_t moved_ns_{0};      // monotonic: when the socket last took something; 0: nothing waits
+    std::int64_t moved_ns_{0};      // monotonic: when the socket last accepted bytes; 0: nothing is queued
 };
 
 inline bool OutputPath::add(std::uint64_t sequence, std::string_view bytes) {
@@ -126,7 +126,7 @@ void OutputPath::flush(Written&& written) {
         if (last == 0) break;
         store_->mark_written(last);
         written(last);
-    } while (!blocked && !connection_->is_broken() && queue_.is_ready());  // the called object may have sent more
+    } while (!blocked && !connection_->is_broken() && queue_.is_ready());  // the callback may have sent more
     flushing_ = false;
 }
 

@@ -10,29 +10,29 @@
 
 namespace millpond::engine {
 
-/// What a connection has to send, in order: messages that lie in the session's store, and copies of what lies nowhere
-/// else (resends). Bounded in pieces and in copied bytes. The newest pieces may be held back until they are released.
+/// Output of a connection, in order: messages in the session's store, and copies of bytes that are nowhere else
+/// (resends). Bounded in pieces and in copied bytes. The newest pieces may be held back until they are released.
 ///
 /// Threads: one. Memory: taken in the constructor.
 class OutputQueue {
 public:
     OutputQueue(std::size_t pieces, std::size_t copy_bytes) : pieces_(pieces), copies_(copy_bytes) {}
 
-    /// Bytes that stay where they are until they are written. False when there are too many pieces.
+    /// Adds bytes that stay in place until they are written. False when there are too many pieces.
     [[nodiscard]] bool add_stored(std::uint64_t sequence, std::string_view bytes) noexcept {
         if (count_ == pieces_.size()) return false;
         push({.bytes = bytes, .sequence = sequence, .copy_end = 0});
         return true;
     }
-    /// Copies the bytes. False when there is no room.
+    /// Adds a copy of the bytes. False when there is no room.
     [[nodiscard]] bool add_copy(std::string_view bytes) noexcept { return add_copies(bytes, {}); }
-    /// The same with `more` behind them, in one piece.
+    /// The same with `more` after them, in one piece.
     [[nodiscard]] bool add_copies(std::string_view bytes, std::string_view more) noexcept {
         const auto size = bytes.size() + more.size();
         if (count_ == pieces_.size() || size > copies_.size()) return false;
         auto begin = copy_end_;
         const auto place = begin % copies_.size();
-        if (place + size > copies_.size()) begin += copies_.size() - place;  // a piece lies in one place
+        if (place + size > copies_.size()) begin += copies_.size() - place;  // a piece is contiguous
         if (begin + size - copy_begin_ > copies_.size()) return false;
         auto* const to = copies_.data() + begin % copies_.size();
         std::memcpy(to, bytes.data(), bytes.size());
@@ -42,7 +42,7 @@ public:
         return true;
     }
 
-    /// The newest piece is held back.
+    /// Holds back the newest piece.
     void hold_newest() noexcept {
         ++held_;
         held_bytes_ += at(count_ - 1).bytes.size();
@@ -54,9 +54,9 @@ public:
     [[nodiscard]] std::size_t held() const noexcept { return held_; }
     [[nodiscard]] std::size_t held_bytes() const noexcept { return held_bytes_; }
 
-    /// All that may be written, in one piece.
+    /// All bytes that may be written, in one piece.
     [[nodiscard]] std::vector<char> copy() const { return copied(0, count_ - held_); }
-    /// All that is held back, likewise.
+    /// All bytes that are held back, likewise.
     [[nodiscard]] std::vector<char> copy_held() const { return copied(count_ - held_, count_); }
     void clear() noexcept {
         first_ = count_ = bytes_ = 0;
@@ -64,13 +64,14 @@ public:
         copy_begin_ = copy_end_ = 0;
     }
 
-    /// The pieces at the front, as many as there is room for.
+    /// The first pieces, as many as fit.
     [[nodiscard]] std::size_t front(std::span<std::string_view> into) const noexcept {
         const auto count = std::min(into.size(), count_ - held_);
         for (std::size_t i = 0; i < count; ++i) into[i] = at(i).bytes;
         return count;
     }
-    /// The first `bytes` are written. Returns the number of the last message that is whole out, 0 when none is.
+    /// Removes the first `bytes`, which were written. Returns the number of the last message that is completely
+    /// written, 0 if none is.
     std::uint64_t written(std::size_t bytes) noexcept {
         std::uint64_t last = 0;
         bytes_ -= bytes;
@@ -120,7 +121,7 @@ private:
     std::size_t held_{0};  // pieces at the end
     std::size_t held_bytes_{0};
     std::vector<char> copies_;
-    std::size_t copy_begin_{0};  // positions count on, their place is modulo the size
+    std::size_t copy_begin_{0};  // positions grow, the index is modulo the size
     std::size_t copy_end_{0};
 };
 

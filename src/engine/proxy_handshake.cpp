@@ -22,7 +22,7 @@ constexpr char kName = 3;
 constexpr char kIpv6 = 4;
 constexpr std::string_view kEndOfHead = "\r\n\r\n";
 
-/// The length in a byte, then the text.
+/// The length as one byte, then the text.
 std::string counted(std::string_view text) { return static_cast<char>(text.size()) + std::string{text}; }
 
 std::string_view reply_text(char code) noexcept {
@@ -137,7 +137,7 @@ void ProxyHandshake::on_reply() {
     step_ = Step::bound;
 }
 
-/// One byte at a time: those behind the head are the counterparty's.
+/// One byte at a time: bytes after the head come from the counterparty.
 void ProxyHandshake::on_response() {
     if (!input_.ends_with(kEndOfHead)) {
         if (input_.size() == kMostResponse) return fail("its response is too long");

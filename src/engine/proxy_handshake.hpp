@@ -10,15 +10,15 @@
 
 namespace millpond::engine {
 
-/// What is said to a proxy before its connection is one to the counterparty. Bytes go in and bytes come out; it never
-/// wants a byte behind the proxy's last answer.
+/// The handshake with a proxy, before its connection leads to the counterparty. Bytes go in and bytes come out; it
+/// never reads a byte after the proxy's last answer.
 ///
 /// Threads: one. Source: RFC 1928 (SOCKS5), RFC 1929 (its user names), RFC 9110, section 9.3.6 (CONNECT).
 class ProxyHandshake {
 public:
     enum class State : std::uint8_t { going_on, done, failed };
 
-    /// target: the counterparty. Throws std::invalid_argument when a name is too long for the proxy's protocol.
+    /// target: the counterparty. Throws std::invalid_argument if a name is too long for the proxy's protocol.
     ProxyHandshake(const Proxy& proxy, const Host& target);
 
     [[nodiscard]] State state() const noexcept { return state_; }
@@ -27,7 +27,7 @@ public:
     /// Bytes to send.
     [[nodiscard]] std::string_view output() const noexcept { return std::string_view{output_}.substr(sent_); }
     void sent(std::size_t bytes) noexcept { sent_ += bytes; }
-    /// How many bytes may be read now.
+    /// Number of bytes that may be read now.
     [[nodiscard]] std::size_t wanted() const noexcept { return wanted_ - input_.size(); }
     /// At most wanted().
     void take(std::string_view bytes);

@@ -5,7 +5,7 @@
 
 namespace millpond::engine {
 
-/// How many messages a peer may send: a bucket that fills at a rate and may be overdrawn by what came at once.
+/// Limits the messages of a peer: a bucket that fills at a rate, and that messages received together may overdraw.
 ///
 /// Threads: one.
 /// Source:  token bucket, RFC 2697 section 3 (one rate, one size).
@@ -26,7 +26,7 @@ public:
         tokens_ -= static_cast<double>(messages);
         return tokens_ >= 0;
     }
-    /// When it is not overdrawn any more.
+    /// When it will no longer be overdrawn.
     [[nodiscard]] std::int64_t free_at_ns() const noexcept {
         if (tokens_ >= 0) return filled_ns_;
         return filled_ns_ + static_cast<std::int64_t>(-tokens_ / per_second_ * 1e9) + 1;

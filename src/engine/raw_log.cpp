@@ -175,7 +175,7 @@ void RawLog::write_line(const Piece& piece, std::uint64_t& at) {
 
 void RawLog::hide_secrets(const Piece& piece) {
     if (streams_.size() > kMostStreams) {
-        streams_.clear();  // sessions come and go; what is in the middle of a message counts as lost
+        streams_.clear();  // sessions start and end; an incomplete message counts as lost
         ++losses_;
     }
     stream_.assign(1, piece.direction == Direction::in ? '<' : '>');

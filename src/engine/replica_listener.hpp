@@ -19,7 +19,7 @@
 
 namespace millpond::engine {
 
-/// Lets primaries in and writes what they say into the stores of their sessions, on its I/O thread.
+/// Accepts primaries and writes their messages into the stores of their sessions, on its I/O thread.
 class ReplicaServer::Listener final : public detail::Participant, public detail::Watcher, public ConnectionOwner {
 public:
     Listener(IoThread& io, Options options);
@@ -51,13 +51,13 @@ private:
         std::unique_ptr<Connection> connection;
         InputBuffer input;
         OutputQueue output;
-        Replica* replica;  // null: it has not said which
+        Replica* replica;  // null: it has not identified its session
         std::int64_t heard_ns;
     };
 
     [[nodiscard]] Replica* find(std::string_view name) const noexcept;
     void make_room(core::Moment now);
-    /// False when the connection is to end.
+    /// False if the connection must end.
     [[nodiscard]] bool take(Guest& guest, core::Moment now);
     [[nodiscard]] bool take_hello(Guest& guest, core::Moment now);
     [[nodiscard]] bool refuse(Guest& guest, replication::Reason reason, std::uint64_t epoch, std::string_view text);

@@ -178,7 +178,7 @@ void ReplicaServer::Listener::on_ready(std::uint32_t events, core::Moment now) {
     io_->wants_timer(slot_, next_deadline_ns());
 }
 
-/// The oldest stranger leaves where there are too many.
+/// If there are too many strangers, the oldest is disconnected.
 void ReplicaServer::Listener::make_room(core::Moment now) {
     const auto is_stranger = [](const auto& guest) { return guest->replica == nullptr; };
     if (static_cast<std::size_t>(std::ranges::count_if(guests_, is_stranger)) < kMostStrangers) return;
@@ -236,7 +236,7 @@ bool ReplicaServer::Listener::refuse_of_promoted(Guest& guest, const Replica& re
                   "the standby runs the session itself: start it again, so that it becomes the standby");
 }
 
-/// Who it is. False: it is refused.
+/// Identifies the primary. False: it is refused.
 bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
     const auto read = replication::read_frame(guest.input.filled(), 0);
     if (!read && read.error() == replication::Fault::incomplete) return true;
@@ -261,7 +261,7 @@ bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
         const std::lock_guard guard{lock_};
         ++replica.status.connections;
     }
-    // The first one may be half open: the primary knows better.
+    // The first connection may be half open, and the primary has given it up.
     for (const auto& other : guests_) {
         if (other->replica != &replica) continue;
         static_cast<void>(refuse(*other, Reason::replaced, 0, "a newer connection came for the session"));
@@ -287,7 +287,7 @@ bool ReplicaServer::Listener::take_hello(Guest& guest, core::Moment now) {
     return true;
 }
 
-/// The connection ends; what is in its output is written.
+/// Ends the connection after its output is written.
 void ReplicaServer::Listener::part(Guest& guest, std::string_view why, core::Moment now) {
     if (guest.connection == nullptr) return;
     if (auto* const replica = std::exchange(guest.replica, nullptr)) {

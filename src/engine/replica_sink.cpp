@@ -15,7 +15,7 @@ bool ReplicaSink::attach(fix::FileStore& store) noexcept {
     auto standing = store.standing();
     if (standing.role == StoreRole::promoted && !standing.is_superseded()) return false;
     if (standing.is_replica()) return true;
-    // What it has sent while it ran may differ from what the machine that took over has sent.
+    // Messages that it has sent may differ from those of the machine that took over.
     standing.role = StoreRole::filling;
     store.set_standing(standing);
     return true;
@@ -32,7 +32,7 @@ void ReplicaSink::promote(fix::FileStore& store) noexcept {
     standing.replica_next = 0;
     standing.role = StoreRole::promoted;
     store.set_standing(standing);
-    static_cast<void>(store.sync());  // the process may die now, the machine a moment later
+    static_cast<void>(store.sync());  // the process may die now, and the machine shortly after
 }
 
 void ReplicaSink::refuse(const Fault& fault, OutputQueue& output) {
@@ -147,7 +147,7 @@ ReplicaSink::Applied ReplicaSink::apply(const Reset& reset) {
     return std::nullopt;
 }
 
-/// A process that dies in between leaves what leads to a duplicate, never to a loss.
+/// A process that dies in between leaves a state that leads to a duplicate, never to a loss.
 ReplicaSink::Applied ReplicaSink::apply(const Progress& progress) {
     if (progress.next_sender != store_->next_sender()) store_->set_next_sender(progress.next_sender);
     auto standing = store_->standing();

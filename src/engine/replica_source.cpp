@@ -11,7 +11,7 @@ using namespace replication;
 
 namespace {
 
-/// A number that no other store has.
+/// A unique number of the store.
 std::uint64_t new_lineage() {
     std::random_device random;
     return (std::uint64_t{random()} << 32U) | random() | 1U;
@@ -53,7 +53,7 @@ void ReplicaSource::disconnect() noexcept {
     if (state_ != State::superseded) state_ = State::idle;
     output_->clear();
     marks_ = sent_ = first_ = 0;
-    published_sender_ = 0;  // what was on its way is said again
+    published_sender_ = 0;  // unacknowledged frames are sent again
 }
 
 void ReplicaSource::refuse(std::string why) {
@@ -91,7 +91,7 @@ std::size_t ReplicaSource::take(std::span<const std::byte> bytes, std::int64_t n
     return done;
 }
 
-/// What keeps the standby from being filled; empty: nothing.
+/// Why the standby cannot be filled; empty if it can.
 std::string ReplicaSource::fault_of(const Position& standby) const {
     const auto own = position_of(*store_);
     if (standby.epoch < own.epoch) return {};
@@ -112,12 +112,12 @@ std::string ReplicaSource::fault_of(const Position& standby) const {
     return "the standby has another message " + std::to_string(standby.next_sender - 1) + " than we have";
 }
 
-/// The first message that it does not have, or that may differ from ours.
+/// The first message that the standby lacks, or that may differ from ours.
 std::uint64_t ReplicaSource::resume_at(const Position& standby) const noexcept {
     const auto own = position_of(*store_);
     if (standby.creation_utc_ns != own.creation_utc_ns) return 1;
     if (standby.epoch == own.epoch) return standby.next_sender;
-    // Behind the promotion its messages are others.
+    // After the promotion its messages differ.
     if (standby.epoch + 1 == own.epoch && own.epoch_first != 0) return std::min(standby.next_sender, own.epoch_first);
     return 1;
 }
@@ -172,7 +172,7 @@ void ReplicaSource::publish(std::int64_t now_ns, bool again) {
     const auto resets = store_->counters().resets.read();
     if (resets != resets_seen_) {
         resets_seen_ = resets;
-        // What waits was of the numbers before. What is on its way is acknowledged in front of it.
+        // Waiting messages have the former numbers. Frames already sent are acknowledged before.
         marks_ = sent_;
         cursor_ = 1;
         acked_sender_ = 1;
@@ -188,7 +188,7 @@ void ReplicaSource::add_mark(std::int64_t now_ns) {
     published_target_ = store_->next_target();
     ++serial_;
     if (state_ != State::filling && state_ != State::attached) return;
-    // The last place is never sent while it is the last, so that it can always stand for a later moment.
+    // The last entry is not sent while it is the last, so that it can be updated to a later position.
     auto at_ns = now_ns;
     if (marks_ == kMostMarks) {
         --marks_;
@@ -216,7 +216,7 @@ bool ReplicaSource::write_records(std::uint64_t end) {
         if (!write_frame(*output_, Record{cursor_, *message})) return false;
         ++cursor_;
     }
-    cursor_ = end;  // or it was set back
+    cursor_ = end;  // or it was reset
     return true;
 }
 

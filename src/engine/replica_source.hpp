@@ -13,25 +13,25 @@
 
 namespace millpond::engine {
 
-/// Where a store stands, for the other side of a replication.
+/// The position of a store, for the other side of a replication.
 [[nodiscard]] replication::Position position_of(const fix::FileStore& store) noexcept;
 
-/// The primary's side of a replication: reads the session's store and says what the standby does not have yet. Knows no
+/// The primary's side of a replication: reads the session's store and sends what the standby does not have yet. Has no
 /// socket and no clock.
 ///
-/// `publish` is called where both sequence numbers belong to each other: at the end of an action. It gives the moment a
-/// serial, which the standby acknowledges when its store has all that came before.
+/// `publish` is called when both sequence numbers are consistent: at the end of an action. It gives the position a
+/// serial, which the standby acknowledges when its store has everything before it.
 ///
 /// Threads: that of the session.
-/// Memory:  none of its own; what waits is in the session's store, and what is on its way in `output`.
+/// Memory:  none of its own; waiting messages are in the session's store, frames in `output`.
 class ReplicaSource {
 public:
     enum class State : std::uint8_t {
         idle,        ///< No connection.
-        greeting,    ///< Said Hello.
-        filling,     ///< The standby lacks what came before this connection.
-        attached,    ///< It has had everything once.
-        refused,     ///< The connection is to end: failure() says why.
+        greeting,    ///< Hello was sent.
+        filling,     ///< The standby lacks messages from before this connection.
+        attached,    ///< It has been complete once.
+        refused,     ///< The connection must end: failure() has the reason.
         superseded,  ///< The same, for good: the standby has a greater epoch.
     };
 
@@ -41,13 +41,13 @@ public:
     /// A connection is there. is_whole: the counterparty has nothing that the standby has not acknowledged.
     void greet(bool is_whole, std::int64_t now_ns);
     void disconnect() noexcept;
-    /// The store has a greater epoch now: it is superseded no more.
+    /// The store has a greater epoch now: it is no longer superseded.
     void restart() noexcept { state_ = State::idle; }
-    /// Takes what the standby says; gives the bytes that it is done with.
+    /// Handles the standby's frames; returns the number of consumed bytes.
     [[nodiscard]] std::size_t take(std::span<const std::byte> bytes, std::int64_t now_ns);
-    /// Notes where the store stands, if that changed, or in any case with `again`.
+    /// Records the position of the store if it changed, or in any case with `again`.
     void publish(std::int64_t now_ns, bool again = false);
-    /// Writes what `output` has room for.
+    /// Writes frames while `output` has room.
     void pump();
 
     /// Whether it would write more if there were room.
@@ -57,19 +57,19 @@ public:
     [[nodiscard]] const std::string& failure() const noexcept { return failure_; }
     /// Of the standby, once it is superseded.
     [[nodiscard]] std::uint64_t superseded_by() const noexcept { return superseded_by_; }
-    /// Of the newest moment.
+    /// Serial of the newest position.
     [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
-    /// The newest serial that the standby has.
+    /// The newest acknowledged serial.
     [[nodiscard]] std::uint64_t acked() const noexcept { return acked_; }
-    /// Messages that it may not have.
+    /// Messages that are not acknowledged.
     [[nodiscard]] std::uint64_t behind() const noexcept;
-    /// When the oldest moment that it does not have was; 0: it has all.
+    /// Time of the oldest position that is not acknowledged; 0: all are.
     [[nodiscard]] std::int64_t waiting_since_ns() const noexcept { return marks_ == 0 ? 0 : mark(0).at_ns; }
-    /// Messages that were not in the store any more when their turn came.
+    /// Messages that were no longer in the store when their turn came.
     [[nodiscard]] std::uint64_t skipped() const noexcept { return skipped_; }
 
 private:
-    /// A moment, on its way.
+    /// A position that was sent.
     struct Mark {
         std::uint64_t serial;
         std::uint64_t next_sender;
@@ -101,7 +101,7 @@ private:
     std::size_t sent_{0};  // of marks_: the others wait for room
     std::uint64_t serial_{0};
     std::uint64_t acked_{0};
-    std::uint64_t attach_at_{0};     // serial with which the standby has had everything once
+    std::uint64_t attach_at_{0};     // serial with which the standby became complete
     std::uint64_t cursor_{1};        // the next record to write
     std::uint64_t acked_sender_{1};  // next_sender of the acked mark
     std::uint64_t published_sender_{0};

@@ -13,7 +13,7 @@ constexpr std::uint32_t kFirstType = 1;
 static_assert(std::is_same_v<std::variant_alternative_t<7, Frame>, Ack>);  // a frame's type is its index + 1
 constexpr std::size_t kRecordIndex = 4;
 
-/// Reads fields one after the other; reading behind the end gives 0 and a fault.
+/// Reads fields one after the other; reading past the end returns 0 and sets a fault.
 class Fields {
 public:
     explicit Fields(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
@@ -75,7 +75,7 @@ public:
         size_ += text.size();
         return *this;
     }
-    /// Behind all: the length in front.
+    /// At the end: sets the length at the start.
     [[nodiscard]] std::string_view finish(std::size_t behind) noexcept {
         core::store_le(bytes_.data(), static_cast<std::uint32_t>(size_ - kHeaderBytes + behind));
         return {reinterpret_cast<const char*>(bytes_.data()), size_};
@@ -90,7 +90,7 @@ private:
 
 std::uint32_t size_of(std::string_view text) noexcept { return static_cast<std::uint32_t>(text.size()); }
 
-/// Whether magic and version are ours; those of another version are read no further.
+/// Whether magic and version are ours; the rest of another version is not read.
 bool is_ours(Fields& in, std::uint32_t& version, bool& is_alien) noexcept {
     std::uint64_t magic = 0;
     in >> magic >> version;
@@ -165,7 +165,7 @@ void write(Bytes& out, const Refused& refused) noexcept {
 void write(Bytes& out, const Begin& begin) noexcept {
     out << begin.epoch << begin.creation_utc_ns << begin.next_sender << begin.is_whole;
 }
-void write(Bytes& out, const Record& record) noexcept { out << record.sequence; }  // the message comes behind it
+void write(Bytes& out, const Record& record) noexcept { out << record.sequence; }  // followed by the message
 void write(Bytes& out, const Reset& reset) noexcept { out << reset.creation_utc_ns; }
 void write(Bytes& out, const Progress& progress) noexcept {
     out << progress.serial << progress.next_sender << progress.next_target;

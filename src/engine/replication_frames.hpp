@@ -9,13 +9,13 @@
 
 #include "output_queue.hpp"
 
-/// What a primary and its standby say to each other, one connection for each session. Each frame is 4 bytes of length
-/// (of what follows the type), 4 bytes of type, and that. All integers are little-endian.
+/// The protocol between a primary and its standby, one connection for each session. Each frame is 4 bytes of length (of
+/// the body), 4 bytes of type, and the body. All integers are little-endian.
 ///
 ///     primary                                      standby
-///     Hello    1  who I am, where I stand    ->
-///                                            <-    Welcome 2  where I stand, or
-///                                            <-    Refused 3  why not, and the connection ends
+///     Hello    1  my session and position    ->
+///                                            <-    Welcome 2  my position, or
+///                                            <-    Refused 3  the reason; the connection ends
 ///     Begin    4  your next number           ->
 ///     Record   5  a message as it was sent   ->
 ///     Reset    6  both numbers are 1 again   ->
@@ -23,20 +23,20 @@
 ///                 each other here
 ///                                            <-    Ack     8  everything up to this Progress is in my store
 ///
-/// The fields are those of the structs below in their order; texts come last, behind their lengths.
+/// The fields are those of the structs below in their order; texts come last, after their lengths.
 namespace millpond::engine::replication {
 
 inline constexpr std::uint64_t kMagic = 0x31'59'42'54'53'4E'50'4DULL;  // "MPNSTBY1"
 inline constexpr std::uint32_t kVersion = 1;
 inline constexpr std::size_t kHeaderBytes = 8;
 inline constexpr std::size_t kMostControlBytes = 4096;  ///< Of any frame but a Record.
-inline constexpr std::size_t kRecordExtraBytes = 8;     ///< In front of a Record's message.
+inline constexpr std::size_t kRecordExtraBytes = 8;     ///< Before a Record's message.
 
-/// Where a store stands.
+/// Position of a store.
 struct Position {
     std::uint64_t epoch{0};
     std::uint64_t epoch_first{0};
-    std::int64_t creation_utc_ns{0};  ///< When the numbers last began at 1.
+    std::int64_t creation_utc_ns{0};  ///< When the numbers last started at 1.
     std::uint64_t next_sender{1};
     std::uint64_t next_target{1};
     std::uint64_t newest{0};   ///< Hash of the newest message; 0: there is none.
@@ -64,8 +64,8 @@ enum class Reason : std::uint32_t {
     unknown_session,  ///< The standby has no such session.
     superseded,       ///< The standby has taken over.
     replaced,         ///< A newer connection came for the session.
-    store,            ///< The standby's store does not take it.
-    protocol,         ///< A frame that makes no sense.
+    store,            ///< The standby's store refuses it.
+    protocol,         ///< An invalid frame.
 };
 
 struct Refused {
@@ -105,8 +105,8 @@ using Frame = std::variant<Hello, Welcome, Refused, Begin, Record, Reset, Progre
 
 enum class Fault : std::uint8_t {
     incomplete,  ///< Need more bytes.
-    too_long,    ///< Longer than any frame of its type: end the connection.
-    malformed,   ///< No frame of this protocol: end the connection.
+    too_long,    ///< Longer than any frame of its type: close the connection.
+    malformed,   ///< Not a frame of this protocol: close the connection.
 };
 
 struct Read {
@@ -114,7 +114,7 @@ struct Read {
     std::size_t bytes;  ///< That it takes.
 };
 
-/// The frame at the front. most_message: the longest message of a Record. A Hello or Welcome of another version has
+/// The first frame. most_message: the longest message of a Record. A Hello or Welcome of another version has
 /// that version and nothing else. Texts point into `bytes`.
 [[nodiscard]] std::expected<Read, Fault> read_frame(std::span<const std::byte> bytes,
                                                     std::size_t most_message) noexcept;

@@ -16,7 +16,7 @@ namespace millpond::engine {
 /// The sessions of an acceptor. A Logon names one by BeginString, SenderCompID and TargetCompID (FIX session layer,
 /// section 4.2: an identity has one connection at a time, and a second one does not disturb the first).
 ///
-/// Threads: any; the list changes when sessions are added or taken away only.
+/// Threads: any; the list changes only when sessions are added or removed.
 class Roster {
 public:
     enum class Refusal : std::uint8_t {
@@ -27,13 +27,13 @@ public:
     /// Its identity must not be there yet.
     void add(std::shared_ptr<SessionHost> host);
     void remove(const SessionHost& host);
-    /// The session with this identity; null when there is none.
+    /// The session with this identity; null if there is none.
     [[nodiscard]] std::shared_ptr<SessionHost> find(const fix::SessionConfig& identity) const;
-    /// The session that a Logon asks for; null when there is none.
+    /// The session that a Logon names; null if there is none.
     [[nodiscard]] std::shared_ptr<SessionHost> named_by(const fix::Message& logon) const;
-    /// The field of a Logon that asks for no session: the one that differs from the session nearest to it.
+    /// The wrong field of a Logon that names no session: the one that differs from the most similar session.
     [[nodiscard]] fix::Tag fault_of(const fix::Message& logon) const;
-    /// The session that a Logon asks for, claimed for its connection.
+    /// The session that a Logon names, claimed for its connection.
     [[nodiscard]] std::expected<std::shared_ptr<SessionHost>, Refusal> claim(const fix::Message& logon) const;
     [[nodiscard]] std::vector<std::shared_ptr<SessionHost>> all() const;
     [[nodiscard]] std::size_t claimed() const;

@@ -22,7 +22,7 @@ bool Sender::pump(SenderHost& host, core::Moment now, std::size_t most) {
             if (!take(staged_)) return false;
             staged_full_ = true;
             attempts_ = 0;
-            // From here on a step of the system's clock changes nothing.
+            // From here on a step of the system clock has no effect.
             staged_deadline_ns_ =
                 staged_.deadline_utc_ns == 0 ? kNever : now.monotonic_ns + (staged_.deadline_utc_ns - now.utc_ns);
             counters_.taken.add();
@@ -42,7 +42,7 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     auto& session = host.session();
     if (!session.takes_messages()) {
         if (options_.while_down == WhileDown::keep) return keep_staged(host);
-        // A connection that is about to end may be followed by another.
+        // Another connection may follow one that is about to end.
         const bool is_ending = session.state() == fix::Session::State::active;
         if (is_ending || options_.while_down == WhileDown::hold) return Step::wait;
         fail_staged(SendFailure::not_logged_on);
@@ -53,7 +53,7 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     const auto refused_before = session.store().counters().refused.read();
     const auto sequence = session.store().next_sender();
     const auto begin = core::ticks();
-    // In front of the send: that may find that the socket took everything.
+    // Before the send, which may report that everything was written.
     in_flight_[last_ & (in_flight_.size() - 1)] = {staged_.token, sequence, begin};
     ++last_;
     if (!send(session, staged_, host.stamp())) {
@@ -72,11 +72,11 @@ Sender::Step Sender::send_staged(SenderHost& host, core::Moment now) {
     return Step::done;
 }
 
-/// There is no session: the message gets its number all the same.
+/// Not logged on: the message gets its number nevertheless.
 Sender::Step Sender::keep_staged(SenderHost& host) {
     auto& session = host.session();
     const auto now = host.stamp();
-    // A session that is being made or ended is one soon, or is over.
+    // A session that is logging on or out will soon be logged on or disconnected.
     const bool is_between = session.state() != fix::Session::State::disconnected;
     if (!session.may_keep(now) || (is_between && !is_filling())) return Step::wait;
     const auto refused_before = session.store().counters().refused.read();
@@ -97,7 +97,7 @@ void Sender::release_staged() noexcept {
     staged_full_ = false;
 }
 
-/// The connection must move first. What waits too often fails.
+/// The connection must make progress first. A message that waits too often fails.
 Sender::Step Sender::busy() noexcept {
     counters_.retried.add();
     if (options_.max_attempts == 0 || ++attempts_ < options_.max_attempts) return Step::wait;

@@ -13,12 +13,12 @@
 
 namespace millpond::engine {
 
-/// The senders of a session: lets each send some messages in turn, and reports to them what the socket took.
+/// Lets the senders of a session send some messages in turn, and reports to them what was written to the socket.
 ///
 /// Threads: the I/O thread's.
 class SenderPump final : public detail::SenderHost {
 public:
-    /// All must outlive it. stamp: the newest time known.
+    /// All must outlive it. stamp: the latest known time.
     SenderPump(fix::Session& session, const OutputPath& output, const core::Moment& stamp) noexcept
         : session_(&session), output_(&output), stamp_(&stamp) {}
     ~SenderPump() = default;
@@ -27,19 +27,19 @@ public:
     void remove(detail::Sender& sender) noexcept { std::erase(senders_, &sender); }
     [[nodiscard]] bool empty() const noexcept { return senders_.empty(); }
 
-    /// Calls flush() where something waits to be written. True: there may be more to send at once.
+    /// Calls flush() if something is queued. True: there may be more to send at once.
     template <class Flush>
     [[nodiscard]] bool run(core::Moment now, Flush&& flush) {
         constexpr std::size_t kMessagesATurn = 64;  // of a sender, before others get theirs
         bool more = false;
         for (std::size_t i = 0; i < senders_.size(); ++i) {
             more = senders_[i]->pump(*this, now, kMessagesATurn) || more;
-            // What a sender waits for may be out already.
+            // Messages of the sender may be written already.
             if (!output_->queue().empty()) flush();
         }
         return more;
     }
-    /// The socket has every message up to this number.
+    /// Every message up to this number is written to the socket.
     void on_written(std::uint64_t sequence) noexcept {
         for (auto* sender : senders_) sender->on_written(sequence);
     }
@@ -50,18 +50,18 @@ public:
         for (auto* sender : senders_) sender->on_disconnect();
     }
 
-    /// Refuses the producers from now on.
+    /// Refuses messages of producers from now on.
     void close() noexcept {
         for (auto* sender : senders_) sender->close();
     }
     void fail_all(SendFailure failure) noexcept {
         for (auto* sender : senders_) sender->fail_all(failure);
     }
-    /// Whether nothing waits and nothing is in flight.
+    /// Whether nothing is queued and nothing is in flight.
     [[nodiscard]] bool idle() const noexcept {
         return std::ranges::all_of(senders_, [](auto* sender) { return sender->idle(); });
     }
-    /// When a message that waits expires; kNever: none does.
+    /// When the next queued message expires; kNever: none does.
     [[nodiscard]] std::int64_t next_deadline_ns() const noexcept {
         auto next = detail::kNever;
         for (const auto* sender : senders_) next = std::min(next, sender->next_deadline_ns());

@@ -6,7 +6,7 @@
 
 namespace millpond::engine {
 
-/// Marks the time in which what is sent waits for the end of an action. Where the action ends by an exception, the
+/// Marks the duration of an action, during which output is collected. If the action ends with an exception, the
 /// connection ends in the next round.
 class SessionHost::Acting {
 public:
@@ -23,8 +23,8 @@ private:
     SessionHost* host_;
 };
 
-/// What is done between two looks at the connection: its output is written at the end. Within another action it is a
-/// part of that. Throws what the application's callbacks throw.
+/// Runs `work` as one action, whose output is written at its end. Within another action it is part of that. Throws what
+/// the application's callbacks throw.
 template <class Work>
 void SessionHost::act(core::Moment now, Work&& work) {
     stamp_ = now;

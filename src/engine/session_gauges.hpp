@@ -13,7 +13,7 @@
 
 namespace millpond::engine {
 
-/// What other threads may know of a session.
+/// State of a session that other threads may read.
 ///
 /// Threads: written on the session's I/O thread; status and add_metrics on any.
 class SessionGauges {
@@ -53,7 +53,7 @@ public:
 private:
     const std::string* name_;
     const fix::Session* session_;
-    mutable std::mutex peer_lock_;  // of peer_text_, which changes with connections only
+    mutable std::mutex peer_lock_;  // protects peer_text_, which changes only with connections
     std::string peer_text_;
 };
 

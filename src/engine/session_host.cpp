@@ -57,7 +57,7 @@ void SessionHost::begin(HostObserver* observer) {
 void SessionHost::end() {
     observer_ = nullptr;
     ended_ = true;
-    // The engine is being destroyed: what the application's callbacks throw has nowhere to go.
+    // The engine is being destroyed: exceptions of the application's callbacks cannot be passed on.
     const auto quietly = [](const auto& call) {
         try {
             call();
@@ -92,7 +92,7 @@ bool SessionHost::schedule_is_over(std::int64_t utc_ns) const noexcept {
 
 bool SessionHost::claim_after_reading(core::Moment now) {
     if (claim()) return true;
-    // The last bytes first, then the end behind them.
+    // The last bytes first, then the end of the connection.
     for (std::size_t turn = 0; turn < kReadsBeforeClaim && connection_.exists(); ++turn) on_ready(*connection_, now);
     return claim();
 }
@@ -166,7 +166,7 @@ bool SessionHost::may_log_on(const fix::Message& logon) {
     return (guard_ == nullptr || keeps_user(logon)) && application_->may_log_on(*this, logon);
 }
 
-/// A guard is asked once for each connection, before its first Logon; a later one must not ask for more than that.
+/// A guard is asked once for each connection, before its first Logon; a later Logon must not need more rights.
 bool SessionHost::keeps_user(const fix::Message& logon) {
     const auto user = logon.text(fix::tag::kUsername).value_or("");
     if (session_.state() == fix::Session::State::awaiting_logon) {
@@ -231,12 +231,12 @@ void SessionHost::finish_action(core::Moment now) {
     io_->wants_timer(handle_.slot(), next_deadline_ns());
 }
 
-/// A callback threw in the middle of an action. What the session has taken and what not is not known.
+/// A callback threw in the middle of an action. It is unknown which messages the session has processed.
 void SessionHost::abandon_action() noexcept {
     acting_ = false;
     output_.abandon_flush();
     if (connection_.exists()) cut(Closed::application_error);
-    io_->wants_timer(handle_.slot(), 0);  // what is left to do is done in the next round
+    io_->wants_timer(handle_.slot(), 0);  // the remaining work is done in the next round
 }
 
 void SessionHost::on_logon_refused(const fix::LogonRefusal& why) {
@@ -278,19 +278,19 @@ void SessionHost::let_go(core::Moment now) {
     output_.clear();
     input_.clear();
     const bool knew_of_it = session_.state() != fix::Session::State::disconnected;
-    if (knew_of_it) store_->mark_written(store_->next_sender() - 1);  // what was not written is asked for again
+    if (knew_of_it) store_->mark_written(store_->next_sender() - 1);  // the peer will request what was not written
     senders_.on_disconnect();
     gauges_.forget_peer();
     gauges_.last_closed.store(reason, std::memory_order_relaxed);
     told_ = reason;
     give_up_claim();
     if (observer_ != nullptr) observer_->on_host_closed(reason, now);
-    if (!senders_.empty()) signal();  // what is kept while there is no session
+    if (!senders_.empty()) signal();  // messages kept while not logged on
     linger_ns_ = 0;
     if (knew_of_it) session_.on_disconnect(now);  // last: it calls the application
 }
 
-/// Last of all, so that an exception finds everything done.
+/// Last, so that everything is done when the callback throws.
 void SessionHost::tell_closed() {
     if (const auto reason = std::exchange(told_, Closed::none); reason != Closed::none) {
         application_->on_closed(*this, reason);
@@ -325,7 +325,7 @@ std::int64_t SessionHost::on_timer(core::Moment now) {
     return next_deadline_ns();
 }
 
-/// Traffic keeps a session warm.
+/// Only while idle: traffic keeps a session warm.
 void SessionHost::warm_up(core::Moment now) noexcept {
     const auto& counters = session_.counters();
     const auto messages = counters.received.read() + counters.sent.read();
@@ -334,7 +334,7 @@ void SessionHost::warm_up(core::Moment now) noexcept {
     if (io_->may_warm_up(now)) {
         session_.warm_up(now);
         io_->warm_up_socket(now);
-        signal();  // what a producer's message runs through before it is taken
+        signal();  // warms the path of a producer's message too
     } else {
         warm_up_ns_ = now.monotonic_ns + std::min<std::int64_t>(warm_up_every_ns_, IoThread::kLeastWarmUp.count());
     }

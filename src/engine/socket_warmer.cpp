@@ -28,7 +28,7 @@ net::SocketAddress own_address(int socket) noexcept {
 SocketWarmer::SocketWarmer() noexcept {
     try {
         connect();
-    } catch (const std::exception&) {  // no address, no descriptors: messages are sent all the same
+    } catch (const std::exception&) {  // no address or no descriptors: messages are sent nevertheless
         sending_ = {};
     }
 }
@@ -50,7 +50,7 @@ bool SocketWarmer::touch(core::Moment now) noexcept {
     if (!sending_ || now.monotonic_ns < next_ns_) return false;
     next_ns_ = now.monotonic_ns + kLeastTime.count();
     const auto sent = ::send(sending_.get(), room_.data(), room_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    // More than one message, where the last one came late.
+    // More than one message, if the last one arrived late.
     while (::recv(receiving_.get(), room_.data(), room_.size(), MSG_DONTWAIT) == static_cast<ssize_t>(room_.size())) {
     }
     return sent > 0;

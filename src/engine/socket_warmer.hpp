@@ -9,21 +9,21 @@
 
 namespace millpond::engine {
 
-/// A TCP connection of a thread with itself over loopback. A message on it brings into the caches what the kernel needs
-/// to send on others.
+/// A TCP connection of a thread to itself over loopback. A message on it brings the code and data that the kernel needs
+/// for sending into the caches.
 ///
 /// Threads: one.
 /// Memory:  two sockets.
 class SocketWarmer {
 public:
-    static constexpr std::chrono::nanoseconds kLeastTime{900'000};  ///< Between two messages.
+    static constexpr std::chrono::nanoseconds kLeastTime{900'000};  ///< Minimum time between two messages.
 
-    /// Without a connection, where the system gives none.
+    /// Has no connection if the system refuses it.
     SocketWarmer() noexcept;
 
     [[nodiscard]] bool is_connected() const noexcept { return bool{sending_}; }
-    /// Sends a message and takes what has come; nothing if the last one was sent less than kLeastTime ago. Two or three
-    /// system calls that do not wait. False: nothing was sent.
+    /// Sends a message and reads earlier ones, unless the last one was sent less than kLeastTime ago. Two or three
+    /// non-blocking system calls. False: nothing was sent.
     bool touch(core::Moment now) noexcept;
 
 private:

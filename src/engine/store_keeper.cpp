@@ -40,7 +40,7 @@ void StoreKeeper::run() {
     core::MomentClock clock;
     while (!stopping_) {
         for (auto* store : stores_) {
-            // An error costs history only, and the next round tries again.
+            // An error costs only history, and the next round tries again.
             [[maybe_unused]] const auto error = store->maintain(clock.now());
         }
         changed_.wait_for(guard, kPace);

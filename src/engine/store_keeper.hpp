@@ -10,8 +10,8 @@
 
 namespace millpond::engine {
 
-/// Does what stores in files need time for (FileStore::maintain) on a thread of its own, which runs from the first
-/// store on. What fails is tried again.
+/// Runs FileStore::maintain, which takes time, on a separate thread that starts with the first store. Failures are
+/// retried.
 ///
 /// Threads: any.
 class StoreKeeper {
@@ -22,7 +22,7 @@ public:
     StoreKeeper& operator=(const StoreKeeper&) = delete;
 
     void keep(fix::FileStore& store);
-    /// When it returns the store is not used any more.
+    /// When it returns, the store is no longer used.
     void forget(const fix::FileStore& store);
 
 private:

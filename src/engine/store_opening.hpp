@@ -11,7 +11,7 @@ namespace millpond::engine {
 
 [[nodiscard]] fix::StoreIdentity identity_of(const fix::SessionConfig& config);
 
-/// Throws std::invalid_argument that names the session when its store would be too small for its messages.
+/// Throws std::invalid_argument that names the session if its store would be too small for its messages.
 void check_store(const SessionOptions& options);
 
 /// The session's store, in memory or in files. Throws as check_store and fix::FileStore do.

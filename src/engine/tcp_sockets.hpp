@@ -10,26 +10,26 @@
 /// TCP sockets that never block. Source: tcp(7), connect(2).
 namespace millpond::engine {
 
-/// One that begins to connect to `to`, from `from` where that is not empty. None with errno when that failed.
+/// A socket that starts to connect to `to`, from `from` if that is not empty. On failure none, with errno.
 [[nodiscard]] core::Descriptor connecting_socket(const net::SocketAddress& to, const net::SocketAddress& from = {});
-/// What became of it, once it is writable: 0, or an errno.
+/// The result of connecting, once it is writable: 0, or an errno.
 [[nodiscard]] int connect_error(int socket) noexcept;
 
 struct ListeningSocket {
     core::Descriptor socket;
     std::uint16_t port;  ///< As bound.
 };
-/// Throws std::system_error that names the place.
+/// Throws std::system_error that names the address.
 [[nodiscard]] ListeningSocket listening_socket(const std::string& address, std::uint16_t port);
 
 struct AcceptedSocket {
     core::Descriptor socket;
     net::SocketAddress peer;
 };
-/// The next connection; nothing when there is none.
+/// The next connection; nothing if there is none.
 [[nodiscard]] std::optional<AcceptedSocket> accepted_socket(int listening) noexcept;
 
-/// Each write goes out at once.
+/// Sends each write at once (TCP_NODELAY).
 void send_at_once(int socket) noexcept;
 
 }  // namespace millpond::engine

@@ -1,4 +1,4 @@
-// What stands for TLS in a build without OpenSSL.
+// Replaces TLS in a build without OpenSSL.
 #include <stdexcept>
 
 #include <unistd.h>

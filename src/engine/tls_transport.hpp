@@ -9,7 +9,7 @@
 
 namespace millpond::engine {
 
-/// host: of a client, the name that it connects to. Takes the socket over.
+/// host: for a client, the name of the server. Takes ownership of the socket.
 [[nodiscard]] std::unique_ptr<Transport> make_tls_transport(const TlsContext& context, core::Descriptor socket,
                                                             const std::string& host);
 

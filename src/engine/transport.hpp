@@ -12,13 +12,13 @@
 
 namespace millpond::engine {
 
-/// What reading or writing came to.
+/// The result of reading or writing.
 struct Moved {
     std::size_t bytes{0};
-    bool over{false};  ///< The connection is gone, or the peer sends no more.
+    bool over{false};  ///< The connection has ended, or the peer has closed its side.
 };
 
-/// Bytes of one connected socket, as they are or encrypted. Owns the socket.
+/// A connected socket, plain or encrypted. Owns the socket.
 class Transport {
 public:
     Transport() = default;
@@ -27,21 +27,21 @@ public:
     virtual ~Transport() = default;
 
     [[nodiscard]] virtual int descriptor() const noexcept = 0;
-    /// As much as there is at once, up to into.size().
+    /// Reads what is available, up to into.size().
     [[nodiscard]] virtual Moved receive(std::span<std::byte> into) noexcept = 0;
-    /// As much of the pieces as the socket takes at once, in one call to it.
+    /// Writes as much of the pieces as the socket accepts, in one call.
     [[nodiscard]] virtual Moved send(std::span<const std::string_view> pieces) noexcept = 0;
-    /// Nothing more will be sent.
+    /// Closes our side.
     virtual void shut_down() noexcept = 0;
-    /// Whether it needs the socket to be writable before anything else can move.
+    /// Whether it can continue only when the socket is writable.
     [[nodiscard]] virtual bool wants_writable() const noexcept { return false; }
-    /// Whether what was received is not all there is, though the socket may say so.
+    /// Whether there may be more input although the socket is not readable.
     [[nodiscard]] virtual bool holds_input() const noexcept { return false; }
-    /// Whether it ended before the first byte could pass.
+    /// Whether it ended before the first byte was transferred.
     [[nodiscard]] virtual bool failed_to_begin() const noexcept { return false; }
-    /// Why, in words.
+    /// The reason, as text.
     [[nodiscard]] virtual std::string_view failure() const noexcept { return {}; }
-    /// Names of the peer's certificate that was verified, as LogonAttempt has them.
+    /// Names in the peer's verified certificate, as LogonAttempt has them.
     [[nodiscard]] virtual std::vector<std::string> certificate_names() const { return {}; }
 };
 
