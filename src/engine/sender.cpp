@@ -17,7 +17,9 @@ Sender::Sender(SessionHandle& session, const SenderOptions& options)
 }
 
 bool Sender::pump(SenderHost& host, core::Moment now, std::size_t most) {
-    for (std::size_t i = 0; i < most; ++i) {
+    // A producer on the same thread hands over as many as one read brings.
+    constexpr std::size_t kMostWhileFilling = 4096;
+    for (std::size_t i = 0; i < most || (i < kMostWhileFilling && is_filling()); ++i) {
         if (!staged_full_) {
             if (!take(staged_)) return false;
             staged_full_ = true;

@@ -17,7 +17,12 @@ namespace millpond::engine {
 /// A TCP client of a port on this machine that reads only when it is told to.
 class RawClient {
 public:
-    explicit RawClient(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    /// receive_bytes: of the kernel's buffer, about; 0: as the kernel likes.
+    explicit RawClient(std::uint16_t port, int receive_bytes = 0)
+        : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        if (receive_bytes != 0) {
+            ::setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
+        }
         sockaddr_in address{};
         address.sin_family = AF_INET;
         address.sin_port = htons(port);

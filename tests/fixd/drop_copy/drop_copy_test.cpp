@@ -299,12 +299,32 @@ TEST_F(FixDropCopy, AFullStoreIsCountedFoundAndLoggedAndSlowsNoTradingSession) {
     ASSERT_TRUE(comes_true([&] { return value_of(executions(risk).back(), "11") == "late"; }));
 }
 
+TEST_F(FixDropCopy, OrdersThatComeInLargePiecesLoseNoCopy) {
+    // A read brings more orders than a sender's turn has copies, and the queue holds less than all of them.
+    RunningEngine house{kListen + waits_for("A") + waits_for("RISK", "store = 'memory'\nstore_bytes = '32MiB'\n") +
+                            copies("['HOUSE->A']", "queue_bytes = '1MiB'\n"),
+                        filling()};
+    constexpr std::uint64_t kOrders = 8'000;
+    std::string orders = logon(1, "A");
+    for (std::uint64_t i = 2; i < kOrders + 2; ++i) orders += order(i, "A", fmt::format("o{}", i));
+    RawClient a{house.port()};
+    const std::jthread trader{[&] { a.send(orders); }};
+    ASSERT_TRUE(comes_true([&] {
+        a.receive();
+        a.forget();
+        return house.status("HOUSE->A").next_target == kOrders + 2;
+    }));
+    ASSERT_TRUE(comes_true([&] { return account(house).waiting == 0; }));
+    EXPECT_EQ(account(house).mirrored, kOrders);
+    EXPECT_EQ(account(house).lost(), 0U);
+}
+
 TEST_F(FixDropCopy, ATargetThatReadsNothingLosesItsConnectionAndNoCopy) {
     RunningEngine house{kListen + waits_for("A") + waits_for("RISK", store("risk") + "pending_bytes = '64KiB'\n") +
                             copies("['HOUSE->A']", "queue_bytes = '256KiB'\n"),
                         filling()};
     RawClient a{house.port()};
-    RawClient risk{house.port()};
+    RawClient risk{house.port(), 4096};
     a.send(logon(1, "A"));
     risk.send(logon(1, "RISK"));
     ASSERT_TRUE(comes_true([&] { return house.is_active("A") && house.is_active("RISK"); }));

@@ -71,8 +71,8 @@ public:
     Sender(const Sender&) = delete;
     Sender& operator=(const Sender&) = delete;
 
-    /// Sends up to `most` messages. True when there may be more to do at once; false when there is nothing, or the
-    /// connection must move first.
+    /// Sends up to `most` messages, and more while is_filling. True when there may be more to do at once; false when
+    /// there is nothing, or the connection must move first.
     [[nodiscard]] bool pump(SenderHost& host, core::Moment now, std::size_t most);
     /// The socket has every message up to this number.
     void on_written(std::uint64_t sequence) noexcept;
