@@ -144,9 +144,15 @@ void DropCopies::release_all() {
     }
 }
 
-void DropCopies::settle() const { settle(entries_); }
+void DropCopies::settle() const {
+    const auto entries = [this] {
+        const std::lock_guard guard{lock_};  // a promotion may attach them meanwhile
+        return entries_;
+    }();
+    settle(entries);
+}
 
-void DropCopies::settle(const Entries& entries) const {
+void DropCopies::settle(const Entries& entries) {
     const auto until = std::chrono::steady_clock::now() + kLongestWait;
     const auto waits = [](const auto& entry) {
         return entry->copy->is_attached() && entry->copy->status().waiting != 0;

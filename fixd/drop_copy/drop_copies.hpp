@@ -19,7 +19,7 @@ namespace millpond::fixd {
 
 /// The drop copies of an engine: which sessions are copied to which, and the accounts.
 ///
-/// Threads: reports and watch on any; the rest on one at a time.
+/// Threads: reports, watch and settle on any; the rest on one at a time.
 class DropCopies {
 public:
     struct Entry {
@@ -69,7 +69,7 @@ public:
     void watch();
 
 private:
-    void settle(const Entries& entries) const;
+    static void settle(const Entries& entries);
 
     std::size_t producers_;
     metrics::Registry* registry_;

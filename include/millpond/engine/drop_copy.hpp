@@ -68,7 +68,7 @@ public:
     void attach(SessionHandle& target, const Terms& terms);
     /// Copies wait for the next session. Copies whose connection ends now are in the store.
     void detach() noexcept;
-    [[nodiscard]] bool is_attached() const noexcept { return pump_ != nullptr; }
+    [[nodiscard]] bool is_attached() const noexcept { return io_.load(std::memory_order_relaxed) != nullptr; }
 
     /// A moment's account.
     struct Status {

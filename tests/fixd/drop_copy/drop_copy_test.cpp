@@ -243,6 +243,27 @@ TEST_F(FixDropCopy, ASessionThatIsPromotedGetsTheCopiesThatWaitForIt) {
     EXPECT_EQ(account(house).lost(), 0U);
 }
 
+TEST_F(FixDropCopy, APromotionMayComeWhileTheEngineStops) {
+    const test::Certificates made;
+    if (!made.made()) GTEST_SKIP() << "the program openssl is missing";
+    for (int i = 0; i < 3; ++i) {
+        const auto standby = fmt::format(
+            "[standby]\nlisten = '127.0.0.1:0'\ntls_certificate = '{}'\ntls_key = '{}'\ntls_authorities = '{}'\n",
+            made.certificate("ours-server"), made.key("ours-server"), made.certificate("ours"));
+        const auto number = std::to_string(i);
+        RunningEngine house{standby + kListen + waits_for("A", store("a" + number)) +
+                                waits_for("RISK", store("risk" + number)) + copies("['HOUSE->A']"),
+                            filling()};
+        std::atomic<bool> begins{false};
+        const std::jthread operators{[&] {
+            begins.store(true);
+            EXPECT_EQ(house.engine().promote("FIX.4.4:HOUSE->RISK", true), "");
+        }};
+        while (!begins.load()) std::this_thread::yield();
+        house.engine().drain(std::chrono::seconds{5});
+    }
+}
+
 TEST_F(FixDropCopy, CopiesOfALoggedOffTargetSurviveARestart) {
     const auto toml = kListen + waits_for("A") + waits_for("RISK", store("risk")) + copies("['HOUSE->A']");
     {
